@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/did_you_mean.h"
 #include "base/status_macros.h"
 
 namespace parasol {
@@ -45,6 +46,30 @@ bool Has(FlagNames flags, absl::string_view name) {
 
 absl::CommandLineFlag* FindFlag(absl::string_view name, FlagNames flags) {
   return Has(flags, name) ? absl::FindCommandLineFlag(name) : nullptr;
+}
+
+// The flags that --help shows, in the order of their names.
+std::map<std::string, const absl::CommandLineFlag*> ShownFlags(
+    FlagNames flags) {
+  std::map<std::string, const absl::CommandLineFlag*> shown;
+  for (const auto& [name, flag] : absl::GetAllFlags()) {
+    // Abseil's own flags come from files below "absl/".
+    if (flag->IsRetired() || absl::StrContains(flag->Filename(), "absl/") ||
+        !Has(flags, name)) {
+      continue;
+    }
+    shown.emplace(name, flag);
+  }
+  return shown;
+}
+
+absl::Status UnknownFlag(absl::string_view name, FlagNames flags) {
+  std::vector<std::string> names;
+  for (const auto& [shown, flag] : ShownFlags(flags)) names.push_back(shown);
+  const std::string nearest = NearestName(name, names);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "unknown flag --", name,
+      nearest.empty() ? "" : absl::StrCat(" (did you mean --", nearest, "?)")));
 }
 
 // Parses the flag at arguments[i]; returns how many arguments it took.
@@ -85,7 +110,7 @@ absl::StatusOr<size_t> ParseFlagAt(const std::vector<std::string>& arguments,
       return 1;
     }
   }
-  return absl::InvalidArgumentError(absl::StrCat("unknown flag --", name));
+  return UnknownFlag(name, flags);
 }
 
 // Breaks one line; the continuation is indented as the line is.
@@ -156,18 +181,9 @@ absl::StatusOr<CommandLine> ParseFlags(
 }
 
 std::string HelpText(absl::string_view usage, FlagNames flags) {
-  std::map<std::string, const absl::CommandLineFlag*> shown;
-  for (const auto& [name, flag] : absl::GetAllFlags()) {
-    // Abseil's own flags come from files below "absl/".
-    if (flag->IsRetired() || absl::StrContains(flag->Filename(), "absl/") ||
-        !Has(flags, name)) {
-      continue;
-    }
-    shown.emplace(name, flag);
-  }
   std::string text = WrapText(usage, 0, kColumns);
   absl::StrAppend(&text, "\nFlags:\n");
-  for (const auto& [name, flag] : shown) {
+  for (const auto& [name, flag] : ShownFlags(flags)) {
     absl::StrAppend(&text, FlagHelp(*flag));
   }
   absl::StrAppend(&text, "  --help\n      Prints this text.\n",

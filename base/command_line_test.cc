@@ -84,8 +84,9 @@ TEST_F(CommandLineTest, ErrorNamesFlagAndValue) {
     std::string message;
   };
   const Case cases[] = {
-      {{"--replica=3"}, "unknown flag --replica"},
-      {{"--noreplicas"}, "unknown flag --noreplicas"},
+      {{"--replica=3"}, "unknown flag --replica (did you mean --replicas?)"},
+      {{"--noreplicas"},
+       "unknown flag --noreplicas (did you mean --replicas?)"},
       {{"--replicas"}, "--replicas needs a value"},
       {{"--replicas=many"}, "--replicas=many: not a valid value"},
       {{"--eager=perhaps"}, "--eager=perhaps: not a valid value"},

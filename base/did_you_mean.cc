@@ -4,8 +4,8 @@
 #include <cstddef>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/shown_text.h"
 
 namespace parasol {
 namespace {
@@ -65,7 +65,8 @@ std::string DidYouMean(absl::string_view name,
                        const std::vector<std::string>& candidates) {
   const std::string nearest = NearestName(name, candidates);
   if (nearest.empty()) return "";
-  return absl::StrCat("; did you mean \"", absl::CHexEscape(nearest), "\"?");
+  return absl::StrCat("; did you mean \"", ShownText(nearest, kMaxBytes),
+                      "\"?");
 }
 
 }  // namespace parasol

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 
 namespace parasol {
@@ -68,7 +68,7 @@ absl::Status RequirePath(absl::string_view path, absl::string_view value) {
       std::any_of(value.begin(), value.end(), absl::ascii_iscntrl)) {
     return Fault(
         path,
-        absl::StrCat("\"", absl::CHexEscape(value.substr(0, 100)),
+        absl::StrCat("\"", ShownText(value, 100),
                      "\" is not a file name: it has control characters or "
                      "more than 4096 bytes"));
   }

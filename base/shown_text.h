@@ -3,17 +3,20 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/string_view.h"
 
 namespace parasol {
 
 // Returns the first `most` bytes of a text from outside as a message of one
-// line shows them: what can't be printed is escaped.
-inline std::string ShownText(absl::string_view text, size_t most = 60) {
-  return absl::CHexEscape(text.substr(0, most));
-}
+// line shows them: letters of every alphabet as they are (UTF-8), control
+// characters, quotes, backslashes and what is no UTF-8 escaped. Pure.
+std::string ShownText(absl::string_view text, size_t most = 60);
+
+// Returns such texts in a list, "user, item", the first 20 if they are more;
+// "none" if there are none. Pure.
+std::string ShownList(const std::vector<std::string>& texts);
 
 }  // namespace parasol
 

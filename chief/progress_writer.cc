@@ -44,23 +44,27 @@ void ProgressWriter::Run() {
       is_last =
           clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_), kInterval);
     }
-    Look();
+    Look(is_last);
   }
 }
 
-void ProgressWriter::Look() {
+void ProgressWriter::Look(bool is_last) {
   const wire::JobStatus status = options_.status();
   const bool is_end =
       status.phase() == wire::FINISHING || status.phase() == wire::COMPLETE;
   const bool has_trained =
       status.phase() == wire::TRAINING || (is_end && !status.was_complete());
   if (!has_trained) return;
+  const absl::Time now = clock_.Now();
+  if (is_end && !is_last) {
+    if (!ended_) ended_ = now;
+    if (now < *ended_ + kLastReports) return;
+  }
   if (!progress_) {
     OpenJournal();
     progress_.emplace(journal_ == nullptr ? absl::ZeroDuration()
                                           : journal_->elapsed());
   }
-  const absl::Time now = clock_.Now();
   const auto observation = progress_->Observe(SampleOf(status), now, is_end);
   if (observation.epoch_line) LOG(INFO) << *observation.epoch_line;
   if (observation.record) Write(*observation.record, now);

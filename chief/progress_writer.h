@@ -23,6 +23,9 @@ class ProgressWriter {
  public:
   // Time between two looks at the status.
   static constexpr absl::Duration kInterval = absl::Milliseconds(200);
+  // Time that the last record waits for, behind the end: what workers say of
+  // their last steps comes with a heartbeat.
+  static constexpr absl::Duration kLastReports = absl::Seconds(2);
 
   struct Options {
     // Function that returns the job's status. Thread-safe.
@@ -37,7 +40,8 @@ class ProgressWriter {
 
  private:
   void Run();
-  void Look();
+  // `is_last`: nothing comes behind it.
+  void Look(bool is_last);
   void Write(const ProgressRecord& record, absl::Time now);
   // Opens the journal, unless it is open or can't be now.
   void OpenJournal();
@@ -47,6 +51,7 @@ class ProgressWriter {
   // The thread's own.
   std::unique_ptr<TrainingJournal> journal_;  // null: not open yet
   std::optional<TrainingProgress> progress_;  // nullopt: no training seen yet
+  std::optional<absl::Time> ended_;           // time of the end
   absl::Mutex mu_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::thread thread_;

@@ -15,6 +15,7 @@ namespace parasol {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // A job's status that the test sets, and counts the looks at.
 class FakeJob {
@@ -72,6 +73,28 @@ TEST(ProgressWriterTest, TheTrainingIsWrittenDownToItsEnd) {
   EXPECT_THAT(*lines,
               HasSubstr(R"({"global_step":100,"epoch":2.0,"loss":0.5,)"));
   EXPECT_TRUE(IsDirectory(directory + "/tensorboard/train"));
+}
+
+TEST(ProgressWriterTest, TheLastRecordHasWhatWorkersSayBehindTheEnd) {
+  const std::string directory = testing::TempDir() + "/progress_late";
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory);
+  FakeJob job;
+  job.Set(wire::TRAINING, 0, 0);
+  {
+    ProgressWriter writer(
+        {.status = [&job] { return job.Get(); },
+         .journal = {.checkpoint_directory = directory, .run_id = "a"}},
+        Clock::Real());
+    job.AwaitLook();
+    // Heartbeats come later than the last step.
+    job.Set(wire::COMPLETE, 100, 0);
+    job.AwaitLook();
+    job.Set(wire::COMPLETE, 100, 800);
+  }
+  EXPECT_THAT(ReadFile(directory + "/training.jsonl", 10000),
+              IsOkAndHolds(
+                  StartsWith(R"({"global_step":100,"epoch":2.0,"loss":0.5,)")));
 }
 
 TEST(ProgressWriterTest, AJobThatWasCompleteLeavesNothing) {

@@ -140,8 +140,12 @@ absl::Status WriteFileDurably(const std::string& path,
 absl::Status ReplaceFileDurably(const std::string& path,
                                 absl::string_view contents) {
   const std::string written = absl::StrCat(path, ".new");
-  RETURN_IF_ERROR(WriteFileDurably(written, contents));
-  RETURN_IF_ERROR(Rename(written, path));
+  absl::Status status = WriteFileDurably(written, contents);
+  if (status.ok()) status = Rename(written, path);
+  if (!status.ok()) {
+    unlink(written.c_str());
+    return status;
+  }
   const std::string parent = std::filesystem::path(path).parent_path();
   return SyncDirectory(parent.empty() ? "." : parent);
 }

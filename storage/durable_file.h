@@ -63,7 +63,8 @@ absl::Status WriteFileDurably(const std::string& path,
                               absl::string_view contents);
 
 // Replaces the file at once: a reader, also after a crash, finds the old bytes
-// or the new ones. Writes them to a file beside it, "<path>.new", first.
+// or the new ones. Writes them to a file beside it, "<path>.new", first, which
+// does not stay after an error.
 absl::Status ReplaceFileDurably(const std::string& path,
                                 absl::string_view contents);
 

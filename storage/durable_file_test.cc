@@ -129,5 +129,12 @@ TEST_F(DurableFileTest, ExchangedDirectoriesHaveEachOthersContents) {
   EXPECT_THAT(ReadFile(root_ + "/b/f", 100), IsOkAndHolds("of a"));
 }
 
+TEST_F(DurableFileTest, NothingStaysOfAReplacementThatFails) {
+  const std::string path = testing::TempDir() + "/directory";
+  ASSERT_OK(MakeDirectories(path));
+  EXPECT_FALSE(ReplaceFileDurably(path, "x").ok());
+  EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+}
+
 }  // namespace
 }  // namespace parasol

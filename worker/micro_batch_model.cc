@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "cluster/job/micro_batches.h"
+#include "worker/local/micro_batches.h"
 
 namespace parasol {
 namespace {

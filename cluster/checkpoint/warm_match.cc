@@ -80,7 +80,6 @@ class Matcher {
     std::vector<std::string> names;
     for (const There& one : there) names.push_back(one.name);
     std::vector<std::optional<size_t>> found;
-    std::set<size_t> taken;
     for (const Wanted& one : wanted) {
       found.emplace_back();
       if (IsExcluded(one.name())) continue;
@@ -97,10 +96,6 @@ class Matcher {
         faults_.push_back(absl::StrCat("\"", name, "\" is ", how));
       }
       found.back() = index;
-      taken.insert(index);
-    }
-    for (size_t i = 0; i < names.size(); ++i) {
-      if (!taken.contains(i)) left_.push_back(names[i]);
     }
     return found;
   }
@@ -130,8 +125,6 @@ class Matcher {
         "begins anew"));
   }
 
-  std::vector<std::string> TakeLeft() { return std::move(left_); }
-
  private:
   bool IsExcluded(absl::string_view name) {
     bool is_excluded = false;
@@ -156,8 +149,32 @@ class Matcher {
 
   const job::WarmStart& warm_start_;
   std::vector<bool> is_map_used_, is_exclude_used_;
-  std::vector<std::string> faults_, left_;
+  std::vector<std::string> faults_;
 };
+
+// What is taken neither as a variable nor as a table, each once.
+std::vector<std::string> NamesLeft(const WarmMatch& match,
+                                   const WarmSource& source) {
+  const std::set<std::optional<size_t>> tables(match.tables.begin(),
+                                               match.tables.end());
+  std::set<std::optional<size_t>> variables(match.variables.begin(),
+                                            match.variables.end());
+  std::vector<std::string> left_tables;
+  for (size_t i = 0; i < source.tables().size(); ++i) {
+    const WarmSource::Table& table = source.tables()[i];
+    if (tables.contains(i)) {
+      variables.insert(table.variable);
+    } else if (!table.variable) {
+      left_tables.push_back(table.name);
+    }
+  }
+  std::vector<std::string> left;
+  for (size_t i = 0; i < source.variables().size(); ++i) {
+    if (!variables.contains(i)) left.push_back(source.variables()[i].name);
+  }
+  left.insert(left.end(), left_tables.begin(), left_tables.end());
+  return left;
+}
 
 }  // namespace
 
@@ -185,7 +202,7 @@ absl::StatusOr<WarmMatch> MatchWarmStart(const job::WarmStart& warm_start,
                      return absl::StrCat("of width ", there.width, " there, ",
                                          wanted.width(), " in the job");
                    });
-  match.left = matcher.TakeLeft();
+  match.left = NamesLeft(match, source);
   const absl::Status verdict = matcher.Verdict();
   if (!verdict.ok()) return verdict;
   return match;

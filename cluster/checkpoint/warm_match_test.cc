@@ -68,6 +68,21 @@ absl::StatusOr<WarmMatch> Match(const std::string& text,
   return MatchWarmStart(warm_start, Contents(), source);
 }
 
+TEST(WarmMatchTest, RowsThatAreAVariableTooAreNamedOnce) {
+  const auto left_of = [](const std::string& text) {
+    const FakeSource source({{"base/kernel", {3, 4}},
+                             {"base/bias", {4}},
+                             {"head/kernel", {4, 2}},
+                             {"users/embeddings", {9, 8}}},
+                            {{.name = "users", .width = 8, .variable = 3}});
+    const absl::StatusOr<WarmMatch> match = Match(text, source);
+    EXPECT_OK(match);
+    return match.value_or(WarmMatch()).left;
+  };
+  EXPECT_THAT(left_of(""), IsEmpty());
+  EXPECT_THAT(left_of("exclude: \"users\""), ElementsAre("users/embeddings"));
+}
+
 TEST(WarmMatchTest, TakesByName) {
   ASSERT_OK_AND_ASSIGN(const WarmMatch match, Match("", Same()));
   EXPECT_THAT(match.variables, ElementsAre(2, 1, 0));

@@ -9,7 +9,9 @@
 #include "cluster/checkpoint/evaluated_array.h"
 #include "cluster/checkpoint/warm_tensors.h"
 #include "storage/checkpoint_reader.h"
+#include "storage/durable_file.h"
 #include "storage/shard_entry.h"
+#include "storage/tensor_files/tensor_format.h"
 
 namespace parasol {
 namespace {
@@ -82,11 +84,14 @@ class CheckpointSource : public WarmSource {
 
 absl::StatusOr<std::unique_ptr<WarmSource>> WarmSource::Open(
     const std::string& path) {
-  if (NamesTensors(path)) {
-    absl::StatusOr<std::unique_ptr<WarmSource>> tensors = OpenWarmTensors(path);
+  const absl::StatusOr<TensorFormat> format = FormatOfFilesAt(path);
+  if (format.ok()) {
+    absl::StatusOr<std::unique_ptr<WarmSource>> tensors =
+        OpenWarmTensors(*format, path);
     if (!tensors.ok()) return AsFaultOfJob(tensors.status());
     return tensors;
   }
+  if (FileSize(path).ok()) return AsFaultOfJob(format.status());
   const absl::StatusOr<std::string> directory = CheckpointAt(path);
   if (!directory.ok()) return AsFaultOfJob(directory.status());
   absl::StatusOr<std::unique_ptr<CheckpointReader>> checkpoint =

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ class WarmSource {
   struct Table {
     std::string name = {};
     int64_t width = 0;
+    // Index of the variable that the rows are, too, if they are one.
+    std::optional<size_t> variable = {};
   };
   // Function that takes some rows, [ids.size(), width]; an error ends the
   // reading.
@@ -32,8 +35,8 @@ class WarmSource {
       absl::Span<const uint64_t> ids, absl::Span<const float> rows)>;
 
   // Opens a checkpoint, or the newest complete one in a directory, in which
-  // variables with a moving average are the average; or what NamesTensors()
-  // says is tensors of other programs.
+  // variables with a moving average are the average; or the files that
+  // FormatOfFilesAt() knows as tensors of other programs.
   //   InvalidArgument  there is none, or it is damaged; the message names the
   //                    path.
   //   Unavailable, PermissionDenied, …  the file system refuses.

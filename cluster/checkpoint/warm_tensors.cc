@@ -3,42 +3,32 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <map>
-#include <system_error>
+#include <numeric>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "base/row_hash.h"
 #include "base/status_macros.h"
-#include "storage/tensor_files/npz_reader.h"
-#include "storage/tensor_files/safetensors_reader.h"
 #include "storage/tensor_files/tensor.h"
-#include "storage/tensor_files/tensor_bundle.h"
 #include "storage/tensor_files/tensor_reader.h"
 
 namespace parasol {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr absl::string_view kIndexSuffix = ".index";
 // Bytes of a table's rows that are in memory at a time.
 constexpr uint64_t kRowBytes = 1 << 20;
 // Ids that are compared with each other at once: some 80 MB.
 constexpr uint64_t kIdsOfAPass = 4 << 20;
 constexpr uint64_t kIdsAtOnce = 1 << 16;
-
-bool Exists(const std::string& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
 
 bool IsIdType(ElementType type) {
   return type == ElementType::kInt32 || type == ElementType::kInt64 ||
@@ -69,14 +59,17 @@ class TensorSource : public WarmSource {
       const auto ids = absl::ConsumeSuffix(&table, "/rows")
                            ? by_name.find(absl::StrCat(table, "/ids"))
                            : by_name.end();
-      if (ids == by_name.end() || !IsIdType(tensors()[ids->second].type)) {
-        variables_.push_back({tensor.name, tensor.shape});
-        variable_tensors_.push_back(i);
+      if (ids != by_name.end() && IsIdType(tensors()[ids->second].type)) {
+        RETURN_IF_ERROR(CheckRows(tensor, tensors()[ids->second]));
+        AddTable(table, {.ids = ids->second, .rows = i}, std::nullopt);
         continue;
       }
-      RETURN_IF_ERROR(CheckRows(tensor, tensors()[ids->second]));
-      tables_.push_back({std::string(table), tensor.shape[1]});
-      table_tensors_.push_back({.ids = ids->second, .rows = i});
+      if (absl::ConsumeSuffix(&table, "/embeddings") &&
+          tensor.shape.size() == 2 && tensor.shape[1] > 0) {
+        AddTable(table, {.rows = i}, variables_.size());
+      }
+      variables_.push_back({tensor.name, tensor.shape});
+      variable_tensors_.push_back(i);
     }
     return absl::OkStatus();
   }
@@ -89,8 +82,10 @@ class TensorSource : public WarmSource {
   absl::Status VisitRows(size_t table, RowsVisit visit) override {
     const auto [ids_tensor, rows_tensor] = table_tensors_[table];
     const auto width = static_cast<uint64_t>(tables_[table].width);
-    const uint64_t count = tensors()[ids_tensor].shape[0];
-    RETURN_IF_ERROR(CheckDistinctIds(table));
+    const uint64_t count = tensors()[rows_tensor].shape[0];
+    if (ids_tensor) {
+      RETURN_IF_ERROR(CheckDistinctIds(*ids_tensor));
+    }
     const uint64_t most =
         std::max<uint64_t>(1, kRowBytes / (width * sizeof(float)));
     std::vector<uint64_t> ids;
@@ -98,7 +93,11 @@ class TensorSource : public WarmSource {
     for (uint64_t first = 0; first < count; first += ids.size()) {
       ids.resize(std::min(most, count - first));
       rows.resize(ids.size() * width);
-      RETURN_IF_ERROR(ReadIds(ids_tensor, first, absl::MakeSpan(ids)));
+      if (ids_tensor) {
+        RETURN_IF_ERROR(ReadIds(*ids_tensor, first, absl::MakeSpan(ids)));
+      } else {
+        std::iota(ids.begin(), ids.end(), first);
+      }
       RETURN_IF_ERROR(
           ReadFloats(rows_tensor, first * width, absl::MakeSpan(rows)));
       RETURN_IF_ERROR(visit(ids, rows));
@@ -111,11 +110,20 @@ class TensorSource : public WarmSource {
 
  private:
   struct TableTensors {
-    size_t ids = 0;
+    // nullopt: the ids are 0, 1, …
+    std::optional<size_t> ids = {};
     size_t rows = 0;
   };
 
   const std::vector<TensorInfo>& tensors() const { return reader_->tensors(); }
+
+  void AddTable(absl::string_view name, TableTensors tensors,
+                std::optional<size_t> variable) {
+    table_tensors_.push_back(tensors);
+    tables_.push_back({.name = std::string(name),
+                       .width = this->tensors()[tensors.rows].shape[1],
+                       .variable = variable});
+  }
 
   absl::Status CheckRows(const TensorInfo& rows, const TensorInfo& ids) const {
     if (rows.shape.size() == 2 && rows.shape[1] > 0 && ids.shape.size() == 1 &&
@@ -148,8 +156,7 @@ class TensorSource : public WarmSource {
 
   // Goes through the ids as often as their number has kIdsOfAPass, each time
   // for those of one part, so that memory is bounded.
-  absl::Status CheckDistinctIds(size_t table) {
-    const size_t tensor = table_tensors_[table].ids;
+  absl::Status CheckDistinctIds(size_t tensor) {
     const uint64_t count = tensors()[tensor].shape[0];
     const uint64_t passes = (count + kIdsOfAPass - 1) / kIdsOfAPass;
     std::vector<uint64_t> ids;
@@ -175,31 +182,12 @@ class TensorSource : public WarmSource {
   std::vector<char> bytes_;  // kept for its memory
 };
 
-absl::StatusOr<std::unique_ptr<TensorReader>> OpenTensors(
-    const std::string& path) {
-  if (absl::EndsWith(path, ".safetensors")) return OpenSafetensors(path);
-  if (absl::EndsWith(path, ".npz")) return OpenNpz(path);
-  std::error_code error;
-  if (!fs::is_directory(path, error)) {
-    return OpenTensorBundle(std::string(absl::StripSuffix(path, kIndexSuffix)));
-  }
-  ASSIGN_OR_RETURN(const std::string prefix, NewestTensorBundle(path));
-  return OpenTensorBundle(prefix);
-}
-
 }  // namespace
 
-bool NamesTensors(const std::string& path) {
-  return absl::EndsWith(path, ".safetensors") || absl::EndsWith(path, ".npz") ||
-         absl::EndsWith(path, kIndexSuffix) ||
-         Exists(absl::StrCat(path, kIndexSuffix)) ||
-         Exists(absl::StrCat(path, "/checkpoint"));
-}
-
 absl::StatusOr<std::unique_ptr<WarmSource>> OpenWarmTensors(
-    const std::string& path) {
-  ASSIGN_OR_RETURN(std::unique_ptr<TensorReader> reader, OpenTensors(path));
-  ASSIGN_OR_RETURN(reader, JoinParts(std::move(reader)), _ << path);
+    TensorFormat format, const std::string& path) {
+  ASSIGN_OR_RETURN(std::unique_ptr<TensorReader> reader,
+                   OpenTensors(format, path));
   auto source = std::make_unique<TensorSource>(path, std::move(reader));
   RETURN_IF_ERROR(source->Start());
   return source;

@@ -6,19 +6,17 @@
 
 #include "absl/status/statusor.h"
 #include "cluster/checkpoint/warm_source.h"
+#include "storage/tensor_files/tensor_format.h"
 
 namespace parasol {
 
-// Returns true if `path` names tensors of other programs: a file
-// ".safetensors" or ".npz", or a TensorFlow checkpoint, by its prefix or by the
-// directory that has its file "checkpoint".
-bool NamesTensors(const std::string& path);
-
-// Opens such tensors: a table T is the tensors T/ids and T/rows, every other
-// tensor of floats a variable. Errors are those of WarmSource::Open(), and
-// NotFound and DataLoss in the place of InvalidArgument.
+// Opens such tensors: a table T is the tensors T/ids and T/rows, or the rows
+// with the ids 0, 1, … that T/embeddings has, as Keras names them; every other
+// tensor of floats is a variable, and so is T/embeddings. Errors are those of
+// WarmSource::Open(), and NotFound and DataLoss in the place of
+// InvalidArgument.
 absl::StatusOr<std::unique_ptr<WarmSource>> OpenWarmTensors(
-    const std::string& path);
+    TensorFormat format, const std::string& path);
 
 }  // namespace parasol
 

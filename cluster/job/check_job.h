@@ -48,19 +48,6 @@ class CheckedJob {
   // last.
   std::vector<JobFault> faults() const;
 
-  // Returns the offset in text() of the closing brace of the message that
-  // `path` ("model.input[0].dense.column[2]") names; nullopt if the file has
-  // none. The path is one of the file, not of job(): patterns().InFile().
-  std::optional<size_t> CloseOf(absl::string_view path) const {
-    return parsed_.CloseOf(path);
-  }
-
-  // Returns the field in text() that `path`, one of the file, names, as
-  // JobText::FieldAt() does.
-  std::optional<TextRange> FieldAt(absl::string_view path) const {
-    return parsed_.FieldAt(path);
-  }
-
   // The patterns of columns in the file.
   const ColumnPatterns& patterns() const { return patterns_; }
 

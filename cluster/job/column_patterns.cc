@@ -14,7 +14,8 @@
 #include "absl/strings/str_join.h"
 #include "base/did_you_mean.h"
 #include "base/field_checks.h"
-#include "cluster/job/column_wildcards.h"
+#include "base/shown_text.h"
+#include "ml/input/feature/column_wildcards.h"
 #include "ml/input/format/dataset_columns.h"
 
 namespace parasol {
@@ -23,8 +24,6 @@ namespace {
 // Largest job that patterns may make; a column's vocabulary is copied for each
 // match.
 constexpr size_t kMaxResolvedBytes = 16 << 20;
-constexpr size_t kShownNames = 20;
-
 const job::Dataset& DataOf(const job::Job& job) {
   return job.has_train() || !job.has_eval() ? job.train() : job.eval();
 }
@@ -79,12 +78,6 @@ bool Has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-std::string ShownNames(const std::vector<std::string>& names) {
-  const size_t shown = std::min(names.size(), kShownNames);
-  return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + shown, ", "),
-                      shown < names.size() ? ", …" : "");
-}
-
 // Adds the columns of labels, masks and weights that the job names.
 void AddLabels(const job::Job& job, Columns& columns) {
   const auto add = [&columns](const std::string& name) {
@@ -117,14 +110,14 @@ std::string NearMisses(const std::string& pattern, const Columns& columns) {
     }
   }
   if (!other_case.empty()) {
-    return absl::StrCat("; did you mean ", ShownNames(other_case),
+    return absl::StrCat("; did you mean ", ShownList(other_case),
                         "? Upper and lower case differ");
   }
   std::string letters = pattern;
   std::erase_if(letters, [](char c) { return c == '*' || c == '?'; });
   const std::string meant = DidYouMean(letters, columns.names);
   if (!meant.empty()) return meant;
-  return absl::StrCat(", but ", ShownNames(columns.names));
+  return absl::StrCat(", but ", ShownList(columns.names));
 }
 
 // What the name of one column in a job file stands for.

@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
-#include "cluster/job/column_wildcards.h"
 #include "cluster/job/job_file.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "ml/input/feature/column_wildcards.h"
 
 namespace parasol {
 namespace {

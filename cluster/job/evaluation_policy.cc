@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "base/did_you_mean.h"
 #include "base/field_checks.h"
 #include "base/set_default.h"
 #include "base/status_macros.h"
@@ -43,80 +45,97 @@ void FillMetric(Policy& policy) {
   if (policy.mode() == job::AUTO) policy.set_mode(ModeOf(policy.metric()));
 }
 
-using Outputs = absl::Span<const OutputSpec>;
+using Outputs = std::optional<std::vector<OutputSpec>>;
+
+absl::Status RequireMetric(const std::string& path, const std::string& metric,
+                           const job::Model& model,
+                           const std::vector<OutputSpec>& outputs) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                   ResultNames(model, outputs));
+  if (std::count(names.begin(), names.end(), metric) > 0) {
+    return absl::OkStatus();
+  }
+  return Fault(
+      absl::StrCat(path, ".metric"),
+      absl::StrCat("\"", metric, "\" is no metric of the model, which has ",
+                   absl::StrJoin(names, ", "), "; add it to ",
+                   model.output().empty() ? "model.metric"
+                                          : "the metrics of model.output",
+                   ", or choose one", DidYouMean(metric, names)));
+}
 
 template <typename Policy>
 absl::Status ValidateMetric(const std::string& path, const Policy& policy,
-                            const job::Job& job, Outputs outputs) {
+                            const job::Job& job, const Outputs& outputs) {
   if (!job.has_eval()) {
     return Fault(path, "needs `eval`, the examples that are evaluated");
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                   ResultNames(job.model(), outputs));
-  if (std::count(names.begin(), names.end(), policy.metric()) == 0) {
-    return Fault(absl::StrCat(path, ".metric"),
-                 absl::StrCat("\"", policy.metric(),
-                              "\" is no metric of the model, which has ",
-                              absl::StrJoin(names, ", "), "; add it to ",
-                              job.model().output().empty()
-                                  ? "model.metric"
-                                  : "the metrics of model.output",
-                              ", or choose one"));
-  }
+  if (!outputs) return absl::OkStatus();
+  RETURN_IF_ERROR(RequireMetric(path, policy.metric(), job.model(), *outputs));
   if (policy.mode() != job::AUTO) return absl::OkStatus();
   return Fault(absl::StrCat(path, ".mode"),
                absl::StrCat("AUTO does not say which ", policy.metric(),
                             " is better; set MIN or MAX"));
 }
 
-absl::Status ValidateEarlyStopping(const job::Job& job, Outputs outputs) {
+Faults ValidateEarlyStopping(const job::Job& job, const Outputs& outputs) {
   const std::string path = "end.early_stopping";
   const job::EarlyStopping& policy = job.end().early_stopping();
-  RETURN_IF_ERROR(ValidateMetric(path, policy, job, outputs));
-  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".patience"),
-                                 policy.patience(), 0, kMaxInt));
-  return RequireAtLeastZero(absl::StrCat(path, ".min_delta"),
-                            policy.min_delta());
+  Faults faults;
+  faults.Add(ValidateMetric(path, policy, job, outputs));
+  faults.Add(RequireInRange(absl::StrCat(path, ".patience"), policy.patience(),
+                            0, kMaxInt));
+  faults.Add(
+      RequireAtLeastZero(absl::StrCat(path, ".min_delta"), policy.min_delta()));
+  return faults;
 }
 
-absl::Status ValidateReduceOnPlateau(const job::Job& job, Outputs outputs) {
+Faults ValidateReduceOnPlateau(const job::Job& job, const Outputs& outputs) {
   const std::string path = "optimizer.reduce_on_plateau";
   const job::ReduceOnPlateau& policy = job.optimizer().reduce_on_plateau();
-  RETURN_IF_ERROR(ValidateMetric(path, policy, job, outputs));
+  Faults faults;
+  faults.Add(ValidateMetric(path, policy, job, outputs));
   if (job.optimizer().learning_rate_schedule().kind_case() !=
       job::LearningRateSchedule::KIND_NOT_SET) {
-    return Fault(path,
-                 "learning_rate_schedule changes the rate too; remove one of "
-                 "the two");
+    faults.Add(Fault(path,
+                     "learning_rate_schedule changes the rate too; remove one "
+                     "of the two"));
   }
   if (!(policy.factor() > 0 && policy.factor() < 1)) {
-    return Fault(absl::StrCat(path, ".factor"),
-                 absl::StrCat(policy.factor(), " is not above 0 and below 1"));
+    faults.Add(
+        Fault(absl::StrCat(path, ".factor"),
+              absl::StrCat(policy.factor(), " is not above 0 and below 1")));
   }
-  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".patience"),
-                                 policy.patience(), 0, kMaxInt));
-  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".cooldown"),
-                                 policy.cooldown(), 0, kMaxInt));
-  RETURN_IF_ERROR(
+  faults.Add(RequireInRange(absl::StrCat(path, ".patience"), policy.patience(),
+                            0, kMaxInt));
+  faults.Add(RequireInRange(absl::StrCat(path, ".cooldown"), policy.cooldown(),
+                            0, kMaxInt));
+  faults.Add(
       RequireAtLeastZero(absl::StrCat(path, ".min_delta"), policy.min_delta()));
-  return RequireAtLeastZero(absl::StrCat(path, ".min_rate"), policy.min_rate());
+  faults.Add(
+      RequireAtLeastZero(absl::StrCat(path, ".min_rate"), policy.min_rate()));
+  return faults;
 }
 
-absl::Status ValidateTimes(const job::EvaluationPolicy& policy) {
+Faults ValidateTimes(const job::Job& job) {
+  const job::EvaluationPolicy& policy = job.evaluation();
+  Faults faults;
+  if (!job.has_eval()) {
+    faults.Add(Fault("evaluation", "needs `eval`, the examples to evaluate"));
+  }
   if (!policy.has_every_steps() && !policy.has_every_seconds()) {
-    return Fault("evaluation", "neither every_steps nor every_seconds is set");
+    faults.Add(
+        Fault("evaluation", "neither every_steps nor every_seconds is set"));
   }
   if (policy.has_every_steps()) {
-    RETURN_IF_ERROR(RequireInRange("evaluation.every_steps",
-                                   policy.every_steps(), 1, kMaxSteps));
+    faults.Add(RequireInRange("evaluation.every_steps", policy.every_steps(), 1,
+                              kMaxSteps));
   }
-  if (!policy.has_every_seconds()) return absl::OkStatus();
-  RETURN_IF_ERROR(
-      RequirePositive("evaluation.every_seconds", policy.every_seconds()));
-  if (policy.every_seconds() <= kMaxSeconds) return absl::OkStatus();
-  return Fault(
-      "evaluation.every_seconds",
-      absl::StrCat(policy.every_seconds(), " is more than ", kMaxSeconds));
+  if (policy.has_every_seconds()) {
+    faults.Add(
+        ValidateSeconds("evaluation.every_seconds", policy.every_seconds()));
+  }
+  return faults;
 }
 
 }  // namespace
@@ -143,30 +162,36 @@ void FillEvaluationPolicies(job::Job& job) {
   }
 }
 
-absl::Status ValidateEvaluationPolicies(const job::Job& job, Outputs outputs) {
-  if (job.has_evaluation()) {
-    if (!job.has_eval()) {
-      return Fault("evaluation", "needs `eval`, the examples to evaluate");
-    }
-    RETURN_IF_ERROR(ValidateTimes(job.evaluation()));
-  }
+absl::Status ValidateSeconds(absl::string_view path, double seconds) {
+  RETURN_IF_ERROR(RequirePositive(path, seconds));
+  if (seconds <= kMaxSeconds) return absl::OkStatus();
+  return Fault(path, absl::StrCat(seconds, " is more than ", kMaxSeconds));
+}
+
+Faults ValidateEvaluationPolicies(
+    const job::Job& job,
+    const std::optional<std::vector<OutputSpec>>& outputs) {
+  Faults faults;
+  if (job.has_evaluation()) faults.Add(ValidateTimes(job));
   if (job.end().has_early_stopping()) {
-    RETURN_IF_ERROR(ValidateEarlyStopping(job, outputs));
+    faults.Add(ValidateEarlyStopping(job, outputs));
   }
   if (job.checkpoint().has_keep_best()) {
-    RETURN_IF_ERROR(ValidateMetric("checkpoint.keep_best",
-                                   job.checkpoint().keep_best(), job, outputs));
+    faults.Add(ValidateMetric("checkpoint.keep_best",
+                              job.checkpoint().keep_best(), job, outputs));
   }
   for (int i = 0; i < job.model().sparse_table_size(); ++i) {
     if (!job.model().sparse_table(i).optimizer().has_reduce_on_plateau()) {
       continue;
     }
-    return Fault(
+    faults.Add(Fault(
         absl::StrCat("model.sparse_table[", i, "].optimizer.reduce_on_plateau"),
-        "a table's own rate is not reduced; remove it");
+        "a table's own rate is not reduced; remove it"));
   }
-  if (!job.optimizer().has_reduce_on_plateau()) return absl::OkStatus();
-  return ValidateReduceOnPlateau(job, outputs);
+  if (job.optimizer().has_reduce_on_plateau()) {
+    faults.Add(ValidateReduceOnPlateau(job, outputs));
+  }
+  return faults;
 }
 
 }  // namespace parasol

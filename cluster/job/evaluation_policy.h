@@ -2,9 +2,12 @@
 #define PARASOL_CLUSTER_JOB_EVALUATION_POLICY_H_
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/types/span.h"
+#include "absl/strings/string_view.h"
+#include "base/faults.h"
 #include "ml/loss/loss_spec.h"
 #include "proto/job.pb.h"
 
@@ -14,16 +17,20 @@ namespace parasol {
 inline constexpr int64_t kMaxSteps = int64_t{1} << 53;  // exact as a double
 inline constexpr double kMaxSeconds = 1e9;
 
+// Checks that `seconds` is above 0 and at most kMaxSeconds.
+absl::Status ValidateSeconds(absl::string_view path, double seconds);
+
 // Fills in the fields that are not set of what goes by evaluations:
 // end.early_stopping, checkpoint.keep_best, optimizer.reduce_on_plateau. A mode
 // AUTO becomes that of its metric, if the metric has one.
 void FillEvaluationPolicies(job::Job& job);
 
-// Checks these and `evaluation`, for a model with these outputs. The optimizer
-// was checked before.
-//   InvalidArgument  names the field and says what is wrong with it.
-absl::Status ValidateEvaluationPolicies(const job::Job& job,
-                                        absl::Span<const OutputSpec> outputs);
+// Checks these and `evaluation`, for a model with these outputs; nullopt: they
+// are not known, and neither is which metrics there are. The optimizer was
+// checked before. Each fault is InvalidArgument, names the field and says what
+// is wrong with it.
+Faults ValidateEvaluationPolicies(
+    const job::Job& job, const std::optional<std::vector<OutputSpec>>& outputs);
 
 }  // namespace parasol
 

@@ -1,6 +1,7 @@
 #include "cluster/job/evaluation_policy.h"
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -15,6 +16,7 @@ namespace parasol {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 
 constexpr char kEval[] =
     "eval { idx { images: \"i\" labels: \"l\" } batch_size: 10 }";
@@ -89,6 +91,9 @@ TEST(EvaluationPolicyTest, WhatCannotBeDecidedIsNamed) {
                     "end { steps: 9 early_stopping { metric: \"acc\" } }"),
        "end.early_stopping.metric: \"acc\" is no metric of the model, which "
        "has loss, accuracy, auc; add it to model.metric, or choose one"},
+      {absl::StrCat(kEval, Adam(""),
+                    "end { steps: 9 early_stopping { metric: \"acuracy\" } }"),
+       "or choose one; did you mean \"accuracy\"?"},
       {absl::StrCat(Adam(""), "end { steps: 9 early_stopping {} }"),
        "end.early_stopping: needs `eval`"},
       {absl::StrCat(kEval, Adam(""),
@@ -120,6 +125,35 @@ TEST(EvaluationPolicyTest, WhatCannotBeDecidedIsNamed) {
     EXPECT_THAT(Parse(fields),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(error)));
   }
+}
+
+TEST(EvaluationPolicyTest, AllFaultsAreNamedAtOnce) {
+  ASSERT_OK_AND_ASSIGN(
+      job::Job job,
+      ParseJob(
+          "model { input_shape: 4 layer { dense { units: 0 } } "
+          "layer { dense { units: 1 } } loss { binary_crossentropy {} } } "
+          "train { idx { images: \"i\" labels: \"l\" } } optimizer { sgd "
+          "{} reduce_on_plateau { factor: 2 patience: -3 } } evaluation {} "
+          "end { steps: 9 early_stopping { metric: \"auk\" patience: -1 } } "
+          "checkpoint { keep_best { metric: \"acc\" } }",
+          "job"));
+  job.mutable_eval()->CopyFrom(job.train());
+  FillDefaults(job);
+  Faults faults;
+  Validate(job, faults);
+  std::vector<std::string> messages;
+  for (const absl::Status& fault : faults.all()) {
+    messages.emplace_back(fault.message());
+  }
+  EXPECT_THAT(
+      messages,
+      IsSupersetOf({HasSubstr("evaluation: neither"),
+                    HasSubstr("end.early_stopping.metric: \"auk\""),
+                    HasSubstr("end.early_stopping.patience: -1"),
+                    HasSubstr("checkpoint.keep_best.metric: \"acc\""),
+                    HasSubstr("optimizer.reduce_on_plateau.factor: 2"),
+                    HasSubstr("optimizer.reduce_on_plateau.patience: -3")}));
 }
 
 }  // namespace

@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/did_you_mean.h"
+#include "base/shown_text.h"
 #include "cluster/job/first_parse_error.h"
 #include "cluster/job/job_tokens.h"
 #include "google/protobuf/descriptor.h"
@@ -44,8 +44,7 @@ std::vector<std::string> ValuesOf(const FieldDescriptor& field) {
 
 std::string Quoted(absl::string_view text) {
   constexpr size_t kMaxShownBytes = 100;
-  return absl::StrCat("\"", absl::CHexEscape(text.substr(0, kMaxShownBytes)),
-                      "\"");
+  return absl::StrCat("\"", ShownText(text, kMaxShownBytes), "\"");
 }
 
 std::string NoSuchField(absl::string_view name, const Descriptor& message) {

@@ -150,6 +150,35 @@ std::optional<JobTokens::Field> JobTokens::FieldAt(int line, int column) const {
   return field;
 }
 
+std::string JobTokens::Unbracketed(std::string text,
+                                   absl::string_view name) const {
+  if (!is_balanced_) return text;
+  std::string changed;
+  size_t copied = 0;  // bytes of `text`
+  const auto replace = [&](const Token& token, absl::string_view with) {
+    absl::StrAppend(&changed, text.substr(copied, token.offset - copied), with);
+    copied = token.offset + token.text.size();
+  };
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    const bool is_list = tokens_[i].text == name && Is(i + 1, ':') &&
+                         Is(i + 2, '[') && (Is(i + 3, '{') || Is(i + 3, '<'));
+    if (!is_list) continue;
+    for (size_t of_name = i; of_name < i + 3; ++of_name) {
+      replace(tokens_[of_name], "");
+    }
+    int depth = 0;
+    for (i += 3; depth > 0 || !Is(i, ']'); ++i) {
+      const Token& token = tokens_[i];
+      if (depth == 0 && Is(i, ',')) replace(token, "");
+      if (IsOneOf(token.text, kClose)) --depth;
+      if (!IsOneOf(token.text, kOpen)) continue;
+      if (depth++ == 0) replace(token, absl::StrCat(name, " ", token.text));
+    }
+    replace(tokens_[i], "");
+  }
+  return absl::StrCat(changed, text.substr(copied));
+}
+
 bool JobTokens::FindMessage(size_t name, Field& field) const {
   // A message or a list that is open at a token.
   struct Open {

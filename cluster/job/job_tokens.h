@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "google/protobuf/descriptor.h"
 
 namespace parasol {
@@ -34,6 +35,11 @@ class JobTokens {
   // stopped: that of the value, the one behind it, or the one behind the name.
   // nullopt if there is none, as when braces do not match.
   std::optional<Field> FieldAt(int line, int column) const;
+
+  // Returns `text`, which the tokens are of, with lists of messages in brackets
+  // that are called `name` as fields of their own: "name: [{a: 1}, {a: 2}]"
+  // becomes "name {a: 1} name {a: 2}", with the blanks and comments between.
+  std::string Unbracketed(std::string text, absl::string_view name) const;
 
  private:
   struct Token {

@@ -17,6 +17,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
+#include "base/did_you_mean.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "cluster/job/first_parse_error.h"
 #include "google/protobuf/descriptor.h"
@@ -25,6 +27,9 @@
 
 namespace parasol {
 namespace {
+
+// Bytes of a flag's value that an error shows.
+constexpr size_t kMaxShown = 200;
 
 using google::protobuf::Descriptor;
 using google::protobuf::EnumDescriptor;
@@ -49,19 +54,23 @@ absl::StatusOr<PathPart> ParsePart(absl::string_view text) {
       !std::all_of(digits.begin(), digits.end(), absl::ascii_isdigit) ||
       !absl::SimpleAtoi(digits, &index)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", absl::CHexEscape(text),
+        absl::StrCat("\"", ShownText(text, kMaxShown),
                      "\" is not a field with an index, as in ", "layer[1]"));
   }
   part.index = index;
   return part;
 }
 
-std::string FieldNames(const Descriptor& message) {
+std::string Listed(const std::vector<std::string>& names) {
+  return names.empty() ? "none" : absl::StrJoin(names, ", ");
+}
+
+std::vector<std::string> FieldNames(const Descriptor& message) {
   std::vector<std::string> names;
   for (int i = 0; i < message.field_count(); ++i) {
     names.push_back(message.field(i)->name());
   }
-  return names.empty() ? "none" : absl::StrJoin(names, ", ");
+  return names;
 }
 
 std::string ValueNames(const EnumDescriptor& values) {
@@ -78,9 +87,11 @@ absl::StatusOr<const FieldDescriptor*> FindField(const Message& message,
   const Descriptor& type = *message.GetDescriptor();
   const FieldDescriptor* field = type.FindFieldByName(std::string(part.field));
   if (field == nullptr) {
+    const std::vector<std::string> names = FieldNames(type);
     return absl::InvalidArgumentError(absl::StrCat(
-        "\"", absl::CHexEscape(part.field), "\" is not a field of ",
-        type.name(), ", which has: ", FieldNames(type)));
+        "\"", ShownText(part.field, kMaxShown), "\" is not a field of ",
+        type.name(), ", which has: ", Listed(names),
+        DidYouMean(part.field, names)));
   }
   if (field->is_repeated() != part.index.has_value()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -127,7 +138,7 @@ bool IsFinite(const Message& message, const FieldDescriptor* field) {
 absl::Status ValueFault(const FieldDescriptor& field, absl::string_view value,
                         absl::string_view why) {
   return absl::InvalidArgumentError(
-      absl::StrCat(field.name(), ": \"", absl::CHexEscape(value),
+      absl::StrCat(field.name(), ": \"", ShownText(value, kMaxShown),
                    "\" is not a value of it", why.empty() ? "" : ": ", why));
 }
 
@@ -140,7 +151,7 @@ absl::Status SetLeaf(Message& message, const PathPart& part,
     return ValueFault(
         *field, value,
         absl::StrCat("it is a group of fields, in braces or one by one: ",
-                     FieldNames(*field->message_type())));
+                     Listed(FieldNames(*field->message_type()))));
   }
   if (!field->is_repeated()) reflection.ClearField(&message, field);
 
@@ -201,7 +212,7 @@ absl::Status Apply(job::Job& job, absl::string_view override) {
 absl::Status ApplyOverride(job::Job& job, absl::string_view override) {
   job::Job changed = job;
   RETURN_IF_ERROR(Apply(changed, override))
-      << "--set=" << absl::CHexEscape(override.substr(0, 200));
+      << "--set=" << ShownText(override, kMaxShown);
   job = std::move(changed);
   return absl::OkStatus();
 }

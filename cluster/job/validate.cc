@@ -10,26 +10,22 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/field_checks.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "cluster/job/evaluation_policy.h"
-#include "cluster/job/global_batch_rate.h"
 #include "cluster/job/strategy.h"
 #include "cluster/job/validate_dataset.h"
 #include "cluster/job/validate_layer.h"
 #include "cluster/job/validate_metrics.h"
 #include "cluster/job/validate_model_inputs.h"
+#include "cluster/job/validate_optimizer.h"
 #include "ml/initializer/initializer_fields.h"
 #include "ml/layer/variable_spec.h"
 #include "ml/model/graph_faults.h"
-#include "ml/optimizer/assigned/averaged.h"
-#include "ml/optimizer/clip.h"
-#include "ml/optimizer/learning_rate.h"
-#include "ml/optimizer/optimizer.h"
 
 namespace parasol {
 namespace {
@@ -48,9 +44,9 @@ absl::Status ValidateName(absl::string_view name) {
       std::all_of(name.begin(), name.end(), is_allowed)) {
     return absl::OkStatus();
   }
-  return Fault("name", absl::StrCat("\"", absl::CHexEscape(name.substr(0, 100)),
-                                    "\" is not 1 to ", kMaxNameBytes,
-                                    " letters, digits, '-', '_', '.'"));
+  return Fault("name",
+               absl::StrCat("\"", ShownText(name, 100), "\" is not 1 to ",
+                            kMaxNameBytes, " letters, digits, '-', '_', '.'"));
 }
 
 // The part of a fault's message that names an element of the model,
@@ -77,7 +73,8 @@ void AddOthers(const Faults& resolving, Faults& faults) {
   }
 }
 
-std::optional<Graph> ValidateModel(const job::Model& model, Faults& faults) {
+// The outputs are known although other parts of the model may be at fault.
+CheckedGraph ValidateModel(const job::Model& model, Faults& faults) {
   Faults found = ValidateModelInputs(model);
   for (int i = 0; i < model.input_shape_size(); ++i) {
     found.Add(RequireInRange(absl::StrCat("model.input_shape[", i, "]"),
@@ -99,20 +96,9 @@ std::optional<Graph> ValidateModel(const job::Model& model, Faults& faults) {
   if (checked.outputs.has_value()) {
     found.Add(ValidateMetrics(model, *checked.outputs));
   }
-  const bool is_good = found.empty();
+  if (!found.empty()) checked.graph.reset();
   faults.Add(std::move(found));
-  return is_good ? std::move(checked.graph) : std::nullopt;
-}
-
-Faults ValidateOptimizer(const job::Optimizer& optimizer) {
-  Faults faults;
-  faults.Add("optimizer.learning_rate_schedule",
-             CheckLearningRateSchedule(optimizer.learning_rate_schedule()));
-  faults.Add("optimizer", MakeOptimizer(optimizer).status());
-  if (optimizer.has_ema()) faults.Add("optimizer", CheckEma(optimizer.ema()));
-  faults.Add("optimizer", CheckClipping(optimizer));
-  faults.Add("optimizer", CheckGlobalBatchRates(optimizer));
-  return faults;
+  return checked;
 }
 
 absl::Status RequireNoClipping(absl::string_view path,
@@ -175,9 +161,9 @@ Faults ValidateEnd(const job::TrainingEnd& end) {
   return faults;
 }
 
-absl::Status ValidateWarmStart(const job::WarmStart& warm_start) {
-  RETURN_IF_ERROR(
-      RequirePath("warm_start.checkpoint", warm_start.checkpoint()));
+Faults ValidateWarmStart(const job::WarmStart& warm_start) {
+  Faults faults;
+  faults.Add(RequirePath("warm_start.checkpoint", warm_start.checkpoint()));
   const auto is_prefix = [](absl::string_view name) {
     return name.empty() || absl::EndsWith(name, "/");
   };
@@ -187,19 +173,14 @@ absl::Status ValidateWarmStart(const job::WarmStart& warm_start) {
         map.from() != map.to()) {
       continue;
     }
-    return Fault(absl::StrCat("warm_start.map[", i, "]"),
-                 absl::StrCat("from \"", absl::CHexEscape(map.from()),
-                              "\" to \"", absl::CHexEscape(map.to()),
-                              "\": both are names, or both begin names and "
-                              "end with '/', and they differ"));
+    faults.Add(
+        Fault(absl::StrCat("warm_start.map[", i, "]"),
+              absl::StrCat("from \"", ShownText(map.from(), kMaxNameBytes),
+                           "\" to \"", ShownText(map.to(), kMaxNameBytes),
+                           "\": both are names, or both begin names and "
+                           "end with '/', and they differ")));
   }
-  return absl::OkStatus();
-}
-
-absl::Status ValidateSeconds(absl::string_view path, double seconds) {
-  RETURN_IF_ERROR(RequirePositive(path, seconds));
-  if (seconds <= kMaxSeconds) return absl::OkStatus();
-  return Fault(path, absl::StrCat(seconds, " is more than ", kMaxSeconds));
+  return faults;
 }
 
 Faults ValidateCheckpoint(const job::CheckpointPolicy& checkpoint) {
@@ -231,8 +212,8 @@ absl::Status ValidateTableName(const std::string& path,
       std::all_of(name.begin(), name.end(), is_allowed)) {
     return absl::OkStatus();
   }
-  return Fault(path, absl::StrCat("\"", absl::CHexEscape(name.substr(0, 100)),
-                                  "\" is not 1 to ", kMaxNameBytes,
+  return Fault(path, absl::StrCat("\"", ShownText(name, 100), "\" is not 1 to ",
+                                  kMaxNameBytes,
                                   " letters, digits, '_', '-', '.', '/'"));
 }
 
@@ -416,9 +397,9 @@ absl::Status ValidatePartitioner(const job::ParameterServerStrategy& strategy) {
 
 std::optional<Graph> Validate(const job::Job& job, Faults& faults) {
   faults.Add(ValidateName(job.name()));
-  std::optional<Graph> graph;
+  CheckedGraph checked;
   if (job.has_model()) {
-    graph = ValidateModel(job.model(), faults);
+    checked = ValidateModel(job.model(), faults);
   } else {
     faults.Add(Missing("model"));
   }
@@ -443,8 +424,9 @@ std::optional<Graph> Validate(const job::Job& job, Faults& faults) {
   faults.Add(ValidateEnd(job.end()));
   faults.Add(ValidateCheckpoint(job.checkpoint()));
   if (job.has_warm_start()) faults.Add(ValidateWarmStart(job.warm_start()));
-  faults.Add(ValidateSparseTables(job, graph ? &*graph : nullptr));
-  if (graph) faults.Add(ValidateEvaluationPolicies(job, graph->outputs));
+  faults.Add(
+      ValidateSparseTables(job, checked.graph ? &*checked.graph : nullptr));
+  faults.Add(ValidateEvaluationPolicies(job, checked.outputs));
   faults.Add(ValidatePartitioner(job.parameter_server()));
   faults.Add(RequireInRange("worker.compute_niceness",
                             job.worker().compute_niceness(), 0, kMaxNiceness));
@@ -462,7 +444,7 @@ std::optional<Graph> Validate(const job::Job& job, Faults& faults) {
     faults.Add(ValidateAllReduce("strategy.hybrid.all_reduce",
                                  job.strategy().hybrid().all_reduce()));
   }
-  return graph;
+  return std::move(checked.graph);
 }
 
 absl::StatusOr<Graph> Validate(const job::Job& job) {

@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/did_you_mean.h"
 #include "base/field_checks.h"
+#include "base/shown_text.h"
 #include "ml/layer/kinds/layer_kinds.h"
 
 namespace parasol {
@@ -22,7 +22,7 @@ absl::Status ValidateTable(const std::string& path, const std::string& name,
     if (table.name() == name) return absl::OkStatus();
     tables.push_back(table.name());
   }
-  return Fault(path, absl::StrCat("\"", absl::CHexEscape(name.substr(0, 100)),
+  return Fault(path, absl::StrCat("\"", ShownText(name, 100),
                                   "\" is the name of no model.sparse_table",
                                   DidYouMean(name, tables)));
 }

@@ -1,7 +1,11 @@
 #include "deploy/tool/command.h"
 
+#include <cstdio>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/did_you_mean.h"
+#include "base/process.h"
 
 namespace parasol {
 
@@ -24,6 +28,25 @@ const Command* FindCommand(const std::vector<Command>& commands,
     if (!arguments.empty() && arguments[0] == command.name) return &command;
   }
   return nullptr;
+}
+
+int RunCommand(const Command& command,
+               const std::vector<std::string>& arguments) {
+  const int code = command.run(arguments);
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  ExitWith(absl::InternalError("stdout can't be written"));
+  return command.trouble;
+}
+
+absl::Status UnknownCommand(const std::vector<Command>& commands,
+                            const std::string& name) {
+  std::vector<std::string> names;
+  for (const Command& command : commands) names.push_back(command.name);
+  const std::string nearest = NearestName(name, names);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "unknown command ", name,
+      nearest.empty() ? "" : absl::StrCat(" (did you mean ", nearest, "?)"),
+      "; try parasol --help"));
 }
 
 std::string ToolUsage(const std::vector<Command>& commands) {

@@ -19,7 +19,17 @@ struct Command {
   // Carries the command out, given its arguments that are not flags, and
   // returns the exit code.
   int (*run)(const std::vector<std::string>& arguments) = nullptr;
+  // The exit code if stdout can't be written.
+  int trouble = 1;
 };
+
+// Carries a command out and returns its exit code.
+int RunCommand(const Command& command,
+               const std::vector<std::string>& arguments);
+
+// Returns the error of a command line that begins with no command's name.
+absl::Status UnknownCommand(const std::vector<Command>& commands,
+                            const std::string& name);
 
 // Returns an error unless there are `count` arguments, which `names` describes
 // ("CKPT").

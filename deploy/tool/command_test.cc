@@ -21,6 +21,16 @@ TEST(CommandTest, FirstArgumentNamesTheCommand) {
   EXPECT_EQ(FindCommand(commands, {}), nullptr);
 }
 
+TEST(CommandTest, UnknownCommandsHaveTheNearestOneInTheirError) {
+  EXPECT_THAT(UnknownCommand(TwoCommands(), "inspct"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "unknown command inspct (did you mean inspect?); try "
+                       "parasol --help"));
+  EXPECT_THAT(UnknownCommand(TwoCommands(), "train"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "unknown command train; try parasol --help"));
+}
+
 TEST(CommandTest, UsageNamesEveryCommandWithItsSummary) {
   const std::string usage = ToolUsage(TwoCommands());
   EXPECT_THAT(usage, HasSubstr("  inspect: looks\n"));

@@ -71,7 +71,8 @@ Command DiffCommand() {
           .summary = "compares two checkpoints",
           .usage = kDiffUsage,
           .flags = {"json", "tolerance"},
-          .run = Run};
+          .run = Run,
+          .trouble = kTrouble};
 }
 
 }  // namespace parasol

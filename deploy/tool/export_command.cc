@@ -10,9 +10,9 @@
 #include "base/status_macros.h"
 #include "deploy/tool/exchange/export.h"
 #include "deploy/tool/exchange/onnx/onnx_export.h"
-#include "deploy/tool/exchange/tensor_format.h"
 #include "deploy/tool/format_flag.h"
 #include "deploy/tool/output_flag.h"
+#include "storage/tensor_files/tensor_format.h"
 
 ABSL_FLAG(bool, slots, true,
           "Exports the optimizer's slots, too, so that an import can train on "
@@ -49,6 +49,15 @@ constexpr char kExportUsage[] =
     "Exit code: 0 done; 1 the checkpoint is damaged, or the disk is full; 2 "
     "there is no checkpoint, or bad flags; 138 try again.";
 
+absl::StatusOr<TensorFormat> WrittenFormat(const std::string& name) {
+  const absl::StatusOr<TensorFormat> format = ParseTensorFormat(name);
+  if (format.ok() && *format != TensorFormat::kPyTorch) return format;
+  return absl::InvalidArgumentError(absl::StrCat(
+      name.empty() ? "--format is missing" : absl::StrCat("--format=", name),
+      ": must be safetensors (which PyTorch reads), npz, tensorflow or csv, or "
+      "onnx for the model"));
+}
+
 absl::Status RunExport(const std::vector<std::string>& arguments) {
   RETURN_IF_ERROR(RequireArguments(arguments, 1, "CKPT"));
   const std::string output = absl::GetFlag(FLAGS_output);
@@ -68,12 +77,7 @@ absl::Status RunExport(const std::vector<std::string>& arguments) {
   ExportOptions options = {.output = output,
                            .slots = absl::GetFlag(FLAGS_slots),
                            .averages = averages};
-  const absl::StatusOr<TensorFormat> tensors = ParseTensorFormat(format);
-  if (!tensors.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(tensors.status().message(), ", or onnx for the model"));
-  }
-  options.format = *tensors;
+  ASSIGN_OR_RETURN(options.format, WrittenFormat(format));
   return Export(arguments[0], options);
 }
 

@@ -4,5 +4,6 @@
 
 ABSL_FLAG(
     std::string, format, "",
-    "safetensors, npz, tensorflow or csv; export: or onnx, the whole model. "
-    "An import finds it by the name or the files if it is empty.");
+    "safetensors, npz, tensorflow or csv; export: or onnx, the whole model; "
+    "import: or pytorch. An import finds it by the name or the files if it is "
+    "empty.");

@@ -39,7 +39,7 @@ constexpr char kImportUsage[] =
     "\n"
     "  parasol import PATH --job=JOB --checkpoint_dir=DIR\n"
     "\n"
-    "PATH is a file (.safetensors, .npz), the prefix or directory of a "
+    "PATH is a file (.safetensors, .npz, .pt), the prefix or directory of a "
     "TensorFlow checkpoint, or the directory of a CSV export. Names and shapes "
     "are those of the job: \"hidden/kernel\", Keras's slots "
     "\"Adam/hidden/kernel/m\", tables \"users/ids\" and \"users/rows\". What "

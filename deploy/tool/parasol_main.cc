@@ -5,7 +5,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/process.h"
 #include "deploy/tool/check_command.h"
@@ -34,12 +33,12 @@ int Main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const Command* const command = FindCommand(commands, arguments);
   if (command != nullptr) {
-    return command->run(
+    return RunCommand(
+        *command,
         ParseCommandLine(argc - 1, argv + 1, command->usage, command->flags));
   }
   if (!arguments.empty() && !absl::StartsWith(arguments[0], "-")) {
-    return ExitWith(absl::InvalidArgumentError(absl::StrCat(
-        "unknown command ", arguments[0], "; try parasol --help")));
+    return ExitWith(UnknownCommand(commands, arguments[0]));
   }
   ParseCommandLine(argc, argv, ToolUsage(commands), {kNoFlag});
   return ExitWith(absl::InvalidArgumentError("no command; try --help"));

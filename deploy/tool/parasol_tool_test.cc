@@ -39,10 +39,22 @@ TEST(ParasolToolTest, HelpNamesTheCommandsAndEachHasItsOwnFlags) {
                     HasSubstr("--[no]json"), Not(HasSubstr("--tolerance"))));
 }
 
+TEST(ParasolToolTest, OutputThatCannotBeWrittenIsAnError) {
+  SubprocessOptions options;
+  options.argv = {"/bin/sh", "-c",
+                  "deploy/parasol cluster --from=hosts --hosts=a,b "
+                  "--task=worker/0 > /dev/full"};
+  const absl::StatusOr<CompletedProcess> run =
+      RunSubprocess(std::move(options), absl::Minutes(1));
+  ASSERT_OK(run);
+  EXPECT_EQ(run->end.code(), 1);
+  EXPECT_EQ(run->standard_error, "parasol: stdout can't be written\n");
+}
+
 TEST(ParasolToolTest, BadCommandLinesAreOneLineAndExitCode2) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{}, "no command"},
-      {{"inspekt", "x"}, "unknown command inspekt"},
+      {{"inspekt", "x"}, "unknown command inspekt (did you mean inspect?)"},
       {{"inspect"}, "CKPT is missing"},
       {{"inspect", "a", "b"}, "unexpected argument b"},
       {{"inspect", "a", "--tolerance=1"}, "unknown flag --tolerance"},

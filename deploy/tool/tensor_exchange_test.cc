@@ -242,7 +242,7 @@ constexpr char kKerasJob[] = R"(
 TEST(KerasImportTest, CheckpointsHaveTheValuesThatKerasHad) {
   const std::string directory = EmptyTestDirectory();
   std::ofstream(directory + "/job.textproto") << kKerasJob;
-  for (const std::string name : {"keras_legacy", "keras_new"}) {
+  for (const std::string name : {"keras_legacy", "keras_new", "keras_3"}) {
     const std::string imported = directory + "/" + name;
     const std::string values = directory + "/values_" + name;
     for (const auto& [from, to] :

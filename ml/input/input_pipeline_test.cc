@@ -404,7 +404,7 @@ TEST(InputPipelineTest, EmptySetIsRefused) {
   model.add_input_shape(28);
   EXPECT_THAT(InputPipeline::Open(dataset, Inputs(model), Options()),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("shard 0 of 1 would be empty")));
+                       HasSubstr("the data set has no examples in 1 files")));
 }
 
 TEST(InputPipelineTest, AModelWithoutInputsIsRefused) {

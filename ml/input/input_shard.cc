@@ -93,6 +93,11 @@ absl::StatusOr<InputShard> InputShard::Create(const Selection& selection,
     }
   }
   if (shard.size() > 0) return shard;
+  if (selection.size() == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the data set has no examples in ", files,
+                     " files: they have none, or its split leaves them out"));
+  }
   return absl::InvalidArgumentError(
       absl::StrCat("input shard ", options.shard, " of ", shards,
                    " would be empty: the data set has ", selection.size(),

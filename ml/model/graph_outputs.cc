@@ -8,10 +8,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/did_you_mean.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/layer/layer.h"
 #include "ml/loss/loss_kinds.h"
@@ -36,8 +36,8 @@ absl::Status CheckName(absl::string_view name) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("name \"", absl::CHexEscape(name.substr(0, kMaxNameBytes)),
-                   "\" is not 1 to ", kMaxNameBytes, " letters, digits, '_'"));
+      absl::StrCat("name \"", ShownText(name, kMaxNameBytes), "\" is not 1 to ",
+                   kMaxNameBytes, " letters, digits, '_'"));
 }
 
 absl::Status CheckLabel(const job::Output& output) {
@@ -87,7 +87,7 @@ class OutputResolver {
     for (int i = 0; i < std::min(spec_.output_size(), kMaxOutputs); ++i) {
       const job::Output& output = spec_.output(i);
       found.Add(absl::StrCat("model.output[", i, "] \"",
-                             absl::CHexEscape(output.name()), "\""),
+                             ShownText(output.name(), kMaxNameBytes), "\""),
                 ResolveOne(output));
     }
     if (found.empty()) found.Add(CheckWeights());
@@ -138,8 +138,8 @@ class OutputResolver {
       std::vector<std::string> layers;
       for (const GraphNode& node : graph_.nodes) layers.push_back(node.name);
       return absl::InvalidArgumentError(absl::StrCat(
-          "layer \"", absl::CHexEscape(name), "\" is no layer of the model",
-          DidYouMean(name, layers)));
+          "layer \"", ShownText(name, kMaxNameBytes),
+          "\" is no layer of the model", DidYouMean(name, layers)));
     }
     const GraphNode& node = *graph_.Producer(found->second);
     const absl::Status shape =

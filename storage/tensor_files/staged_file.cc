@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 
 namespace parasol {
@@ -31,6 +32,25 @@ absl::Status CheckMayBeReplaced(const std::string& path) {
       path, ": is there and is no file; name a file that may be replaced"));
 }
 
+std::string ParentOf(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path();
+  return parent.empty() ? "." : parent;
+}
+
+// The name under which the system knows an open file.
+std::string PathOf(const FileDescriptor& file) {
+  return absl::StrCat("/proc/self/fd/", file.get());
+}
+
+// Opens a file without a name that can be given one.
+absl::StatusOr<FileDescriptor> OpenUnnamed(const std::string& directory) {
+  ASSIGN_OR_RETURN(FileDescriptor file,
+                   FileDescriptor::Open(directory, O_WRONLY | O_TMPFILE));
+  std::error_code error;
+  if (std::filesystem::exists(PathOf(file), error)) return file;
+  return absl::UnimplementedError("/proc is not there");
+}
+
 }  // namespace
 
 std::string StagedNameOf(const std::string& path) {
@@ -40,10 +60,15 @@ std::string StagedNameOf(const std::string& path) {
 
 absl::StatusOr<StagedFile> StagedFile::Create(const std::string& path) {
   RETURN_IF_ERROR(CheckMayBeReplaced(path));
+  absl::StatusOr<FileDescriptor> unnamed = OpenUnnamed(ParentOf(path));
+  if (unnamed.ok()) return StagedFile(path, "", *std::move(unnamed));
   std::string staged = StagedNameOf(path);
-  ASSIGN_OR_RETURN(FileDescriptor file,
-                   FileDescriptor::Open(staged, O_WRONLY | O_CREAT | O_EXCL));
-  return StagedFile(path, std::move(staged), std::move(file));
+  absl::StatusOr<FileDescriptor> file =
+      FileDescriptor::Open(staged, O_WRONLY | O_CREAT | O_EXCL);
+  if (file.ok()) return StagedFile(path, std::move(staged), *std::move(file));
+  return absl::Status(
+      file.status().code(),
+      absl::StrReplaceAll(file.status().message(), {{staged, path}}));
 }
 
 StagedFile::StagedFile(std::string path, std::string staged_path,
@@ -83,11 +108,19 @@ absl::Status StagedFile::Overwrite(uint64_t offset, absl::string_view bytes) {
 
 absl::Status StagedFile::Commit() {
   RETURN_IF_ERROR(Flush());
-  if (fsync(file_.get()) != 0) return FileError(errno, "fsync", staged_path_);
+  if (fsync(file_.get()) != 0) return FileError(errno, "fsync", path_);
+  if (staged_path_.empty()) {
+    // A link can't replace a file; a renamed one can.
+    const std::string staged = StagedNameOf(path_);
+    if (linkat(AT_FDCWD, PathOf(file_).c_str(), AT_FDCWD, staged.c_str(),
+               AT_SYMLINK_FOLLOW) != 0) {
+      return FileError(errno, "name", path_);
+    }
+    staged_path_ = staged;
+  }
   RETURN_IF_ERROR(Rename(staged_path_, path_));
   staged_path_.clear();
-  const std::string parent = std::filesystem::path(path_).parent_path();
-  return SyncDirectory(parent.empty() ? "." : parent);
+  return SyncDirectory(ParentOf(path_));
 }
 
 absl::Status StagedFile::Flush() {
@@ -102,7 +135,7 @@ absl::Status StagedFile::WriteAt(uint64_t offset, absl::string_view bytes) {
     const ssize_t written =
         pwrite(file_.get(), bytes.data(), bytes.size(), offset);
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return FileError(errno, "write", staged_path_);
+    if (written < 0) return FileError(errno, "write", path_);
     bytes.remove_prefix(written);
     offset += written;
   }

@@ -15,13 +15,15 @@ namespace parasol {
 // and no other process uses.
 std::string StagedNameOf(const std::string& path);
 
-// A file that is written piece by piece under a StagedNameOf() and gets its own
-// name when it is complete: a reader finds the old file or the new one,
-// also after a crash. Removes what it has written unless Commit() was called.
-// Errors are those of storage/durable_file.h. Move-only; not thread-safe.
+// A file that is written piece by piece and gets its name when it is complete:
+// a reader finds the old file or the new one, also after a crash. Until then it
+// has no name, so nothing stays of it without Commit(), also if the process is
+// killed; where the file system has no such files it has a StagedNameOf(), and
+// is removed by the destructor. Errors are those of storage/durable_file.h.
+// Move-only; not thread-safe.
 class StagedFile {
  public:
-  // Creates the file under the other name.
+  // Creates the file.
   //   InvalidArgument  `path` is there and is no regular file, nor a link.
   static absl::StatusOr<StagedFile> Create(const std::string& path);
   StagedFile(StagedFile&& other) noexcept;
@@ -44,7 +46,7 @@ class StagedFile {
   absl::Status WriteAt(uint64_t offset, absl::string_view bytes);
 
   std::string path_;
-  std::string staged_path_;  // empty: nothing to remove
+  std::string staged_path_;  // empty: it has no name
   FileDescriptor file_;
   std::string buffer_;    // appended, not written
   uint64_t written_ = 0;  // bytes before those of the buffer

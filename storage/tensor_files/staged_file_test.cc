@@ -1,7 +1,9 @@
 #include "storage/tensor_files/staged_file.h"
 
+#include <csignal>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
@@ -78,6 +80,35 @@ TEST(StagedFileTest, ADeviceOrADirectoryIsNotReplaced) {
 TEST(StagedFileTest, MissingDirectoryIsNamed) {
   EXPECT_THAT(StagedFile::Create("/none/x").status(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none/x")));
+}
+
+// Names in a directory.
+size_t CountFiles(const std::string& directory) {
+  const absl::StatusOr<std::vector<std::string>> names =
+      ListDirectory(directory);
+  EXPECT_OK(names);
+  return names.ok() ? names->size() : 0;
+}
+
+TEST(StagedFileDeathTest, NothingStaysOfAProcessThatIsKilled) {
+  const std::string directory = TestPath();
+  ASSERT_OK(MakeDirectories(directory));
+  {
+    ASSERT_OK_AND_ASSIGN(const StagedFile file,
+                         StagedFile::Create(directory + "/x"));
+    if (CountFiles(directory) > 0) {
+      GTEST_SKIP() << directory << " has no files without names";
+    }
+  }
+  EXPECT_EXIT(
+      {
+        absl::StatusOr<StagedFile> file = StagedFile::Create(directory + "/x");
+        if (file.ok() && file->Append(std::string(1 << 20, 'x')).ok()) {
+          raise(SIGKILL);
+        }
+      },
+      ::testing::KilledBySignal(SIGKILL), "");
+  EXPECT_EQ(CountFiles(directory), 0);
 }
 
 }  // namespace

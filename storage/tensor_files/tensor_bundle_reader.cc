@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -29,6 +30,8 @@ using ::parasol::tensorflow::TrackableObjectGraph;
 
 constexpr size_t kMaxIndexBytes = 256 << 20;
 constexpr size_t kMaxStateBytes = 16 << 20;
+// A SavedModel of Keras 3 has each variable under a second key.
+constexpr absl::string_view kCopies = "_all_variables/";
 // Shards of the largest jobs are some thousands.
 constexpr int kMaxShards = 1 << 16;
 
@@ -71,6 +74,7 @@ class TensorBundleReader : public TensorReader {
     for (const auto& [key, value] : index_) {
       // Slices have keys that begin with a zero, and belong to others.
       if (key.empty() || key[0] == '\0' || key == kObjectGraphKey) continue;
+      if (absl::StartsWith(key, kCopies)) continue;
       const auto name = names.find(key);
       RETURN_IF_ERROR(AddTensor(
           key, name == names.end()
@@ -263,6 +267,7 @@ class TensorBundleReader : public TensorReader {
     for (const auto& node : graph.nodes()) {
       for (const auto& attribute : node.attributes()) {
         if (attribute.full_name().empty()) continue;
+        if (absl::StartsWith(attribute.checkpoint_key(), kCopies)) continue;
         keys[attribute.full_name()].insert(attribute.checkpoint_key());
       }
     }

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "cluster/job/micro_batches.h"
+#include "worker/local/micro_batches.h"
 
 namespace parasol {
 

@@ -10,13 +10,24 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "cluster/job/column_wildcards.h"
 #include "cluster/job/first_parse_error.h"
+#include "cluster/job/job_text.h"
+#include "cluster/job/job_tokens.h"
 #include "google/protobuf/text_format.h"
+#include "ml/input/feature/column_wildcards.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
 namespace {
+
+// A job file, and where its fields are.
+struct FileText {
+  explicit FileText(std::string of_file)
+      : text(std::move(of_file)), parsed(JobText::Parse(text)) {}
+
+  const std::string text;
+  const JobText parsed;
+};
 
 struct Edit {
   size_t begin = 0;
@@ -47,10 +58,10 @@ std::string FieldsOf(const Normalization& n) {
 }
 
 // Takes a mean of 0 and a deviation of 1 out, which the file may have.
-void DropDefaults(const CheckedJob& job, const std::string& path,
+void DropDefaults(const FileText& file, const std::string& path,
                   std::vector<Edit>& edits) {
   for (const char* const field : {".mean", ".stddev"}) {
-    const std::optional<TextRange> range = job.FieldAt(path + field);
+    const std::optional<TextRange> range = file.parsed.FieldAt(path + field);
     if (range) edits.push_back({.begin = range->begin, .end = range->end});
   }
 }
@@ -94,17 +105,17 @@ std::string LineUnder(const std::string& text, size_t begin) {
 // The text of the column at `path` in the file; nullopt if it is not there
 // alone. Of lists in brackets the parser keeps one place for all elements, so
 // the text shows whether it is the column of this name.
-std::optional<TextRange> FindColumn(const CheckedJob& job,
+std::optional<TextRange> FindColumn(const FileText& file,
                                     const std::string& path,
                                     const std::string& name) {
-  const std::optional<TextRange> range = job.FieldAt(path);
-  if (!range || !job.FieldAt(path + ".name")) return std::nullopt;
+  const std::optional<TextRange> range = file.parsed.FieldAt(path);
+  if (!range || !file.parsed.FieldAt(path + ".name")) return std::nullopt;
   FirstParseError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   job::DenseInput parsed;
   const bool is_alone = parser.ParseFromString(
-      job.text().substr(range->begin, range->end - range->begin), &parsed);
+      file.text.substr(range->begin, range->end - range->begin), &parsed);
   if (!is_alone || parsed.column_size() != 1) return std::nullopt;
   const std::string& found = parsed.column(0).name();
   std::string literal;
@@ -115,18 +126,18 @@ std::optional<TextRange> FindColumn(const CheckedJob& job,
 
 // Puts the columns of a pattern in its place, with `means`, which are those of
 // some of them. Returns false if the pattern has no place of its own.
-bool AddPattern(const CheckedJob& job, const PatternReport& pattern,
+bool AddPattern(const FileText& file, const PatternReport& pattern,
                 const std::vector<const Normalization*>& means,
                 std::vector<Edit>& edits) {
   const std::optional<TextRange> range =
-      FindColumn(job, pattern.path, pattern.pattern);
+      FindColumn(file, pattern.path, pattern.pattern);
   if (!range) return false;
   const std::string given =
-      job.text().substr(range->begin, range->end - range->begin);
-  const std::string line = LineUnder(job.text(), range->begin);
+      file.text.substr(range->begin, range->end - range->begin);
+  const std::string line = LineUnder(file.text, range->begin);
   std::vector<Edit> inside;
-  DropDefaults(job, pattern.path, inside);
-  const TextRange name = *job.FieldAt(pattern.path + ".name");
+  DropDefaults(file, pattern.path, inside);
+  const TextRange name = *file.parsed.FieldAt(pattern.path + ".name");
   inside.push_back({.begin = name.begin, .end = name.end});
   for (Edit& edit : inside) {
     edit.begin -= range->begin;
@@ -151,27 +162,26 @@ bool AddPattern(const CheckedJob& job, const PatternReport& pattern,
   return true;
 }
 
-bool AddFields(const CheckedJob& job, const Normalization& n,
+bool AddFields(const FileText& file, const Normalization& n,
                std::vector<Edit>& edits) {
-  const std::optional<size_t> close = job.CloseOf(n.path);
+  const std::optional<size_t> close = file.parsed.CloseOf(n.path);
   const bool is_column = absl::EndsWith(n.path, "]");
-  if (!close || (is_column && !FindColumn(job, n.path, n.column))) return false;
+  if (!close || (is_column && !FindColumn(file, n.path, n.column)))
+    return false;
   const bool is_apart =
-      *close > 0 && absl::ascii_isspace(job.text()[*close - 1]);
+      *close > 0 && absl::ascii_isspace(file.text[*close - 1]);
   edits.push_back({.begin = *close,
                    .end = *close,
                    .text = absl::StrCat(is_apart ? "" : " ", FieldsOf(n))});
-  DropDefaults(job, n.path, edits);
+  DropDefaults(file, n.path, edits);
   return true;
 }
 
-}  // namespace
-
-std::string AdaptedText(const CheckedJob& job, const JobReport& report,
-                        std::vector<std::string>& left_out) {
+std::string Adapted(const FileText& file, const JobReport& report,
+                    std::vector<std::string>& left_out) {
   std::vector<Edit> edits;
   for (const Normalization& n : report.normalizations) {
-    if (!n.pattern.empty() || AddFields(job, n, edits)) continue;
+    if (!n.pattern.empty() || AddFields(file, n, edits)) continue;
     left_out.push_back(n.path);
   }
   for (const PatternReport& pattern : report.patterns) {
@@ -179,13 +189,29 @@ std::string AdaptedText(const CheckedJob& job, const JobReport& report,
     for (const Normalization& n : report.normalizations) {
       if (n.path == pattern.path && !n.pattern.empty()) means.push_back(&n);
     }
-    if (means.empty() || AddPattern(job, pattern, means, edits)) continue;
+    if (means.empty() || AddPattern(file, pattern, means, edits)) continue;
     for (const Normalization* const n : means) {
       left_out.push_back(absl::StrCat(n->column, " of the pattern ", n->pattern,
                                       ", ", n->path));
     }
   }
-  return Edited(job.text(), std::move(edits));
+  return Edited(file.text, std::move(edits));
+}
+
+}  // namespace
+
+std::string AdaptedText(const CheckedJob& job, const JobReport& report,
+                        std::vector<std::string>& left_out) {
+  std::string adapted = Adapted(FileText(job.text()), report, left_out);
+  if (left_out.empty()) return adapted;
+  // Columns in a list in brackets have no place of their own as it is.
+  const FileText fields(
+      JobTokens(job.text()).Unbracketed(job.text(), "column"));
+  std::vector<std::string> still_left_out;
+  std::string of_fields = Adapted(fields, report, still_left_out);
+  if (still_left_out.size() >= left_out.size()) return adapted;
+  left_out = std::move(still_left_out);
+  return of_fields;
 }
 
 }  // namespace parasol

@@ -15,8 +15,9 @@ namespace parasol {
 // A pattern of columns gives its place to the columns that it stands for: each
 // has the pattern's other fields, and the first one the comments among them.
 //
-// Fields without a place of their own in the file, which come from --set or
-// stand in a list in brackets, are left out: `left_out` gets their paths.
+// Columns in a list in brackets become fields of their own. Fields without a
+// place in the file, which come from --set, are left out: `left_out` gets their
+// paths.
 std::string AdaptedText(const CheckedJob& job, const JobReport& report,
                         std::vector<std::string>& left_out);
 

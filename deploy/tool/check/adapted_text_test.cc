@@ -17,7 +17,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 // What stands in the input's braces is the test's.
 constexpr char kJob[] = R"(# Rent by rooms.
@@ -138,23 +137,41 @@ TEST_F(AdaptedTextTest, ANameWithWildcardsIsWrittenAsAName) {
                 "    column { name: \"a\\\"\\\\\" mean: 2 stddev: 1 }"));
 }
 
-TEST_F(AdaptedTextTest, AColumnBehindAListInBracketsDoesNotGetTheLists) {
-  const std::string columns =
-      "column: [{ name: \"same\" }, { name: \"x1\" }]\n"
-      "    column { name: \"x2\" }";
-  EXPECT_EQ(Adapted(columns), Job(columns));
-  EXPECT_THAT(left_out_, ElementsAre("model.input[0].dense.column[1]",
-                                     "model.input[0].dense.column[2]"));
+TEST_F(AdaptedTextTest, ColumnsInAListInBracketsBecomeFields) {
+  EXPECT_EQ(Adapted("column: [{ name: \"same\" }, { name: \"x1\" }]\n"
+                    "    column { name: \"x2\" }"),
+            Job(" column { name: \"same\" } column { name: \"x1\" mean: 2 "
+                "stddev: 1 }\n"
+                "    column { name: \"x2\" mean: 0 stddev: 4 }"));
+  EXPECT_THAT(left_out_, IsEmpty());
+  EXPECT_EQ(
+      Adapted("column: [\n"
+              "      < name: 'x1' default_value: 2 >,  # the [first]\n"
+              "      < name: 'x2' mean: 1 >\n"
+              "    ]"),
+      Job(" \n"
+          "      column < name: 'x1' default_value: 2 mean: 2 stddev: 1 > "
+          " # the [first]\n"
+          "      column < name: 'x2' mean: 1 >\n"
+          "    "));
+  EXPECT_THAT(left_out_, IsEmpty());
 }
 
-TEST_F(AdaptedTextTest, APatternWithoutAPlaceOfItsOwnIsLeftOut) {
-  for (const std::string& columns :
-       {std::string("column: [{ name: \"x*\" }, { name: \"same\" }]"),
-        std::string("column: [{ name: \"same\" }, { name: \"x*\" }]")}) {
-    EXPECT_EQ(Adapted(columns), Job(columns));
-    EXPECT_THAT(left_out_, SizeIs(2));
-  }
-  // One that the file has as another name.
+TEST_F(AdaptedTextTest, APatternInAListInBracketsBecomesFields) {
+  EXPECT_EQ(Adapted("column: [{ name: \"x*\" }, { name: \"same\" }]"),
+            Job(" column { name: \"x1\" mean: 2 stddev: 1 }\n"
+                "     column { name: \"x2\" mean: 0 stddev: 4 } column { name: "
+                "\"same\" }"));
+  EXPECT_THAT(left_out_, IsEmpty());
+}
+
+TEST_F(AdaptedTextTest, AListThatNothingIsFilledInStays) {
+  const std::string columns =
+      "column: [{ name: \"same\" }, { name: \"same\" }]";
+  EXPECT_EQ(Adapted(columns), Job(columns));
+}
+
+TEST_F(AdaptedTextTest, WhatComesFromTheCommandLineIsLeftOut) {
   const std::string columns = "column { name: \"x1\" }";
   EXPECT_EQ(Adapted(columns, {"model.input[0].dense.column[0].name=x*"}),
             Job(columns));

@@ -26,7 +26,8 @@ void FindEnd(const job::Job& job, int64_t examples, JobReport& report) {
   const int64_t batch = job.train().batch_size() * replicas;
   report.end =
       absl::StrFormat(", after %.4g epochs of %d examples, %d in a step",
-                      static_cast<double>(*report.end_step) * batch / examples,
+                      static_cast<double>(*report.end_step) /
+                          static_cast<double>(*end.steps_per_epoch()),
                       examples, batch);
   if (batch > examples) {
     report.warnings.push_back(absl::StrCat(

@@ -285,6 +285,16 @@ TEST_F(CheckJobAndDataTest, StatisticsAreOfTheFirstExamples) {
   EXPECT_EQ(report.data_sets[0].examples, 4);
 }
 
+TEST_F(CheckJobAndDataTest, EpochsCountTheirSmallerLastBatches) {
+  Write("train.csv",
+        "user,age,income,bought\na,5,1,yes\nb,6,2,no\na,7,1,yes\nb,8,2,no\n"
+        "a,9,1,yes\n");
+  const JobReport report = Check();
+  EXPECT_EQ(report.end_step, 9);  // 3 epochs of 5 examples in batches of 2
+  EXPECT_THAT(ToText(report),
+              HasSubstr("\nend: step 9, after 3 epochs of 5 examples"));
+}
+
 TEST_F(CheckJobAndDataTest, AJobWithFaultsHasItsColumnsCheckedAllTheSame) {
   const JobReport report = Check(
       {{"units: 1", "units: 0"}, {"\"age\"", "\"agee\""}, {"adam", "adamm"}});

@@ -14,8 +14,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/did_you_mean.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/input/feature/model_inputs.h"
+#include "ml/input/format/csv_fields.h"
 #include "ml/input/format/file_set.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/model/graph_inputs.h"
@@ -25,16 +27,9 @@ namespace {
 
 constexpr int64_t kRows = 5;
 constexpr int64_t kShownNumbers = 8;
-constexpr size_t kShownColumns = 20;
 constexpr int kBatch = 1024;
 constexpr size_t kMaxIds = 4'000'000;  // told apart, of each table
 constexpr size_t kNamedClasses = 10;
-
-std::string Shown(const std::vector<std::string>& names) {
-  const size_t shown = std::min(names.size(), kShownColumns);
-  return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + shown, ", "),
-                      shown < names.size() ? ", …" : "");
-}
 
 // f(x) of docs/job.md, before the mean is subtracted.
 double Transformed(const job::NumericColumn& column, double x) {
@@ -162,7 +157,7 @@ void DataCheck::Check(const std::string& name, const job::Dataset& dataset) {
   if (*columns != nullptr) {
     const std::vector<ColumnUse> uses =
         ColumnUses(job_, name, dataset, columns->get());
-    is_good = HasNames(uses, name, (*columns)->names());
+    is_good = HasNames(uses, name, dataset, (*columns)->names());
     ReadColumns(uses, name, dataset, **columns, report);
     columns->reset();  // its memory, before the examples take theirs
   }
@@ -208,7 +203,7 @@ bool DataCheck::FindAllFiles(const std::string& name,
 }
 
 bool DataCheck::HasNames(const std::vector<ColumnUse>& uses,
-                         const std::string& name,
+                         const std::string& name, const job::Dataset& dataset,
                          const std::vector<std::string>& columns) {
   bool are_there = true;
   for (const ColumnUse& use : uses) {
@@ -217,9 +212,11 @@ bool DataCheck::HasNames(const std::vector<ColumnUse>& uses,
       continue;
     }
     are_there = false;
-    Fault(use.path, absl::StrCat("the ", name, " data have no column \"",
-                                 use.column, "\", but ", Shown(columns),
-                                 DidYouMean(use.column, columns)));
+    Fault(use.path,
+          absl::StrCat(
+              "the ", name, " data have no column \"", use.column, "\", but ",
+              ShownList(columns), DidYouMean(use.column, columns),
+              dataset.has_csv() ? DelimiterHint(use.column, columns) : ""));
   }
   return are_there;
 }

@@ -52,6 +52,7 @@ class DataCheck {
  private:
   bool FindAllFiles(const std::string& name, const job::Dataset& dataset);
   bool HasNames(const std::vector<ColumnUse>& uses, const std::string& name,
+                const job::Dataset& dataset,
                 const std::vector<std::string>& columns);
   void ReadColumns(const std::vector<ColumnUse>& uses, const std::string& name,
                    const job::Dataset& dataset, RawColumns& columns,

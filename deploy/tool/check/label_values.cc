@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/did_you_mean.h"
+#include "base/shown_text.h"
 
 namespace parasol {
 namespace {
@@ -60,12 +60,12 @@ std::string LabelValues::Line(const std::string& path, const std::string& name,
     values.push_back(value);
   }
   std::sort(by_count.begin(), by_count.end());
-  std::string line = absl::StrCat(path, ": \"", absl::CHexEscape(name),
-                                  "\" is never seen in column \"",
-                                  absl::CHexEscape(column), "\", which has");
+  std::string line = absl::StrCat(
+      path, ": \"", ShownText(name, kMaxBytes), "\" is never seen in column \"",
+      ShownText(column, kMaxBytes), "\", which has");
   for (size_t i = 0; i < std::min(by_count.size(), kShown); ++i) {
     absl::StrAppendFormat(&line, "%s \"%s\" (%.3g %%)", i == 0 ? "" : ",",
-                          absl::CHexEscape(by_count[i].second),
+                          ShownText(by_count[i].second, kMaxBytes),
                           -100.0 * by_count[i].first / all_);
   }
   if (by_count.size() > kShown) absl::StrAppend(&line, ", …");

@@ -41,6 +41,7 @@ absl::StatusOr<std::unique_ptr<TensorWriter>> NewWriter(
     case TensorFormat::kCsv:
       return NewCsvWriter(options.output, parts);
     case TensorFormat::kTensorFlow:
+    case TensorFormat::kPyTorch:  // not written
       break;
   }
   return NewTensorFlowWriter(options.output, parts, manifest);

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "deploy/tool/exchange/tensor_format.h"
+#include "storage/tensor_files/tensor_format.h"
 
 namespace parasol {
 

@@ -12,6 +12,7 @@
 #include "cluster/checkpoint/checkpoint_contents.h"
 #include "cluster/checkpoint/resume.h"
 #include "cluster/checkpoint/store_checkpoint.h"
+#include "deploy/tool/exchange/foreign_tensors.h"
 #include "deploy/tool/exchange/import_match.h"
 #include "deploy/tool/exchange/imported_shard.h"
 #include "deploy/tool/exchange/pytorch_tensors.h"
@@ -136,6 +137,7 @@ absl::StatusOr<Imported> Import(const std::string& path, const LoadedJob& job,
                    ContentsOf(job.graph.variables, job.job));
   ASSIGN_OR_RETURN(std::unique_ptr<TensorReader> reader,
                    OpenTensors(options.format, path));
+  reader = TranslateForeign(std::move(reader), contents, job.job);
   ASSIGN_OR_RETURN(
       reader, TranslatePyTorch(std::move(reader), contents, job.job.model()),
       _ << path);

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "cluster/job/job_file.h"
-#include "deploy/tool/exchange/tensor_format.h"
+#include "storage/tensor_files/tensor_format.h"
 
 namespace parasol {
 

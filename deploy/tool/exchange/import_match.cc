@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
@@ -39,6 +40,13 @@ bool IsIdType(ElementType type) {
 
 bool IsFloatType(ElementType type) {
   return type != ElementType::kOther && !IsIdType(type);
+}
+
+// Returns true of what is no part of a model: scalars, and the states of
+// Keras's random numbers.
+bool IsIncidental(const TensorInfo& tensor) {
+  return tensor.shape.empty() ||
+         absl::EndsWith(tensor.name, "seed_generator_state");
 }
 
 // Looks tensors up, and notes what does not fit.
@@ -126,7 +134,7 @@ class Matcher {
     }
     std::vector<std::string> surplus;
     for (size_t i = 0; i < tensors_.size() && !allow_surplus; ++i) {
-      if (used_.contains(i) || tensors_[i].shape.empty()) continue;
+      if (used_.contains(i) || IsIncidental(tensors_[i])) continue;
       surplus.push_back(tensors_[i].name);
     }
     const std::string faults = absl::StrCat(

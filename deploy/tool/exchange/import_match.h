@@ -39,9 +39,9 @@ struct ImportMatch {
 
 // Finds the tensors of `job`, whose checkpoints have `contents`, by Keras's
 // names, as tensor_names.h, Keras's newer optimizers ("Adam/m/hidden/kernel")
-// and files with "model/" and "optimizer/" in front have them. Scalars that
-// belong to nothing are left out; so is every other tensor that is too many if
-// `allow_surplus`.
+// and files with "model/" and "optimizer/" in front have them. Scalars and
+// states of random numbers that belong to nothing are left out; so is every
+// other tensor that is too many if `allow_surplus`.
 //   InvalidArgument  names all tensors that are missing, of another shape or
 //                    type, or too many.
 absl::StatusOr<ImportMatch> MatchTensors(const std::vector<TensorInfo>& tensors,

@@ -118,6 +118,7 @@ TEST(ImportMatchTest, SlotsMayBeMissingAllButNotSome) {
 TEST(ImportMatchTest, SurplusIsLeftOutIfAllowedAndScalarsAlways) {
   std::vector<TensorInfo> tensors = AllTensors();
   tensors.push_back({"Adam/learning_rate", kFloat, {}});
+  tensors.push_back({"dropout/seed_generator_state", ElementType::kOther, {2}});
   EXPECT_OK(Match(tensors));
   tensors.push_back({"other/kernel", kFloat, {7}});
   EXPECT_THAT(Match(tensors), StatusIs(absl::StatusCode::kInvalidArgument));

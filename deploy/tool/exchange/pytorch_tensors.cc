@@ -37,20 +37,6 @@ std::vector<size_t> KernelAxes(size_t rank) {
   return {};
 }
 
-// "hidden.weight" of "hidden/kernel"; empty if PyTorch has no such variable.
-std::string PyTorchName(const std::string& variable) {
-  const size_t slash = variable.rfind('/');
-  if (slash == std::string::npos) return "";
-  const absl::string_view leaf = absl::string_view(variable).substr(slash + 1);
-  for (const auto& [here, there] : kLeaves) {
-    if (here != leaf) continue;
-    return absl::StrCat(
-        absl::StrReplaceAll(variable.substr(0, slash), {{"/", "."}}), ".",
-        there);
-  }
-  return "";
-}
-
 bool IsKernel(const std::string& variable) {
   return variable.substr(variable.rfind('/') + 1) == kKernel;
 }
@@ -163,6 +149,19 @@ bool FlattensImages(const job::Model& model) {
 }
 
 }  // namespace
+
+std::string PyTorchName(const std::string& variable) {
+  const size_t slash = variable.rfind('/');
+  if (slash == std::string::npos) return "";
+  const absl::string_view leaf = absl::string_view(variable).substr(slash + 1);
+  for (const auto& [here, there] : kLeaves) {
+    if (here != leaf) continue;
+    return absl::StrCat(
+        absl::StrReplaceAll(variable.substr(0, slash), {{"/", "."}}), ".",
+        there);
+  }
+  return "";
+}
 
 absl::StatusOr<std::unique_ptr<TensorReader>> TranslatePyTorch(
     std::unique_ptr<TensorReader> reader, const CheckpointContents& contents,

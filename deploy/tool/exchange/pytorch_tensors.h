@@ -2,6 +2,7 @@
 #define PARASOL_DEPLOY_TOOL_EXCHANGE_PYTORCH_TENSORS_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
@@ -9,6 +10,10 @@
 #include "storage/tensor_files/tensor_reader.h"
 
 namespace parasol {
+
+// Returns "hidden.weight" of "hidden/kernel"; "" if PyTorch has no such
+// variable.
+std::string PyTorchName(const std::string& variable);
 
 // Returns a reader of the same tensors in which those of a PyTorch state_dict
 // have a job's names and layouts: "hidden.weight" [outputs, inputs] becomes

@@ -1,6 +1,5 @@
 #include "deploy/tool/exchange/pytorch_tensors.h"
 
-#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,6 +7,7 @@
 
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
+#include "deploy/tool/testing/counting_tensors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -16,26 +16,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-// Tensors in memory whose elements are 0, 1, 2, …
-class CountingTensors : public TensorReader {
- public:
-  explicit CountingTensors(std::vector<TensorInfo> tensors)
-      : tensors_(std::move(tensors)) {}
-
-  const std::vector<TensorInfo>& tensors() const override { return tensors_; }
-
-  absl::Status Read(size_t, uint64_t first, absl::Span<char> out) override {
-    for (size_t i = 0; i < out.size(); i += sizeof(float)) {
-      const float value = static_cast<float>((first + i) / sizeof(float));
-      std::memcpy(&out[i], &value, sizeof(float));
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  const std::vector<TensorInfo> tensors_;
-};
 
 CheckpointContents Variables(const std::vector<std::string>& names) {
   CheckpointContents contents;

@@ -7,21 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/did_you_mean.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 
 namespace parasol {
 namespace {
 
-constexpr size_t kMaxShownColumns = 20;
-
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-std::string Shown(const std::vector<std::string>& names) {
-  const size_t shown = std::min(names.size(), kMaxShownColumns);
-  return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + shown, ", "),
-                      shown < names.size() ? ", …" : "");
 }
 
 absl::Status Fault(const job::ModelInput& input, absl::string_view what) {
@@ -38,8 +31,9 @@ absl::StatusOr<std::string> OwnColumn(const job::ModelInput& input,
     if (!Contains(columns.labels_and_weights, name)) candidates.push_back(name);
   }
   if (candidates.size() == 1) return candidates.front();
-  return Fault(input, absl::StrCat("names no column, and the data set has ",
-                                   candidates.size(), ": ", Shown(candidates)));
+  return Fault(input,
+               absl::StrCat("names no column, and the data set has ",
+                            candidates.size(), ": ", ShownList(candidates)));
 }
 
 }  // namespace
@@ -109,7 +103,7 @@ absl::StatusOr<size_t> ColumnFeatures::IndexOf(const std::string& name,
                                                const Columns& columns) {
   if (!Contains(columns.names, name)) {
     return Fault(input, absl::StrCat("the data set has no column \"", name,
-                                     "\", but ", Shown(columns.names),
+                                     "\", but ", ShownList(columns.names),
                                      DidYouMean(name, columns.names)));
   }
   const auto known = std::find(columns_.begin(), columns_.end(), name);

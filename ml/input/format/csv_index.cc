@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/shown_text.h"
@@ -41,6 +42,11 @@ absl::Status CsvIndexer::Add(const std::string& path) {
 }
 
 absl::Status CsvIndexer::AddText(const std::string& path, std::string bytes) {
+  if (absl::StartsWith(bytes, "\xff\xfe") ||
+      absl::StartsWith(bytes, "\xfe\xff")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is UTF-16; save it as UTF-8"));
+  }
   text_ = records_.AddFile(path, std::move(bytes));
   size_t at = absl::string_view(text_).substr(0, 3) == "\xef\xbb\xbf" ? 3 : 0;
   for (int i = 0; i < skip_lines_ && at < text_.size(); ++i) {

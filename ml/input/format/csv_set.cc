@@ -155,11 +155,10 @@ absl::StatusOr<size_t> ColumnOf(const std::vector<std::string>& columns,
   if (found != columns.end()) return found - columns.begin();
   return absl::InvalidArgumentError(absl::StrCat(
       field, ": the data set has no column \"", name, "\"",
-      DidYouMean(name, columns),
       columns.size() == 1
-          ? absl::StrCat(", but only ", QuotedValue(columns.front()),
-                         "; is csv.delimiter right?")
-          : ""));
+          ? absl::StrCat(", but only ", QuotedValue(columns.front()))
+          : "",
+      DidYouMean(name, columns), DelimiterHint(name, columns)));
 }
 
 absl::StatusOr<CsvLayout> LayoutOf(const job::CsvDataset& csv,

@@ -221,7 +221,14 @@ TEST(CsvSetTest, AHeaderThatIsNoListOfColumnsAsksForTheDelimiter) {
                                    "'a;y' } } }")),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("no column \"y\", but only \"a;y\"; is "
-                                 "csv.delimiter right?")));
+                                 "csv.delimiter: \";\" meant?")));
+  WriteTestFile("excel.csv",
+                "\xff\xfe"
+                "a");
+  EXPECT_THAT(ReadAll("csv { file: 'excel.csv' label { column: 'y' } }",
+                      absl::StrCat(kBinary, "input_shape: 1")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("excel.csv: is UTF-16; save it as UTF-8")));
 }
 
 TEST(CsvSetTest, WhatTheDataHasNotGotIsNamed) {

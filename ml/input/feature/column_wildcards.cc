@@ -1,4 +1,4 @@
-#include "cluster/job/column_wildcards.h"
+#include "ml/input/feature/column_wildcards.h"
 
 #include <cstddef>
 #include <optional>

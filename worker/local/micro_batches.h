@@ -1,5 +1,5 @@
-#ifndef PARASOL_CLUSTER_JOB_MICRO_BATCHES_H_
-#define PARASOL_CLUSTER_JOB_MICRO_BATCHES_H_
+#ifndef PARASOL_WORKER_LOCAL_MICRO_BATCHES_H_
+#define PARASOL_WORKER_LOCAL_MICRO_BATCHES_H_
 
 #include "proto/job.pb.h"
 
@@ -14,4 +14,4 @@ inline bool HasMicroBatches(const job::Job& job) {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CLUSTER_JOB_MICRO_BATCHES_H_
+#endif  // PARASOL_WORKER_LOCAL_MICRO_BATCHES_H_

@@ -1,5 +1,5 @@
-#ifndef PARASOL_CLUSTER_JOB_COLUMN_WILDCARDS_H_
-#define PARASOL_CLUSTER_JOB_COLUMN_WILDCARDS_H_
+#ifndef PARASOL_ML_INPUT_FEATURE_COLUMN_WILDCARDS_H_
+#define PARASOL_ML_INPUT_FEATURE_COLUMN_WILDCARDS_H_
 
 #include <string>
 
@@ -27,4 +27,4 @@ bool MatchesWildcards(absl::string_view pattern, absl::string_view name);
 
 }  // namespace parasol
 
-#endif  // PARASOL_CLUSTER_JOB_COLUMN_WILDCARDS_H_
+#endif  // PARASOL_ML_INPUT_FEATURE_COLUMN_WILDCARDS_H_

@@ -1,0 +1,84 @@
+#include "cluster/job/validate_optimizer.h"
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "cluster/job/global_batch_rate.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "ml/optimizer/assigned/averaged.h"
+#include "ml/optimizer/clip.h"
+#include "ml/optimizer/learning_rate.h"
+#include "ml/optimizer/optimizer.h"
+
+namespace parasol {
+namespace {
+
+using ::google::protobuf::FieldDescriptor;
+using ::google::protobuf::Message;
+
+// Clears the field of that path, "adam.beta_1"; returns false if there is none
+// that is set.
+bool ClearField(absl::string_view path, Message& spec) {
+  Message* parent = &spec;
+  const FieldDescriptor* field = nullptr;
+  for (const absl::string_view name : absl::StrSplit(path, '.')) {
+    if (field != nullptr) {
+      if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return false;
+      parent = parent->GetReflection()->MutableMessage(parent, field);
+    }
+    field = parent->GetDescriptor()->FindFieldByName(std::string(name));
+    if (field == nullptr || field->is_repeated() ||
+        !parent->GetReflection()->HasField(*parent, field)) {
+      return false;
+    }
+  }
+  parent->GetReflection()->ClearField(parent, field);
+  return true;
+}
+
+// Every fault that `check`, which stops at the first, finds in `spec`: the
+// field that a fault's message begins with gets its default before the next
+// look.
+template <typename Spec>
+Faults AllFaults(absl::string_view path, Spec spec,
+                 absl::FunctionRef<absl::Status(const Spec&)> check,
+                 absl::FunctionRef<void(Spec&)> fill_defaults) {
+  Faults faults;
+  std::set<std::string> cleared;
+  while (true) {
+    const absl::Status fault = check(spec);
+    if (fault.ok()) return faults;
+    const absl::string_view message = fault.message();
+    const std::string field(message.substr(0, message.find(' ')));
+    if (!cleared.insert(field).second) return faults;
+    faults.Add(path, fault);
+    if (!ClearField(field, spec)) return faults;
+    fill_defaults(spec);
+  }
+}
+
+}  // namespace
+
+Faults ValidateOptimizer(const job::Optimizer& optimizer) {
+  Faults faults = AllFaults<job::LearningRateSchedule>(
+      "optimizer.learning_rate_schedule", optimizer.learning_rate_schedule(),
+      CheckLearningRateSchedule, [](job::LearningRateSchedule&) {});
+  job::Optimizer rule = optimizer;
+  rule.clear_learning_rate_schedule();  // checked already
+  faults.Add(AllFaults<job::Optimizer>(
+      "optimizer", std::move(rule),
+      [](const job::Optimizer& spec) { return MakeOptimizer(spec).status(); },
+      [](job::Optimizer& spec) { FillDefaults(spec); }));
+  if (optimizer.has_ema()) faults.Add("optimizer", CheckEma(optimizer.ema()));
+  faults.Add("optimizer", CheckClipping(optimizer));
+  faults.Add("optimizer", CheckGlobalBatchRates(optimizer));
+  return faults;
+}
+
+}  // namespace parasol

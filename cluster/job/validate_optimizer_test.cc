@@ -1,0 +1,56 @@
+#include "cluster/job/validate_optimizer.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "ml/optimizer/optimizer.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> FaultsOf(const std::string& text) {
+  job::Optimizer optimizer;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &optimizer));
+  FillDefaults(optimizer);
+  const Faults faults = ValidateOptimizer(optimizer);
+  std::vector<std::string> messages;
+  for (const absl::Status& fault : faults.all()) {
+    messages.emplace_back(fault.message());
+  }
+  return messages;
+}
+
+TEST(ValidateOptimizerTest, EveryNumberAtFaultIsNamedOnce) {
+  EXPECT_THAT(FaultsOf("adam {}"), IsEmpty());
+  EXPECT_THAT(
+      FaultsOf("adam { learning_rate: -1 beta_1: 1.2 beta_2: 0.9 epsilon: -1 } "
+               "clipnorm: -2 ema { decay: 2 }"),
+      ElementsAre(HasSubstr("optimizer: adam.learning_rate is -1"),
+                  HasSubstr("optimizer: adam.beta_1 is 1.2"),
+                  HasSubstr("optimizer: adam.epsilon is -1"),
+                  HasSubstr("optimizer: ema.decay is 2"),
+                  HasSubstr("optimizer: clipnorm is -2")));
+}
+
+TEST(ValidateOptimizerTest, SchedulesAndWarmUpsAreNamedOnce) {
+  EXPECT_THAT(
+      FaultsOf("sgd { momentum: 2 } learning_rate_schedule { warmup { steps: 0 "
+               "start: -1 } polynomial_decay { decay_steps: -4 power: -1 } }"),
+      ElementsAre(
+          HasSubstr("optimizer.learning_rate_schedule: warmup.steps is 0"),
+          HasSubstr("optimizer: sgd.momentum is 2")));
+}
+
+TEST(ValidateOptimizerTest, WithoutAnyOneIsAskedFor) {
+  EXPECT_THAT(FaultsOf(""), ElementsAre(HasSubstr("none is chosen")));
+}
+
+}  // namespace
+}  // namespace parasol
