@@ -70,6 +70,7 @@ TEST(ValidateTest, TheBordersOfRangesAreIn) {
         "train.batch_size=2147483647",
         "train.shuffle_buffer=0",
         "train.prefetch_batches=1",
+        "worker.max_device_table_bytes=1",
         "end.steps=1",
         "checkpoint.every_steps=1",
         "checkpoint.max_to_keep=1",
@@ -168,6 +169,7 @@ TEST(ValidateTest, ADataSetsValueOutsideItsRangeIsNamed) {
       {"eval.idx.labels=a\nb", "eval.idx.labels: \"a\\nb\""},
       {"train.batch_size=0", "train.batch_size: 0"},
       {"train.batch_size=-1", "train.batch_size: -1"},
+      {"worker.max_device_table_bytes=0", "worker.max_device_table_bytes"},
       {"train.shuffle_buffer=-1", "train.shuffle_buffer: -1"},
       {"eval.prefetch_batches=0", "eval.prefetch_batches: 0"},
       {"eval.prefetch_batches=1025", "eval.prefetch_batches: 1025"},
@@ -338,14 +340,6 @@ TEST(ValidateTest, AWorkersNicenessIsOneThatThreadsMayHave) {
     EXPECT_THAT(Validate(job),
                 IsFault(absl::StrCat("worker.compute_niceness: ", niceness)));
   }
-}
-
-TEST(ValidateTest, ALimitOfTablesOnADeviceIsPositive) {
-  job::Job job = Good();
-  job.mutable_worker()->set_max_device_table_bytes(1);
-  EXPECT_OK(Validate(job));
-  job.mutable_worker()->set_max_device_table_bytes(0);
-  EXPECT_THAT(Validate(job), IsFault("worker.max_device_table_bytes"));
 }
 
 TEST(ValidateTest, ASparseTableHasANameAWidthAndAnInitializerWithoutAShape) {

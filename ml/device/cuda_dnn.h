@@ -42,8 +42,8 @@ class DnnConvolution {
                                float* y) = 0;
   virtual absl::Status KernelGradient(const float* x, const float* dy,
                                       float* dkernel) = 0;
-  // If the call before was KernelGradient() with the same `dy`, its elements
-  // are those of that call.
+  // Requires `dy` to have the elements that it had in the call before, if that
+  // was KernelGradient() with the same `dy`.
   virtual absl::Status InputGradient(const float* dy, const float* kernel,
                                      float* dx) = 0;
 };

@@ -92,7 +92,7 @@ class DnnDescriptor {
 
 enum class DnnPass { kForward, kKernelGradient, kInputGradient };
 
-// What cuDNN chose for one pass.
+// The way in which cuDNN computes one pass.
 class DnnPlan {
  public:
   // Returns the first plan of cuDNN's heuristics that gives the same bits every
@@ -128,7 +128,7 @@ class DnnPlan {
 
   const DnnFunctions* f_;
   cudnnHandle_t handle_;
-  std::vector<DnnDescriptor> parts_;  // that the plan was made of
+  std::vector<DnnDescriptor> parts_;  // all that the plan was made of
   DnnDescriptor plan_;
   int64_t workspace_bytes_;
 };

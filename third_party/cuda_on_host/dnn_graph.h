@@ -14,14 +14,14 @@
 // cuDNN's descriptors, and what they say of a convolution.
 namespace cuda_on_host {
 
-// What the heuristics answer, the fastest first. A program that takes one which
+// The heuristics' answers, the fastest first. A program that takes one which
 // it must not have gets other results.
 enum Choice : int64_t {
   kOtherBitsEachTime,
   kHalfSums,
   kWinograd,
-  kRefused,     // when the plan is made
-  kHugeMemory,  // of the workspace
+  kRefused,     // refuses to be made a plan
+  kHugeMemory,  // wants a huge workspace
   kRight,
 };
 struct Descriptor {
@@ -34,7 +34,7 @@ struct Descriptor {
   cudnnBackendDescriptorType_t type = {};
   bool is_finalized = false;
   std::map<cudnnBackendAttributeName_t, Attribute> attributes = {};
-  // Of an engine and its configuration: what the heuristics chose.
+  // The heuristics' choice, in engines and their configurations.
   const Descriptor* graph = nullptr;
   Choice choice = kRight;
 };

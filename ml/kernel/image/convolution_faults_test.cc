@@ -85,9 +85,8 @@ TEST_P(ConvolutionFaultsTest, CudnnThatIsNotWholeIsAsNone) {
 
 TEST_P(ConvolutionFaultsTest, AFullDeviceAndALostOneAreToldApart) {
   // The first fault comes before cuDNN is open.
-  for (const char* fault :
-       {"cudnnCreate=4000", "cudnnBackendFinalize=4000",
-        "cudnnBackendExecute=5000", "kernel=700"}) {
+  for (const char* fault : {"cudnnCreate=4000", "cudnnBackendFinalize=4000",
+                            "cudnnBackendExecute=5000", "kernel=700"}) {
     SCOPED_TRACE(fault);
     cuda_on_host::SetFaults(fault);
     EXPECT_THAT(Compute(), StatusIs(absl::StatusCode::kUnavailable));

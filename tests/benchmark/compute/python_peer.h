@@ -23,7 +23,7 @@ class PythonPeer {
     int threads = 1;
     std::string device;     // "cpu", "cuda:0"
     std::string precision;  // "float32", "tf32", or "bfloat16" for autocast
-    std::string variants;   // with commas between; empty: all
+    std::string variants;   // a list with commas; empty: all
     bool cpu_time = false;  // true: measures CPU time, not elapsed time
   };
 
