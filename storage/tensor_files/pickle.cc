@@ -15,6 +15,11 @@ using Kind = PickleValue::Kind;
 // An OrderedDict is made by a call without arguments, and filled afterwards.
 constexpr absl::string_view kOrderedDict = "collections.OrderedDict";
 
+// More than state_dicts have; without limits a short pickle could take all
+// memory.
+constexpr size_t kMaxValues = 4 << 20;
+constexpr size_t kMaxGlobalBytes = 1024;
+
 absl::Status NoPickle(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("is no pickle of tensors: ", what));
 }
@@ -77,6 +82,10 @@ class PickleMachine {
       ASSIGN_OR_RETURN(const absl::string_view code, input_.Take(1));
       if (code[0] == '.') return Pop();
       RETURN_IF_ERROR(Step(code[0]));
+      if (values_.size() > kMaxValues) {
+        return NoPickle(
+            absl::StrCat("it has more than ", kMaxValues, " values"));
+      }
     }
   }
 
@@ -148,7 +157,7 @@ class PickleMachine {
       case 'c': {  // GLOBAL
         ASSIGN_OR_RETURN(const absl::string_view module, input_.TakeLine());
         ASSIGN_OR_RETURN(const absl::string_view name, input_.TakeLine());
-        Push({.kind = Kind::kGlobal, .text = absl::StrCat(module, ".", name)});
+        RETURN_IF_ERROR(PushGlobal(module, name));
         return true;
       }
       default:
@@ -234,9 +243,7 @@ class PickleMachine {
       case '\x93': {  // STACK_GLOBAL
         ASSIGN_OR_RETURN(const PickleValue* const name, Pop());
         ASSIGN_OR_RETURN(const PickleValue* const module, Pop());
-        Push({.kind = Kind::kGlobal,
-              .text = absl::StrCat(module->text, ".", name->text)});
-        return absl::OkStatus();
+        return PushGlobal(module->text, name->text);
       }
       default:
         return NoPickle(absl::StrCat(
@@ -253,6 +260,16 @@ class PickleMachine {
     } else {
       Push({.kind = Kind::kCall, .items = {called, arguments}});
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status PushGlobal(absl::string_view module, absl::string_view name) {
+    if (module.size() + name.size() > kMaxGlobalBytes) {
+      return NoPickle(
+          absl::StrCat("a name of a function or class has more than ",
+                       kMaxGlobalBytes, " bytes"));
+    }
+    Push({.kind = Kind::kGlobal, .text = absl::StrCat(module, ".", name)});
     return absl::OkStatus();
   }
 

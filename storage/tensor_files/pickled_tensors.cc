@@ -21,6 +21,8 @@ using Items = std::vector<const PickleValue*>;
 // Dictionaries may be shared and nested: these end what would not end.
 constexpr int kMaxDepth = 16;
 constexpr size_t kMaxEntries = 1 << 20;
+constexpr size_t kMaxTensorNameBytes = 4096;
+constexpr size_t kMaxTensorAxes = 64;  // as PyTorch
 
 // PyTorch's names of storages of the types that can be read.
 constexpr std::pair<absl::string_view, ElementType> kStorages[] = {
@@ -47,8 +49,9 @@ bool IsCallOf(const PickleValue& value, absl::string_view function) {
          value.items[0]->text == function;
 }
 
-// The numbers in a tuple; nullopt if it has something else.
+// The numbers in a tuple; nullopt if it has something else, or too many.
 std::optional<std::vector<int64_t>> NumbersIn(const PickleValue& tuple) {
+  if (tuple.items.size() > kMaxTensorAxes) return std::nullopt;
   std::vector<int64_t> numbers;
   for (const PickleValue* const item : tuple.items) {
     if (item->kind != Kind::kNumber || item->number < 0) return std::nullopt;
@@ -116,6 +119,10 @@ class Collector {
         return absl::DataLossError("dictionaries have too many entries");
       }
       const PickleValue& key = *items[i];
+      if (prefix.size() + key.text.size() > kMaxTensorNameBytes) {
+        return absl::DataLossError(absl::StrCat(
+            "a tensor's name has more than ", kMaxTensorNameBytes, " bytes"));
+      }
       RETURN_IF_ERROR(
           AddEntry(absl::StrCat(prefix, key.kind == Kind::kNumber
                                             ? absl::StrCat(key.number)

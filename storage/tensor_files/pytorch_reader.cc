@@ -18,7 +18,7 @@ namespace parasol {
 namespace {
 
 constexpr absl::string_view kPickle = "/data.pkl";
-constexpr uint64_t kMaxPickleBytes = 256 << 20;
+constexpr uint64_t kMaxPickleBytes = 64 << 20;
 
 class PyTorchReader : public TensorReader {
  public:

@@ -93,6 +93,32 @@ TEST(PickledTensorsTest, WhatHasNoEndIsRefused) {
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr("nested too deep")));
 }
 
+// A few hundred bytes that would take all memory, or gigabytes of names.
+TEST(PickledTensorsTest, ShortPicklesOfMuchAreRefused) {
+  const std::string first(1, '\0');
+  std::string doubled = absl::StrCat("\x80\2", Text("twice"), "q", first);
+  for (int i = 0; i < 64; ++i) {
+    absl::StrAppend(&doubled, "h", first, "h", first, "\x93q", first);
+  }
+  EXPECT_THAT(
+      PickledTensors(doubled + ".").status(),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("more than 1024 bytes")));
+  const std::string long_key =
+      absl::StrCat("X", std::string("\0\x20\0\0", 4), std::string(8192, 'k'));
+  EXPECT_THAT(
+      PickledTensors(Pickled(absl::StrCat(long_key, Tensor({1}, {1}))))
+          .status(),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("more than 4096 bytes")));
+  EXPECT_THAT(PickledTensors("\x80\2}" + std::string(5 << 20, 'N')).status(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("more than 4194304 values")));
+  const std::vector<int> axes(65, 1);
+  EXPECT_THAT(
+      PickledTensors(Pickled(absl::StrCat(Text("w"), Tensor(axes, axes))))
+          .status(),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("has no shape")));
+}
+
 TEST(PickledTensorsTest, WhatIsCutOffIsAnErrorAndNothingCrashes) {
   const std::string good =
       Pickled(absl::StrCat(Text("w"), Tensor({2, 3}, {3, 1})));
