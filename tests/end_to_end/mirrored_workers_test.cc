@@ -96,14 +96,16 @@ TEST(MirroredWorkersTest, AKilledWorkerChangesNoBitAndRestartsNoOther) {
 }
 
 // The launcher starts one worker alone where the strategy trains in one
-// process, and starts it again when it dies.
+// process, and starts it again when it dies. The job is long enough for the
+// launcher to see that it goes on.
 TEST(MirroredWorkersTest, ReplicasOfOneProcessEndWithTheSameBits) {
-  ASSERT_OK_AND_ASSIGN(auto workers, LaunchedCluster::Start(Mirrored(1500)));
+  constexpr int kSteps = 6000;
+  ASSERT_OK_AND_ASSIGN(auto workers, LaunchedCluster::Start(Mirrored(kSteps)));
   ASSERT_OK_AND_ASSIGN(const auto undisturbed, workers->Wait());
-  ExpectDone(undisturbed, 1500);
+  ExpectDone(undisturbed, kSteps);
 
   LaunchedCluster::Options options;
-  options.overrides = {"end.steps=1500",
+  options.overrides = {absl::StrCat("end.steps=", kSteps),
                        "strategy.mirrored={ device: 'cpu:0' device: 'cpu:1' }"};
   ASSERT_OK_AND_ASSIGN(auto alone, LaunchedCluster::Start(options));
   ASSERT_OK(WaitUntil("a checkpoint of step 300", [&] {
@@ -112,11 +114,11 @@ TEST(MirroredWorkersTest, ReplicasOfOneProcessEndWithTheSameBits) {
   EXPECT_THAT(alone->Tasks(), testing::SizeIs(1));
   ASSERT_OK(alone->Signal("worker/0", SIGKILL));
   ASSERT_OK_AND_ASSIGN(const auto result, alone->Wait());
-  ExpectDone(result, 1500);
+  ExpectDone(result, kSteps);
   EXPECT_THAT(result.progress, AllOf(HasSubstr("worker/0 ended with signal 9"),
                                      HasSubstr("resuming at step ")));
-  EXPECT_EQ(TrainedIn(alone->checkpoint_dir(), 1500),
-            TrainedIn(workers->checkpoint_dir(), 1500));
+  EXPECT_EQ(TrainedIn(alone->checkpoint_dir(), kSteps),
+            TrainedIn(workers->checkpoint_dir(), kSteps));
 }
 
 TEST(MirroredWorkersTest, AWorkerThatStandsStillIsDoneWithout) {
