@@ -7,6 +7,7 @@
 #include "ml/builder/layers.h"
 #include "ml/builder/losses.h"
 #include "ml/builder/model_builder.h"
+#include "ml/zoo/normalized_convolution.h"
 
 namespace parasol::zoo {
 namespace {
@@ -58,18 +59,13 @@ class ImageNetResNet {
 
   Value Normalized(const Value& x, const Convolution& convolution,
                    const job::Initializer& gamma = {}) {
-    layers::Conv2DOptions conv = {.filters = convolution.filters,
-                                  .kernel_size = {convolution.window},
-                                  .padding = job::SAME,
-                                  .use_bias = false,
-                                  .kernel_initializer = HeNormal(),
-                                  .kernel_l2 = options_.l2,
-                                  .name = convolution.name + "/conv"};
-    if (convolution.stride != 1) conv.stride = {convolution.stride};
-    return layers::BatchNormalization(layers::Conv2D(x, conv),
-                                      {.momentum = options_.batch_norm_momentum,
-                                       .gamma_initializer = gamma,
-                                       .name = convolution.name + "/norm"});
+    return NormalizedConvolution(x, {.name = convolution.name,
+                                     .filters = convolution.filters,
+                                     .window = convolution.window,
+                                     .stride = convolution.stride,
+                                     .l2 = options_.l2,
+                                     .momentum = options_.batch_norm_momentum,
+                                     .gamma = gamma});
   }
 
   Value Activated(const Value& x, const Convolution& convolution) {

@@ -99,6 +99,25 @@ class ConvolutionTest : public DeviceTest {
     EXPECT_OK(convolution.status());
     return *std::move(convolution);
   }
+
+  struct Arrays {
+    const float *x, *w, *dy;
+    float *y, *dw, *dx;
+  };
+  // Computes all three passes; returns y, dw and dx behind each other.
+  std::vector<float> ComputeAll(Convolution& convolution,
+                                const ConvolutionShape& shape,
+                                const Arrays& a) {
+    EXPECT_OK(convolution.Forward(a.x, a.w, nullptr, a.y));
+    EXPECT_OK(convolution.VariableGradients(a.x, a.dy, a.dw, nullptr));
+    EXPECT_OK(convolution.InputGradient(a.dy, a.w, a.dx));
+    std::vector<float> all = Get(a.y, shape.y_size());
+    for (const float value : Get(a.dw, shape.window_size() * shape.filters)) {
+      all.push_back(value);
+    }
+    for (const float value : Get(a.dx, shape.x_size())) all.push_back(value);
+    return all;
+  }
 };
 
 TEST_P(ConvolutionTest, ForwardIsTheReferenceWithAndWithoutBias) {
@@ -288,12 +307,7 @@ TEST_P(DnnConvolutionTest, TheSameBitsEachTime) {
     float* const y = PutRandom(shape.y_size(), 4);
     float* const dw = PutRandom(size, 5);
     float* const dx = PutRandom(shape.x_size(), 6);
-    EXPECT_OK(convolution->Forward(x, w, nullptr, y));
-    EXPECT_OK(convolution->VariableGradients(x, dy, dw, nullptr));
-    EXPECT_OK(convolution->InputGradient(dy, w, dx));
-    std::vector<float>& all = results.emplace_back(Get(y, shape.y_size()));
-    for (const float value : Get(dw, size)) all.push_back(value);
-    for (const float value : Get(dx, shape.x_size())) all.push_back(value);
+    results.push_back(ComputeAll(*convolution, shape, {x, w, dy, y, dw, dx}));
   }
   EXPECT_EQ(results[0], results[1]);
 }
@@ -395,12 +409,7 @@ TEST_P(CudaConvolutionTest, ArraysNeedNoAlignment) {
     float* const y = put(shape.y_size(), 4);
     float* const dw = put(size, 5);
     float* const dx = put(shape.x_size(), 6);
-    EXPECT_OK(convolution->Forward(x, w, nullptr, y));
-    EXPECT_OK(convolution->VariableGradients(x, dy, dw, nullptr));
-    EXPECT_OK(convolution->InputGradient(dy, w, dx));
-    std::vector<float>& all = results.emplace_back(Get(y, shape.y_size()));
-    for (const float value : Get(dw, size)) all.push_back(value);
-    for (const float value : Get(dx, shape.x_size())) all.push_back(value);
+    results.push_back(ComputeAll(*convolution, shape, {x, w, dy, y, dw, dx}));
   }
   EXPECT_EQ(results[0], results[1]);
 }

@@ -70,6 +70,23 @@ struct Covering {
   int first, end;
 };
 
+// Calls each(row, column, place in y) for the windows that cover the pixel `e`,
+// the last one first.
+template <typename Each>
+__device__ void ForEachCovering(const PoolingShape& s, const Element& e,
+                                const Each& each) {
+  const Covering rows(s.height, e.row);
+  const Covering columns(s.width, e.column);
+  for (int row = rows.end - 1; row >= rows.first; --row) {
+    for (int column = columns.end - 1; column >= columns.first; --column) {
+      each(row, column,
+           ((e.n * s.height.output + row) * s.width.output + column) *
+                   s.channels +
+               e.c);
+    }
+  }
+}
+
 __device__ int64_t Position(const PoolingShape& s, int64_t n, int64_t row,
                             int64_t column, int64_t c) {
   return ((n * s.height.input + row) * s.width.input + column) * s.channels + c;
@@ -117,7 +134,7 @@ __device__ bool IsFirstLargest(const PoolingShape& s, const float* x, float own,
 }
 
 // Each thread adds up for one pixel what comes from the windows that cover it,
-// the last window first: always in the same order.
+// always in the same order.
 template <Kind kKind>
 struct GradientOf {
   PoolingShape s;
@@ -127,23 +144,15 @@ struct GradientOf {
   float* dx;
   __device__ void operator()(int64_t i) const {
     const Element e(i, s.height.input, s.width.input, s.channels);
-    const Covering rows(s.height, e.row);
-    const Covering columns(s.width, e.column);
     float sum = 0;
-    for (int row = rows.end - 1; row >= rows.first; --row) {
-      for (int column = columns.end - 1; column >= columns.first; --column) {
-        const int64_t out =
-            ((e.n * s.height.output + row) * s.width.output + column) *
-                s.channels +
-            e.c;
-        const Cover cover(s, row, column);
-        if (kKind == Kind::kAverage) {
-          sum += dy[out] / cover.pixels();
-        } else if (IsFirstLargest(s, x, x[i], y[out], cover, e)) {
-          sum += dy[out];
-        }
+    ForEachCovering(s, e, [&](int row, int column, int64_t out) {
+      const Cover cover(s, row, column);
+      if (kKind == Kind::kAverage) {
+        sum += dy[out] / cover.pixels();
+      } else if (IsFirstLargest(s, x, x[i], y[out], cover, e)) {
+        sum += dy[out];
       }
-    }
+    });
     dx[i] = sum;
   }
 };
@@ -183,21 +192,13 @@ struct GradientAtPlaces {
   float* dx;
   __device__ void operator()(int64_t i) const {
     const Element e(i, s.height.input, s.width.input, s.channels);
-    const Covering rows(s.height, e.row);
-    const Covering columns(s.width, e.column);
     float sum = 0;
-    for (int row = rows.end - 1; row >= rows.first; --row) {
-      for (int column = columns.end - 1; column >= columns.first; --column) {
-        const int64_t out =
-            ((e.n * s.height.output + row) * s.width.output + column) *
-                s.channels +
-            e.c;
-        const int64_t k = e.row + s.height.before - row * s.height.stride;
-        const int64_t l = e.column + s.width.before - column * s.width.stride;
-        const float gradient = dy[out];  // read in any case, beside the place
-        if (place[out] == k * s.width.window + l) sum += gradient;
-      }
-    }
+    ForEachCovering(s, e, [&](int row, int column, int64_t out) {
+      const int64_t k = e.row + s.height.before - row * s.height.stride;
+      const int64_t l = e.column + s.width.before - column * s.width.stride;
+      const float gradient = dy[out];  // read in any case, beside the place
+      if (place[out] == k * s.width.window + l) sum += gradient;
+    });
     dx[i] = sum;
   }
 };
