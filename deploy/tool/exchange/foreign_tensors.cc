@@ -93,8 +93,8 @@ class ForeignTensors : public TensorReader {
   void Translate(const CheckpointContents& contents, const job::Job& job) {
     const std::string front = FrontOfNames(tensors_, contents);
     RemoveFront(front);
-    Rename(NewName(job.optimizer(), "iteration"),
-           IterationsName(job.optimizer()));
+    RenameNew(NewName(job.optimizer(), "iteration"),
+              IterationsName(job.optimizer()));
     for (const durable::CheckpointVariable& variable : contents.variables) {
       for (const std::string& slot : variable.slot()) {
         RenameSlot(job.optimizer(), slot, absl::StrCat(front, variable.name()),
@@ -122,7 +122,8 @@ class ForeignTensors : public TensorReader {
   }
 
  private:
-  // The tensors by their names, and those of Keras 3's optimizers by NewName().
+  // Finds the tensors by their names, and those of Keras 3's optimizers also by
+  // NewName().
   void Index() {
     for (size_t i = 0; i < tensors_.size(); ++i) {
       const std::string& name = tensors_[i].name;
@@ -131,7 +132,7 @@ class ForeignTensors : public TensorReader {
       absl::ConsumePrefix(&rest, "optimizer/");
       const size_t slash = rest.find('/');
       if (slash == absl::string_view::npos) continue;
-      by_name_.emplace(
+      by_new_name_.emplace(
           absl::StrCat(OptimizerIn(rest.substr(0, slash)), rest.substr(slash)),
           i);
     }
@@ -151,6 +152,12 @@ class ForeignTensors : public TensorReader {
     if (found != by_name_.end()) SetName(found->second, to);
   }
 
+  // Does the same with what NewName() has named.
+  void RenameNew(const std::string& from, const std::string& to) {
+    const auto found = by_new_name_.find(from);
+    if (found != by_new_name_.end()) SetName(found->second, to);
+  }
+
   void SetName(size_t tensor, const std::string& name) {
     if (by_name_.emplace(name, tensor).second) tensors_[tensor].name = name;
   }
@@ -164,9 +171,9 @@ class ForeignTensors : public TensorReader {
   // `there` is the whole name of the variable that the slot is of.
   void RenameSlot(const job::Optimizer& optimizer, const std::string& slot,
                   absl::string_view there, absl::string_view here) {
-    Rename(NewName(optimizer, absl::StrCat(Flat(there), "_",
-                                           NewSlotName(optimizer, slot))),
-           SlotName(optimizer, here, slot));
+    RenameNew(NewName(optimizer, absl::StrCat(Flat(there), "_",
+                                              NewSlotName(optimizer, slot))),
+              SlotName(optimizer, here, slot));
   }
 
   void TranslateTable(const std::string& front,
@@ -200,6 +207,8 @@ class ForeignTensors : public TensorReader {
   // Those of the reader, and behind them ids.
   std::vector<TensorInfo> tensors_;
   std::map<std::string, size_t> by_name_;
+  // Apart, for a layer's name may be like that of an optimizer.
+  std::map<std::string, size_t> by_new_name_;
 };
 
 }  // namespace
@@ -210,11 +219,14 @@ std::string FrontOfNames(const std::vector<TensorInfo>& tensors,
   std::map<std::string, size_t> counts;
   for (const TensorInfo& tensor : tensors) {
     const absl::string_view name = tensor.name;
-    for (size_t end = 0; end != absl::string_view::npos;
-         end = name.find_first_of("/.", end)) {
-      if (end > 0) ++end;
-      if (!names.contains(std::string(name.substr(end)))) continue;
-      ++counts[std::string(name.substr(0, end))];
+    size_t begin = 0;
+    while (true) {
+      if (names.contains(std::string(name.substr(begin)))) {
+        ++counts[std::string(name.substr(0, begin))];
+      }
+      const size_t separator = name.find_first_of("/.", begin);
+      if (separator == absl::string_view::npos) break;
+      begin = separator + 1;
     }
   }
   size_t most = 0;

@@ -101,6 +101,21 @@ TEST(ForeignTensorsTest, NamesOfKeras3AreThoseOfOlderOnes) {
                   "Adam/hidden/bias/m", "Adam/hidden/bias/v"));
 }
 
+TEST(FrontOfNamesTest, SeparatorsMayBeAnywhere) {
+  EXPECT_EQ(FrontOf({"/a", ".a", "", "/", "a//", "..hidden.weight"}), "");
+  EXPECT_EQ(FrontOf({"/hidden/kernel", "/hidden/bias", "/users/rows"}), "/");
+}
+
+// Keras numbers layers of one name: the second one is another layer.
+TEST(ForeignTensorsTest, AnotherLayersEmbeddingsAreNotTaken) {
+  const std::unique_ptr<TensorReader> reader =
+      Translated({{"users_2/embeddings", kFloat, {3, 2}},
+                  {"Users/embeddings", kFloat, {3, 2}}});
+  ASSERT_EQ(reader->tensors().size(), 2);
+  EXPECT_EQ(reader->tensors()[0].name, "users_2/embeddings");
+  EXPECT_EQ(reader->tensors()[1].name, "Users/embeddings");
+}
+
 TEST(ForeignTensorsTest, SlotsOfAnotherOptimizerStay) {
   EXPECT_THAT(TranslatedNames({"hidden/kernel", "hidden/bias",
                                "sgd/hidden_kernel_momentum", "lion/iteration"}),
