@@ -56,18 +56,18 @@ void ProgressWriter::Look(bool is_last) {
       status.phase() == wire::TRAINING || (is_end && !status.was_complete());
   if (!has_trained) return;
   const absl::Time now = clock_.Now();
-  if (is_end && !is_last) {
-    if (!ended_) ended_ = now;
-    if (now < *ended_ + kLastReports) return;
-  }
+  if (is_end && !ended_) ended_ = now;
+  if (is_end && !is_last && now < *ended_ + kLastReports) return;
   if (!progress_) {
     OpenJournal();
     progress_.emplace(journal_ == nullptr ? absl::ZeroDuration()
                                           : journal_->elapsed());
   }
-  const auto observation = progress_->Observe(SampleOf(status), now, is_end);
+  // What workers report late belongs to the time of the end.
+  const auto observation =
+      progress_->Observe(SampleOf(status), ended_.value_or(now), is_end);
   if (observation.epoch_line) LOG(INFO) << *observation.epoch_line;
-  if (observation.record) Write(*observation.record, now);
+  if (observation.record) Write(*observation.record, ended_.value_or(now));
 }
 
 void ProgressWriter::OpenJournal() {

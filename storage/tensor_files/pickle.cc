@@ -82,7 +82,8 @@ class PickleMachine {
       ASSIGN_OR_RETURN(const absl::string_view code, input_.Take(1));
       if (code[0] == '.') return Pop();
       RETURN_IF_ERROR(Step(code[0]));
-      if (values_.size() > kMaxValues) {
+      if (values_.size() + stack_.size() + marks_.size() + memo_.size() >
+          kMaxValues) {
         return NoPickle(
             absl::StrCat("it has more than ", kMaxValues, " values"));
       }

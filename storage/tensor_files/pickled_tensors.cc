@@ -22,7 +22,9 @@ using Items = std::vector<const PickleValue*>;
 constexpr int kMaxDepth = 16;
 constexpr size_t kMaxEntries = 1 << 20;
 constexpr size_t kMaxTensorNameBytes = 4096;
-constexpr size_t kMaxTensorAxes = 64;  // as PyTorch
+constexpr size_t kMaxNamesBytes = 64 << 20;  // of all tensors
+constexpr size_t kMaxStorageBytes = 256;     // of a storage's name
+constexpr size_t kMaxTensorAxes = 64;        // as PyTorch
 
 // PyTorch's names of storages of the types that can be read.
 constexpr std::pair<absl::string_view, ElementType> kStorages[] = {
@@ -78,7 +80,8 @@ absl::Status ReadStorage(const PickleValue& value, PickledTensor& tensor) {
   const Items* const id =
       value.kind == Kind::kPersistent ? &value.items[0]->items : nullptr;
   if (id == nullptr || id->size() < 3 || (*id)[1]->kind != Kind::kGlobal ||
-      (*id)[2]->kind != Kind::kText) {
+      (*id)[2]->kind != Kind::kText ||
+      (*id)[2]->text.size() > kMaxStorageBytes) {
     return BadTensor(tensor.info.name, "has no storage");
   }
   tensor.info.type = StorageType((*id)[1]->text);
@@ -153,6 +156,11 @@ class Collector {
   }
 
   absl::Status AddTensor(PickledTensor tensor) {
+    names_bytes_ += tensor.info.name.size();
+    if (names_bytes_ > kMaxNamesBytes) {
+      return absl::DataLossError(absl::StrCat(
+          "names of tensors have more than ", kMaxNamesBytes, " bytes"));
+    }
     if (!names_.insert(tensor.info.name).second) {
       return BadTensor(tensor.info.name, "is there twice");
     }
@@ -163,6 +171,7 @@ class Collector {
   std::vector<PickledTensor> tensors_;
   std::set<std::string> names_;
   size_t entries_ = 0;
+  size_t names_bytes_ = 0;
 };
 
 }  // namespace

@@ -112,6 +112,27 @@ TEST(PickledTensorsTest, ShortPicklesOfMuchAreRefused) {
   EXPECT_THAT(PickledTensors("\x80\2}" + std::string(5 << 20, 'N')).status(),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("more than 4194304 values")));
+  for (const char* instructions : {"\x94", "("}) {
+    std::string many = "\x80\2N";
+    for (int i = 0; i < 5 << 20; ++i) many += instructions;
+    EXPECT_THAT(PickledTensors(many).status(),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         HasSubstr("more than 4194304 values")));
+  }
+  // Many keys of one dictionary of many tensors.
+  std::string tensors;
+  for (int i = 0; i < 200; ++i) {
+    absl::StrAppend(&tensors, Text(absl::StrCat(i)), Tensor({1}, {1}));
+  }
+  std::string shared = absl::StrCat("\x80\2}(", tensors, "uq", first, "0}(");
+  for (int i = 0; i < 200; ++i) {
+    absl::StrAppend(&shared, "X", std::string("\xa0\x0f\0\0", 4),
+                    std::string(3995, 'k'), absl::StrCat(10000 + i), "h",
+                    first);
+  }
+  EXPECT_THAT(PickledTensors(shared + "u.").status(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("names of tensors have more than")));
   const std::vector<int> axes(65, 1);
   EXPECT_THAT(
       PickledTensors(Pickled(absl::StrCat(Text("w"), Tensor(axes, axes))))
