@@ -65,8 +65,8 @@ class OperationMaker {
   // Takes back the memory of an operation that is complete.
   void Recycle(Operation& operation);
 
-  // Returns the algorithm that suits an all-reduce of so many elements, in
-  // messages of so many bytes.
+  // Returns the algorithm that suits an all-reduce of `elements` float32, in
+  // messages of `chunk_bytes` bytes.
   ReductionAlgorithm Choose(uint64_t elements, uint64_t chunk_bytes);
 
  private:

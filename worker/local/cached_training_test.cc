@@ -70,7 +70,7 @@ class CachedTrainingTest : public DeviceTest {
     }
   }
 
-  // Trains with a limit of so many rows; 0: none. Returns the metrics' text.
+  // Trains with a limit of `rows` rows; 0: none. Returns the metrics' text.
   std::string Train(const std::string& run, int64_t rows) {
     job::Job job;
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(kJob, &job));

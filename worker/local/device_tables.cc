@@ -11,10 +11,10 @@ namespace parasol {
 
 namespace {
 
-// A limit has room for at least so many blocks: it is met more exactly.
+// Fewest blocks for which a limit has room: more meet it more exactly.
 constexpr size_t kBlocksOfLimit = 256;
 
-// A table that is to make room gives back one part in so many.
+// A table that is to make room gives back its blocks divided by this.
 constexpr size_t kShareGivenBack = 8;
 
 size_t LimitOf(const job::WorkerSettings& worker) {
@@ -87,8 +87,11 @@ absl::Status DeviceTables::Start(std::vector<RowTable*> on_host) {
 
 // Rows that have been given seats go there whatever happens to other tables.
 absl::Status DeviceTables::Find(absl::Span<RowLookup> lookups) {
+  const auto rows_before = cache_use_.rows;
   do {
     has_shrunk_ = false;
+    cache_use_.rows =
+        rows_before;  // counted once, however often they are found
     absl::Status found;
     for (size_t i = 0; i < lookups.size() && found.ok(); ++i) {
       found = Find(lookups[i]);

@@ -30,7 +30,7 @@ class PlannedSums {
 
   // Sets `sum` to the sums of the gradients' elements [first, first +
   // sum.size()). `workspace` is the thread's own, and grows where it must.
-  //   InvalidArgument  the plans for so many elements are wrong: says how.
+  //   InvalidArgument  the plans for sum.size() elements are wrong: says how.
   absl::Status Add(absl::Span<const absl::Span<const float>> gradients,
                    size_t first, absl::Span<float> sum,
                    std::vector<float>& workspace) ABSL_LOCKS_EXCLUDED(mu_);
