@@ -15,7 +15,7 @@ struct NormalizedConvolutionOptions {
   int64_t filters = 0;
   int64_t window = 1;
   int64_t stride = 1;
-  double l2 = 0;  // of the kernel
+  double l2 = 0;  // factor of the kernel's penalty
   double momentum = 0;
   job::Initializer gamma = {};
 };
