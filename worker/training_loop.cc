@@ -126,14 +126,29 @@ absl::StatusOr<StagedBatch*> TrainingLoop::Stage(int64_t number) {
   return staged_.get();
 }
 
-void TrainingLoop::Pull(const std::vector<size_t>& variables) {
-  if (variables.empty()) return;
+std::vector<ParameterClient::Target> TrainingLoop::TargetsOf(
+    const std::vector<size_t>& variables) {
   std::vector<ParameterClient::Target> targets;
   for (const size_t variable : variables) {
     targets.push_back({variable, model_.HostValue(variable)});
     is_pulled_[variable] = true;
   }
-  values_.push_back(parameters_.Pull(std::move(targets)));
+  return targets;
+}
+
+void TrainingLoop::PushPack(ParameterClient::PushRequest pack) {
+  if (!pulls_behind_gradients_ || pack.gradients.empty()) {
+    pushes_.push_back(parameters_.Push(std::move(pack)));
+    return;
+  }
+  std::vector<size_t> variables;
+  for (const auto& gradient : pack.gradients) {
+    variables.push_back(gradient.variable);
+  }
+  auto [push, pull] =
+      parameters_.PushPull(std::move(pack), {.targets = TargetsOf(variables)});
+  pushes_.push_back(std::move(push));
+  values_.push_back(std::move(pull));
 }
 
 void TrainingLoop::PullTheRest() {
@@ -141,7 +156,8 @@ void TrainingLoop::PullTheRest() {
   for (size_t i = 0; i < is_pulled_.size(); ++i) {
     if (!is_pulled_[i]) variables.push_back(i);
   }
-  Pull(variables);
+  if (variables.empty()) return;
+  values_.push_back(parameters_.Pull(TargetsOf(variables)));
 }
 
 void TrainingLoop::PullRows(const StagedBatch& batch) {
@@ -201,13 +217,8 @@ absl::Status TrainingLoop::Compute(StagedBatch& batch) {
     // The first push may be empty: a step is over when its pushes are.
     const bool is_empty = pack.gradients.empty() && pack.rows.empty();
     if (is_empty && !pushes_.empty()) return;
-    std::vector<size_t> variables;
-    for (const auto& gradient : pack.gradients) {
-      variables.push_back(gradient.variable);
-    }
-    pushes_.push_back(parameters_.Push(std::exchange(pack, {})));
+    PushPack(std::exchange(pack, {}));
     pack_elements = 0;
-    if (pulls_behind_gradients_) Pull(variables);
   };
   // Gradients leave as they come, the last layer's first; small ones together.
   const auto add_variable = [&](size_t variable,

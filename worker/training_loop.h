@@ -86,8 +86,13 @@ class TrainingLoop {
   absl::StatusOr<StagedBatch*> RunStep(StagedBatch& batch);
   // Returns batch `number`, staged; nullptr if it has no examples.
   absl::StatusOr<StagedBatch*> Stage(int64_t number);
-  // Starts a pull of these variables for the step that was taken last.
-  void Pull(const std::vector<size_t>& variables);
+  // Returns the memory of these variables' values, and notes that a pull of
+  // them is under way for the step that was taken last.
+  std::vector<ParameterClient::Target> TargetsOf(
+      const std::vector<size_t>& variables);
+  // Starts a push and, if the step that was taken last is to follow it, a pull
+  // of the same variables.
+  void PushPack(ParameterClient::PushRequest pack);
   // Starts pulls of the variables that no pull is under way of.
   void PullTheRest();
   void PullRows(const StagedBatch& batch);

@@ -37,6 +37,7 @@ template <typename Push>
 void SetPush(const ShardOutbox::Entry& entry, Push& push) {
   push.set_sequence(entry.sequence);
   push.set_encoding(OnWire(entry.operation->encoding));
+  push.set_with_values(entry.operation->asked.gives_values());
   const std::optional<Call::Sync>& sync = entry.operation->call().sync;
   if (!sync.has_value()) return;
   push.mutable_sync()->set_step(sync->step);
@@ -163,6 +164,32 @@ void ReadRows(const ShardOperation::Rows& rows, job::Encoding encoding,
   }
 }
 
+// `owner` keeps the operations and the callers' memory.
+grpc::ByteBuffer EncodeOperations(
+    absl::Span<const ShardOutbox::Entry> operations,
+    const std::shared_ptr<const void>& owner, const MessageAddress& address,
+    SharedPayloads* shared, bool more) {
+  google::protobuf::Arena arena;
+  auto& header =
+      *google::protobuf::Arena::CreateMessage<wire::RequestHeader>(&arena);
+  header.set_run_id(*operations.front().operation->call().run_id);
+  header.set_worker_incarnation(address.worker_incarnation);
+  header.set_layout(address.layout);
+  header.set_ps_incarnation(address.ps_incarnation);
+  header.set_more(more);
+  std::vector<PayloadRef> payloads;
+  payloads.reserve(operations.size());
+  PayloadWriter writer(owner, payloads);
+  for (const ShardOutbox::Entry& entry : operations) {
+    SetOperation(entry, *header.add_operation());
+    writer.Add(*entry.operation);
+  }
+  if (shared != nullptr) {
+    shared->Send(payloads, *header.mutable_shared_payload());
+  }
+  return EncodeFrame(header, payloads);
+}
+
 }  // namespace
 
 OutgoingMessage::OutgoingMessage(ShardOutbox::Message operations)
@@ -188,41 +215,24 @@ size_t OutgoingMessage::bytes() const {
   return bytes;
 }
 
-size_t AnswerBytes(const EncodedOperation& operation) {
-  const ShardOperation& asked = operation.asked;
-  size_t elements = 0;
-  if (asked.kind() == Kind::kPull) {
-    for (const ShardOperation::Range& range : asked.ranges()) {
-      elements += range.count;
-    }
-  } else if (asked.kind() == Kind::kRowPull) {
-    elements = asked.rows().count * asked.rows().width;
-  }
-  return EncodedBytes(operation.encoding, elements);
-}
-
-grpc::ByteBuffer EncodeMessage(
+std::vector<grpc::ByteBuffer> EncodeMessage(
     const std::shared_ptr<const OutgoingMessage>& message,
-    const MessageAddress& address, SharedPayloads* shared) {
-  google::protobuf::Arena arena;
-  auto& header =
-      *google::protobuf::Arena::CreateMessage<wire::RequestHeader>(&arena);
-  const ShardOutbox::Message& operations = message->operations();
-  header.set_run_id(*operations.front().operation->call().run_id);
-  header.set_worker_incarnation(address.worker_incarnation);
-  header.set_layout(address.layout);
-  header.set_ps_incarnation(address.ps_incarnation);
-  std::vector<PayloadRef> payloads;
-  payloads.reserve(operations.size());
-  PayloadWriter writer(message, payloads);
-  for (const ShardOutbox::Entry& entry : operations) {
-    SetOperation(entry, *header.add_operation());
-    writer.Add(*entry.operation);
+    const MessageAddress& address, SharedPayloads* shared, size_t max_bytes) {
+  std::vector<grpc::ByteBuffer> encoded;
+  absl::Span<const ShardOutbox::Entry> left = message->operations();
+  while (!left.empty()) {
+    size_t count = 0;
+    size_t bytes = 0;
+    do {
+      bytes += left[count++].operation->payload_bytes;
+    } while (count < left.size() &&
+             bytes + left[count].operation->payload_bytes <= max_bytes);
+    const absl::Span<const ShardOutbox::Entry> some = left.first(count);
+    left.remove_prefix(count);
+    encoded.push_back(EncodeOperations(some, message, address, shared,
+                                       /*more=*/!left.empty()));
   }
-  if (shared != nullptr) {
-    shared->Send(payloads, *header.mutable_shared_payload());
-  }
-  return EncodeFrame(header, payloads);
+  return encoded;
 }
 
 PayloadReader::PayloadReader(const std::vector<PayloadView>& payloads)
@@ -277,11 +287,12 @@ absl::Status ReadResult(const wire::Result& result,
         absl::StrFormat("%d bytes for elements of %d", bytes, wanted));
   }
   const ShardOperation& asked = operation->asked;
-  if (asked.kind() == Kind::kPull) {
+  if (!asked.gives_values()) return absl::OkStatus();
+  if (asked.is_dense()) {
     for (const ShardOperation::Range& range : asked.ranges()) {
       ReadElements(operation->encoding, payloads, {range.target, range.count});
     }
-  } else if (asked.kind() == Kind::kRowPull) {
+  } else {
     ReadRows(asked.rows(), operation->encoding, payloads);
   }
   return absl::OkStatus();

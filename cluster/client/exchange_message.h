@@ -43,12 +43,14 @@ struct MessageAddress {
   uint64_t ps_incarnation = 0;
 };
 
-// Returns the encoded message. `message` has at least one operation; all are of
-// one run. `shared`: the shared memory that large payloads go to, or null if
-// the stream has none.
-grpc::ByteBuffer EncodeMessage(
+// Returns the encoded message, or several that stand for it (`more` of
+// wire::RequestHeader), each of whose operations have `max_bytes` together, or
+// are a single one. `message` has at least one operation; all are of one run.
+// `shared`: the shared memory that large payloads go to, or null if the stream
+// has none.
+std::vector<grpc::ByteBuffer> EncodeMessage(
     const std::shared_ptr<const OutgoingMessage>& message,
-    const MessageAddress& address, SharedPayloads* shared);
+    const MessageAddress& address, SharedPayloads* shared, size_t max_bytes);
 
 // A reader of the bytes of a response's payloads in order, however the ps has
 // cut them.
@@ -76,9 +78,6 @@ class PayloadReader {
   size_t used_ = 0;
   size_t remaining_ = 0;
 };
-
-// Returns the number of bytes of the values that the operation asks for.
-size_t AnswerBytes(const EncodedOperation& operation);
 
 // Takes the result's bytes from `payloads`, and writes them to the memory that
 // `operation` names. A null `operation` drops them.

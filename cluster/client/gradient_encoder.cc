@@ -1,5 +1,6 @@
 #include "cluster/client/gradient_encoder.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -25,6 +26,7 @@ EncodedOperation GradientEncoder::Encode(ShardOperation operation) {
   if (!asked.exact) encoded.encoding = encoding_;
   if (is_push && !asked.exact && push_share_ < 1) {
     Sparsify(encoded);
+    encoded.bytes = std::max(encoded.payload_bytes, AnswerBytes(encoded));
     return encoded;
   }
   size_t elements = 0;
@@ -32,12 +34,15 @@ EncodedOperation GradientEncoder::Encode(ShardOperation operation) {
     elements += range.count;
   }
   encoded.bytes = EncodedBytes(encoded.encoding, elements);
-  if (is_push && encoded.encoding != job::FLOAT32) EncodeAll(encoded);
+  if (!is_push) return encoded;
+  encoded.payload_bytes = encoded.bytes;
+  if (encoded.encoding != job::FLOAT32) EncodeAll(encoded);
   return encoded;
 }
 
 void GradientEncoder::EncodeAll(EncodedOperation& push) const {
-  auto payload = std::make_unique_for_overwrite<std::byte[]>(push.bytes);
+  auto payload =
+      std::make_unique_for_overwrite<std::byte[]>(push.payload_bytes);
   std::byte* out = payload.get();
   for (const ShardOperation::Range& range : push.asked.ranges()) {
     parasol::Encode(encoding_, {range.gradient, range.count}, out);
@@ -52,9 +57,11 @@ void GradientEncoder::Sparsify(EncodedOperation& push) {
   for (const ShardOperation::Range& range : ranges) {
     const uint32_t kept = KeptCount(range.count, push_share_);
     push.kept.push_back(kept);
-    push.bytes += kept * sizeof(uint32_t) + EncodedBytes(encoding_, kept);
+    push.payload_bytes +=
+        kept * sizeof(uint32_t) + EncodedBytes(encoding_, kept);
   }
-  auto payload = std::make_unique_for_overwrite<std::byte[]>(push.bytes);
+  auto payload =
+      std::make_unique_for_overwrite<std::byte[]>(push.payload_bytes);
   std::byte* out = payload.get();
   absl::MutexLock lock(&mu_);
   for (const ShardOperation::Range& range : ranges) {

@@ -155,23 +155,37 @@ std::vector<OperationPlan::Operation> OperationPlan::Operations(
   std::vector<Operation> operations;
   // The open operations; the key is (shard, lane, untrained).
   std::map<std::tuple<size_t, size_t, bool>, Open> open;
-  const size_t capacity = limits_.message_bytes / sizeof(float);
+  const size_t capacity =
+      std::min(limits_.operation_bytes, limits_.message_bytes) / sizeof(float);
+  // Whole chunks.
+  const size_t max_count =
+      std::max(capacity / kChunkElements, size_t{1}) * kChunkElements;
+  const auto add = [&](const Route& route, bool untrained, const Range& range) {
+    const auto [found, is_new] =
+        open.try_emplace({route.shard, route.lane, untrained});
+    Open& to = found->second;
+    if (is_new || to.elements + range.count > capacity ||
+        operations[to.operation].ranges.size() == kMaxRangesPerMessage) {
+      to = {.operation = operations.size()};
+      operations.push_back(
+          {.shard = route.shard, .lane = route.lane, .untrained = untrained});
+    }
+    operations[to.operation].ranges.push_back(range);
+    to.elements += range.count;
+  };
   for (size_t item = 0; item < variables.size(); ++item) {
     const Variable& variable = variables_[variables[item]];
     for (const Route& route : variable.routes) {
-      const auto [found, is_new] =
-          open.try_emplace({route.shard, route.lane, variable.untrained});
-      Open& to = found->second;
-      if (is_new || to.elements + route.range.count > capacity ||
-          operations[to.operation].ranges.size() == kMaxRangesPerMessage) {
-        to = {.operation = operations.size()};
-        operations.push_back({.shard = route.shard,
-                              .lane = route.lane,
-                              .untrained = variable.untrained});
+      Range left = route.range;
+      left.item = item;
+      while (left.count > 0) {
+        Range some = left;
+        some.count = std::min(left.count, max_count);
+        add(route, variable.untrained, some);
+        left.first += some.count;
+        left.offset += some.count;
+        left.count -= some.count;
       }
-      operations[to.operation].ranges.push_back(route.range);
-      operations[to.operation].ranges.back().item = item;
-      to.elements += route.range.count;
     }
   }
   return operations;

@@ -11,9 +11,9 @@
 
 namespace parasol {
 
-// The messages that a push or pull of variables consists of: large parts are
+// The operations that a push or pull of variables consists of: large parts are
 // cut on chunk boundaries, small ones travel together. Variables that are not
-// trained share messages with each other only: they travel whole and exact,
+// trained share operations with each other only: they travel whole and exact,
 // whatever the encoding of the others.
 //
 // A chunk always travels in the same lane to its shard. So a pull comes after
@@ -23,8 +23,12 @@ class OperationPlan {
  public:
   struct Limits {
     size_t lanes_per_shard = 1;
-    // Maximum bytes of one message, unless a single chunk is larger.
+    // Bytes of neighbouring chunks that travel in the same lane.
     size_t message_bytes = 0;
+    // Maximum bytes of one operation, unless a single chunk is larger. A ps
+    // checks and applies an operation as a whole: one that fits into a core's
+    // cache is read from there.
+    size_t operation_bytes = 256 << 10;
   };
 
   //   InvalidArgument  a variable is missing or is not covered by its parts;
@@ -52,8 +56,8 @@ class OperationPlan {
     std::vector<Range> ranges = {};
   };
 
-  // Returns the messages for `variables`, which are numbers. Each element is in
-  // exactly one range.
+  // Returns the operations for `variables`, which are numbers. Each element is
+  // in exactly one range.
   std::vector<Operation> Operations(const std::vector<size_t>& variables) const;
 
   size_t num_shards() const { return num_shards_; }

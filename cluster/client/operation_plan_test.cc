@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 constexpr OperationPlan::Limits kLimits = {.lanes_per_shard = 2,
                                            .message_bytes = 1 << 20};
-constexpr size_t kMessageElements = (1 << 20) / sizeof(float);
+constexpr size_t kOperationElements = (256 << 10) / sizeof(float);
 
 void AddPart(wire::Shard& shard, const std::string& variable, int64_t size,
              int64_t first, int64_t elements) {
@@ -53,7 +53,7 @@ TEST(OperationPlanTest, MessagesCoverEveryElementOnceInWholeChunks) {
       covered[{range.item, range.offset}] = range.count;
       elements += range.count;
     }
-    EXPECT_LE(elements, kMessageElements);
+    EXPECT_LE(elements, kOperationElements);
   }
   ASSERT_EQ((covered[{0, 0}]), 1u);
   size_t end = 0;

@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
 #include "cluster/client/completion.h"
+#include "cluster/client/exchange_pending.h"
 #include "cluster/client/gradient_encoder.h"
 #include "cluster/client/operation_plan.h"
 #include "cluster/client/parameter_client_metrics.h"
@@ -22,40 +23,10 @@
 #include "cluster/client/shard_operation.h"
 #include "cluster/payload_lane/socket_loop.h"
 #include "cluster/rpc/completion_thread.h"
+#include "cluster/rpc/protocol_limits.h"
 
 namespace parasol {
 namespace {
-
-class ExchangePending : public ParameterClient::Pending {
- public:
-  ExchangePending(std::shared_ptr<const Call> call, Clock& clock)
-      : call_(std::move(call)), clock_(clock) {}
-
-  // The caller's memory is in use until then.
-  ~ExchangePending() override { call_->completion.Wait().IgnoreError(); }
-
-  absl::Status Wait() override { return call_->completion.Wait(); }
-  bool WaitFor(absl::Duration limit) override {
-    return call_->completion.WaitFor(clock_, limit);
-  }
-  Outcome outcome() const override { return call_->completion.outcome(); }
-
- private:
-  const std::shared_ptr<const Call> call_;
-  Clock& clock_;
-};
-
-class FailedPending : public ParameterClient::Pending {
- public:
-  explicit FailedPending(absl::Status status) : status_(std::move(status)) {}
-
-  absl::Status Wait() override { return status_; }
-  bool WaitFor(absl::Duration) override { return true; }
-  Outcome outcome() const override { return {}; }
-
- private:
-  const absl::Status status_;
-};
 
 std::unique_ptr<ParameterClient::Pending> Failed(absl::Status status) {
   return std::make_unique<FailedPending>(std::move(status));
@@ -86,6 +57,61 @@ void SetMemory(ShardOperation::Range& range,
   range.target = target.values.data() + offset;
 }
 
+// A variable that is pushed and pulled.
+struct PushPullItem {
+  size_t variable = 0;
+  absl::Span<const float> gradient;
+  absl::Span<float> target;
+};
+
+void SetMemory(ShardOperation::Range& range, const PushPullItem& item,
+               size_t offset) {
+  range.gradient = item.gradient.data() + offset;
+  range.target = item.target.data() + offset;
+}
+
+// Takes what both requests name out of `push` and `pull`. A variable's gradient
+// that another one follows stays a push: its values would be too old.
+std::vector<PushPullItem> TakeCommonVariables(
+    size_t num_variables, ParameterClient::PushRequest& push,
+    ParameterClient::PullRequest& pull) {
+  std::vector<const ParameterClient::Gradient*> last(num_variables);
+  for (const ParameterClient::Gradient& gradient : push.gradients) {
+    last[gradient.variable] = &gradient;
+  }
+  std::vector<PushPullItem> common;
+  std::vector<bool> is_common(push.gradients.size());
+  std::erase_if(pull.targets, [&](const ParameterClient::Target& target) {
+    const auto* const gradient = std::exchange(last[target.variable], nullptr);
+    if (gradient == nullptr) return false;
+    common.push_back({target.variable, gradient->values, target.values});
+    is_common[gradient - push.gradients.data()] = true;
+    return true;
+  });
+  size_t i = 0;
+  std::erase_if(push.gradients, [&](const ParameterClient::Gradient&) {
+    return is_common[i++];
+  });
+  return common;
+}
+
+// Returns the target of the rows if `pull` has them, and takes it out of there.
+absl::Span<float> TakeCommonRows(
+    const ParameterClient::RowGradient& rows,
+    std::vector<ParameterClient::RowTarget>& pull) {
+  if (rows.values.size() > kMaxPullBytes / sizeof(float)) return {};
+  const auto common = std::find_if(
+      pull.begin(), pull.end(), [&](const ParameterClient::RowTarget& target) {
+        return target.table == rows.table &&
+               target.ids.data() == rows.ids.data() &&
+               target.ids.size() == rows.ids.size();
+      });
+  if (common == pull.end()) return {};
+  const absl::Span<float> values = common->values;
+  pull.erase(common);
+  return values;
+}
+
 template <typename Operation, typename Shard>
 void SortByShard(std::vector<Operation>& operations, Shard shard) {
   const auto is_before = [&](const Operation& a, const Operation& b) {
@@ -107,6 +133,7 @@ class ShardedParameterClient : public ParameterClient {
 
   std::unique_ptr<Pending> Pull(PullRequest request) override;
   std::unique_ptr<Pending> Push(PushRequest request) override;
+  PushAndPull PushPull(PushRequest push, PullRequest pull) override;
   absl::Status Update(const wire::GetPlacementResponse& placement) override
       ABSL_LOCKS_EXCLUDED(mu_);
   int64_t moves() const override { return moves_; }
@@ -125,8 +152,11 @@ class ShardedParameterClient : public ParameterClient {
   void AddDense(const std::shared_ptr<const Call>& call,
                 const std::vector<Item>& items,
                 std::vector<ShardOperation>& operations) const;
-  std::unique_ptr<Pending> Start(const std::shared_ptr<const Call>& call,
-                                 Draft& draft);
+  // Sends a push. What `pull` has of it too is taken out of both requests and
+  // is part of the call.
+  absl::StatusOr<std::shared_ptr<const Call>> StartPush(PushRequest& push,
+                                                        PullRequest& pull);
+  void Start(const std::shared_ptr<const Call>& call, Draft& draft);
   std::shared_ptr<const std::string> run_id() const ABSL_LOCKS_EXCLUDED(mu_);
   // Returns the lanes in which a pull of the table's rows sees all pushes that
   // were started before.
@@ -338,14 +368,40 @@ std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Pull(
                    LanesOfPulls(rows.table), draft.rows);
   }
   call->completion.Expect(draft.dense.size() + draft.rows.size());
-  return Start(call, draft);
+  Start(call, draft);
+  return std::make_unique<ExchangePending>(call, clock_);
 }
 
 std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Push(
     PushRequest push) {
-  if (absl::Status status = Check(push.gradients, push.rows); !status.ok()) {
-    return Failed(status);
+  PullRequest nothing;
+  const auto call = StartPush(push, nothing);
+  if (!call.ok()) return Failed(call.status());
+  return std::make_unique<ExchangePending>(*call, clock_);
+}
+
+ParameterClient::PushAndPull ShardedParameterClient::PushPull(
+    PushRequest push, PullRequest pull) {
+  if (push.sync.has_value() || pull.min_updates > 0) {
+    return ParameterClient::PushPull(std::move(push), std::move(pull));
   }
+  const size_t wanted = pull.targets.size() + pull.rows.size();
+  const auto call = StartPush(push, pull);
+  if (!call.ok()) return {Failed(call.status()), Failed(call.status())};
+  auto pushed = std::make_unique<ExchangePending>(*call, clock_);
+  const size_t left = pull.targets.size() + pull.rows.size();
+  if (left == wanted) return {std::move(pushed), Pull(std::move(pull))};
+  auto values = std::make_unique<ExchangePending>(*call, clock_);
+  if (left == 0) return {std::move(pushed), std::move(values)};
+  return {std::move(pushed),
+          std::make_unique<JoinedPending>(std::move(values),
+                                          Pull(std::move(pull)), clock_)};
+}
+
+absl::StatusOr<std::shared_ptr<const Call>> ShardedParameterClient::StartPush(
+    PushRequest& push, PullRequest& pull) {
+  RETURN_IF_ERROR(Check(push.gradients, push.rows));
+  RETURN_IF_ERROR(Check(pull.targets, pull.rows));
   const auto call = std::make_shared<Call>();
   call->is_push = true;
   call->run_id = run_id();
@@ -353,24 +409,29 @@ std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Push(
     call->sync = {.step = push.sync->step, .replica = push.sync->replica};
   }
   Draft draft;
+  std::vector<PushPullItem> common;
+  if (!pull.targets.empty()) {
+    common = TakeCommonVariables(plan_.num_variables(), push, pull);
+  }
+  // A variable's earlier gradients come first.
   AddDense(call, push.gradients, draft.dense);
+  AddDense(call, common, draft.dense);
   draft.rows.reserve(push.rows.size() * links_.size());
   for (const RowGradient& rows : push.rows) {
-    if (absl::Status status = rows_.AddPushes(call, rows.table, rows.ids,
-                                              rows.values, draft.rows);
-        !status.ok()) {
-      return Failed(status);
-    }
+    RETURN_IF_ERROR(rows_.AddPushes(call, rows.table, rows.ids, rows.values,
+                                    TakeCommonRows(rows, pull.rows),
+                                    draft.rows));
   }
   call->completion.Expect(draft.dense.size() + draft.rows.size());
   for (const RowGradient& rows : push.rows) row_pushes_.Add(rows.table, call);
-  return Start(call, draft);
+  Start(call, draft);
+  return call;
 }
 
 // To each shard, operations of variables come first. The completion expects
 // them already.
-std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Start(
-    const std::shared_ptr<const Call>& call, Draft& draft) {
+void ShardedParameterClient::Start(const std::shared_ptr<const Call>& call,
+                                   Draft& draft) {
   SortByShard(draft.dense, [](const auto& dense) { return dense.shard; });
   SortByShard(draft.rows, [](const auto& rows) { return rows.asked.shard; });
   auto dense = draft.dense.begin();
@@ -398,7 +459,6 @@ std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Start(
     }
     send();
   }
-  return std::make_unique<ExchangePending>(call, clock_);
 }
 
 std::shared_ptr<const std::string> ShardedParameterClient::run_id() const {
@@ -469,6 +529,12 @@ void ShardedParameterClient::Stop() {
 }
 
 }  // namespace
+
+ParameterClient::PushAndPull ParameterClient::PushPull(PushRequest push,
+                                                       PullRequest pull) {
+  auto pushed = Push(std::move(push));
+  return {std::move(pushed), Pull(std::move(pull))};
+}
 
 absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Create(
     const wire::GetPlacementResponse& placement,

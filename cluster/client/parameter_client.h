@@ -167,6 +167,18 @@ class ParameterClient {
   // connection is lost meanwhile.
   virtual std::unique_ptr<Pending> Push(PushRequest request) = 0;
 
+  // A push, and the pull behind it. Wait for both.
+  struct PushAndPull {
+    std::unique_ptr<Pending> push;
+    std::unique_ptr<Pending> pull;
+  };
+  // Starts `push` and then `pull`, as Push() and Pull() do. In asynchronous
+  // training what both name is one operation, a push-pull: one request, whose
+  // answer has the values behind the update. It is acknowledged when the values
+  // are there. Both name a variable, or rows of a table if their ids are the
+  // same memory.
+  virtual PushAndPull PushPull(PushRequest push, PullRequest pull);
+
   // Start a pull or push of variables alone.
   std::unique_ptr<Pending> Pull(std::vector<Target> targets) {
     return Pull(PullRequest{.targets = std::move(targets)});

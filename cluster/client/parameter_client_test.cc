@@ -104,7 +104,8 @@ TEST_F(ParameterClientTest, WhatABrokenStreamLeftIsSentAgainAndAppliedOnce) {
     AddVariable(0, "v", kSize);
     int requests = 0;
     fakes_[0].SetFault([&](const wire::Operation&) {
-      return ++requests % 4 == 0 ? fault : Fault::kNone;
+      // Not the last operation of each message.
+      return ++requests % 7 == 0 ? fault : Fault::kNone;
     });
     const auto client = Connect();
     const std::vector<float> gradient = Ramp(kSize);

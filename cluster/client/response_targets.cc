@@ -12,7 +12,6 @@
 namespace parasol {
 namespace {
 
-using Kind = ShardOperation::Kind;
 using OperationPtr = std::shared_ptr<const EncodedOperation>;
 
 // Copying fewer bytes costs less than a piece of their own.
@@ -86,12 +85,14 @@ class PayloadBytes {
 std::vector<absl::Span<float>> TargetsOf(const EncodedOperation& operation) {
   std::vector<absl::Span<float>> targets;
   const ShardOperation& asked = operation.asked;
-  if (operation.encoding != job::FLOAT32) return targets;
-  if (asked.kind() == Kind::kPull) {
+  if (operation.encoding != job::FLOAT32 || !asked.gives_values()) {
+    return targets;
+  }
+  if (asked.is_dense()) {
     for (const ShardOperation::Range& range : asked.ranges()) {
       targets.emplace_back(range.target, range.count);
     }
-  } else if (asked.kind() == Kind::kRowPull && asked.rows().positions.empty()) {
+  } else if (asked.rows().positions.empty()) {
     targets.emplace_back(asked.rows().target,
                          asked.rows().count * asked.rows().width);
   }

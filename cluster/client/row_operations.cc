@@ -33,6 +33,17 @@ bool AreAdjacent(absl::Span<const uint32_t> positions) {
          positions.back() - positions.front() == positions.size() - 1;
 }
 
+// Lets the answer of `rows` go to rows `positions` of `values`.
+void SetTarget(absl::Span<const uint32_t> positions, size_t width,
+               absl::Span<float> values, ShardOperation::Rows& rows) {
+  if (AreAdjacent(positions)) {
+    rows.target = &values[positions.front() * width];
+  } else {
+    rows.positions.assign(positions.begin(), positions.end());
+    rows.target = values.data();
+  }
+}
+
 }  // namespace
 
 RowPartition::RowPartition(absl::Span<const uint64_t> ids, size_t num_shards)
@@ -122,12 +133,10 @@ void RowOperations::AddPulls(const std::shared_ptr<const Call>& call,
       ShardOperation::Rows rows;
       rows.count = some.size();
       std::unique_ptr<std::byte[]> payload;
+      SetTarget(some, width(table), values, rows);
       if (AreAdjacent(some)) {
         rows.ids = &ids[some.front()];
-        rows.target = &values[some.front() * width(table)];
       } else {
-        rows.positions.assign(some.begin(), some.end());
-        rows.target = values.data();
         payload = std::make_unique_for_overwrite<std::byte[]>(some.size() *
                                                               sizeof(uint64_t));
         CopyIds(ids, some, payload.get());
@@ -137,6 +146,7 @@ void RowOperations::AddPulls(const std::shared_ptr<const Call>& call,
       pull.asked.lane = (pull.asked.lane + lane) % limits_.lanes_per_shard;
       pull.payload = std::move(payload);
       pull.payloads = 1;
+      pull.payload_bytes = some.size() * sizeof(uint64_t);
       pull.bytes = some.size() * row_bytes;
     }
   }
@@ -145,7 +155,7 @@ void RowOperations::AddPulls(const std::shared_ptr<const Call>& call,
 absl::Status RowOperations::AddPushes(
     const std::shared_ptr<const Call>& call, size_t table,
     absl::Span<const uint64_t> ids, absl::Span<const float> gradients,
-    std::vector<EncodedOperation>& operations) const {
+    absl::Span<float> values, std::vector<EncodedOperation>& operations) const {
   const RowPartition partition(ids, num_shards_);
   const size_t width = tables_[table].width;
   const size_t row_bytes = EncodedBytes(limits_.encoding, width);
@@ -161,6 +171,9 @@ absl::Status RowOperations::AddPushes(
     }
     ShardOperation::Rows rows;
     rows.count = positions.size();
+    if (!values.empty() && !positions.empty()) {
+      SetTarget(positions, width, values, rows);
+    }
     std::unique_ptr<std::byte[]> payload;
     if (limits_.encoding == job::FLOAT32 && AreAdjacent(positions)) {
       rows.ids = &ids[positions.front()];
@@ -178,6 +191,7 @@ absl::Status RowOperations::AddPushes(
         MakeOperation(call, shard, table, std::move(rows)));
     push.payload = std::move(payload);
     push.payloads = 2;
+    push.payload_bytes = bytes;
     push.bytes = bytes;
   }
   return absl::OkStatus();

@@ -65,11 +65,14 @@ class RowOperations {
                 std::vector<EncodedOperation>& operations) const;
 
   // Appends one operation of `call` for each shard, with its part of
-  // `gradients`, encoded. A push counts as one update and so can't be cut:
+  // `gradients`, encoded. Unless `values` is empty, they are push-pulls, whose
+  // answers go there: ids.size() x width. A push counts as one update and so
+  // can't be cut:
   //   InvalidArgument  a shard's part is too large for a message.
   absl::Status AddPushes(const std::shared_ptr<const Call>& call, size_t table,
                          absl::Span<const uint64_t> ids,
                          absl::Span<const float> gradients,
+                         absl::Span<float> values,
                          std::vector<EncodedOperation>& operations) const;
 
   // Returns true if operations of this object mean the same in `other`.

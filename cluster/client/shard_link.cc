@@ -18,6 +18,14 @@ namespace {
 constexpr absl::Duration kLogPeriod = absl::Seconds(10);
 constexpr absl::Duration kAttendPeriod = absl::Seconds(1);
 
+// Bytes of operations that a ps receives and carries out while the rest of what
+// is written with them comes: they stay in its core's cache meanwhile.
+constexpr size_t kLaneMessageBytes = 256 << 10;
+
+// Bytes of waiting operations from which on a lane's loop writes them: about
+// what is copied while a thread is woken.
+constexpr size_t kTurnBytes = 64 << 10;
+
 // At once after the first failure, then 100 ms, 200 ms … 1 s.
 absl::Duration Backoff(int failures) {
   if (failures == 0) return absl::ZeroDuration();
@@ -60,6 +68,7 @@ ShardLink::ShardLink(const Options& options, grpc::CompletionQueue& queue,
 void ShardLink::Send(absl::Span<const OperationPtr> operations) {
   const absl::Time now = clock_.Now();
   std::vector<std::shared_ptr<ShardStream>> streams;
+  std::vector<std::shared_ptr<ShardStream>> turns;
   Departures departures;
   bool stopped;
   {
@@ -69,6 +78,7 @@ void ShardLink::Send(absl::Span<const OperationPtr> operations) {
       if (outbox_.owed() == 0) waiting_since_ = now;
       for (const OperationPtr& operation : operations) outbox_.Add(operation);
       streams = MakeStreams(now);
+      turns = GiveTurns();
       departures = TakeDepartures();
     }
   }
@@ -79,7 +89,22 @@ void ShardLink::Send(absl::Span<const OperationPtr> operations) {
     return;
   }
   for (const auto& stream : streams) stream->Start();
+  for (const auto& stream : turns) stream->AskForWritable();
   Write(departures);
+}
+
+std::vector<std::shared_ptr<ShardStream>> ShardLink::GiveTurns() {
+  std::vector<std::shared_ptr<ShardStream>> turns;
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    if (lane.stream == nullptr || lane.writing || lane.refused ||
+        !outbox_.HasWaitingBytes(i, kTurnBytes) || !lane.stream->has_lane()) {
+      continue;
+    }
+    lane.writing = true;
+    turns.push_back(lane.stream);
+  }
+  return turns;
 }
 
 std::vector<std::shared_ptr<ShardStream>> ShardLink::MakeStreams(
@@ -140,12 +165,14 @@ absl::Time ShardLink::Lane::FirstSent(uint64_t id) const {
 // A stream that is no longer its lane's does nothing with it.
 void ShardLink::Write(const Departures& departures) {
   for (const Departure& departure : departures) {
+    SharedPayloads* const shared = departure.stream->shared_payloads();
+    const bool is_cut = shared == nullptr && departure.stream->has_lane();
     const bool is_written = departure.stream->Write(
         EncodeMessage(departure.message,
                       {.worker_incarnation = options_.worker_incarnation,
                        .layout = options_.layout,
                        .ps_incarnation = departure.ps_incarnation},
-                      departure.stream->shared_payloads()));
+                      shared, is_cut ? kLaneMessageBytes : SIZE_MAX));
     if (is_written) PassOn(departure);
   }
 }
@@ -247,9 +274,12 @@ ShardLink::Answered ShardLink::TakeAnswered(
     }
     OperationPtr operation = outbox_.Answer(index, result.id()).operation;
     if (operation != nullptr) {
-      std::optional<absl::Time>& sent =
-          operation->call().is_push ? answered.push_sent : answered.pull_sent;
-      if (!sent.has_value()) sent = lane.FirstSent(result.id());
+      const absl::Time sent = lane.FirstSent(result.id());
+      const auto note = [sent](std::optional<absl::Time>& first) {
+        if (!first.has_value()) first = sent;
+      };
+      if (operation->call().is_push) note(answered.push_sent);
+      if (operation->asked.gives_values()) note(answered.pull_sent);
     }
     answered.operations.push_back(std::move(operation));
   }
@@ -306,7 +336,8 @@ void ShardLink::Count(const Answered& answered,
   for (size_t i = 0; i < answered.operations.size(); ++i) {
     const EncodedOperation* operation = answered.operations[i].get();
     if (operation == nullptr || !statuses[i].ok()) continue;
-    (operation->call().is_push ? push_bytes : pull_bytes) += operation->bytes;
+    if (operation->call().is_push) push_bytes += operation->payload_bytes;
+    pull_bytes += AnswerBytes(*operation);
   }
   if (answered.push_sent.has_value()) {
     metrics_.push_bytes.Add(push_bytes);

@@ -169,6 +169,11 @@ class ShardLink : private ShardStream::Observer {
   // time has come, and the others once a lane works.
   void AttendLanes(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  // Returns the streams whose loops are to write, since what waits is worth
+  // waking them: their copying goes on beside the caller, and lanes send beside
+  // each other. Each is owed AskForWritable().
+  std::vector<std::shared_ptr<ShardStream>> GiveTurns()
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Takes the next messages of all lanes that can be written to.
   Departures TakeDepartures() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::shared_ptr<const OutgoingMessage> TakeMessage(size_t lane)

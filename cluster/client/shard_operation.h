@@ -37,7 +37,8 @@ struct Call {
   bool waits_for_others() const { return sync.has_value() || min_updates > 0; }
 };
 
-// One operation of a call, as one shard is asked for it.
+// One operation of a call, as one shard is asked for it. A push whose subject
+// has targets is a push-pull: its answer has the values behind the update.
 struct ShardOperation {
   enum class Kind { kPush, kPull, kRowPush, kRowPull };
 
@@ -49,7 +50,8 @@ struct ShardOperation {
     uint64_t count = 0;
     size_t variable = 0;
     size_t offset = 0;
-    // The range's place in the caller's memory; one of the two is set.
+    // The range's place in the caller's memory: a push has a gradient, a pull a
+    // target, a push-pull both.
     const float* gradient = nullptr;
     float* target = nullptr;
   };
@@ -64,8 +66,8 @@ struct ShardOperation {
     // operation has them.
     const uint64_t* ids = nullptr;
     const float* gradients = nullptr;
-    // Rows of the target that a pull writes: row i goes to row positions[i]; if
-    // empty, to row i.
+    // Rows of the target that an answer writes: row i goes to row positions[i];
+    // if empty, to row i.
     std::vector<uint32_t> positions = {};
     float* target = nullptr;
   };
@@ -87,6 +89,12 @@ struct ShardOperation {
     if (is_dense()) return call->is_push ? Kind::kPush : Kind::kPull;
     return call->is_push ? Kind::kRowPush : Kind::kRowPull;
   }
+  // Returns true if the answer has values.
+  bool gives_values() const {
+    if (!call->is_push) return true;
+    return is_dense() ? ranges().front().target != nullptr
+                      : rows().target != nullptr;
+  }
   // Returns true if the shard recognises a resend by its sequence.
   bool has_sequence() const { return call->is_push && !call->sync.has_value(); }
 };
@@ -103,8 +111,11 @@ struct EncodedOperation {
   // Number of elements that are sent of each range of a sparsified gradient;
   // empty if all are sent.
   absl::InlinedVector<uint32_t, 4> kept = {};
-  // Number of payloads of the operation, and bytes of these or of the answer's.
+  // Number of payloads of the operation, and their bytes.
   size_t payloads = 0;
+  size_t payload_bytes = 0;
+  // What the operation counts as in messages and in flight: the bytes of its
+  // gradients or of its answer's values, whichever are more.
   size_t bytes = 0;
 
   const Call& call() const { return *asked.call; }
@@ -113,6 +124,9 @@ struct EncodedOperation {
     return payload == nullptr && asked.kind() != ShardOperation::Kind::kPull;
   }
 };
+
+// Returns the number of bytes of the values that the operation asks for.
+size_t AnswerBytes(const EncodedOperation& operation);
 
 }  // namespace parasol
 

@@ -146,4 +146,15 @@ bool ShardOutbox::HasWaiting(size_t index) const {
   return lane.departed < lane.entries.size();
 }
 
+bool ShardOutbox::HasWaitingBytes(size_t index, size_t bytes) const {
+  const Lane& lane = lanes_[index];
+  size_t waiting = 0;
+  for (size_t i = lane.departed; i < lane.entries.size(); ++i) {
+    const OperationPtr& operation = lane.entries[i].operation;
+    if (operation != nullptr) waiting += operation->bytes;
+    if (waiting >= bytes) return true;
+  }
+  return false;
+}
+
 }  // namespace parasol

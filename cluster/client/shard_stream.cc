@@ -113,24 +113,24 @@ void ShardStream::BeginWrites() {
     can_write_ = true;
     write = writing_;
   }
-  if (write) call_->Write(outgoing_, &written_);
+  if (write) call_->Write(outgoing_.front(), &written_);
 }
 
-bool ShardStream::Write(grpc::ByteBuffer message) {
+bool ShardStream::Write(std::vector<grpc::ByteBuffer> messages) {
   {
     absl::MutexLock lock(&mu_);
     if (ending_) return false;
     writing_ = true;
-    outgoing_ = std::move(message);
+    outgoing_ = std::move(messages);
     if (!can_write_) return false;  // BeginWrites() or OnLaneConnected() will
   }
   if (payload_lane_ == nullptr) {
-    call_->Write(outgoing_, &written_);
+    call_->Write(outgoing_.front(), &written_);
     return false;
   }
   if (!payload_lane_->Write(outgoing_)) return false;
   absl::MutexLock lock(&mu_);
-  outgoing_.Clear();
+  outgoing_.clear();
   writing_ = false;
   return true;
 }
@@ -187,7 +187,7 @@ void ShardStream::OnPayloadRead(const absl::Status& status,
 void ShardStream::OnPayloadWritten(const absl::Status& status) {
   {
     absl::MutexLock lock(&mu_);
-    outgoing_.Clear();
+    outgoing_.clear();
     writing_ = false;
   }
   if (!status.ok()) {
@@ -239,7 +239,7 @@ void ShardStream::OnWritten(bool ok) {
   bool ending;
   {
     absl::MutexLock lock(&mu_);
-    outgoing_.Clear();
+    outgoing_.clear();
     writing_ = false;
     ending = ending_;
   }

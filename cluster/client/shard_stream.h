@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -92,13 +93,21 @@ class ShardStream : public std::enable_shared_from_this<ShardStream>,
   // Starts the call. Call it once, before or after the first Write().
   void Start();
 
-  // Writes a message. One at a time: the next one after OnWritable(). Returns
-  // true if the transport has taken all of it: the next one may follow at once,
-  // and OnWritable() does not. Does nothing on a stream that is ending.
-  [[nodiscard]] bool Write(grpc::ByteBuffer message) ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns true if messages travel on a lane, which takes several at once.
+  bool has_lane() const ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    return can_write_ && payload_lane_ != nullptr;
+  }
+
+  // Writes a message, or several on a lane. One write at a time: the next one
+  // after OnWritable(). Returns true if the transport has taken all of it: the
+  // next one may follow at once, and OnWritable() does not. Does nothing on a
+  // stream that is ending.
+  [[nodiscard]] bool Write(std::vector<grpc::ByteBuffer> messages)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Has OnWritable() called all the same, soon, unless the stream ends.
-  // Requires that the last Write() has returned true.
+  // Requires that no Write() is under way.
   void AskForWritable();
 
   // Ends the call soon; OnEnd follows. May be called at any time.
@@ -183,7 +192,7 @@ class ShardStream : public std::enable_shared_from_this<ShardStream>,
   const std::shared_ptr<grpc::Channel> channel_;  // must outlive its call
   grpc::ClientContext context_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
-  grpc::ByteBuffer outgoing_;
+  std::vector<grpc::ByteBuffer> outgoing_;  // one, but on a lane
   grpc::ByteBuffer incoming_;
   grpc::Status status_;
   Tag started_{this, &ShardStream::OnStarted};
@@ -192,7 +201,7 @@ class ShardStream : public std::enable_shared_from_this<ShardStream>,
   Tag written_{this, &ShardStream::OnWritten};
   Tag finished_{this, &ShardStream::OnFinished};
 
-  absl::Mutex mu_;
+  mutable absl::Mutex mu_;
   bool can_write_ ABSL_GUARDED_BY(mu_) = false;
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   bool ending_ ABSL_GUARDED_BY(mu_) = false;

@@ -96,20 +96,12 @@ void PayloadLane::Receive() {
   }
 }
 
-bool PayloadLane::Write(const grpc::ByteBuffer& message) {
+bool PayloadLane::Write(absl::Span<const grpc::ByteBuffer> messages) {
   {
     absl::MutexLock lock(&mu_);
     if (closed_) return false;
     writing_ = true;
-    length_ = htole64(message.Length());
-    slices_.clear();
-    (void)message.Dump(&slices_);
-    pieces_.clear();
-    next_piece_ = 0;
-    pieces_.push_back({&length_, sizeof(length_)});
-    for (const grpc::Slice& slice : slices_) {
-      pieces_.push_back({const_cast<uint8_t*>(slice.begin()), slice.size()});
-    }
+    LayOut(messages);
     if (!Send()) return false;
     if (broken_.ok()) {
       writing_ = false;
@@ -126,6 +118,26 @@ bool PayloadLane::Write(const grpc::ByteBuffer& message) {
     self->observer_.OnPayloadWritten(status);
   });
   return false;
+}
+
+void PayloadLane::LayOut(absl::Span<const grpc::ByteBuffer> messages) {
+  pieces_.clear();
+  next_piece_ = 0;
+  // The pieces point into them: a small slice has its bytes in itself.
+  lengths_.resize(messages.size());
+  slices_.resize(messages.size());
+  for (size_t i = 0; i < messages.size(); ++i) {
+    lengths_[i] = htole64(messages[i].Length());
+    pieces_.push_back({&lengths_[i], sizeof(lengths_[i])});
+    (void)messages[i].Dump(&slices_[i]);
+    for (const grpc::Slice& slice : slices_[i]) {
+      pieces_.push_back({const_cast<uint8_t*>(slice.begin()), slice.size()});
+    }
+  }
+}
+
+void PayloadLane::LetGo() {
+  for (std::vector<grpc::Slice>& slices : slices_) slices.clear();
 }
 
 bool PayloadLane::Send() {
@@ -157,7 +169,7 @@ bool PayloadLane::Send() {
     piece.iov_len -= left;
   }
   wants_room_ = false;
-  slices_.clear();
+  LetGo();
   return true;
 }
 
@@ -242,7 +254,7 @@ void PayloadLane::Complete(const absl::Status& status) {
     absl::MutexLock lock(&mu_);
     broken_.Update(status);
     broken = broken_;
-    slices_.clear();
+    LetGo();
   }
   if (std::exchange(reading_, false)) observer_.OnPayloadRead(broken, {});
   bool was_writing;

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "base/descriptor.h"
 #include "cluster/payload_lane/frame_reader.h"
 #include "cluster/payload_lane/receive_allowance.h"
@@ -65,12 +66,16 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
 
   // Begins a read. Called on the loop's thread.
   void Read();
-  // Begins a write, of which it sends on the caller's thread what the kernel
-  // takes at once. Returns true if that is all of it: the write is complete,
-  // and the observer is not told. Does nothing after Close(). Any thread may
-  // call it.
-  [[nodiscard]] bool Write(const grpc::ByteBuffer& message)
+  // Begins a write of messages, one after the other, of which it sends on the
+  // caller's thread what the kernel takes at once. Returns true if that is all
+  // of it: the write is complete, and the observer is not told. Does nothing
+  // after Close(). Any thread may call it.
+  [[nodiscard]] bool Write(absl::Span<const grpc::ByteBuffer> messages)
       ABSL_LOCKS_EXCLUDED(mu_);
+  [[nodiscard]] bool Write(const grpc::ByteBuffer& message)
+      ABSL_LOCKS_EXCLUDED(mu_) {
+    return Write(absl::MakeConstSpan(&message, 1));
+  }
   // Ends the lane so that all that was written arrives: completes what is under
   // way before it returns, as Close() does, and closes the connection when the
   // peer has, or after `limit`. What the peer still sends is dropped; closing
@@ -91,6 +96,11 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
   void Receive() ABSL_LOCKS_EXCLUDED(mu_);
   // Returns true if a message, or an error, has completed the read.
   bool CompleteRead();
+  // Makes the messages the pieces to be sent.
+  void LayOut(absl::Span<const grpc::ByteBuffer> messages)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Gives the messages' memory back.
+  void LetGo() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Sends what is left of the write. Returns true if the write has completed:
   // all is sent, or the lane is broken (broken_).
   bool Send() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -119,9 +129,11 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
   absl::Status broken_ ABSL_GUARDED_BY(mu_);
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
-  uint64_t length_ ABSL_GUARDED_BY(mu_) = 0;  // lowest byte first
-  std::vector<grpc::Slice> slices_ ABSL_GUARDED_BY(mu_);
-  // The rest of the length and the slices: from pieces_[next_piece_] on.
+  // The messages' lengths, lowest byte first, and their slices.
+  std::vector<uint64_t> lengths_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::vector<grpc::Slice>> slices_ ABSL_GUARDED_BY(mu_);
+  // What is left of each length and the slices behind it: from
+  // pieces_[next_piece_] on.
   std::vector<iovec> pieces_ ABSL_GUARDED_BY(mu_);
   size_t next_piece_ ABSL_GUARDED_BY(mu_) = 0;
 };

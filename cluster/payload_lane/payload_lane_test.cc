@@ -74,11 +74,14 @@ class End : private PayloadLane::Observer {
     return AwaitWrite();
   }
   void BeginWrite(const grpc::ByteBuffer& message) {
+    BeginWrite(std::vector<grpc::ByteBuffer>{message});
+  }
+  void BeginWrite(const std::vector<grpc::ByteBuffer>& messages) {
     {
       absl::MutexLock lock(&mu_);
       written_.reset();
     }
-    if (lane_->Write(message)) OnPayloadWritten(absl::OkStatus());
+    if (lane_->Write(messages)) OnPayloadWritten(absl::OkStatus());
   }
   absl::Status AwaitWrite() {
     absl::MutexLock lock(&mu_);
@@ -228,6 +231,21 @@ TEST_F(LaneTest, MessagesOfAllSizesGoBothWays) {
     EXPECT_EQ(*ps_.Read(), bytes);
     ASSERT_OK(ps_.Write(BufferOf(bytes, 2000)));
     EXPECT_EQ(*worker_.Read(), bytes);
+  }
+}
+
+TEST_F(LaneTest, SeveralMessagesOfAWriteComeOneByOne) {
+  OpenEnds();
+  std::vector<std::string> texts;
+  std::vector<grpc::ByteBuffer> messages;
+  for (const size_t size : {3, 0, 3 << 20, 20, 300000, 1}) {
+    texts.push_back(std::string(size, static_cast<char>('a' + texts.size())));
+    messages.push_back(BufferOf(texts.back(), 2));
+  }
+  for (int i = 0; i < 3; ++i) {
+    worker_.BeginWrite(messages);
+    EXPECT_OK(worker_.AwaitWrite());
+    for (const std::string& text : texts) EXPECT_EQ(*ps_.Read(), text);
   }
 }
 

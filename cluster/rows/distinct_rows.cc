@@ -85,4 +85,13 @@ const std::byte* DistinctRows::Sum(const std::byte* gradients, size_t width) {
   return reinterpret_cast<const std::byte*>(sums_.data());
 }
 
+void DistinctRows::CopyToRepeated(size_t width, float* rows) const {
+  for (size_t i = 0; i < numbers_.size(); ++i) {
+    const uint32_t first = rows_.positions[numbers_[i]];
+    const uint32_t position = run_.positions[i];
+    if (position == first) continue;
+    std::copy_n(rows + first * width, width, rows + position * width);
+  }
+}
+
 }  // namespace parasol

@@ -27,6 +27,10 @@ class DistinctRows {
   // the gradients themselves.
   const std::byte* Sum(const std::byte* gradients, size_t width);
 
+  // Copies each repeated id's row of `width` floats from the place of its first
+  // appearance in `rows`, which are those of the whole request, to its others.
+  void CopyToRepeated(size_t width, float* rows) const;
+
  private:
   void AssignWithDuplicate(size_t first);
   uint32_t& SlotOf(uint64_t hash);

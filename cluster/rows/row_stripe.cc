@@ -25,6 +25,14 @@ void PrefetchRow(const float* row, size_t bytes) {
   }
 }
 
+// Copies the values of `rows`, those of `run`, to their positions in `out`.
+void CopyValues(const StripedIds::Run& run, size_t width,
+                const float* const* rows, float* out) {
+  for (size_t i = 0; i < run.size(); ++i) {
+    std::memcpy(out + run.positions[i] * width, rows[i], width * sizeof(float));
+  }
+}
+
 }  // namespace
 
 void RowStripe::UseRules(std::shared_ptr<const RowRules> rules) {
@@ -112,15 +120,13 @@ void RowStripe::Pull(const StripedIds::Run& run, const std::byte* ids,
   for (size_t first = 0; first < run.size(); first += kGroup) {
     const StripedIds::Run group = run.subrun(first, kGroup);
     Locate<Access::kRead>(group, ids, rows.data());
-    for (size_t i = 0; i < group.size(); ++i) {
-      std::memcpy(out + group.positions[i] * width, rows[i],
-                  width * sizeof(float));
-    }
+    CopyValues(group, width, rows.data(), out);
   }
 }
 
 void RowStripe::Push(int64_t iterations, const StripedIds::Run& run,
-                     const std::byte* ids, const std::byte* gradients) {
+                     const std::byte* ids, const std::byte* gradients,
+                     float* out) {
   std::array<float*, kGroup> rows;
   absl::MutexLock lock(&mu_);
   const size_t width = rules_->layout.width;
@@ -132,6 +138,7 @@ void RowStripe::Push(int64_t iterations, const StripedIds::Run& run,
                      .width = width,
                      .gradients = gradients + first * width * sizeof(float),
                      .rows = rows.data()});
+    if (out != nullptr) CopyValues(group, width, rows.data(), out);
   }
   if (rules_->optimizer->other_rows() != Optimizer::OtherRows::kUntouched) {
     UpdateOtherRows(iterations, run);

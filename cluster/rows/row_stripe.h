@@ -66,9 +66,10 @@ class RowStripe {
 
   // Applies one update. Row i of `run`, all of which are distinct, has the
   // `width` float32 at gradients + i * width * 4, at any alignment. Makes the
-  // rows that are missing.
+  // rows that are missing. If `out` is not null, copies the new values there,
+  // as Pull() does.
   void Push(int64_t iterations, const StripedIds::Run& run,
-            const std::byte* ids, const std::byte* gradients)
+            const std::byte* ids, const std::byte* gradients, float* out)
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Adds rows with values and slots; the row at position i of the request is at

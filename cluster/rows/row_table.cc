@@ -113,7 +113,7 @@ absl::Status RowTable::Pull(const std::byte* ids, size_t count, float* out) {
 }
 
 absl::Status RowTable::Push(const std::byte* ids, const std::byte* gradients,
-                            size_t count) {
+                            size_t count, float* out) {
   ScratchLease scratch(count);
   StripedIds& sorted = scratch.ids();
   RETURN_IF_ERROR(Sort(ids, count, sorted));
@@ -126,7 +126,8 @@ absl::Status RowTable::Push(const std::byte* ids, const std::byte* gradients,
     distinct.Assign(sorted.run(stripe));
     if (distinct.rows().size() == 0 && !all_stripes) return;
     stripes_[stripe]->Push(iterations, distinct.rows(), ids,
-                           distinct.Sum(gradients, options_.width));
+                           distinct.Sum(gradients, options_.width), out);
+    if (out != nullptr) distinct.CopyToRepeated(options_.width, out);
   });
   return absl::OkStatus();
 }

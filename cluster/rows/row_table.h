@@ -63,9 +63,11 @@ class RowTable {
 
   // Makes one update of the table. `gradients`: count x width float32 at any
   // alignment. Gradients of the same id are summed first, in their order.
-  // Errors are those of Pull().
+  // Unless `out` is null, writes the new values there as Pull() would right
+  // after, but each row is looked up once. Errors are those of Pull().
   absl::Status Push(const std::byte* ids, const std::byte* gradients,
-                    size_t count) ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+                    size_t count, float* out = nullptr)
+      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
 
   // Adds rows as a snapshot gave them, and advances to their updates. For a
   // table that no other thread uses yet; after an error the table is of no use.

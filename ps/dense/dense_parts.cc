@@ -44,6 +44,12 @@ PayloadRef EncodedCopy(const ArrayRef& value, job::Encoding encoding) {
   return {.data = data, .size = bytes, .owner = std::move(copy)};
 }
 
+uint64_t ElementsOf(const DenseParts::Ranges& ranges) {
+  uint64_t elements = 0;
+  for (const PartLayout::ChunkRange& range : ranges) elements += range.elements;
+  return elements;
+}
+
 uint64_t SlotBytesOf(const PartLayout& layout,
                      const PartOptimizers& optimizers) {
   uint64_t bytes = 0;
@@ -106,6 +112,9 @@ absl::StatusOr<DenseParts::Gradients> DenseParts::Parse(
   ASSIGN_OR_RETURN(gradients.ranges, layout_.Resolve(push.range()));
   RETURN_IF_ERROR(CheckCounts(push, payloads.size()));
   RETURN_IF_ERROR(CheckNotFrozen(gradients.ranges));
+  if (push.with_values()) {
+    RETURN_IF_ERROR(CheckPullSize(ElementsOf(gradients.ranges)));
+  }
   ReceivedGradient::Form form;
   ASSIGN_OR_RETURN(form.encoding, EncodingOf(push.encoding()));
   gradients.of_ranges.reserve(payloads.size());
@@ -249,11 +258,7 @@ void DenseParts::Abandon(const absl::Status& status, Released& released) {
 absl::StatusOr<DenseParts::Ranges> DenseParts::Resolve(
     const wire::Pull& pull) const {
   ASSIGN_OR_RETURN(Ranges ranges, layout_.Resolve(pull.range()));
-  size_t elements = 0;
-  for (const PartLayout::ChunkRange& range : ranges) {
-    elements += range.elements;
-  }
-  RETURN_IF_ERROR(CheckPullSize(elements));
+  RETURN_IF_ERROR(CheckPullSize(ElementsOf(ranges)));
   return ranges;
 }
 

@@ -50,7 +50,8 @@ class DenseParts {
     std::vector<ReceivedGradient> of_ranges;
   };
   //   InvalidArgument  a range, an encoding, a payload's size or an offset is
-  //                    wrong, or a variable is frozen.
+  //                    wrong, a variable is frozen, or the values that are
+  //                    asked for exceed 48 MiB.
   //   OutOfRange       an element is not finite; the message names it.
   absl::StatusOr<Gradients> Parse(const wire::Push& push,
                                   absl::Span<const PayloadView> payloads) const;

@@ -239,12 +239,15 @@ void ExchangeStream::OnFinished(bool) {
 }
 
 void ExchangeStream::End(absl::Status status) {
+  std::optional<PendingResponses::Message> write;
   std::optional<StreamFlow::Finish> finish;
   {
     absl::MutexLock lock(&mu_);
     flow_.End(status);
+    write = flow_.NextHeldWrite();
     finish = flow_.NextFinish();
   }
+  BeginWrite(std::move(write));
   BeginFinish(finish);
 }
 
@@ -275,7 +278,7 @@ bool ExchangeStream::ServeMessages() {
       if (!message.ok()) {
         environment_.metrics.malformed_requests_total.Add();
         absl::MutexLock lock(&mu_);
-        flow_.BeginMessage();
+        flow_.BeginMessage(/*more=*/false);
         flow_.End(message.status());
         return true;
       }
@@ -284,7 +287,7 @@ bool ExchangeStream::ServeMessages() {
     bool read;
     {
       absl::MutexLock lock(&mu_);
-      if (is_new) flow_.BeginMessage();
+      if (is_new) flow_.BeginMessage(message_->request.more());
       read = flow_.NextRead(share_->MayTakeMore());
     }
     if (read) BeginRead();

@@ -83,10 +83,17 @@ StreamFlow::Actions StreamFlow::Rest(bool paused, bool has_room) {
   Actions actions;
   actions.read = NextRead(has_room);
   const bool held_back = paused || WantsRead();
-  actions.write = NextWrite();
+  // Once nothing is read, nothing more may come.
+  const bool holds = expects_more_ && reading_ && !end_.has_value();
+  if (!holds) actions.write = NextWrite();
   actions.retry = held_back && !writing_ && NextRetry();
   actions.finish = NextFinish();
   return actions;
+}
+
+std::optional<PendingResponses::Message> StreamFlow::NextHeldWrite() {
+  if (busy_ || !end_.has_value()) return std::nullopt;
+  return NextWrite();
 }
 
 bool StreamFlow::NextRetry() {

@@ -107,8 +107,12 @@ class StreamFlow {
   // answered. The first call counts.
   void End(const absl::Status& status);
 
-  // Notes that the message that was read last is being carried out.
-  void BeginMessage() { read_ahead_ = false; }
+  // Notes that the message that was read last is being carried out. `more`: the
+  // worker has sent another one with it, and waits for the results of both.
+  void BeginMessage(bool more) {
+    read_ahead_ = false;
+    expects_more_ = more;
+  }
 
   // Returns true if the stream must begin a read now.
   bool NextRead(bool has_room);
@@ -135,6 +139,10 @@ class StreamFlow {
   // now. `paused`: Admit() has paused one, and so the message is not done.
   Actions Rest(bool paused, bool has_room);
 
+  // Returns what Rest() has held back for the message that is being read, once
+  // End() was called.
+  std::optional<PendingResponses::Message> NextHeldWrite();
+
   // Returns the end of the call if its time has come.
   std::optional<Finish> NextFinish();
 
@@ -160,6 +168,9 @@ class StreamFlow {
   bool finishing_ = false;
   // True if a message was read and is not being carried out yet.
   bool read_ahead_ = false;
+  // True if results are better written with those of the message that is being
+  // read.
+  bool expects_more_ = false;
   // True if there are messages whose operations have not all been carried out.
   bool busy_ = false;
   // True if the worker will send no more.

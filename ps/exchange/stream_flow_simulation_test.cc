@@ -191,7 +191,8 @@ class StreamSimulation {
     while (!paused && (left_ > 0 || received_ > 0)) {
       if (left_ == 0) {
         left_ = std::exchange(received_, 0);
-        flow_.BeginMessage();
+        // A worker may say so and send no more.
+        flow_.BeginMessage(/*more=*/Below(2) == 0);
       }
       if (flow_.NextRead(Room())) BeginRead();
       paused = !Serve();
@@ -273,6 +274,7 @@ class StreamSimulation {
     ended_ = true;
     ended_in_time_ = !status_.has_value();
     flow_.End(absl::UnavailableError("ends"));
+    BeginWrite(flow_.NextHeldWrite());
     BeginFinish(flow_.NextFinish());
   }
 

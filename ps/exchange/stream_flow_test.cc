@@ -32,7 +32,7 @@ constexpr bool kNoRoom = false;
 void Receive(StreamFlow& flow) {
   flow.NextRead(kRoom);
   EXPECT_TRUE(flow.OnRead(true));
-  flow.BeginMessage();
+  flow.BeginMessage(/*more=*/false);
   EXPECT_TRUE(flow.NextRead(kRoom));
 }
 
@@ -54,7 +54,7 @@ TEST(StreamFlowTest, OneMessageIsReadAheadAndNoMore) {
   EXPECT_FALSE(flow.NextRead(kRoom)) << "a read is under way";
   EXPECT_TRUE(flow.OnRead(true));
   EXPECT_FALSE(flow.NextRead(kRoom)) << "the message has not been begun";
-  flow.BeginMessage();
+  flow.BeginMessage(/*more=*/false);
   EXPECT_TRUE(flow.NextRead(kRoom));
 }
 
@@ -63,7 +63,7 @@ TEST(StreamFlowTest, APausedStreamIsNotRead) {
   EXPECT_FALSE(flow.NextRead(kNoRoom));
   flow.NextRead(kRoom);
   flow.OnRead(true);
-  flow.BeginMessage();
+  flow.BeginMessage(/*more=*/false);
   EXPECT_FALSE(flow.NextRead(kNoRoom));
   EXPECT_EQ(flow.Admit({.id = 1}, kNoRoom), Admission::kPause);
   const StreamFlow::Actions next = flow.Rest(/*paused=*/true, kNoRoom);
@@ -103,6 +103,53 @@ TEST(StreamFlowTest, ResultsAreCollectedWhileMessagesAreCarriedOut) {
   }
   EXPECT_THAT(Ids(flow.Rest(/*paused=*/false, kRoom).write),
               ElementsAre(1, 2, 3));
+}
+
+// Makes the flow answer the only operation of a message that others follow.
+StreamFlow::Actions AnswerWithMoreToCome(StreamFlow& flow) {
+  flow.NextRead(kRoom);
+  flow.OnRead(true);
+  flow.BeginMessage(/*more=*/true);
+  flow.NextRead(kRoom);
+  flow.Admit({.id = 1}, kRoom);
+  flow.Answer({.id = 1}, OperationResult());
+  return flow.Rest(/*paused=*/false, kRoom);
+}
+
+TEST(StreamFlowTest, ResultsAreHeldBackForTheMessageThatIsBeingRead) {
+  StreamFlow flow;
+  EXPECT_FALSE(AnswerWithMoreToCome(flow).write.has_value());
+  flow.OnRead(true);
+  flow.BeginMessage(/*more=*/false);
+  flow.Admit({.id = 2}, kRoom);
+  flow.Answer({.id = 2}, OperationResult());
+  EXPECT_THAT(Ids(flow.Rest(/*paused=*/false, kRoom).write), ElementsAre(1, 2));
+}
+
+TEST(StreamFlowTest, ResultsAreNotHeldBackIfNothingMoreComes) {
+  StreamFlow flow;
+  EXPECT_FALSE(AnswerWithMoreToCome(flow).write.has_value());
+  EXPECT_FALSE(flow.OnRead(false));
+  EXPECT_THAT(Ids(flow.Rest(/*paused=*/false, kRoom).write), ElementsAre(1));
+}
+
+TEST(StreamFlowTest, ResultsAreNotHeldBackIfNothingMoreIsRead) {
+  StreamFlow flow;
+  flow.NextRead(kRoom);
+  flow.OnRead(true);
+  flow.BeginMessage(/*more=*/true);
+  flow.Admit({.id = 1}, kRoom);
+  flow.Answer({.id = 1}, OperationResult());
+  EXPECT_THAT(Ids(flow.Rest(/*paused=*/false, kNoRoom).write), ElementsAre(1));
+}
+
+TEST(StreamFlowTest, AnEndSendsWhatWasHeldBack) {
+  StreamFlow flow;
+  EXPECT_FALSE(AnswerWithMoreToCome(flow).write.has_value());
+  EXPECT_FALSE(flow.NextHeldWrite().has_value()) << "nothing has ended";
+  flow.End(absl::UnavailableError("leaves"));
+  EXPECT_THAT(Ids(flow.NextHeldWrite()), ElementsAre(1));
+  EXPECT_FALSE(flow.NextFinish().has_value()) << "the write is under way";
 }
 
 TEST(StreamFlowTest, AFullMessageOfResultsIsWrittenAtOnce) {
@@ -199,7 +246,7 @@ TEST(StreamFlowTest, AnEndWaitsForWhatIsCarriedOutAndNotForWhatWaits) {
   flow.End(absl::UnavailableError("first"));
   flow.End(absl::UnknownError("second"));
   EXPECT_FALSE(flow.NextFinish().has_value()) << "a message was read";
-  flow.BeginMessage();
+  flow.BeginMessage(/*more=*/false);
   EXPECT_FALSE(flow.NextRead(kRoom));
   EXPECT_EQ(flow.Admit({.id = 2}, kRoom), Admission::kServe);
   flow.Answer({.id = 2}, OperationResult());
@@ -239,7 +286,7 @@ TEST(StreamFlowTest, ACancelledStreamReleasesEverything) {
   EXPECT_TRUE(flow.AddDue({.id = 3}, due));
   due = {};
   flow.OnCallDone(/*cancelled=*/true);
-  flow.BeginMessage();
+  flow.BeginMessage(/*more=*/false);
   EXPECT_EQ(flow.Admit({.id = 5}, kRoom), Admission::kDrop);
   EXPECT_FALSE(flow.Answer({.id = 4}, OperationResult()).has_value());
   EXPECT_FALSE(flow.NextDue(kRoom).due.has_value());

@@ -35,6 +35,9 @@ class ReceivedMessage {
   uint64_t layout() const { return header_.layout(); }
   uint64_t ps_incarnation() const { return header_.ps_incarnation(); }
 
+  // True if the worker has sent another message right behind this one.
+  bool more() const { return header_.more(); }
+
   size_t size() const { return header_.operation_size(); }
   const wire::Operation& operation(size_t i) const {
     return header_.operation(static_cast<int>(i));

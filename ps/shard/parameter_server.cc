@@ -390,6 +390,7 @@ OperationDone ParameterServer::CountedPush(std::shared_ptr<Shard> shard,
       metrics_.pushes_total.Add();
       metrics_.push_bytes_total.Add(bytes);
     }
+    if (!result->payloads.empty()) CountPull(result);
     done(std::move(result));
   };
 }

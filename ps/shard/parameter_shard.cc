@@ -18,18 +18,37 @@ OperationResult ResultOf(const UpdateBounds& updates) {
   return {.min_updates = updates.min, .max_updates = updates.max};
 }
 
-OperationResult ResultOf(DenseParts::Pulled pulled) {
-  OperationResult result = ResultOf(pulled.updates);
+// Gives the result the values that were pulled, and their updates.
+void SetPulled(DenseParts::Pulled pulled, OperationResult& result) {
+  result.min_updates = pulled.updates.min;
+  result.max_updates = pulled.updates.max;
   result.payloads = std::move(pulled.payloads);
+}
+
+void SetPulled(SparseTable::Pulled pulled, OperationResult& result) {
+  result.min_updates = pulled.updates.min;
+  result.max_updates = pulled.updates.max;
+  result.payloads.push_back(std::move(pulled.payload));
+}
+
+OperationResult ResultOf(DenseParts::Pulled pulled) {
+  OperationResult result;
+  SetPulled(std::move(pulled), result);
   return result;
 }
 
 absl::StatusOr<OperationResult> ResultOf(
     absl::StatusOr<SparseTable::Pulled> pulled) {
   RETURN_IF_ERROR(pulled.status());
-  OperationResult result = ResultOf(pulled->updates);
-  result.payloads.push_back(std::move(pulled->payload));
+  OperationResult result;
+  SetPulled(*std::move(pulled), result);
   return result;
+}
+
+absl::Status NotSynchronous() {
+  return absl::InvalidArgumentError(
+      "a synchronous push that asks for values: pull them when the step is "
+      "complete");
 }
 
 absl::Status BeingApplied(uint64_t sequence) {
@@ -66,9 +85,18 @@ void ParameterShard::Push(uint64_t worker_incarnation, const wire::Push& push,
       dense_->Parse(push, payloads);
   if (!gradients.ok()) return done(gradients.status());
   if (!push.has_sync()) {
-    return done(ApplyOnce(worker_incarnation, push.sequence(),
-                          [&] { return dense_->Apply(*gradients); }));
+    absl::StatusOr<OperationResult> result =
+        ApplyOnce(worker_incarnation, push.sequence(),
+                  [&] { return dense_->Apply(*gradients); });
+    if (result.ok() && push.with_values()) {
+      // The encoding is a known one: the gradients were parsed by it.
+      SetPulled(dense_->Pull(gradients->ranges, *EncodingOf(push.encoding()),
+                             /*min_updates=*/0),
+                *result);
+    }
+    return done(std::move(result));
   }
+  if (push.with_values()) return done(NotSynchronous());
   const absl::StatusOr<StepPush> step = CheckStep(push.sync());
   if (!step.ok()) return done(step.status());
   const DenseParts::Ranges& ranges = gradients->ranges;
@@ -118,9 +146,13 @@ void ParameterShard::PushRows(uint64_t worker_incarnation,
       (*table)->Parse(push, payloads);
   if (!gradients.ok()) return done(gradients.status());
   if (!push.has_sync()) {
-    return done(ApplyOnce(worker_incarnation, push.sequence(),
-                          [&] { return (*table)->Apply(*gradients); }));
+    return done(
+        push.with_values()
+            ? ApplyAndPullRows(worker_incarnation, push, **table, *gradients)
+            : ApplyOnce(worker_incarnation, push.sequence(),
+                        [&] { return (*table)->Apply(*gradients); }));
   }
+  if (push.with_values()) return done(NotSynchronous());
   const absl::StatusOr<StepPush> step = CheckStep(push.sync());
   if (!step.ok()) return done(step.status());
   const absl::Status not_ahead = (*table)->CheckNotAhead(step->step);
@@ -160,6 +192,25 @@ void ParameterShard::PullRows(const wire::RowPull& pull,
       });
   Released released;
   (*table)->NotifyAt(pull.min_updates(), latch, released);
+}
+
+absl::StatusOr<OperationResult> ParameterShard::ApplyAndPullRows(
+    uint64_t worker_incarnation, const wire::RowPush& push, SparseTable& table,
+    const ReceivedRows& gradients) {
+  ASSIGN_OR_RETURN(const job::Encoding encoding, EncodingOf(push.encoding()));
+  absl::StatusOr<SparseTable::Pulled> pulled;
+  ASSIGN_OR_RETURN(OperationResult result,
+                   ApplyOnce(worker_incarnation, push.sequence(),
+                             [&]() -> absl::StatusOr<UpdateBounds> {
+                               pulled = table.ApplyAndPull(gradients, encoding);
+                               RETURN_IF_ERROR(pulled.status());
+                               return pulled->updates;
+                             }));
+  // What was applied before is looked up alone.
+  if (result.duplicate) pulled = table.Pull(gradients, encoding, 0);
+  RETURN_IF_ERROR(pulled.status());
+  SetPulled(*std::move(pulled), result);
+  return result;
 }
 
 absl::StatusOr<OperationResult> ParameterShard::ApplyOnce(

@@ -114,6 +114,11 @@ class ParameterShard {
       uint64_t worker_incarnation, uint64_t sequence,
       absl::FunctionRef<absl::StatusOr<UpdateBounds>()> apply)
       ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+  // Applies a push with values: ApplyOnce(), with the rows' values.
+  absl::StatusOr<OperationResult> ApplyAndPullRows(
+      uint64_t worker_incarnation, const wire::RowPush& push,
+      SparseTable& table, const ReceivedRows& gradients)
+      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
   // A synchronous push that goes to `places` chunks or tables. It is answered
   // with the `updates` of all of them when its step is complete in all.
   using Contribute = absl::FunctionRef<StepEntries(

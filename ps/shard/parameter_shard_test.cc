@@ -113,6 +113,39 @@ TEST(ParameterShardTest, ADuplicateIsAnsweredWithoutApplyingIt) {
   EXPECT_THAT(Values(*table, kSmall), Each(3));
 }
 
+TEST(ParameterShardTest, APushPullIsAnsweredWithTheValuesBehindIt) {
+  const auto table = MakeTable();
+  const std::string big = Floats(2 * kChunk + 9, 2), small = Floats(5, 4);
+  wire::Push push = MakePush(1, {kSmall, kBig});
+  push.set_with_values(true);
+  for (const bool is_duplicate : {false, true}) {
+    PendingResult pending;
+    table->Push(kWorker, push, {{ViewOf(small), ViewOf(big)}}, pending.Done());
+    ASSERT_OK(pending.Get());
+    EXPECT_EQ(pending.Get()->duplicate, is_duplicate);
+    EXPECT_EQ(pending.Get()->min_updates, 1);
+    const std::vector<float> values = FloatsOf(pending.Get()->payloads);
+    ASSERT_EQ(values.size(), 5 + 2 * kChunk + 9);
+    EXPECT_EQ(std::count(values.begin(), values.begin() + 5, 5), 5);
+    EXPECT_EQ(std::count(values.begin() + 5, values.end(), 3), 2 * kChunk + 9);
+  }
+}
+
+TEST(ParameterShardTest, APushPullIsOfTheEncodingOfItsGradient) {
+  const auto table = MakeTable();
+  const std::string gradient = Halves(5, 2);
+  wire::Push push = MakePush(1, {kSmall});
+  push.set_encoding(wire::BFLOAT16);
+  push.set_with_values(true);
+  PendingResult pending;
+  table->Push(kWorker, push, {{ViewOf(gradient)}}, pending.Done());
+  ASSERT_OK(pending.Get());
+  ASSERT_EQ(pending.Get()->payloads.size(), 1u);
+  const PayloadRef& values = pending.Get()->payloads[0];
+  EXPECT_EQ(std::string(static_cast<const char*>(values.data), values.size),
+            Halves(5, 3));
+}
+
 // Changes nothing, but calls back while it is at it.
 class CallingOptimizer : public Optimizer {
  public:
@@ -295,6 +328,13 @@ TEST(ParameterShardTest, APullOfMoreThanAMessageHoldsIsRefused) {
   ParameterShard table(*std::move(dense), {}, std::nullopt, DedupWindows());
   EXPECT_THAT(Pull(table, MakePull({MakeRange(0, 0, elements)})),
               StatusIs(absl::StatusCode::kInvalidArgument));
+  // Nor is the push of a push-pull applied.
+  const std::string gradient = Floats(elements, 1);
+  wire::Push push = MakePush(1, {MakeRange(0, 0, elements)});
+  push.set_with_values(true);
+  EXPECT_THAT(Push(table, kWorker, push, {ViewOf(gradient)}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(table.pushes(), 0);
 }
 
 TEST(ParameterShardTest, AnErrorWhileFillingIsTheTablesError) {

@@ -184,6 +184,15 @@ TEST(SynchronousTableTest, RequestsToTablesAreChecked) {
     shard.table().PushRows(kWorker, push, c.payloads, result.Done());
     EXPECT_THAT(result.Get().status(), StatusIs(c.want)) << c.name;
   }
+  wire::RowPush push_pull;
+  push_pull.set_rows(2);
+  push_pull.mutable_sync();
+  push_pull.set_with_values(true);
+  PendingResult refused;
+  shard.table().PushRows(kWorker, push_pull, {{ViewOf(ids), ViewOf(rows)}},
+                         refused.Done());
+  EXPECT_THAT(refused.Get().status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
   wire::RowPull pull;
   pull.set_rows(UINT32_MAX);
   PendingResult result;

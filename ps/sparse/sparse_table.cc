@@ -20,6 +20,19 @@ absl::Status CheckPayloads(size_t payloads, size_t want) {
       absl::StrCat(payloads, " payloads, not ", want));
 }
 
+PayloadRef Encoded(std::shared_ptr<float[]> values, size_t elements,
+                   job::Encoding encoding) {
+  const size_t bytes = EncodedBytes(encoding, elements);
+  const void* data = values.get();
+  if (encoding == job::FLOAT32) {
+    return {.data = data, .size = bytes, .owner = std::move(values)};
+  }
+  auto encoded = std::make_shared_for_overwrite<std::byte[]>(bytes);
+  Encode(encoding, absl::MakeConstSpan(values.get(), elements), encoded.get());
+  data = encoded.get();
+  return {.data = data, .size = bytes, .owner = std::move(encoded)};
+}
+
 }  // namespace
 
 SparseTable::SparseTable(std::unique_ptr<RowTable> rows,
@@ -32,6 +45,9 @@ SparseTable::SparseTable(std::unique_ptr<RowTable> rows,
 absl::StatusOr<ReceivedRows> SparseTable::Parse(
     const wire::RowPush& push, absl::Span<const PayloadView> payloads) const {
   RETURN_IF_ERROR(CheckPayloads(payloads.size(), 2));
+  if (push.with_values()) {
+    RETURN_IF_ERROR(CheckPullSize(uint64_t{push.rows()} * rows_->width()));
+  }
   ASSIGN_OR_RETURN(const job::Encoding encoding, EncodingOf(push.encoding()));
   ASSIGN_OR_RETURN(ReceivedRows gradients,
                    ReceivedRows::Create(payloads[0], payloads[1], push.rows(),
@@ -69,6 +85,17 @@ absl::StatusOr<UpdateBounds> SparseTable::Apply(const ReceivedRows& gradients) {
       rows_->Push(gradients.ids(), gradients.gradients(), gradients.count()))
       << "table \"" << name() << "\"";
   return updates();
+}
+
+absl::StatusOr<SparseTable::Pulled> SparseTable::ApplyAndPull(
+    const ReceivedRows& gradients, job::Encoding encoding) {
+  const size_t elements = gradients.count() * rows_->width();
+  auto values = std::make_shared_for_overwrite<float[]>(elements);
+  RETURN_IF_ERROR(rows_->Push(gradients.ids(), gradients.gradients(),
+                              gradients.count(), values.get()))
+      << "table \"" << name() << "\"";
+  return Pulled{.payload = Encoded(std::move(values), elements, encoding),
+                .updates = updates()};
 }
 
 absl::Status SparseTable::CheckNotAhead(int64_t step) const {
@@ -183,14 +210,7 @@ absl::StatusOr<SparseTable::Pulled> SparseTable::Pull(
   auto values = std::make_shared_for_overwrite<float[]>(elements);
   RETURN_IF_ERROR(ReadRows(ids, min_updates, values.get(), pulled.updates))
       << "table \"" << name() << "\"";
-  const size_t bytes = EncodedBytes(encoding, elements);
-  if (encoding == job::FLOAT32) {
-    pulled.payload = {.data = values.get(), .size = bytes, .owner = values};
-    return pulled;
-  }
-  auto encoded = std::make_shared_for_overwrite<std::byte[]>(bytes);
-  Encode(encoding, absl::MakeConstSpan(values.get(), elements), encoded.get());
-  pulled.payload = {.data = encoded.get(), .size = bytes, .owner = encoded};
+  pulled.payload = Encoded(std::move(values), elements, encoding);
   return pulled;
 }
 

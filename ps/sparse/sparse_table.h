@@ -45,7 +45,7 @@ class SparseTable {
   // Returns the rows and gradients that may be applied; they point into the
   // payloads.
   //   InvalidArgument  the number of payloads, their sizes or the encoding are
-  //                    wrong.
+  //                    wrong, or the values that are asked for exceed 48 MiB.
   //   OutOfRange       an element is not finite; the message names it.
   absl::StatusOr<ReceivedRows> Parse(
       const wire::RowPush& push, absl::Span<const PayloadView> payloads) const;
@@ -58,6 +58,14 @@ class SparseTable {
   //   ResourceExhausted  missing rows don't fit in the memory limit; nothing
   //                      has been changed.
   absl::StatusOr<UpdateBounds> Apply(const ReceivedRows& gradients);
+  // Makes one update and returns the new values of its rows, as Pull() would
+  // right after; asynchronous training only. Errors are those of Apply().
+  struct Pulled {
+    PayloadRef payload = {};
+    UpdateBounds updates;
+  };
+  absl::StatusOr<Pulled> ApplyAndPull(const ReceivedRows& gradients,
+                                      job::Encoding encoding);
 
   absl::Status CheckNotAhead(int64_t step) const ABSL_LOCKS_EXCLUDED(mu_);
   // Takes a gradient as Chunk::Contribute() does. If the update that completes
@@ -83,10 +91,6 @@ class SparseTable {
   // they are the oldest that the table has of those that have had
   // `min_updates`; if it has none, those of now.
   //   ResourceExhausted  as Apply().
-  struct Pulled {
-    PayloadRef payload = {};
-    UpdateBounds updates;
-  };
   absl::StatusOr<Pulled> Pull(const ReceivedRows& ids, job::Encoding encoding,
                               int64_t min_updates) const
       ABSL_LOCKS_EXCLUDED(mu_);

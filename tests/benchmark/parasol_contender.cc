@@ -108,18 +108,16 @@ class ParasolSession : public Session {
   }
 
  private:
-  struct Pendings {
-    std::unique_ptr<ParameterClient::Pending> push;
-    std::unique_ptr<ParameterClient::Pending> pull;
-  };
-
   void Start(ParameterClient::PushRequest push,
              ParameterClient::PullRequest pull) {
-    Pendings& pendings = pending_.emplace_back();
-    if (!push.gradients.empty() || !push.rows.empty()) {
+    ParameterClient::PushAndPull& pendings = pending_.emplace_back();
+    const bool pushes = !push.gradients.empty() || !push.rows.empty();
+    const bool pulls = !pull.targets.empty() || !pull.rows.empty();
+    if (pushes && pulls) {
+      pendings = client_->PushPull(std::move(push), std::move(pull));
+    } else if (pushes) {
       pendings.push = client_->Push(std::move(push));
-    }
-    if (!pull.targets.empty() || !pull.rows.empty()) {
+    } else {
       pendings.pull = client_->Pull(std::move(pull));
     }
   }
@@ -132,7 +130,7 @@ class ParasolSession : public Session {
 
   MetricsRegistry metrics_;
   std::unique_ptr<ParameterClient> client_;
-  std::deque<Pendings> pending_;
+  std::deque<ParameterClient::PushAndPull> pending_;
 };
 
 }  // namespace

@@ -57,6 +57,8 @@ TEST(ExactlyOnceTest, TheSumAppliedIsTheSumAcknowledged) {
       ASSERT_EQ(report.values[i], -report.acknowledged[i])
           << "seed " << seed << ", element " << i;
     }
+    ASSERT_EQ(report.old_values, 0u) << "seed " << seed;
+    all.push_pulls += report.push_pulls;
     all.sent_again += report.sent_again;
     all.late_deliveries += report.late_deliveries;
     all.duplicates += report.duplicates;
@@ -67,6 +69,7 @@ TEST(ExactlyOnceTest, TheSumAppliedIsTheSumAcknowledged) {
   EXPECT_GT(all.late_deliveries, schedules);
   EXPECT_GT(all.duplicates, schedules);
   EXPECT_GT(all.restores, schedules);
+  EXPECT_GT(all.push_pulls, schedules);
 }
 
 TEST(ExactlyOnceTest, NothingIsAppliedTwiceWhenTheOutboxStopsAtTheWindow) {
@@ -87,7 +90,7 @@ TEST(ExactlyOnceTest, NothingIsAppliedTwiceWhenTheOutboxStopsAtTheWindow) {
   }
 }
 
-// How many of 100 schedules give a wrong sum.
+// How many of 100 schedules give a wrong sum, or values that are too old.
 int Caught(Mutant mutant) {
   const uint64_t first = absl::GetFlag(FLAGS_first_seed);
   int caught = 0;
@@ -96,7 +99,7 @@ int Caught(Mutant mutant) {
     options.mutant = mutant;
     const Report report = RunSchedule(options);
     EXPECT_TRUE(report.complete) << "seed " << seed;
-    if (!IsExact(report)) ++caught;
+    if (!IsExact(report) || report.old_values > 0) ++caught;
   }
   return caught;
 }
@@ -107,6 +110,10 @@ TEST(ExactlyOnceTest, AShardThatDoesNotDeduplicateIsCaught) {
 
 TEST(ExactlyOnceTest, ACheckpointWithoutTheWindowsIsCaught) {
   EXPECT_GT(Caught(Mutant::kForgetsWhenRestored), 50);
+}
+
+TEST(ExactlyOnceTest, ValuesOfBeforeAPushPullAreCaught) {
+  EXPECT_GT(Caught(Mutant::kPullsAhead), 90);
 }
 
 TEST(ExactlyOnceTest, WithoutFaultsNothingIsSentTwice) {

@@ -140,12 +140,14 @@ PushSimulation::PushSimulation(const Options& options)
 void PushSimulation::StartPush(Worker& worker) {
   const size_t lane = Below(options_.lanes);
   const size_t skipped = Below(kPartElements.size() + 1);
+  const bool is_push_pull = Below(2) == 0;
   ShardOperation::Ranges ranges;
   std::vector<float> gradient;
   for (size_t part = 0; part < kPartElements.size(); ++part) {
     if (part == skipped) continue;
-    ranges.push_back(
-        {.part = static_cast<uint32_t>(part), .count = kPartElements[part]});
+    ranges.push_back({.part = static_cast<uint32_t>(part),
+                      .count = kPartElements[part],
+                      .target = is_push_pull ? &target_ : nullptr});
     for (size_t i = 0; i < kPartElements[part]; ++i) {
       gradient.push_back(1 + Below(8));
     }
@@ -197,12 +199,21 @@ void PushSimulation::Deliver(Worker& worker, Stream& stream, bool is_ghost) {
       on_wire.set_part(range.part);
       on_wire.set_count(range.count);
     }
+    push.set_with_values(entry.operation->asked.gives_values());
+    std::vector<PayloadRef> values_ahead;
+    if (options_.mutant == Mutant::kPullsAhead) values_ahead = ValuesOf(push);
     size_t answers = 0;
     table_->Push(incarnation, push, PayloadsOf(*entry.operation),
                  [&](const absl::StatusOr<OperationResult>& result) {
                    CHECK(result.ok()) << result.status();
                    ++answers;
                    if (result->duplicate) ++report_.duplicates;
+                   if (push.with_values() && !is_ghost) {
+                     CheckValues(*entry.operation,
+                                 options_.mutant == Mutant::kPullsAhead
+                                     ? values_ahead
+                                     : result->payloads);
+                   }
                  });
     CHECK_EQ(answers, 1u) << "a push that waits for nobody";
     if (is_ghost) {
@@ -211,6 +222,38 @@ void PushSimulation::Deliver(Worker& worker, Stream& stream, bool is_ghost) {
       stream.to_worker.push_back(entry.id);
     }
   }
+}
+
+std::vector<PayloadRef> PushSimulation::ValuesOf(const wire::Push& push) {
+  wire::Pull pull;
+  *pull.mutable_range() = push.range();
+  std::vector<PayloadRef> values;
+  table_->Pull(pull, [&](const absl::StatusOr<OperationResult>& result) {
+    CHECK(result.ok()) << result.status();
+    values = result->payloads;
+  });
+  return values;
+}
+
+// Behind a push-pull, which is not acknowledged yet, are all acknowledged
+// pushes, and itself.
+void PushSimulation::CheckValues(const EncodedOperation& push,
+                                 const std::vector<PayloadRef>& payloads) {
+  std::vector<float> values;
+  for (const PayloadRef& payload : payloads) {
+    const auto* const some = static_cast<const float*>(payload.data);
+    values.insert(values.end(), some, some + payload.size / sizeof(float));
+  }
+  const auto* gradient = reinterpret_cast<const float*>(push.payload.get());
+  size_t next = 0;
+  for (const ShardOperation::Range& range : push.asked.ranges()) {
+    const size_t first = FirstElement(range.part);
+    for (size_t i = 0; i < range.count; ++i, ++next) {
+      const float most = -report_.acknowledged[first + i] - gradient[next];
+      if (next >= values.size() || values[next] > most) ++report_.old_values;
+    }
+  }
+  ++report_.push_pulls;
 }
 
 void PushSimulation::Acknowledge(Worker& worker, size_t lane) {

@@ -11,6 +11,8 @@
 
 #include "cluster/client/shard_operation.h"
 #include "cluster/client/shard_outbox.h"
+#include "cluster/rpc/payload.h"
+#include "proto/parameter.pb.h"
 #include "ps/shard/dedup_window.h"
 #include "ps/shard/parameter_shard.h"
 
@@ -38,6 +40,8 @@ class PushSimulation {
     kFreshIdentity,
     // A restored shard does not know which pushes its predecessor has applied.
     kForgetsWhenRestored,
+    // A push-pull is answered with the values before it.
+    kPullsAhead,
   };
   struct Options {
     uint64_t seed = 0;
@@ -72,6 +76,10 @@ class PushSimulation {
     size_t late_deliveries = 0;
     size_t duplicates = 0;
     size_t restores = 0;
+    // Number of push-pulls that were answered, and of values among these that
+    // lack an acknowledged push or the push-pull's own.
+    size_t push_pulls = 0;
+    size_t old_values = 0;
   };
 
   explicit PushSimulation(const Options& options);
@@ -106,6 +114,10 @@ class PushSimulation {
   // Delivers the stream's next message to the shard. No answer reaches a worker
   // that has given the stream up (`is_ghost`).
   void Deliver(Worker& worker, Stream& stream, bool is_ghost);
+  // Returns the shard's values of the push's ranges.
+  std::vector<PayloadRef> ValuesOf(const wire::Push& push);
+  void CheckValues(const EncodedOperation& push,
+                   const std::vector<PayloadRef>& payloads);
   void Acknowledge(Worker& worker, size_t lane);
   void EndStream(Worker& worker, size_t lane);
   void DeliverLate(Worker& worker);
@@ -123,6 +135,7 @@ class PushSimulation {
   const std::shared_ptr<const Call> call_;  // the one that all pushes are of
   std::unique_ptr<ParameterShard> table_;
   uint64_t fresh_identity_ = 1;
+  float target_ = 0;  // of the push-pulls, which only name it
   Report report_;
 };
 

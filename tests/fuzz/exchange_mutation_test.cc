@@ -156,12 +156,14 @@ class Mutator {
   }
 
   void MutatePush(wire::Push& push) {
-    switch (Below(4)) {
+    switch (Below(5)) {
       case 0:
         return push.set_sequence(Edge());
       case 1:
         return push.set_encoding(AnyEncoding());
       case 2:
+        return push.set_with_values(!push.with_values());
+      case 3:
         if (push.kept_size() == 0) return push.add_kept(Edge());
         return push.set_kept(0, static_cast<uint32_t>(Edge()));
       default:
@@ -178,11 +180,13 @@ class Mutator {
   }
 
   void MutateRowPush(wire::RowPush& push) {
-    switch (Below(5)) {
+    switch (Below(6)) {
       case 0:
         return push.set_sequence(Edge());
       case 1:
         return push.set_encoding(AnyEncoding());
+      case 4:
+        return push.set_with_values(!push.with_values());
       case 2:
         return push.set_rows(static_cast<uint32_t>(Edge()));
       case 3:

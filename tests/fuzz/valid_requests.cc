@@ -129,6 +129,15 @@ wire::ExchangeRequest Several(uint64_t first_sequence,
   return request;
 }
 
+wire::ExchangeRequest PushPulls(uint64_t first_sequence,
+                                wire::Encoding encoding) {
+  wire::ExchangeRequest request = RequestOf(kAsynchronousRun);
+  request.mutable_header()->set_more(true);
+  AddPush(request, first_sequence, encoding).set_with_values(true);
+  AddRowPush(request, first_sequence + 1, encoding).set_with_values(true);
+  return request;
+}
+
 void SetStep(wire::SyncStep& sync, int64_t step, int replica) {
   sync.set_step(step);
   sync.set_replica(replica);
@@ -177,6 +186,8 @@ std::vector<wire::ExchangeRequest> ValidExchangeRequests() {
           Several(5, wire::FLOAT32),
           Several(7, wire::FLOAT16),
           Several(9, wire::BFLOAT16),
+          PushPulls(13, wire::FLOAT32),
+          PushPulls(15, wire::BFLOAT16),
           WholeStep(0, wire::FLOAT32),
           WholeStep(1, wire::FLOAT16),
           WholeStep(2, wire::BFLOAT16),

@@ -78,6 +78,22 @@ uint64_t SequenceOf(const wire::Operation& operation) {
                                   : operation.push().sequence();
 }
 
+// Returns the pull that a push-pull stands for.
+wire::Pull PullBehind(const wire::Push& push) {
+  wire::Pull pull;
+  *pull.mutable_range() = push.range();
+  pull.set_encoding(push.encoding());
+  return pull;
+}
+
+wire::RowPull PullBehind(const wire::RowPush& push) {
+  wire::RowPull pull;
+  pull.set_table(push.table());
+  pull.set_rows(push.rows());
+  pull.set_encoding(push.encoding());
+  return pull;
+}
+
 }  // namespace
 
 // One stream; deletes itself.
@@ -376,11 +392,13 @@ bool FakeParameterService::Do(const wire::Operation& operation,
   }
   wire::ExchangeResponse own;
   if (operation.has_push()) {
-    if (Claim(operation.push(), result)) Apply(operation.push(), payloads);
+    const wire::Push& push = operation.push();
+    if (Claim(push, result)) Apply(push, payloads);
+    if (push.with_values()) Read(PullBehind(push), own, result);
   } else if (operation.has_row_push()) {
-    if (Claim(operation.row_push(), result)) {
-      Apply(operation.row_push(), payloads);
-    }
+    const wire::RowPush& push = operation.row_push();
+    if (Claim(push, result)) Apply(push, payloads);
+    if (push.with_values()) Read(PullBehind(push), payloads[0], own, result);
   } else if (operation.has_row_pull()) {
     Read(operation.row_pull(), payloads[0], own, result);
   } else {
