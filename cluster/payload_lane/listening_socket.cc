@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/log.h"
+#include "cluster/payload_lane/pacing.h"
 
 namespace parasol {
 namespace {
@@ -40,6 +41,7 @@ absl::StatusOr<Descriptor> Listen(const std::string& host, int port,
                              SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.is_open())
     return CantListen(what, host, port, std::strerror(errno));
+  AcceptWithoutPacing(socket.get());
   const int on = 1;
   const int off = 0;
   setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));

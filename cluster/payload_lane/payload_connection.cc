@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "cluster/payload_lane/pacing.h"
 
 namespace parasol {
 namespace {
@@ -80,6 +81,7 @@ absl::Status PayloadConnection::Begin(absl::string_view peer) {
                               SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket_.is_open()) return SystemError("socket", errno);
   RETURN_IF_ERROR(SetPayloadSocketOptions(socket_.get()));
+  AvoidPacing(socket_.get(), address.bytes);
   loop_.Watch(socket_.get(), *this);
   is_watched_ = true;
   if (connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address.bytes),

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "cluster/payload_lane/pacing.h"
 
 namespace parasol {
 namespace {
@@ -57,6 +58,7 @@ void Strangers::Accept() {
       }
       return;
     }
+    PaceIfRemote(socket.get());
     if (strangers_.size() == kMax) strangers_.pop_front();
     strangers_.push_back(
         {std::move(socket), "",
