@@ -143,6 +143,19 @@ TEST(StreamFlowTest, ResultsAreNotHeldBackIfNothingMoreIsRead) {
   EXPECT_THAT(Ids(flow.Rest(/*paused=*/false, kNoRoom).write), ElementsAre(1));
 }
 
+// Its results may be what leaves no room.
+TEST(StreamFlowTest, ResultsOfAPausedMessageAreNotHeldBack) {
+  StreamFlow flow;
+  flow.NextRead(kRoom);
+  flow.OnRead(true);
+  flow.BeginMessage(/*more=*/true);
+  flow.NextRead(kRoom);
+  flow.Admit({.id = 1}, kRoom);
+  flow.Answer({.id = 1}, OperationResult());
+  EXPECT_EQ(flow.Admit({.id = 2}, kNoRoom), Admission::kPause);
+  EXPECT_THAT(Ids(flow.Rest(/*paused=*/true, kNoRoom).write), ElementsAre(1));
+}
+
 TEST(StreamFlowTest, AnEndSendsWhatWasHeldBack) {
   StreamFlow flow;
   EXPECT_FALSE(AnswerWithMoreToCome(flow).write.has_value());

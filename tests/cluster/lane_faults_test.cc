@@ -90,7 +90,7 @@ struct Pulled {
 };
 
 // Pushes ones to all elements and rows, with some in flight, and pulls in
-// between. Returns when all are done.
+// between, every second time in one operation. Returns when all are done.
 void Train(ParameterClient& parameters) {
   const std::vector<float> ones(std::max(kElements, kRows * kWidth), 1);
   std::vector<uint64_t> ids(kRows);
@@ -107,8 +107,9 @@ void Train(ParameterClient& parameters) {
     pulls.pop_front();
   };
   for (int step = 1; step <= kSteps; ++step) {
-    pushes.push_back(parameters.Push(
-        {.gradients = {{0, gradient}}, .rows = {{0, ids, row_gradients}}}));
+    ParameterClient::PushRequest push;
+    push.gradients.push_back({0, gradient});
+    push.rows.push_back({0, ids, row_gradients});
     Pulled& pulled = pulls.emplace_back();
     pulled.values.resize(kElements);
     pulled.rows.resize(kRows * kWidth);
@@ -116,7 +117,15 @@ void Train(ParameterClient& parameters) {
     ParameterClient::PullRequest pull;
     pull.targets.push_back({0, absl::MakeSpan(pulled.values)});
     pull.rows.push_back({0, ids, absl::MakeSpan(pulled.rows)});
-    pulled.pending = parameters.Pull(std::move(pull));
+    if (step % 2 == 0) {
+      auto [pushed, values] =
+          parameters.PushPull(std::move(push), std::move(pull));
+      pushes.push_back(std::move(pushed));
+      pulled.pending = std::move(values);
+    } else {
+      pushes.push_back(parameters.Push(std::move(push)));
+      pulled.pending = parameters.Pull(std::move(pull));
+    }
     if (pushes.size() > 3) {
       ASSERT_OK(pushes.front()->Wait());
       pushes.pop_front();
