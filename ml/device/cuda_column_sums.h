@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_launch.h"
+#include "ml/device/cuda_pack.h"
 #include "ml/device/cuda_status.h"
 #include "ml/device/matrix.h"
 
@@ -124,12 +125,11 @@ struct SliceSums {
   __device__ void Total(const ColumnTiles& tiles,
                         double (&total)[kSums]) const {
     const int64_t column = tiles.Column();
-    for (int i = 0; i < kSums; ++i) {
-      total[i] = 0;
-      for (int slice = threadIdx.y; column < columns && slice < tiles.slices;
-           slice += blockDim.y) {
-        total[i] += At(slice, i, column);
-      }
+    for (int i = 0; i < kSums; ++i) total[i] = 0;
+    // The loads of all sums are under way together.
+    for (int slice = threadIdx.y; column < columns && slice < tiles.slices;
+         slice += blockDim.y) {
+      for (int i = 0; i < kSums; ++i) total[i] += At(slice, i, column);
     }
     SumOverThreads(total);
   }
@@ -194,12 +194,13 @@ absl::Status SumRowsOf(Device& device, absl::string_view name, int64_t rows,
   return LaunchStatus(name);
 }
 
+template <typename T>
 struct TermOfMatrix {
-  const float* data;
+  const T* data;
   int64_t columns;
   __device__ void operator()(int64_t row, int64_t column,
                              float (&sums)[1]) const {
-    sums[0] += data[row * columns + column];
+    sums[0] += ToFloat(data[row * columns + column]);
   }
 };
 
@@ -210,11 +211,14 @@ struct StoreSum {
   }
 };
 
-// Computes sum[n] = Σ over rows of m[row, n].
+// Computes sum[n] = Σ over rows of m[row, n], of a matrix [rows, columns].
 inline absl::Status SumRowsOf(Device& device, absl::string_view name,
-                              MatrixView m, float* sum) {
-  return SumRowsOf<1>(device, name, m.rows, m.columns,
-                      TermOfMatrix{m.data, m.columns}, StoreSum{sum});
+                              ConstElements m, int64_t rows, int64_t columns,
+                              float* sum) {
+  return WithEdgeType(m.type(), [&]<typename T>() {
+    return SumRowsOf<1>(device, name, rows, columns,
+                        TermOfMatrix<T>{m.As<T>(), columns}, StoreSum{sum});
+  });
 }
 
 // Computes the sum of a column of few rows in their order.
@@ -241,8 +245,8 @@ inline absl::Status SumFewRowsOf(Device& device, absl::string_view name,
   ASSIGN_OR_RETURN(CUstream_st * stream,
                    static_cast<CudaDevice&>(device).ComputeStream());
   const ColumnTiles tiles(m.rows, m.columns);
-  Launch(SumSliceKernel<1, TermOfMatrix, StoreSum>, tiles.Blocks(1),
-         tiles.Threads(), stream, tiles, TermOfMatrix{m.data, m.columns},
+  Launch(SumSliceKernel<1, TermOfMatrix<float>, StoreSum>, tiles.Blocks(1),
+         tiles.Threads(), stream, tiles, TermOfMatrix<float>{m.data, m.columns},
          StoreSum{sum});
   return LaunchStatus(name);
 }

@@ -61,6 +61,10 @@ class CudaDevice : public Device {
   //   FailedPrecondition  cuDNN is not on this machine.
   absl::StatusOr<CudaDnn*> dnn();
   Precision precision() const { return precision_; }
+  EdgeType edge_type() const override {
+    return precision_ == Precision::kBfloat16 ? EdgeType::kBfloat16
+                                              : EdgeType::kFloat32;
+  }
 
   absl::Status Order(Stream earlier, Stream later) override;
   absl::StatusOr<std::unique_ptr<Event>> NewEvent() override;

@@ -3,7 +3,6 @@
 
 #if PARASOL_HAVE_CUDNN
 
-#include <cuda_bf16.h>
 #include <cudnn.h>
 
 #include <algorithm>
@@ -25,50 +24,6 @@ namespace {
 constexpr int64_t kMaxWorkspaceBytes = int64_t{1} << 30;
 constexpr int kTile = 32;
 
-using Bfloat16 = __nv_bfloat16;
-
-template <typename To>
-__device__ To Converted(float value) {
-  if constexpr (std::is_same_v<To, Bfloat16>) {
-    return __float2bfloat16_rn(value);
-  } else {
-    return value;
-  }
-}
-
-template <typename To>
-__device__ To Converted(Bfloat16 value) {
-  return Converted<To>(__bfloat162float(value));
-}
-
-// to[i] = from[i], four at a time; both are aligned for that.
-template <typename From, typename To>
-struct ConvertFour {
-  const From* from;
-  To* to;
-  int64_t size;
-  __device__ void operator()(int64_t i) const {
-    const int64_t first = 4 * i;
-    if (first + 4 <= size) {
-      const auto pack = cuda::Load<4>(from + first);
-      cuda::Pack<4, To> converted;
-      for (int j = 0; j < 4; ++j) {
-        converted.values[j] = Converted<To>(pack.values[j]);
-      }
-      cuda::Store(converted, to + first);
-      return;
-    }
-    for (int64_t j = first; j < size; ++j) to[j] = Converted<To>(from[j]);
-  }
-};
-
-template <typename From, typename To>
-absl::Status Convert(CUstream_st* stream, const From* from, int64_t size,
-                     To* to) {
-  return cuda::ForEach(stream, "conversion for cuDNN", (size + 3) / 4,
-                       ConvertFour<From, To>{from, to, size});
-}
-
 // to[columns, rows] = from[rows, columns] transposed, a tile at a time, so that
 // both are touched along their rows. Blocks are counted along x alone, which
 // may have more than 65,535.
@@ -82,13 +37,13 @@ __global__ void TransposeKernel(const From* from, int64_t rows, int64_t columns,
   const int x = threadIdx.x;
   for (int y = threadIdx.y; y < kTile; y += blockDim.y) {
     if (row + y < rows && column + x < columns) {
-      tile[y][x] = Converted<float>(from[(row + y) * columns + column + x]);
+      tile[y][x] = cuda::ToFloat(from[(row + y) * columns + column + x]);
     }
   }
   __syncthreads();
   for (int y = threadIdx.y; y < kTile; y += blockDim.y) {
     if (column + y < columns && row + x < rows) {
-      to[(column + y) * rows + row + x] = Converted<To>(tile[x][y]);
+      to[(column + y) * rows + row + x] = cuda::Rounded<To>(tile[x][y]);
     }
   }
 }
@@ -129,11 +84,11 @@ struct Shared {
   bool is_bfloat16() const { return precision == Precision::kBfloat16; }
   // The type of the elements of what cuDNN reads and writes, which are rounded
   // to TF32 as they are read.
+  EdgeType edge_type() const {
+    return is_bfloat16() ? EdgeType::kBfloat16 : EdgeType::kFloat32;
+  }
   cudnnDataType_t type() const {
     return is_bfloat16() ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
-  }
-  int64_t element_bytes() const {
-    return is_bfloat16() ? sizeof(Bfloat16) : sizeof(float);
   }
 
   const DnnFunctions f;
@@ -143,7 +98,7 @@ struct Shared {
   CudaScratch workspace;
   CudaScratch kernel, x, y;  // as cuDNN reads or writes them
   // The gradient whose rounded elements are in `y`.
-  const float* rounded_dy = nullptr;
+  const void* rounded_dy = nullptr;
 };
 
 struct Plans {
@@ -162,18 +117,16 @@ class LoadedConvolution : public DnnConvolution {
                     const Plans& plans)
       : shared_(shared), shape_(shape), plans_(plans) {}
 
-  // Takes the memory now that the passes will need.
+  // Takes the memory now that all passes will need.
   absl::Status Start() {
     shared_.rounded_dy = nullptr;
     RETURN_IF_ERROR(
         shared_.workspace.Reserve(plans_.workspace_bytes()).status());
-    RETURN_IF_ERROR(Reserve(shared_.kernel, KernelSize()).status());
-    if (!shared_.is_bfloat16()) return absl::OkStatus();
-    RETURN_IF_ERROR(Reserve(shared_.x, XSize()).status());
-    return Reserve(shared_.y, YSize()).status();
+    return Reserve(shared_.kernel, KernelSize()).status();
   }
 
-  absl::Status Forward(const float* x, const float* kernel, float* y) override {
+  absl::Status Forward(ConstElements x, const float* kernel,
+                       Elements y) override {
     shared_.rounded_dy = nullptr;
     ASSIGN_OR_RETURN(void* const in, Rounded(x, XSize(), shared_.x));
     ASSIGN_OR_RETURN(void* const filters, FiltersFirst(kernel));
@@ -182,14 +135,14 @@ class LoadedConvolution : public DnnConvolution {
     return Widen(out, YSize(), y);
   }
 
-  absl::Status KernelGradient(const float* x, const float* dy,
+  absl::Status KernelGradient(ConstElements x, ConstElements dy,
                               float* dkernel) override {
     ASSIGN_OR_RETURN(void* const in, Rounded(x, XSize(), shared_.x));
     ASSIGN_OR_RETURN(void* const out, Rounded(dy, YSize(), shared_.y));
     ASSIGN_OR_RETURN(void* const filters,
                      Reserve(shared_.kernel, KernelSize()));
     RETURN_IF_ERROR(Run(plans_.kernel_gradient, in, filters, out));
-    shared_.rounded_dy = dy;
+    shared_.rounded_dy = dy.data();
     return shared_.is_bfloat16()
                ? Transpose(shared_.stream,
                            static_cast<const Bfloat16*>(filters),
@@ -198,9 +151,10 @@ class LoadedConvolution : public DnnConvolution {
                            shape_.filters, WindowSize(), dkernel);
   }
 
-  absl::Status InputGradient(const float* dy, const float* kernel,
-                             float* dx) override {
-    const bool is_rounded = std::exchange(shared_.rounded_dy, nullptr) == dy;
+  absl::Status InputGradient(ConstElements dy, const float* kernel,
+                             Elements dx) override {
+    const bool is_rounded =
+        std::exchange(shared_.rounded_dy, nullptr) == dy.data();
     ASSIGN_OR_RETURN(void* const out, is_rounded
                                           ? PlaceOf(dy, YSize(), shared_.y)
                                           : Rounded(dy, YSize(), shared_.y));
@@ -225,30 +179,31 @@ class LoadedConvolution : public DnnConvolution {
   }
 
   absl::StatusOr<void*> Reserve(CudaScratch& scratch, int64_t size) {
-    return scratch.Reserve(size * shared_.element_bytes());
+    return scratch.Reserve(size * BytesOf(shared_.edge_type()));
   }
 
-  // Where cuDNN reads or writes `values`.
-  absl::StatusOr<void*> PlaceOf(const float* values, int64_t size,
+  // Where cuDNN reads or writes `values`: there, unless they have another type
+  // than it wants.
+  absl::StatusOr<void*> PlaceOf(ConstElements values, int64_t size,
                                 CudaScratch& scratch) {
-    if (shared_.is_bfloat16()) return Reserve(scratch, size);
-    return const_cast<float*>(values);
+    if (values.type() != shared_.edge_type()) return Reserve(scratch, size);
+    return const_cast<void*>(values.data());
   }
 
-  absl::StatusOr<void*> Rounded(const float* values, int64_t size,
+  absl::StatusOr<void*> Rounded(ConstElements values, int64_t size,
                                 CudaScratch& scratch) {
     ASSIGN_OR_RETURN(void* const place, PlaceOf(values, size, scratch));
-    if (shared_.is_bfloat16()) {
-      RETURN_IF_ERROR(
-          Convert(shared_.stream, values, size, static_cast<Bfloat16*>(place)));
+    if (place != values.data()) {
+      RETURN_IF_ERROR(cuda::Convert(shared_.stream, values.As<float>(), size,
+                                    static_cast<Bfloat16*>(place)));
     }
     return place;
   }
 
-  absl::Status Widen(const void* place, int64_t size, float* values) {
-    if (!shared_.is_bfloat16()) return absl::OkStatus();
-    return Convert(shared_.stream, static_cast<const Bfloat16*>(place), size,
-                   values);
+  absl::Status Widen(const void* place, int64_t size, Elements values) {
+    if (place == values.data()) return absl::OkStatus();
+    return cuda::Convert(shared_.stream, static_cast<const Bfloat16*>(place),
+                         size, values.As<float>());
   }
 
   absl::StatusOr<void*> FiltersFirst(const float* kernel) {

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ml/device/elements.h"
 #include "ml/device/precision.h"
 
 struct CUstream_st;
@@ -29,23 +30,26 @@ struct DnnConvolutionShape {
 
 // One convolution. Kernels are [height, width, channels, filters], as
 // everywhere; cuDNN wants the filters first, so each call transposes them. In
-// bfloat16 cuDNN reads and writes arrays of bfloat16: factors are rounded, and
-// so are results, as in mixed precision of Keras and PyTorch. Arrays are
-// aligned to 16 bytes. All work is enqueued on the stream of the CudaDnn that
-// made the convolution, which it must not outlive. Error Unavailable: the
-// device was lost.
+// bfloat16 cuDNN reads and writes arrays of bfloat16, as in mixed precision of
+// Keras and PyTorch: images of that type as they are, and others through a
+// rounded copy. In other precisions images are float32. Arrays are aligned to
+// kAlignment bytes. All work is enqueued on the stream of the CudaDnn that made
+// the convolution, which it must not outlive. Errors: Unavailable, the device
+// was lost; ResourceExhausted, it has no room for a rounded copy.
 class DnnConvolution {
  public:
+  static constexpr int64_t kAlignment = 16;
+
   virtual ~DnnConvolution() = default;
 
-  virtual absl::Status Forward(const float* x, const float* kernel,
-                               float* y) = 0;
-  virtual absl::Status KernelGradient(const float* x, const float* dy,
+  virtual absl::Status Forward(ConstElements x, const float* kernel,
+                               Elements y) = 0;
+  virtual absl::Status KernelGradient(ConstElements x, ConstElements dy,
                                       float* dkernel) = 0;
   // Requires `dy` to have the elements that it had in the call before, if that
   // was KernelGradient() with the same `dy`.
-  virtual absl::Status InputGradient(const float* dy, const float* kernel,
-                                     float* dx) = 0;
+  virtual absl::Status InputGradient(ConstElements dy, const float* kernel,
+                                     Elements dx) = 0;
 };
 
 // cuDNN, opened when it is first needed, for the reasons given at CudaBlas.

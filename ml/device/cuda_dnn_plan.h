@@ -113,7 +113,7 @@ class DnnPlan {
   // Enqueues the pass on the handle's stream. Arrays are NHWC, and the kernel
   // is [filters, height, width, channels]; all are aligned to kAlignment bytes.
   // The one that the pass computes is written.
-  static constexpr int64_t kAlignment = 16;
+  static constexpr int64_t kAlignment = DnnConvolution::kAlignment;
   absl::Status Run(void* x, void* kernel, void* y, void* workspace) const;
 
  private:

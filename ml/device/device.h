@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "ml/device/elements.h"
 #include "ml/device/precision.h"
 
 namespace parasol {
@@ -110,6 +111,9 @@ class Device {
   // Returns true on the CPU: host and device can both read and write arrays of
   // both kinds.
   virtual bool shares_host_memory() const { return kind_ == Kind::kCpu; }
+  // Type of the elements that layers which know both types pass on to each
+  // other on this device.
+  virtual EdgeType edge_type() const { return EdgeType::kFloat32; }
 
   // Returns a new array in the device's memory, or in host memory.
   //   ResourceExhausted  out of memory: names the bytes and the device.
@@ -128,6 +132,13 @@ class Device {
   template <typename T>
   absl::Status Copy(Stream stream, absl::Span<const T> from, T* to) {
     return CopyBytes(stream, from.data(), to, from.size() * sizeof(T));
+  }
+  // The same for arrays between layers, which are of the same type.
+  absl::Status Copy(Stream stream, ConstElements from, int64_t size,
+                    Elements to) {
+    CHECK(from.type() == to.type());
+    return CopyBytes(stream, from.data(), to.data(),
+                     size * BytesOf(from.type()));
   }
 
   // Makes all work enqueued on `later` from now on wait for the work that is on

@@ -24,7 +24,7 @@ absl::Status Activate(Device& device, ActivationFunction function, MatrixView x,
     case ActivationFunction::kLinear:
       return Copy(device, x, y);
     case ActivationFunction::kRelu:
-      return Relu(device, x, y);
+      return Relu(device, x.data, x.size(), y.data);
     default:
       return PARASOL_DISPATCH(device, Activate(device, function, x, y));
   }
@@ -39,7 +39,7 @@ absl::Status ActivationGradient(Device& device, ActivationFunction function,
     case ActivationFunction::kLinear:
       return Copy(device, dy, dx);
     case ActivationFunction::kRelu:
-      return ReluGradient(device, at, dy, dx);
+      return ReluGradient(device, at.data, dy.data, dy.size(), dx.data);
     default:
       return PARASOL_DISPATCH(device,
                               ActivationGradient(device, function, at, dy, dx));

@@ -4,8 +4,8 @@
 
 namespace parasol {
 
-absl::Status Add(Device& device, const float* a, const float* b, int64_t size,
-                 AddEpilogue epilogue, float* y) {
+absl::Status Add(Device& device, ConstElements a, ConstElements b, int64_t size,
+                 AddEpilogue epilogue, Elements y) {
   return PARASOL_DISPATCH(device, Add(device, a, b, size, epilogue, y));
 }
 

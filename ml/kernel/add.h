@@ -10,11 +10,11 @@ namespace parasol {
 
 enum class AddEpilogue { kNone, kRelu };
 
-// Computes y = epilogue(a + b) for `size` elements; NaN stays NaN. `y` may be
-// `a` or `b`, but may not overlap one otherwise. Enqueues on the compute stream
-// and returns. Error Unavailable: the device was lost.
-absl::Status Add(Device& device, const float* a, const float* b, int64_t size,
-                 AddEpilogue epilogue, float* y);
+// Computes y = epilogue(a + b) for `size` elements, all of one type; NaN stays
+// NaN. `y` may be `a` or `b`, but may not overlap one otherwise. Enqueues on
+// the compute stream and returns. Error Unavailable: the device was lost.
+absl::Status Add(Device& device, ConstElements a, ConstElements b, int64_t size,
+                 AddEpilogue epilogue, Elements y);
 
 // The implementations for CPU and CUDA devices. The function above calls the
 // one for `device`.
@@ -24,8 +24,8 @@ absl::Status Add(Device& device, const float* a, const float* b, int64_t size,
 }  // namespace cpu
 
 namespace cuda {
-absl::Status Add(Device& device, const float* a, const float* b, int64_t size,
-                 AddEpilogue epilogue, float* y);
+absl::Status Add(Device& device, ConstElements a, ConstElements b, int64_t size,
+                 AddEpilogue epilogue, Elements y);
 }  // namespace cuda
 
 }  // namespace parasol

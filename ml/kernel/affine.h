@@ -49,12 +49,13 @@ absl::Status AffineVariableGradients(Device& device, MatrixView x,
                                      MatrixView dy, MutableMatrixView dw,
                                      float* dbias);
 
-// Two steps beside the product. ApplyEpilogue() computes y = epilogue(y +
-// bias), without a bias if `bias` is null. SumRows() writes the sum of dy's
-// rows, whose bits are the same every time.
+// Two steps beside the product, on matrices [rows, columns]. ApplyEpilogue()
+// computes y = epilogue(y + bias), without a bias if `bias` is null. SumRows()
+// writes the sum of dy's rows, whose bits are the same every time.
 absl::Status ApplyEpilogue(Device& device, const float* bias, Epilogue epilogue,
-                           MutableMatrixView y);
-absl::Status SumRows(Device& device, MatrixView dy, float* sum);
+                           Elements y, int64_t rows, int64_t columns);
+absl::Status SumRows(Device& device, ConstElements dy, int64_t rows,
+                     int64_t columns, float* sum);
 }  // namespace cuda
 
 }  // namespace parasol

@@ -16,9 +16,11 @@ namespace parasol {
 //   y = epilogue(gamma · (x - mean) / sqrt(variance + epsilon) + beta)
 // A null `gamma` stands for ones, a null `beta` for zeros.
 //
-// All work is enqueued on the compute stream; outputs overlap no input.
-// ForwardTraining() keeps the batch's mean and variance for the gradients.
-// Borrows the device. Not thread-safe. Error Unavailable: the device was lost.
+// The arrays of x, y and their gradients have one type; sums and moments are
+// float32. All work is enqueued on the compute stream; outputs overlap no
+// input. ForwardTraining() keeps the batch's mean and variance for the
+// gradients. Borrows the device. Not thread-safe. Error Unavailable: the device
+// was lost.
 class BatchNormalization {
  public:
   struct Shape {
@@ -47,7 +49,7 @@ class BatchNormalization {
   struct Gradients {
     float* dgamma = nullptr;
     float* dbeta = nullptr;
-    float* dx = nullptr;
+    Elements dx = nullptr;
   };
   // The change of moving moments by a batch's: change = (1 - momentum) ·
   // (moving - batch's), which the caller subtracts from `moving`. The batch's
@@ -65,18 +67,18 @@ class BatchNormalization {
   virtual ~BatchNormalization() = default;
 
   // Normalises with the mean and the variance, Σ (x - mean)² / rows, of `x`.
-  virtual absl::Status ForwardTraining(const float* x, const float* gamma,
-                                       const float* beta, float* y) = 0;
+  virtual absl::Status ForwardTraining(ConstElements x, const float* gamma,
+                                       const float* beta, Elements y) = 0;
   // Normalises with the `moving` moments. A moving variance may be below 0,
   // because changes to it can arrive late; it then counts as 0.
-  virtual absl::Status ForwardEvaluation(const float* x, const float* gamma,
+  virtual absl::Status ForwardEvaluation(ConstElements x, const float* gamma,
                                          const float* beta,
-                                         const Moments& moving, float* y) = 0;
+                                         const Moments& moving, Elements y) = 0;
 
   // Writes the gradients and the moving moments' change. `x` is the input of
   // the last ForwardTraining(), and `dy` the gradient by its output y, after
   // the epilogue.
-  virtual absl::Status Backward(const float* x, const float* dy,
+  virtual absl::Status Backward(ConstElements x, ConstElements dy,
                                 const Gradients& gradients,
                                 const MomentsUpdate& update) = 0;
 };

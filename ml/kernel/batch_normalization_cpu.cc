@@ -146,16 +146,16 @@ class CpuBatchNormalization : public BatchNormalization {
         constant_(rows_.width),
         slope_(rows_.width) {}
 
-  absl::Status ForwardTraining(const float* x, const float* gamma,
-                               const float* beta, float* y) override {
+  absl::Status ForwardTraining(ConstElements x, const float* gamma,
+                               const float* beta, Elements y) override {
     ComputeMoments(x);
     Apply(x, gamma, beta, y);
     return absl::OkStatus();
   }
 
-  absl::Status ForwardEvaluation(const float* x, const float* gamma,
+  absl::Status ForwardEvaluation(ConstElements x, const float* gamma,
                                  const float* beta, const Moments& moving,
-                                 float* y) override {
+                                 Elements y) override {
     std::copy_n(moving.mean, shape_.channels, mean_.data());
     // NaN stays NaN.
     for (int64_t c = 0; c < shape_.channels; ++c) {
@@ -165,7 +165,7 @@ class CpuBatchNormalization : public BatchNormalization {
     return absl::OkStatus();
   }
 
-  absl::Status Backward(const float* x, const float* dy,
+  absl::Status Backward(ConstElements x, ConstElements dy,
                         const Gradients& gradients,
                         const MomentsUpdate& update) override {
     VariableGradients(x, dy, gradients.dgamma, gradients.dbeta);

@@ -7,6 +7,7 @@
 #include "ml/device/cuda_column_sums.h"
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_launch.h"
+#include "ml/device/cuda_pack.h"
 #include "ml/kernel/batch_normalization.h"
 
 // Two kernels each way: one adds up slices of the rows, and the next one's
@@ -49,39 +50,89 @@ constexpr int kRowsOfAThread = 8;
 constexpr int kMaxSlices = 4 * Tiles::kMaxSlices;
 constexpr int kBlocks = 2 * Tiles::kManyBlocks;
 
-// The mean of some rows that are spread over the batch. All threads of a block
-// call it, and blocks of the same channels get the same bits.
-__device__ float PivotOf(const Tiles& tiles, const float* x) {
-  const int64_t c = tiles.Column();
-  const int64_t count = min(tiles.rows, int64_t{blockDim.y});
-  double sum[1] = {0};
-  if (c < tiles.columns && threadIdx.y < count) {
-    sum[0] = x[tiles.rows * threadIdx.y / count * tiles.columns + c];
+// Most blocks of this size that a multiprocessor runs at once; Turing's have
+// fewer threads.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr int kMostBlocks = 2;
+#else
+constexpr int kMostBlocks = 4;
+#endif
+
+// Blocks of the kernels that go over x that are to fit on a multiprocessor, as
+// far as their registers go. Without a limit two channels of a thread would
+// leave two.
+template <int kWidth>
+constexpr int kNormalizingBlocks = std::min(kWidth == 1 ? 4 : 3, kMostBlocks);
+constexpr int kGradientBlocks = std::min(3, kMostBlocks);
+
+// The division of x among threads. A thread has kWidth neighbouring channels,
+// one of the tiles' columns.
+template <int kWidth>
+struct Division {
+  Tiles tiles;
+
+  Division(int64_t rows, int64_t channels) : tiles(rows, channels / kWidth) {}
+
+  __device__ bool HasChannels() const { return tiles.Column() < tiles.columns; }
+  // First of the calling thread's channels, and its place in a row.
+  __device__ int64_t Channel() const { return tiles.Column() * kWidth; }
+  __device__ int64_t Place(int64_t row) const {
+    return (row * tiles.columns + tiles.Column()) * kWidth;
   }
-  SumOverThreads(sum);
-  return static_cast<float>(sum[0] / count);
+};
+
+// Sums of each of a thread's channels, one channel after the other.
+template <int kWidth>
+using Sums = SliceSums<2 * kWidth>;
+
+// Computes the means of some rows that are spread over the batch. All threads
+// of a block call it, and blocks of the same channels get the same bits.
+template <int kWidth, typename T>
+__device__ void FindPivots(const Division<kWidth>& division, const T* x,
+                           float (&pivots)[kWidth]) {
+  const int64_t rows = division.tiles.rows;
+  const int64_t count = min(rows, int64_t{blockDim.y});
+  double sums[kWidth] = {};
+  if (division.HasChannels() && threadIdx.y < count) {
+    const Pack<kWidth> values =
+        Load<kWidth>(x + division.Place(rows * threadIdx.y / count));
+    for (int j = 0; j < kWidth; ++j) sums[j] = values.values[j];
+  }
+  SumOverThreads(sums);
+  for (int j = 0; j < kWidth; ++j) {
+    pivots[j] = static_cast<float>(sums[j] / count);
+  }
 }
 
 // The sums of x - pivot and of its square.
-__global__ void SumMomentsKernel(Tiles tiles, const float* __restrict__ x,
-                                 float* pivots, SliceSums<2> result) {
-  const int64_t c = tiles.Column();
-  const bool is_inside = c < tiles.columns;
-  const float pivot = PivotOf(tiles, x);
-  float offset = 0;
-  float square = 0;
-  if (is_inside) {
-    tiles.ForEachRow([&](int64_t row) {
-      const float difference = x[row * tiles.columns + c] - pivot;
-      offset += difference;
-      square += difference * difference;
+template <int kWidth, typename T>
+__global__ void SumMomentsKernel(Division<kWidth> division,
+                                 const T* __restrict__ x, float* pivots,
+                                 Sums<kWidth> result) {
+  float pivot[kWidth];
+  FindPivots(division, x, pivot);
+  float offsets[kWidth] = {};
+  float squares[kWidth] = {};
+  if (division.HasChannels()) {
+    division.tiles.ForEachRow([&](int64_t row) {
+      const Pack<kWidth> values = Load<kWidth>(x + division.Place(row));
+      for (int j = 0; j < kWidth; ++j) {
+        const float difference = values.values[j] - pivot[j];
+        offsets[j] += difference;
+        squares[j] += difference * difference;
+      }
     });
   }
-  double sums[2] = {offset, square};
+  double sums[2 * kWidth];
+  for (int j = 0; j < kWidth; ++j) {
+    sums[2 * j] = offsets[j];
+    sums[2 * j + 1] = squares[j];
+  }
   SumOverThreads(sums);
-  if (!is_inside || threadIdx.y != 0) return;
-  result(c, sums);
-  if (blockIdx.y == 0) pivots[c] = pivot;
+  if (!division.HasChannels() || threadIdx.y != 0) return;
+  result(division.tiles.Column(), sums);
+  if (blockIdx.y != 0) return;
+  for (int j = 0; j < kWidth; ++j) pivots[division.Channel() + j] = pivot[j];
 }
 
 // Never fused, so that the forward and the backward pass agree on what relu
@@ -108,44 +159,54 @@ __device__ Factors Factorize(const Channels& of, const Variables& variables,
   return f;
 }
 
-template <bool kRelu>
-__device__ void Normalize(const Tiles& tiles, const float* __restrict__ x,
-                          const Factors& f, float* __restrict__ y) {
-  tiles.ForEachRow([&](int64_t row) {
-    const int64_t i = row * tiles.columns + tiles.Column();
-    const float value = Affine(f, x[i] - f.mean);
-    y[i] = kRelu && value < 0 ? 0 : value;
+template <bool kRelu, int kWidth, typename T>
+__device__ void Normalize(const Division<kWidth>& division,
+                          const T* __restrict__ x, const Factors (&f)[kWidth],
+                          T* __restrict__ y) {
+  division.tiles.ForEachRow([&](int64_t row) {
+    Pack<kWidth> values = Load<kWidth>(x + division.Place(row));
+    for (int j = 0; j < kWidth; ++j) {
+      const float value = Affine(f[j], values.values[j] - f[j].mean);
+      values.values[j] = kRelu && value < 0 ? 0 : value;
+    }
+    Store(values, y + division.Place(row));
   });
 }
 
-template <bool kRelu>
-__global__ void NormalizeBatchKernel(Tiles tiles, const float* __restrict__ x,
-                                     SliceSums<2> sums, Variables variables,
-                                     Channels of, float* __restrict__ y) {
-  double total[2];
-  sums.Total(tiles, total);
-  const int64_t c = tiles.Column();
-  if (c >= tiles.columns) return;
-  const double offset = total[0] / tiles.rows;
-  const double variance = total[1] / tiles.rows - offset * offset;
-  // Rounding may leave it below 0. NaN stays NaN.
-  Normalize<kRelu>(
-      tiles, x,
-      Factorize(of, variables, c, static_cast<float>(of.pivot[c] + offset),
-                variance < 0 ? 0 : static_cast<float>(variance)),
-      y);
+template <bool kRelu, int kWidth, typename T>
+__global__ void __launch_bounds__(Tiles::kThreads, kNormalizingBlocks<kWidth>)
+    NormalizeBatchKernel(Division<kWidth> division, const T* __restrict__ x,
+                         Sums<kWidth> sums, Variables variables, Channels of,
+                         T* __restrict__ y) {
+  double total[2 * kWidth];
+  sums.Total(division.tiles, total);
+  if (!division.HasChannels()) return;
+  const int64_t rows = division.tiles.rows;
+  Factors f[kWidth];
+  for (int j = 0; j < kWidth; ++j) {
+    const int64_t c = division.Channel() + j;
+    const double offset = total[2 * j] / rows;
+    const double variance = total[2 * j + 1] / rows - offset * offset;
+    // Rounding may leave it below 0. NaN stays NaN.
+    f[j] = Factorize(of, variables, c, static_cast<float>(of.pivot[c] + offset),
+                     variance < 0 ? 0 : static_cast<float>(variance));
+  }
+  Normalize<kRelu>(division, x, f, y);
 }
 
-template <bool kRelu>
-__global__ void NormalizeKernel(Tiles tiles, const float* x,
+template <bool kRelu, int kWidth, typename T>
+__global__ void NormalizeKernel(Division<kWidth> division, const T* x,
                                 BatchNormalization::Moments moments,
-                                Variables variables, Channels of, float* y) {
-  const int64_t c = tiles.Column();
-  if (c >= tiles.columns) return;
-  // A moving variance may be below 0. NaN stays NaN.
-  const float variance = moments.variance[c] < 0 ? 0 : moments.variance[c];
-  Normalize<kRelu>(tiles, x,
-                   Factorize(of, variables, c, moments.mean[c], variance), y);
+                                Variables variables, Channels of, T* y) {
+  if (!division.HasChannels()) return;
+  Factors f[kWidth];
+  for (int j = 0; j < kWidth; ++j) {
+    const int64_t c = division.Channel() + j;
+    // A moving variance may be below 0. NaN stays NaN.
+    const float variance = moments.variance[c] < 0 ? 0 : moments.variance[c];
+    f[j] = Factorize(of, variables, c, moments.mean[c], variance);
+  }
+  Normalize<kRelu>(division, x, f, y);
 }
 
 template <bool kRelu>
@@ -159,19 +220,25 @@ __device__ Factors FactorsOf(const Channels& of, int64_t c) {
 }
 
 // A row's part in Σ dy and Σ dy · (x - mean).
-template <bool kRelu>
+template <bool kRelu, int kWidth, typename T>
 struct GradientTerm {
-  const float* x;
-  const float* dy;
-  int64_t channels;
+  const T* x;
+  const T* dy;
+  int64_t columns;
   Channels of;
-  __device__ void operator()(int64_t row, int64_t c, float (&sums)[2]) const {
-    const int64_t i = row * channels + c;
-    const Factors f = FactorsOf(of, c);
-    const float difference = x[i] - f.mean;
-    const float gradient = GradientBeforeRelu<kRelu>(f, difference, dy[i]);
-    sums[0] += gradient;
-    sums[1] += gradient * difference;
+  __device__ void operator()(int64_t row, int64_t column,
+                             float (&sums)[2 * kWidth]) const {
+    const int64_t i = (row * columns + column) * kWidth;
+    const Pack<kWidth> inputs = Load<kWidth>(x + i);
+    const Pack<kWidth> gradients = Load<kWidth>(dy + i);
+    for (int j = 0; j < kWidth; ++j) {
+      const Factors f = FactorsOf(of, column * kWidth + j);
+      const float difference = inputs.values[j] - f.mean;
+      const float gradient =
+          GradientBeforeRelu<kRelu>(f, difference, gradients.values[j]);
+      sums[2 * j] += gradient;
+      sums[2 * j + 1] += gradient * difference;
+    }
   }
 };
 
@@ -183,7 +250,7 @@ struct ChannelGradients {
   float rate;
   float unbiased;
   __device__ void Write(const Channels& of, int64_t c,
-                        const double (&sums)[2]) const {
+                        const double* sums) const {
     if (dbeta != nullptr) dbeta[c] = static_cast<float>(sums[0]);
     if (dgamma != nullptr) {
       dgamma[c] = static_cast<float>(sums[1] * of.inverse[c]);
@@ -197,27 +264,42 @@ struct ChannelGradients {
 
 // With n rows and i = 1 / sqrt(variance + epsilon):
 //   dx = scale · (dy - Σ dy / n - (x - mean) · i² · Σ dy (x - mean) / n)
-template <bool kRelu>
-__global__ void GradientsKernel(Tiles tiles, const float* __restrict__ x,
-                                const float* __restrict__ dy, SliceSums<2> sums,
-                                Channels of, ChannelGradients gradients,
-                                float* __restrict__ dx) {
-  double total[2];
-  sums.Total(tiles, total);
-  const int64_t c = tiles.Column();
-  if (c >= tiles.columns) return;
-  if (blockIdx.y == 0 && threadIdx.y == 0) gradients.Write(of, c, total);
+template <bool kRelu, int kWidth, typename T>
+__global__ void __launch_bounds__(Tiles::kThreads, kGradientBlocks)
+    GradientsKernel(Division<kWidth> division, const T* __restrict__ x,
+                    const T* __restrict__ dy, Sums<kWidth> sums, Channels of,
+                    ChannelGradients gradients, T* __restrict__ dx) {
+  double total[2 * kWidth];
+  sums.Total(division.tiles, total);
+  if (!division.HasChannels()) return;
+  const int64_t rows = division.tiles.rows;
+  Factors f[kWidth];
+  float constant[kWidth];
+  float slope[kWidth];
+  for (int j = 0; j < kWidth; ++j) {
+    const int64_t c = division.Channel() + j;
+    if (blockIdx.y == 0 && threadIdx.y == 0) {
+      gradients.Write(of, c, &total[2 * j]);
+    }
+    f[j] = FactorsOf(of, c);
+    const double inverse = of.inverse[c];
+    constant[j] = static_cast<float>(f[j].scale * total[2 * j] / rows);
+    slope[j] = static_cast<float>(f[j].scale * inverse * inverse *
+                                  total[2 * j + 1] / rows);
+  }
   if (dx == nullptr) return;
-  const Factors f = FactorsOf(of, c);
-  const double inverse = of.inverse[c];
-  const float constant = static_cast<float>(f.scale * total[0] / tiles.rows);
-  const float slope =
-      static_cast<float>(f.scale * inverse * inverse * total[1] / tiles.rows);
-  tiles.ForEachRow([&](int64_t row) {
-    const int64_t i = row * tiles.columns + c;
-    const float difference = x[i] - f.mean;
-    const float gradient = GradientBeforeRelu<kRelu>(f, difference, dy[i]);
-    dx[i] = f.scale * gradient - constant - difference * slope;
+  division.tiles.ForEachRow([&](int64_t row) {
+    const int64_t i = division.Place(row);
+    const Pack<kWidth> inputs = Load<kWidth>(x + i);
+    Pack<kWidth> values = Load<kWidth>(dy + i);
+    for (int j = 0; j < kWidth; ++j) {
+      const float difference = inputs.values[j] - f[j].mean;
+      const float gradient =
+          GradientBeforeRelu<kRelu>(f[j], difference, values.values[j]);
+      values.values[j] =
+          f[j].scale * gradient - constant[j] - difference * slope[j];
+    }
+    Store(values, dx + i);
   });
 }
 
@@ -228,7 +310,6 @@ class CudaBatchNormalization : public BatchNormalization {
       : device_(device),
         shape_(shape),
         options_(options),
-        tiles_(shape.rows, shape.channels),
         memory_(std::move(memory)) {
     float* next = memory_.data();
     for (float** array :
@@ -239,74 +320,99 @@ class CudaBatchNormalization : public BatchNormalization {
     }
   }
 
-  absl::Status ForwardTraining(const float* x, const float* gamma,
-                               const float* beta, float* y) override {
-    ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
-    ASSIGN_OR_RETURN(const SliceSums<2> sums, NewSliceSums<2>(device_, tiles_));
-    Launch(SumMomentsKernel, tiles_.Blocks(tiles_.slices), tiles_.Threads(),
-           stream, tiles_, x, channels_.pivot, sums);
-    RETURN_IF_ERROR(LaunchStatus("moments of a batch"));
-    Launch(IsRelu() ? NormalizeBatchKernel<true> : NormalizeBatchKernel<false>,
-           Blocks(), tiles_.Threads(), stream, tiles_, x, sums,
-           VariablesOf(gamma, beta), channels_, y);
-    return LaunchStatus("batch normalization");
+  absl::Status ForwardTraining(ConstElements x, const float* gamma,
+                               const float* beta, Elements y) override {
+    return WithKernels(
+        x.type(), [&]<bool kRelu, int kWidth, typename T>() -> absl::Status {
+          const Division<kWidth> division(shape_.rows, shape_.channels);
+          const Tiles& tiles = division.tiles;
+          ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
+          ASSIGN_OR_RETURN(const Sums<kWidth> sums,
+                           NewSliceSums<2 * kWidth>(device_, tiles));
+          Launch(SumMomentsKernel<kWidth, T>, tiles.Blocks(tiles.slices),
+                 tiles.Threads(), stream, division, x.As<T>(), channels_.pivot,
+                 sums);
+          RETURN_IF_ERROR(LaunchStatus("moments of a batch"));
+          Launch(NormalizeBatchKernel<kRelu, kWidth, T>, BlocksOf(tiles),
+                 tiles.Threads(), stream, division, x.As<T>(), sums,
+                 VariablesOf(gamma, beta), channels_, y.As<T>());
+          return LaunchStatus("batch normalization");
+        });
   }
 
-  absl::Status ForwardEvaluation(const float* x, const float* gamma,
+  absl::Status ForwardEvaluation(ConstElements x, const float* gamma,
                                  const float* beta, const Moments& moving,
-                                 float* y) override {
-    ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
-    Launch(IsRelu() ? NormalizeKernel<true> : NormalizeKernel<false>, Blocks(),
-           tiles_.Threads(), stream, tiles_, x, moving,
-           VariablesOf(gamma, beta), channels_, y);
-    return LaunchStatus("batch normalization by moving moments");
+                                 Elements y) override {
+    return WithKernels(
+        x.type(), [&]<bool kRelu, int kWidth, typename T>() -> absl::Status {
+          const Division<kWidth> division(shape_.rows, shape_.channels);
+          ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
+          Launch(NormalizeKernel<kRelu, kWidth, T>, BlocksOf(division.tiles),
+                 division.tiles.Threads(), stream, division, x.As<T>(), moving,
+                 VariablesOf(gamma, beta), channels_, y.As<T>());
+          return LaunchStatus("batch normalization by moving moments");
+        });
   }
 
-  absl::Status Backward(const float* x, const float* dy,
+  absl::Status Backward(ConstElements x, ConstElements dy,
                         const Gradients& gradients,
                         const MomentsUpdate& update) override {
-    return IsRelu() ? Backward<true>(x, dy, gradients, update)
-                    : Backward<false>(x, dy, gradients, update);
-  }
-
- private:
-  bool IsRelu() const { return options_.epilogue == Epilogue::kRelu; }
-  dim3 Blocks() const {
-    return tiles_.Blocks(tiles_.SlicesOf(
-        kRowsOfAThread, std::min(kMaxSlices, tiles_.SlicesFor(kBlocks))));
-  }
-  Variables VariablesOf(const float* gamma, const float* beta) const {
-    return {gamma, beta, static_cast<float>(options_.epsilon)};
-  }
-
-  template <bool kRelu>
-  absl::Status Backward(const float* x, const float* dy,
-                        const Gradients& gradients,
-                        const MomentsUpdate& update) {
-    using Term = GradientTerm<kRelu>;
-    ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
-    ASSIGN_OR_RETURN(const SliceSums<2> sums, NewSliceSums<2>(device_, tiles_));
-    Launch(SumSliceKernel<2, Term, SliceSums<2>>, tiles_.Blocks(tiles_.slices),
-           tiles_.Threads(), stream, tiles_,
-           Term{x, dy, shape_.channels, channels_}, sums);
-    RETURN_IF_ERROR(LaunchStatus("gradients' sums of a batch normalization"));
     const ChannelGradients of_channels = {
         .dgamma = gradients.dgamma,
         .dbeta = gradients.dbeta,
         .update = update,
         .rate = static_cast<float>(1 - update.momentum),
         .unbiased = static_cast<float>(shape_.unbiased())};
-    Launch(GradientsKernel<kRelu>,
-           gradients.dx == nullptr ? tiles_.Blocks(1) : Blocks(),
-           tiles_.Threads(), stream, tiles_, x, dy, sums, channels_,
-           of_channels, gradients.dx);
-    return LaunchStatus("gradients of a batch normalization");
+    return WithKernels(
+        x.type(), [&]<bool kRelu, int kWidth, typename T>() -> absl::Status {
+          using Term = GradientTerm<kRelu, kWidth, T>;
+          const Division<kWidth> division(shape_.rows, shape_.channels);
+          const Tiles& tiles = division.tiles;
+          ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
+          ASSIGN_OR_RETURN(const Sums<kWidth> sums,
+                           NewSliceSums<2 * kWidth>(device_, tiles));
+          Launch(SumSliceKernel<2 * kWidth, Term, Sums<kWidth>>,
+                 tiles.Blocks(tiles.slices), tiles.Threads(), stream, tiles,
+                 Term{x.As<T>(), dy.As<T>(), tiles.columns, channels_}, sums);
+          RETURN_IF_ERROR(
+              LaunchStatus("gradients' sums of a batch normalization"));
+          Launch(GradientsKernel<kRelu, kWidth, T>,
+                 gradients.dx == nullptr ? tiles.Blocks(1) : BlocksOf(tiles),
+                 tiles.Threads(), stream, division, x.As<T>(), dy.As<T>(), sums,
+                 channels_, of_channels, gradients.dx.As<T>());
+          return LaunchStatus("gradients of a batch normalization");
+        });
+  }
+
+ private:
+  // Returns launch.operator()<kRelu, kWidth, T>() for the epilogue and the type
+  // of images. Two channels of bfloat16 are one access of 4 bytes, as one of
+  // float32 is.
+  template <typename Launcher>
+  absl::Status WithKernels(EdgeType type, const Launcher& launch) const {
+    if (type == EdgeType::kFloat32) return WithRelu<1, float>(launch);
+    return shape_.channels % 2 == 0 ? WithRelu<2, Bfloat16>(launch)
+                                    : WithRelu<1, Bfloat16>(launch);
+  }
+  template <int kWidth, typename T, typename Launcher>
+  absl::Status WithRelu(const Launcher& launch) const {
+    return options_.epilogue == Epilogue::kRelu
+               ? launch.template operator()<true, kWidth, T>()
+               : launch.template operator()<false, kWidth, T>();
+  }
+
+  // Blocks of a kernel that goes over x.
+  static dim3 BlocksOf(const Tiles& tiles) {
+    return tiles.Blocks(tiles.SlicesOf(
+        kRowsOfAThread, std::min(kMaxSlices, tiles.SlicesFor(kBlocks))));
+  }
+  Variables VariablesOf(const float* gamma, const float* beta) const {
+    return {gamma, beta, static_cast<float>(options_.epsilon)};
   }
 
   CudaDevice& device_;
   const Shape shape_;
   const Options options_;
-  const Tiles tiles_;
   const Array<float> memory_;
   Channels channels_;
 };

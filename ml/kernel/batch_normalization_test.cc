@@ -12,6 +12,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ml/device/testing/bfloat16.h"
 #include "ml/device/testing/device_fixture.h"
 #include "ml/kernel/testing/reference_image.h"
 
@@ -286,6 +287,86 @@ TEST_P(BatchNormalizationTest, ReluKeepsNan) {
                 ->ForwardTraining(Put(x), nullptr, nullptr, y));
   EXPECT_THAT(Get(y, shape.size()), Each(testing::IsNan()));
 }
+
+// Images of bfloat16, on CUDA devices: what goes over them rounds its results.
+class Bfloat16BatchNormalizationTest : public BatchNormalizationTest {
+ protected:
+  // Arguments of which bfloat16 holds the images.
+  static Arguments RoundedArguments(const Shape& shape) {
+    Arguments a(shape);
+    for (Values* const values : {&a.x, &a.dy}) {
+      const std::vector<float> rounded = Rounded(Floats(*values));
+      values->assign(rounded.begin(), rounded.end());
+    }
+    return a;
+  }
+  Bfloat16* PutRounded(const Values& values) {
+    return Put(ToBfloat16(Floats(values)));
+  }
+  void ExpectRounded(const Bfloat16* got, const Values& want,
+                     double tolerance) {
+    const std::vector<float> floats = ToFloats(Get(got, want.size()));
+    for (size_t i = 0; i < want.size(); ++i) {
+      ASSERT_NEAR(floats[i], want[i],
+                  tolerance + kBfloat16Rounding * std::abs(want[i]))
+          << i;
+    }
+  }
+};
+
+// An odd number of channels has one to a thread, an even one two.
+TEST_P(Bfloat16BatchNormalizationTest, OutputsAreTheReferenceRounded) {
+  for (const Shape& shape : kShapes) {
+    SCOPED_TRACE(absl::StrCat(shape.rows, "x", shape.channels));
+    const Arguments a = RoundedArguments(shape);
+    const reference::ChannelMoments moments =
+        reference::MomentsOf(a.x, shape.channels);
+    for (const Epilogue epilogue : {Epilogue::kNone, Epilogue::kRelu}) {
+      const auto kernel = Make(shape, epilogue);
+      float* const gamma = Put(Floats(a.gamma));
+      float* const beta = Put(Floats(a.beta));
+      Bfloat16* const y = PutRounded(a.dy);
+      EXPECT_OK(kernel->ForwardTraining(PutRounded(a.x), gamma, beta, y));
+      ExpectRounded(y, a.Output(shape, epilogue), kTolerance);
+      Bfloat16* const evaluated = PutRounded(a.dy);
+      EXPECT_OK(kernel->ForwardEvaluation(
+          PutRounded(a.x), gamma, beta,
+          {Put(Floats(moments.mean)), Put(Floats(moments.variance))},
+          evaluated));
+      ExpectRounded(evaluated, a.Output(shape, epilogue), kTolerance);
+    }
+  }
+}
+
+TEST_P(Bfloat16BatchNormalizationTest, GradientsAreTheReferences) {
+  for (const Shape& shape :
+       {Shape{1, 5}, Shape{2, 4}, Shape{7, 3}, Shape{86, 6}, Shape{20, 16}}) {
+    SCOPED_TRACE(absl::StrCat(shape.rows, "x", shape.channels));
+    const Arguments a = RoundedArguments(shape);
+    for (const Epilogue epilogue : {Epilogue::kNone, Epilogue::kRelu}) {
+      Bfloat16* const x = PutRounded(a.x);
+      Bfloat16* const dx = PutRounded(a.x);
+      float* const dgamma = NewOutput(shape.channels);
+      float* const dbeta = NewOutput(shape.channels);
+      const auto kernel = Make(shape, epilogue);
+      EXPECT_OK(kernel->ForwardTraining(x, Put(Floats(a.gamma)),
+                                        Put(Floats(a.beta)), PutRounded(a.dy)));
+      EXPECT_OK(kernel->Backward(x, PutRounded(a.dy), {dgamma, dbeta, dx}, {}));
+      ExpectRounded(dx, a.Gradient(shape, epilogue, &Arguments::x),
+                    20 * kTolerance);
+      // Sums are float32, so variables' gradients are as with float32.
+      const auto is_near = [&](Values Arguments::*member) {
+        return Pointwise(FloatNear(20 * kTolerance),
+                         Floats(a.Gradient(shape, epilogue, member)));
+      };
+      EXPECT_THAT(Get(dgamma, shape.channels), is_near(&Arguments::gamma));
+      EXPECT_THAT(Get(dbeta, shape.channels), is_near(&Arguments::beta));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Bfloat16BatchNormalizationTest,
+                         ::testing::Values("cuda:0"), DeviceName);
 
 TEST(BatchNormalizationThreadsTest, TwoThreadsComputeWhatOneDoes) {
   const Shape shape = {4000, 16};

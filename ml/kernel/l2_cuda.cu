@@ -23,8 +23,8 @@ struct Terms {
 static_assert(sizeof(Terms) <= 4000);
 
 // A term's elements, also where those are of rows.
-struct Elements {
-  __device__ explicit Elements(const L2Term& term)
+struct TermElements {
+  __device__ explicit TermElements(const L2Term& term)
       : rows(term.rows),
         w(term.w),
         gradient(rows == nullptr ? term.gradient : rows->gradients),
@@ -45,7 +45,7 @@ struct Elements {
 __global__ void L2LossesKernel(Terms terms, float* losses) {
   __shared__ double partial[kSumThreads];
   const L2Term& term = terms.term[blockIdx.x];
-  const Elements elements(term);
+  const TermElements elements(term);
   double sum = 0;
   for (int64_t i = threadIdx.x; i < elements.size; i += kSumThreads) {
     const double w = elements[i];
@@ -61,7 +61,7 @@ __global__ void L2LossesKernel(Terms terms, float* losses) {
 
 __global__ void AddL2GradientsKernel(Terms terms) {
   const L2Term& term = terms.term[blockIdx.y];
-  const Elements elements(term);
+  const TermElements elements(term);
   const float scale = 2 * term.l2;
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;

@@ -30,21 +30,20 @@ void PassWherePositive(const float* y, const float* dy, int64_t size,
 
 }  // namespace
 
-absl::Status Relu(Device& device, MatrixView x, MutableMatrixView y) {
-  ParallelFor(device, x.size(), kGrain,
+absl::Status Relu(Device& device, const float* x, int64_t size, float* y) {
+  ParallelFor(device, size, kGrain,
               [&](int64_t part, int64_t begin, int64_t end) {
-                Clamp(x.data + begin, end - begin, y.data + begin);
+                Clamp(x + begin, end - begin, y + begin);
               });
   return absl::OkStatus();
 }
 
-absl::Status ReluGradient(Device& device, MatrixView y, MatrixView dy,
-                          MutableMatrixView dx) {
-  ParallelFor(device, y.size(), kGrain,
-              [&](int64_t part, int64_t begin, int64_t end) {
-                PassWherePositive(y.data + begin, dy.data + begin, end - begin,
-                                  dx.data + begin);
-              });
+absl::Status ReluGradient(Device& device, const float* y, const float* dy,
+                          int64_t size, float* dx) {
+  ParallelFor(
+      device, size, kGrain, [&](int64_t part, int64_t begin, int64_t end) {
+        PassWherePositive(y + begin, dy + begin, end - begin, dx + begin);
+      });
   return absl::OkStatus();
 }
 

@@ -195,7 +195,8 @@ absl::Status AddCombinedToRows(Device& device, MatrixView dy, const Bags& bags,
 }
 
 absl::Status SumColumns(Device& device, MatrixView dy, float* sum) {
-  return SumRowsOf(device, "gradient of a bias of bags", dy, sum);
+  return SumRowsOf(device, "gradient of a bias of bags", dy.data, dy.rows,
+                   dy.columns, sum);
 }
 
 }  // namespace parasol::cuda

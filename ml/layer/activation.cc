@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "base/status_macros.h"
 #include "ml/kernel/activation.h"
+#include "ml/kernel/relu.h"
 #include "ml/layer/dense_inputs.h"
 #include "ml/layer/field/activation_function.h"
 
@@ -19,6 +20,9 @@ class ActivationPass final : public LayerPass {
       : device_(device), function_(function), rows_(rows), columns_(columns) {}
 
   absl::Status RunForward(const Forward& pass) override {
+    if (function_ == ActivationFunction::kRelu) {
+      return Relu(device_, pass.x[0], rows_ * columns_, pass.y);
+    }
     return Activate(device_, function_, {pass.x[0], rows_, columns_},
                     {pass.y, rows_, columns_});
   }
@@ -27,6 +31,10 @@ class ActivationPass final : public LayerPass {
   }
   absl::Status RunInputGradients(const Backward& pass) override {
     if (pass.dx[0] == nullptr) return absl::OkStatus();
+    if (function_ == ActivationFunction::kRelu) {
+      return ReluGradient(device_, pass.y, pass.dy, rows_ * columns_,
+                          pass.dx[0]);
+    }
     const float* const at = IsGradientOfOutput(function_) ? pass.y : pass.x[0];
     return ActivationGradient(device_, function_, {at, rows_, columns_},
                               {pass.dy, rows_, columns_},
@@ -55,6 +63,9 @@ class ActivationLayer final : public Layer {
   }
   bool KeepsOutputGradient() const override { return true; }
   bool IsRecordable() const override { return true; }
+  Bfloat16Use bfloat16_use() const override {
+    return IsRelu() ? Bfloat16Use::kIfInputsAre : Bfloat16Use::kNever;
+  }
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {
     const int64_t columns = output_shape().empty() ? 1 : output_shape().back();

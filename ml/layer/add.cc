@@ -23,7 +23,7 @@ class AddPass : public LayerPass {
   absl::Status RunForward(const Forward& pass) override {
     const size_t last = pass.x.size() - 1;
     if (last == 0) return Finish(pass.x[0], pass.y);
-    const float* sum = pass.x[0];
+    ConstElements sum = pass.x[0];
     for (size_t i = 1; i <= last; ++i) {
       RETURN_IF_ERROR(Add(device_, sum, pass.x[i], size_,
                           i == last ? epilogue_ : AddEpilogue::kNone, pass.y));
@@ -34,13 +34,12 @@ class AddPass : public LayerPass {
 
   absl::Status RunVariableGradients(const Backward& pass) override {
     if (epilogue_ == AddEpilogue::kNone) return absl::OkStatus();
-    const MutableMatrixView dy = {pass.dy, 1, size_};
-    return ReluGradient(device_, {pass.y, 1, size_}, dy, dy);
+    return ReluGradient(device_, pass.y, pass.dy, size_, pass.dy);
   }
 
   // For who does not ask PassesGradientOn().
   absl::Status RunInputGradients(const Backward& pass) override {
-    for (float* dx : pass.dx) {
+    for (const Elements& dx : pass.dx) {
       if (dx == nullptr) continue;
       RETURN_IF_ERROR(Copy(pass.dy, dx));
     }
@@ -48,14 +47,13 @@ class AddPass : public LayerPass {
   }
 
  private:
-  absl::Status Finish(const float* x, float* y) {
+  absl::Status Finish(ConstElements x, Elements y) {
     if (epilogue_ == AddEpilogue::kNone) return Copy(x, y);
-    return Relu(device_, {x, 1, size_}, {y, 1, size_});
+    return Relu(device_, x, size_, y);
   }
 
-  absl::Status Copy(const float* from, float* to) {
-    return device_.Copy(Device::Stream::kCompute,
-                        absl::MakeConstSpan(from, size_), to);
+  absl::Status Copy(ConstElements from, Elements to) {
+    return device_.Copy(Device::Stream::kCompute, from, size_, to);
   }
 
   Device& device_;
@@ -77,6 +75,9 @@ class AddLayer : public Layer {
   }
   bool PassesGradientOn() const override { return true; }
   bool IsRecordable() const override { return true; }
+  Bfloat16Use bfloat16_use() const override {
+    return Bfloat16Use::kIfInputsAre;
+  }
 
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {

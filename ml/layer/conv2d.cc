@@ -40,9 +40,8 @@ class Conv2DPass : public LayerPass {
 
   absl::Status RunVariableGradients(const Backward& pass) override {
     if (epilogue_ == Epilogue::kRelu) {
-      const MutableMatrixView dy = {pass.dy, shape_.outputs(), shape_.filters};
       RETURN_IF_ERROR(
-          ReluGradient(device_, {pass.y, dy.rows, dy.columns}, dy, dy));
+          ReluGradient(device_, pass.y, pass.dy, shape_.y_size(), pass.dy));
     }
     return convolution_->VariableGradients(
         pass.x[0], pass.dy, pass.gradients[0],
@@ -89,6 +88,7 @@ class Conv2DLayer : public Layer {
     return epilogue_ == Epilogue::kNone;
   }
   bool IsRecordable() const override { return true; }
+  Bfloat16Use bfloat16_use() const override { return Bfloat16Use::kAlways; }
 
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {

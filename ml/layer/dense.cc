@@ -44,9 +44,8 @@ class DensePass final : public LayerPass {
 
   absl::Status RunVariableGradients(const Backward& pass) override {
     if (shape_.epilogue == Epilogue::kRelu) {
-      const MatrixView y = {pass.y, shape_.examples, shape_.units};
-      RETURN_IF_ERROR(
-          ReluGradient(device_, y, Output(pass.dy), Output(pass.dy)));
+      RETURN_IF_ERROR(ReluGradient(device_, pass.y, pass.dy,
+                                   shape_.examples * shape_.units, pass.dy));
     }
     return AffineVariableGradients(
         device_, Input(pass.x[0]), Output(pass.dy),

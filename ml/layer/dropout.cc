@@ -24,8 +24,7 @@ class DropoutPass final : public LayerPass {
       return Dropout(device_, rate_, pass.stored_seed, pass.x[0], size_,
                      pass.y);
     }
-    return device_.Copy(Device::Stream::kCompute,
-                        absl::MakeConstSpan(pass.x[0], size_), pass.y);
+    return device_.Copy(Device::Stream::kCompute, pass.x[0], size_, pass.y);
   }
 
   absl::Status RunVariableGradients(const Backward& pass) override {

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/device/device.h"
+#include "ml/device/elements.h"
 #include "ml/kernel/pass_argument.h"
 #include "ml/layer/variable_spec.h"
 
@@ -55,13 +56,15 @@ struct RowsView {
 // work is enqueued on the compute stream. Not thread-safe.
 class LayerPass {
  public:
-  // Arguments of the forward pass. Arrays are float32, row-major, [examples,
-  // shape...], in the device's memory, and stay until the backward pass is
-  // over. `variables` are the values of the layer's own variables, in the order
+  // Arguments of the forward pass. Arrays are row-major, [examples, shape...],
+  // in the device's memory, and stay until the backward pass is over. Elements
+  // are float32, and convert to `const float*` or `float*`, unless
+  // Layer::bfloat16_use() allows another type: then all dense x and y have one
+  // type. `variables` are the values of the layer's own variables, in the order
   // of Layer::variables().
   struct Forward {
-    absl::Span<const float* const> x;  // one for each input; null for ids
-    float* y = nullptr;
+    absl::Span<const ConstElements> x;  // one for each input; null for ids
+    Elements y;
     absl::Span<const float* const> variables;
     RowsView rows;
     bool training = false;
@@ -71,13 +74,14 @@ class LayerPass {
     StoredSeed stored_seed;
   };
   struct Backward {
-    absl::Span<const float* const> x;
-    const float* y = nullptr;
-    // Gradient of the loss by y. The layer may change it in place.
-    float* dy = nullptr;
-    // Gradients of the loss by each x, which the layer writes (does not add
-    // to). Null if the gradient is not wanted. They overlap no other array.
-    absl::Span<float* const> dx;
+    absl::Span<const ConstElements> x;
+    ConstElements y;
+    // Gradient of the loss by y, of y's type. The layer may change it in place.
+    Elements dy;
+    // Gradients of the loss by each x, of its type, which the layer writes
+    // (does not add to). Null if the gradient is not wanted. They overlap no
+    // other array.
+    absl::Span<const Elements> dx;
     absl::Span<const float* const> variables;
     // Gradients by the variables, which the layer writes. For a variable that
     // is not trained it is the number to be subtracted from it.
@@ -99,6 +103,14 @@ class LayerPass {
   // wanted.
   virtual absl::Status RunVariableGradients(const Backward& pass) = 0;
   virtual absl::Status RunInputGradients(const Backward& pass) = 0;
+};
+
+// Says when a layer's dense inputs, its output and their gradients are
+// bfloat16, on a device whose edge_type() that is.
+enum class Bfloat16Use {
+  kNever,
+  kIfInputsAre,  // all of them
+  kAlways,       // the layer rounds its inputs to bfloat16 anyway
 };
 
 // A layer of a model: the shape of its output and its variables. Immutable, and
@@ -147,6 +159,9 @@ class Layer {
   // Returns true if the layer's kernels read `stored_seed`, without which it is
   // not stored.
   virtual bool ReadsStoredSeed() const { return false; }
+
+  // Returns when the layer's passes take elements of bfloat16.
+  virtual Bfloat16Use bfloat16_use() const { return Bfloat16Use::kNever; }
 
   // Returns true if a training pass may be recorded and replayed
   // (ml/device/recorder.h): for the same arrays it enqueues the same work,

@@ -51,6 +51,9 @@ class PadLayer : public Layer {
 
   bool KeepsOutputGradient() const override { return true; }
   bool IsRecordable() const override { return true; }
+  Bfloat16Use bfloat16_use() const override {
+    return Bfloat16Use::kIfInputsAre;
+  }
 
   // The examples are an axis too, without padding.
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(

@@ -44,6 +44,9 @@ class PoolLayer : public Layer {
 
   bool KeepsOutputGradient() const override { return true; }
   bool IsRecordable() const override { return true; }
+  Bfloat16Use bfloat16_use() const override {
+    return Bfloat16Use::kIfInputsAre;
+  }
 
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {

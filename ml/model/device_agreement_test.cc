@@ -1,6 +1,8 @@
 // A model trains alike on every device.
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -12,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/device/device.h"
+#include "ml/device/testing/bfloat16.h"
 #include "ml/device/testing/device_fixture.h"
 #include "ml/kernel/testing/reference.h"
 #include "ml/model/model.h"
@@ -207,6 +210,149 @@ TEST_P(DeviceAgreementTest, GradientsComeFromTheLastLayerToTheFirst) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceAgreementTest, DevicesUnderTest(),
                          DeviceName);
+
+// In bfloat16 what lies between layers of images is bfloat16.
+
+// A residual block. With `filters` of 64 and 32 examples cuDNN computes the
+// convolutions between its images.
+std::string Residual(int filters) {
+  const std::string conv = "conv2d { kernel_size: 3 padding: SAME filters: " +
+                           std::to_string(filters);
+  return R"(
+    input_shape: [8, 8, 3]
+    layer { name: "stem" )" +
+         conv + R"( activation: RELU } }
+    layer { name: "1" )" +
+         conv + R"( use_bias: false } }
+    layer { batch_normalization { momentum: 0.8 } }
+    layer { activation: RELU }
+    layer { name: "2" )" +
+         conv + R"( use_bias: false } }
+    layer { name: "norm" batch_normalization { momentum: 0.8 } }
+    layer { input: ["norm", "stem"] add {} }
+    layer { activation: RELU }
+    layer { max_pool { pool_size: 3 stride: 2 padding: SAME } }
+    layer { global_average_pool {} }
+    layer { dense { units: 3 } }
+  )";
+}
+
+// Images of noise, in which the class's color is brighter.
+Batch ImagesOf(int64_t size, uint32_t seed) {
+  Batch batch = {.size = size, .dense = {{.shape = {8, 8, 3}}}};
+  const std::vector<double> noise = RandomMatrix(size, 192, seed).values;
+  for (int64_t i = 0; i < size; ++i) {
+    const int64_t label = (seed + i) % 3;
+    batch.labels.push_back(label);
+    for (int64_t j = 0; j < 192; ++j) {
+      const double brighter = j % 3 == label ? .4 : 0;
+      batch.dense[0].values.push_back(noise[i * 192 + j] + brighter);
+    }
+  }
+  return batch;
+}
+
+double Norm(const std::vector<float>& values) {
+  double sum = 0;
+  for (const float value : values) sum += double{value} * value;
+  return std::sqrt(sum);
+}
+
+class Bfloat16ModelTest : public ModelTestBase {
+ protected:
+  static Values InitialValues(const Model& model) {
+    Values values = RandomValues(model);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const VariableSpec& variable = model.variables()[i];
+      // As He et al. 2015 begin.
+      const double fans =
+          variable.shape.size() < 2
+              ? 1
+              : double(variable.elements()) / variable.shape.back();
+      for (float& value : values[i]) {
+        value = variable.trained ? value * std::sqrt(6 / fans) : 1;
+      }
+      if (variable.name.ends_with("gamma")) {
+        std::fill(values[i].begin(), values[i].end(), 1.0f);
+      }
+    }
+    return values;
+  }
+
+  // Trains by gradient descent. Returns how many of 60 other images are right.
+  static int64_t Learn(Model& model) {
+    constexpr float kRate = .1f;
+    Values values = InitialValues(model);
+    for (int step = 0; step < 40; ++step) {
+      SetAll(model, values);
+      const Values gradients = GradientsOf(model, ImagesOf(16, step));
+      for (size_t i = 0; i < values.size(); ++i) {
+        const float rate = model.variables()[i].trained ? kRate : 1;
+        for (size_t j = 0; j < values[i].size(); ++j) {
+          values[i][j] -= rate * gradients[i][j];
+        }
+      }
+    }
+    SetAll(model, values);
+    const absl::StatusOr<Evaluated> evaluated =
+        Evaluate(model, ImagesOf(60, 1000));
+    EXPECT_OK(evaluated);
+    return evaluated->correct;
+  }
+
+  // Where an element is nearer to the edge of a relu, or to the largest one of
+  // its window, than a rounding moves it, its gradient goes another way. That
+  // happens to a share of about 2^-8 of the elements for each of the block's
+  // four such layers, and norms of sums of independent errors grow like square
+  // roots. What roundings themselves change is less.
+  void ExpectGradientsOfTheCpu(const std::string& layers, int64_t examples) {
+    const std::unique_ptr<Device> cpu = *Device::Open("cpu");
+    ASSERT_OK_AND_ASSIGN(
+        const std::unique_ptr<Model> on_cpu,
+        Model::Create(ResolveGraph(Classifier(layers)).value(), *cpu));
+    const std::unique_ptr<Model> model = Make(layers);
+    const Values values = InitialValues(*model);
+    SetAll(*on_cpu, values);
+    SetAll(*model, values);
+    const Batch batch = RandomBatch(examples, {8, 8, 3}, 3);
+    const Values want = GradientsOf(*on_cpu, batch);
+    const Values got = GradientsOf(*model, batch);
+    for (size_t i = 0; i < want.size(); ++i) {
+      SCOPED_TRACE(model->variables()[i].name);
+      std::vector<float> difference = got[i];
+      for (size_t j = 0; j < difference.size(); ++j) {
+        difference[j] -= want[i][j];
+      }
+      EXPECT_LE(Norm(difference),
+                std::sqrt(4 * kBfloat16Rounding) * Norm(want[i]) + 1e-6);
+      // It is not computed in float32.
+      EXPECT_GT(Norm(difference), 0);
+    }
+  }
+};
+
+TEST_P(Bfloat16ModelTest, GradientsOfAResidualBlockAreTheCpus) {
+  ExpectGradientsOfTheCpu(Residual(8), 8);
+}
+
+TEST_P(Bfloat16ModelTest, GradientsByCudnnAreTheCpus) {
+  ExpectGradientsOfTheCpu(Residual(64), 32);
+}
+
+// A wrong gradient or a scale that bfloat16 cannot hold would show.
+TEST_P(Bfloat16ModelTest, LearnsAsWellAsOnTheCpu) {
+  const std::string layers = Residual(8);
+  const std::unique_ptr<Device> cpu = *Device::Open("cpu");
+  ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<Model> on_cpu,
+      Model::Create(ResolveGraph(Classifier(layers)).value(), *cpu));
+  const int64_t want = Learn(*on_cpu);
+  EXPECT_GE(want, 57);
+  EXPECT_GE(Learn(*Make(layers)), want - 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Bfloat16ModelTest,
+                         ::testing::Values(kCudaBfloat16), DeviceName);
 
 }  // namespace
 }  // namespace parasol

@@ -52,7 +52,7 @@ class GraphModel final : public Model, private DeviceTraining {
  public:
   GraphModel(Graph graph, VariableMemory variables, Device& device)
       : graph_(std::move(graph)),
-        plan_(MakePlan(graph_)),
+        plan_(MakePlan(graph_, device.edge_type())),
         is_recordable_(IsRecordable(plan_, device)),
         tables_(TablesOf(graph_)),
         losses_(LossesOf(graph_)),

@@ -72,11 +72,11 @@ absl::Status PassExecutor::RunForward() {
   RETURN_IF_ERROR(arguments_.Load());
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     const PlanStep& step = plan_.steps[i];
-    std::vector<const float*>& x = arrays_[i].x;
+    std::vector<ConstElements>& x = arrays_[i].x;
     for (size_t j = 0; j < x.size(); ++j) {
       const std::optional<PlanTensor>& input = step.inputs[j];
       if (!input) continue;
-      x[j] = input->is_input ? batch_->dense(input->index)
+      x[j] = input->is_input ? ConstElements(batch_->dense(input->index))
                              : memory_.output(input->index);
     }
     RETURN_IF_ERROR(
@@ -95,7 +95,7 @@ absl::Status PassExecutor::RunForward() {
 // Two dropouts of one pass must not drop the same elements. The multiplier is
 // 2^64 over the golden ratio (Knuth), which spreads small numbers.
 uint64_t PassExecutor::SeedOffsetOf(size_t step) const {
-  return step * 0x9E3779B97F4A7C15;
+  return plan_.steps[step].number * 0x9E3779B97F4A7C15;
 }
 
 RowsView PassExecutor::RowsOf(const PlanStep& step) const {
@@ -110,7 +110,7 @@ absl::Status PassExecutor::ComputeLosses() {
     const PlanOutput& output = plan_.outputs[i];
     float* const gradient = options_.training && output.gradient
                                 ? memory_.gradient(*output.gradient)
-                                : nullptr;
+                                : Elements();
     const Loss::Inputs inputs = {.outputs = memory_.output(output.step),
                                  .labels = batch_->labels(i),
                                  .weights = batch_->weights(i),
@@ -161,10 +161,9 @@ absl::Status PassExecutor::RunBackward(
                             AddEpilogue::kNone, memory_.gradient(op.to)));
         break;
       case BackwardOp::Kind::kCopy:
-        RETURN_IF_ERROR(
-            device_.Copy(Device::Stream::kCompute,
-                         absl::MakeConstSpan(memory_.gradient(op.from), size),
-                         memory_.gradient(op.to)));
+        RETURN_IF_ERROR(device_.Copy(Device::Stream::kCompute,
+                                     memory_.gradient(op.from), size,
+                                     memory_.gradient(op.to)));
         break;
     }
   }
@@ -178,7 +177,7 @@ absl::Status PassExecutor::RunStepBack(
   const PlanStep& step = plan_.steps[op.step];
   Arrays& arrays = arrays_[op.step];
   for (size_t i = 0; i < op.dx.size(); ++i) {
-    arrays.dx[i] = op.dx[i] ? memory_.gradient(*op.dx[i]) : nullptr;
+    arrays.dx[i] = op.dx[i] ? memory_.gradient(*op.dx[i]) : Elements();
   }
   const LayerPass::Backward pass = {
       .x = arrays.x,

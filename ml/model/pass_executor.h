@@ -77,8 +77,8 @@ class PassExecutor {
   };
   // Arrays that a step's layer reads and writes.
   struct Arrays {
-    std::vector<const float*> x;
-    std::vector<float*> dx;
+    std::vector<ConstElements> x;
+    std::vector<Elements> dx;
   };
 
   static std::vector<Regularizer> RegularizersOf(const Graph& graph);

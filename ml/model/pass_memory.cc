@@ -6,6 +6,16 @@
 #include "ml/model/grow.h"
 
 namespace parasol {
+namespace {
+
+// Number of floats that take as much room as `elements` of the type.
+int64_t FloatsFor(EdgeType type, int64_t elements) {
+  constexpr int64_t kBytes = sizeof(float);
+  return (elements * BytesOf(type) + kBytes - 1) / kBytes;
+}
+
+}  // namespace
+
 PassMemory::PassMemory(const Plan& plan, const std::vector<Loss>& losses,
                        size_t terms, Device& device)
     : plan_(plan),
@@ -31,8 +41,9 @@ absl::Status PassMemory::ReserveOutputs(int64_t examples) {
   // The old ones first, lest both are there at once.
   for (Array<float>& output : outputs_) output = Array<float>();
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    ASSIGN_OR_RETURN(outputs_[i], device_.NewArray<float>(
-                                      examples * plan_.steps[i].outputs));
+    const PlanStep& step = plan_.steps[i];
+    ASSIGN_OR_RETURN(outputs_[i], device_.NewArray<float>(FloatsFor(
+                                      step.type, examples * step.outputs)));
   }
   ASSIGN_OR_RETURN(losses_, device_.NewArray<float>(
                                 terms_ + plan_.outputs.size() * examples));
@@ -52,7 +63,8 @@ absl::Status PassMemory::ReserveGradients(int64_t examples) {
   gradients_ = Array<float>();
   std::vector<ArenaBlock> blocks;
   for (const GradientBuffer& buffer : plan_.buffers) {
-    blocks.push_back({.size = AlignedElements(examples * buffer.elements),
+    blocks.push_back({.size = AlignedElements(
+                          FloatsFor(buffer.type, examples * buffer.elements)),
                       .first = buffer.first_op,
                       .last = buffer.last_op});
   }

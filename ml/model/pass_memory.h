@@ -33,9 +33,12 @@ class PassMemory {
   absl::Status Reserve(int64_t examples, bool with_gradients);
 
   // Addresses on the device, for the present pass.
-  float* output(size_t step) const { return outputs_[step].data(); }
-  float* gradient(size_t buffer) const {
-    return gradients_.data() + layout_.offsets[buffer];
+  Elements output(size_t step) const {
+    return {plan_.steps[step].type, outputs_[step].data()};
+  }
+  Elements gradient(size_t buffer) const {
+    return {plan_.buffers[buffer].type,
+            gradients_.data() + layout_.offsets[buffer]};
   }
   // [examples], of one of the model's outputs.
   float* losses(size_t output) const {
@@ -68,7 +71,7 @@ class PassMemory {
   }
   const float* OutputOnHost(size_t output) const {
     return device_.shares_host_memory()
-               ? this->output(plan_.outputs[output].step)
+               ? this->output(plan_.outputs[output].step).As<float>()
                : host_outputs_[output].data();
   }
 
@@ -80,6 +83,7 @@ class PassMemory {
   int64_t output_capacity_ = 0;    // examples
   int64_t gradient_capacity_ = 0;  // examples
 
+  // Room of so many floats, whatever the type of what lies there.
   std::vector<Array<float>> outputs_;  // one per step
   ArenaLayout layout_;  // offsets of gradient buffers in gradients_
   Array<float> gradients_;

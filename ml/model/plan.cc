@@ -1,7 +1,10 @@
 #include "ml/model/plan.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
+
+#include "ml/layer/conversion.h"
 
 namespace parasol {
 namespace {
@@ -30,7 +33,7 @@ class ForwardPlanner {
       if (node.layer->IsView() || Join(node, plan)) {
         tensors_.push_back(tensors_[node.inputs[0]]);
       } else {
-        plan.steps.push_back(StepOf(node));
+        plan.steps.push_back(StepOf(node, plan.steps.size()));
         tensors_.push_back(PlanTensor{.index = plan.steps.size() - 1});
       }
     }
@@ -61,10 +64,11 @@ class ForwardPlanner {
     return true;
   }
 
-  PlanStep StepOf(const GraphNode& node) const {
+  PlanStep StepOf(const GraphNode& node, size_t number) const {
     PlanStep step = {.name = node.name,
                      .layer = node.layer,
                      .outputs = ElementsOf(node.layer->output_shape()),
+                     .number = number,
                      .first_variable = node.first_variable,
                      .num_variables = node.layer->variables().size()};
     for (size_t i = 0; i < step.num_variables; ++i) {
@@ -93,6 +97,101 @@ class ForwardPlanner {
   std::vector<std::optional<PlanTensor>> tensors_;
 };
 
+// Gives each tensor its type, for devices whose edge_type() is bfloat16: the
+// one place where that is decided. A step is bfloat16 as its layer's
+// bfloat16_use() says, so it depends on the graph alone, and neither on the
+// batch nor on what libraries the machine has. Inputs and outputs of the model
+// are float32. Where a step reads a tensor of the other type, a step that
+// converts it comes between them, one for all readers of the tensor.
+class EdgePlanner {
+ public:
+  explicit EdgePlanner(const Graph& graph) {
+    for (const GraphInput& input : graph.inputs) {
+      if (input.what.kind != LayerInput::Kind::kDense) continue;
+      const size_t needed = input.index + 1;
+      if (input_elements_.size() < needed) input_elements_.resize(needed);
+      input_elements_[input.index] = ElementsOf(input.what.shape);
+    }
+  }
+
+  void Run(Plan& plan) {
+    for (PlanStep& step : plan.steps) Move(std::move(step));
+    for (PlanOutput& output : plan.outputs) {
+      output.step = Float32OutputOf(output.step);
+    }
+    plan.steps = std::move(steps_);
+  }
+
+ private:
+  void Move(PlanStep step) {
+    for (std::optional<PlanTensor>& input : step.inputs) {
+      if (input && !input->is_input) input->index = places_[input->index];
+    }
+    step.type = TypeFor(step);
+    for (std::optional<PlanTensor>& input : step.inputs) {
+      if (input) input = Converted(*input, step.type, step);
+    }
+    places_.push_back(steps_.size());
+    steps_.push_back(std::move(step));
+  }
+
+  // Returns the place of a step whose output is float32: that of the step which
+  // was the `step`-th one, or of a conversion of its output.
+  size_t Float32OutputOf(size_t step) {
+    const size_t place = places_[step];
+    const PlanStep& producer = steps_[place];
+    return Converted({.index = place}, EdgeType::kFloat32, producer).index;
+  }
+
+  EdgeType TypeOf(const PlanTensor& tensor) const {
+    return tensor.is_input ? EdgeType::kFloat32 : steps_[tensor.index].type;
+  }
+
+  EdgeType TypeFor(const PlanStep& step) const {
+    const auto is_bfloat16 = [this](const std::optional<PlanTensor>& input) {
+      return input && TypeOf(*input) == EdgeType::kBfloat16;
+    };
+    switch (step.layer->bfloat16_use()) {
+      case Bfloat16Use::kAlways:
+        return EdgeType::kBfloat16;
+      case Bfloat16Use::kIfInputsAre:
+        return std::all_of(step.inputs.begin(), step.inputs.end(), is_bfloat16)
+                   ? EdgeType::kBfloat16
+                   : EdgeType::kFloat32;
+      case Bfloat16Use::kNever:
+        break;
+    }
+    return EdgeType::kFloat32;
+  }
+
+  // Returns the tensor with elements of `type`. A conversion that it takes
+  // bears the name of the step that it is for.
+  PlanTensor Converted(const PlanTensor& tensor, EdgeType type,
+                       const PlanStep& user) {
+    if (TypeOf(tensor) == type) return tensor;
+    const auto [known, is_new] = converted_.try_emplace(
+        {tensor.is_input, tensor.index}, PlanTensor{.index = steps_.size()});
+    if (!is_new) return known->second;
+    const int64_t elements = tensor.is_input ? input_elements_[tensor.index]
+                                             : steps_[tensor.index].outputs;
+    PlanStep step = {.name = user.name,
+                     .layer = std::make_shared<Conversion>(elements),
+                     .inputs = {tensor},
+                     .outputs = elements,
+                     .type = type,
+                     .number = user.number,
+                     .first_variable = user.first_variable};
+    steps_.push_back(std::move(step));
+    return known->second;
+  }
+
+  std::vector<int64_t> input_elements_;  // of one example, by dense input
+  std::vector<PlanStep> steps_;
+  std::vector<size_t> places_;  // in steps_, indexed by the step's old place
+  // Tensors in the other type, by PlanTensor::is_input and index.
+  std::map<std::pair<bool, size_t>, PlanTensor> converted_;
+};
+
 // Goes through the steps from the last one to the first one. A buffer holds the
 // gradients of as many tensors as refer to it: layers that only pass theirs on
 // share it. The second gradient of a tensor is added to the first one, where
@@ -109,7 +208,7 @@ class BackwardPlanner {
     }
     // Losses write all of them before the first operation.
     for (PlanOutput* const output : outputs) {
-      output->gradient = NewBuffer(output->elements);
+      output->gradient = NewBuffer(output->elements, EdgeType::kFloat32);
       ++users_[*output->gradient];
     }
     for (const PlanOutput* const output : outputs) {
@@ -141,8 +240,7 @@ class BackwardPlanner {
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       if (!Wants(step.inputs[i])) continue;
       const size_t to = step.inputs[i]->index;
-      const size_t buffer =
-          passes_on ? op.from : NewBuffer(plan_.steps[to].outputs);
+      const size_t buffer = passes_on ? op.from : NewBufferFor(plan_.steps[to]);
       if (!passes_on) op.dx[i] = buffer;
       op.has_input_gradients = op.has_input_gradients || !passes_on;
       ++users_[buffer];
@@ -161,7 +259,7 @@ class BackwardPlanner {
         plan_.steps[index].layer->KeepsOutputGradient()) {
       return buffer;
     }
-    const size_t copy = NewBuffer(plan_.steps[index].outputs);
+    const size_t copy = NewBufferFor(plan_.steps[index]);
     Append({.kind = BackwardOp::Kind::kCopy, .from = buffer, .to = copy});
     return copy;
   }
@@ -175,7 +273,7 @@ class BackwardPlanner {
     const size_t earlier = *of_[step];
     size_t to = buffer;
     if (users_[buffer] > 1) {
-      to = users_[earlier] > 1 ? NewBuffer(plan_.steps[step].outputs) : earlier;
+      to = users_[earlier] > 1 ? NewBufferFor(plan_.steps[step]) : earlier;
     }
     Append({.kind = BackwardOp::Kind::kAdd,
             .from = earlier,
@@ -187,8 +285,13 @@ class BackwardPlanner {
     of_[step] = to;
   }
 
-  size_t NewBuffer(int64_t elements) {
+  // A buffer for the gradient by the step's output.
+  size_t NewBufferFor(const PlanStep& step) {
+    return NewBuffer(step.outputs, step.type);
+  }
+  size_t NewBuffer(int64_t elements, EdgeType type) {
     plan_.buffers.push_back({.elements = elements,
+                             .type = type,
                              .first_op = plan_.backward.size(),
                              .last_op = plan_.backward.size()});
     users_.push_back(0);
@@ -217,9 +320,10 @@ class BackwardPlanner {
 
 }  // namespace
 
-Plan MakePlan(const Graph& graph) {
+Plan MakePlan(const Graph& graph, EdgeType edges) {
   Plan plan;
   ForwardPlanner(graph).PlanInto(plan);
+  if (edges == EdgeType::kBfloat16) EdgePlanner(graph).Run(plan);
   std::vector<PlanOutput*> outputs;
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     if (graph.outputs[i].weight > 0) outputs.push_back(&plan.outputs[i]);

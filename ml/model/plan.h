@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ml/device/elements.h"
 #include "ml/layer/layer.h"
 #include "ml/model/graph.h"
 
@@ -26,6 +27,11 @@ struct PlanStep {
   // One tensor for each of the layer's inputs; nullopt for ids.
   std::vector<std::optional<PlanTensor>> inputs = {};
   int64_t outputs = 0;  // number of elements for one example
+  // Type of the output's elements, and of the gradient by it.
+  EdgeType type = EdgeType::kFloat32;
+  // Place among the steps without conversions: the seeds of steps are the same
+  // whatever their types.
+  size_t number = 0;
   size_t first_variable = 0;
   size_t num_variables = 0;
   // The lookup of the ids of an input in a table.
@@ -58,6 +64,7 @@ struct BackwardOp {
 // A buffer for a gradient, in use from its first operation to its last one.
 struct GradientBuffer {
   int64_t elements = 0;  // number for one example
+  EdgeType type = EdgeType::kFloat32;
   size_t first_op = 0;
   size_t last_op = 0;
 };
@@ -81,7 +88,10 @@ struct Plan {
   std::vector<GradientBuffer> buffers;
 };
 
-Plan MakePlan(const Graph& graph);
+// `edges` is the device's Device::edge_type(). If it is bfloat16, tensors are
+// bfloat16 as their layers' bfloat16_use() says, and steps that convert come
+// between those of different types.
+Plan MakePlan(const Graph& graph, EdgeType edges = EdgeType::kFloat32);
 
 }  // namespace parasol
 

@@ -1,5 +1,9 @@
 #include "ml/model/plan.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -7,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "ml/layer/conversion.h"
 #include "ml/model/graph.h"
 #include "proto/job.pb.h"
 
@@ -14,6 +19,7 @@ namespace parasol {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::SizeIs;
 
 Plan PlanOf(const std::string& layers) {
   job::Model model;
@@ -141,6 +147,167 @@ TEST(PlanTest, ABufferIsInUseFromItsFirstWriterToItsLastReader) {
   EXPECT_EQ(plan.buffers[1].first_op, 0);
   EXPECT_EQ(plan.buffers[1].last_op, 1);
   EXPECT_EQ(plan.buffers[2].first_op, 1);
+}
+
+Graph GraphOf(const std::string& layers) {
+  job::Model model;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      layers + " loss { sparse_categorical_crossentropy {} }", &model));
+  return ResolveGraph(model).value();
+}
+
+bool IsConversion(const PlanStep& step) {
+  return dynamic_cast<const Conversion*>(step.layer.get()) != nullptr;
+}
+
+// "conv b", "to b", "to f": a step's name, or that it converts, and the type of
+// its output.
+std::vector<std::string> TypedStepsOf(const Plan& plan) {
+  std::vector<std::string> steps;
+  for (const PlanStep& step : plan.steps) {
+    steps.push_back((IsConversion(step) ? "to" : step.name) +
+                    (step.type == EdgeType::kBfloat16 ? " b" : " f"));
+  }
+  return steps;
+}
+
+// Every tensor that a step reads has the type of its output, but for
+// conversions, and every gradient that of its tensor.
+void ExpectConsistent(const Plan& plan) {
+  const auto type_of = [&](const PlanTensor& tensor) {
+    return tensor.is_input ? EdgeType::kFloat32 : plan.steps[tensor.index].type;
+  };
+  for (const PlanStep& step : plan.steps) {
+    for (const std::optional<PlanTensor>& input : step.inputs) {
+      if (!input) continue;
+      EXPECT_EQ(type_of(*input) == step.type, !IsConversion(step));
+    }
+  }
+  for (const BackwardOp& op : plan.backward) {
+    if (op.kind != BackwardOp::Kind::kStep) {
+      EXPECT_EQ(plan.buffers[op.from].type, plan.buffers[op.to].type);
+      continue;
+    }
+    const PlanStep& step = plan.steps[op.step];
+    EXPECT_EQ(plan.buffers[op.from].type, step.type) << step.name;
+    for (size_t i = 0; i < op.dx.size(); ++i) {
+      if (!op.dx[i]) continue;
+      EXPECT_EQ(plan.buffers[*op.dx[i]].type, type_of(*step.inputs[i]));
+    }
+  }
+  for (const PlanOutput& output : plan.outputs) {
+    EXPECT_EQ(plan.steps[output.step].type, EdgeType::kFloat32);
+    if (!output.gradient) continue;
+    EXPECT_EQ(plan.buffers[*output.gradient].type, EdgeType::kFloat32);
+  }
+}
+
+constexpr char kResidual[] = R"(
+  input_shape: [8, 8, 3]
+  layer { name: "stem" conv2d { filters: 4 kernel_size: 3 padding: SAME } }
+  layer { name: "norm" batch_normalization {} }
+  layer { name: "relu" activation: RELU }
+  layer { name: "conv" conv2d { filters: 4 kernel_size: 3 padding: SAME use_bias: false } }
+  layer { name: "norm2" batch_normalization {} }
+  layer { name: "half" input: "relu" average_pool { pool_size: 1 } }
+  layer { name: "pad" pad { before: [0, 0, 0] after: [0, 0, 0] } }
+  layer { name: "sum" input: ["norm2", "pad"] add {} }
+  layer { name: "relu2" activation: RELU }
+  layer { name: "max" max_pool { pool_size: 2 } }
+  layer { name: "mean" global_average_pool {} }
+  layer { name: "logits" dense { units: 3 } }
+)";
+
+TEST(EdgeTypesTest, OnlyTheBordersOfImagesAreConverted) {
+  const Plan plan = MakePlan(GraphOf(kResidual), EdgeType::kBfloat16);
+  EXPECT_THAT(
+      TypedStepsOf(plan),
+      ElementsAre("to b", "stem b", "norm b", "conv b", "norm2 b", "half b",
+                  "pad b", "sum b", "max b", "mean b", "to f", "logits f"));
+  ExpectConsistent(plan);
+}
+
+TEST(EdgeTypesTest, OtherDevicesHaveNoConversion) {
+  const Graph graph = GraphOf(kResidual);
+  const Plan plan = MakePlan(graph);
+  EXPECT_THAT(TypedStepsOf(plan),
+              ElementsAre("stem f", "norm f", "conv f", "norm2 f", "half f",
+                          "pad f", "sum f", "max f", "mean f", "logits f"));
+  ExpectConsistent(plan);
+}
+
+TEST(EdgeTypesTest, WithoutAConvolutionAllIsFloat32) {
+  const Plan plan =
+      MakePlan(GraphOf("input_shape: 4 layer { name: 'a' dense { units: 4 } }"
+                       "layer { name: 'norm' batch_normalization {} }"
+                       "layer { name: 'b' dense { units: 3 } }"),
+               EdgeType::kBfloat16);
+  EXPECT_THAT(TypedStepsOf(plan), ElementsAre("a f", "norm f", "b f"));
+}
+
+TEST(EdgeTypesTest, AnOutputThatIsBfloat16IsConvertedForItsLoss) {
+  const Plan plan = MakePlan(
+      GraphOf("input_shape: [2, 2, 3]"
+              "layer { name: 'conv' conv2d { filters: 3 kernel_size: 2 } }"
+              "layer { flatten {} }"),
+      EdgeType::kBfloat16);
+  EXPECT_THAT(TypedStepsOf(plan), ElementsAre("to b", "conv b", "to f"));
+  EXPECT_EQ(plan.outputs.front().step, 2);
+  ExpectConsistent(plan);
+}
+
+// A dense layer in between; both its readers and the convolution's read one
+// conversion.
+TEST(EdgeTypesTest, ATensorIsConvertedOnceForAllOfItsReaders) {
+  const Plan plan = MakePlan(
+      GraphOf(
+          "input_shape: [4, 4, 2]"
+          "layer { name: 'a' conv2d { filters: 2 kernel_size: 1 } }"
+          "layer { name: 'b' input: 'a' dropout { rate: 0.5 } }"
+          "layer { name: 'c' input: 'a' dropout { rate: 0.5 } }"
+          "layer { name: 'd' input: 'b' conv2d { filters: 2 kernel_size: 1 } }"
+          "layer { name: 'sum' input: ['c', 'd', 'b'] add {} }"
+          "layer { flatten {} } layer { name: 'e' dense { units: 3 } }"),
+      EdgeType::kBfloat16);
+  EXPECT_THAT(TypedStepsOf(plan),
+              ElementsAre("to b", "a b", "to f", "b f", "c f", "to b", "d b",
+                          "to f", "sum f", "e f"));
+  ExpectConsistent(plan);
+}
+
+// What layers draw does not change with types.
+TEST(EdgeTypesTest, StepsKeepTheirNumbers) {
+  const Graph graph = GraphOf(kResidual);
+  std::map<std::string, size_t> numbers;
+  for (const PlanStep& step : MakePlan(graph).steps) {
+    numbers[step.name] = step.number;
+  }
+  EXPECT_THAT(numbers, SizeIs(10));
+  EXPECT_EQ(numbers.at("logits"), 9);
+  for (const PlanStep& step : MakePlan(graph, EdgeType::kBfloat16).steps) {
+    if (IsConversion(step)) continue;
+    EXPECT_EQ(step.number, numbers.at(step.name));
+  }
+}
+
+// The bytes of what lies between layers, for one example.
+int64_t BytesBetween(const Plan& plan) {
+  int64_t bytes = 0;
+  for (const PlanStep& step : plan.steps) {
+    bytes += step.outputs * BytesOf(step.type);
+  }
+  for (const GradientBuffer& buffer : plan.buffers) {
+    bytes += buffer.elements * BytesOf(buffer.type);
+  }
+  return bytes;
+}
+
+TEST(EdgeTypesTest, ImagesTakeHalfOfTheRoom) {
+  const Graph graph = GraphOf(kResidual);
+  // The copy of the input and a few numbers of the last layers are more.
+  constexpr int64_t kMore = 8 * 8 * 3 * 2 + 100;
+  EXPECT_LE(BytesBetween(MakePlan(graph, EdgeType::kBfloat16)),
+            BytesBetween(MakePlan(graph)) / 2 + kMore);
 }
 
 }  // namespace

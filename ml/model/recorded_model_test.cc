@@ -232,6 +232,8 @@ TEST_P(RecordedModelTest, CodeThatDoesNotSayThatItMayBeIsNeverRecorded) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, RecordedModelTest, RecordersUnderTest(),
                          DeviceName);
+INSTANTIATE_TEST_SUITE_P(Bfloat16, RecordedModelTest,
+                         ::testing::Values(kCudaGraphsBfloat16), DeviceName);
 
 }  // namespace
 }  // namespace parasol

@@ -26,6 +26,7 @@ inline constexpr char kRecording[] = "recording";
 inline constexpr char kCudaGraphs[] = "cuda:0 with graphs";
 inline constexpr char kCudaTf32[] = "cuda:0 in TF32";
 inline constexpr char kCudaBfloat16[] = "cuda:0 in bfloat16";
+inline constexpr char kCudaGraphsBfloat16[] = "cuda:0 in bfloat16 with graphs";
 
 // A test that runs on the CPU, on a LazyCopyDevice, and on the first CUDA
 // device if there is one; with PARASOL_REQUIRE_CUDA in the environment there
@@ -44,7 +45,8 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
       device_ = std::make_unique<RecordingDevice>();
       return;
     }
-    const bool with_graphs = GetParam() == kCudaGraphs;
+    const bool with_graphs =
+        GetParam() == kCudaGraphs || GetParam() == kCudaGraphsBfloat16;
     const Precision precision = PrecisionOf(GetParam());
     const bool is_precise = precision == Precision::kFloat32;
     const std::string name = with_graphs || !is_precise ? "cuda:0" : GetParam();
@@ -99,7 +101,9 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
  private:
   static Precision PrecisionOf(const std::string& param) {
     if (param == kCudaTf32) return Precision::kTf32;
-    return param == kCudaBfloat16 ? Precision::kBfloat16 : Precision::kFloat32;
+    return param == kCudaBfloat16 || param == kCudaGraphsBfloat16
+               ? Precision::kBfloat16
+               : Precision::kFloat32;
   }
 
   std::unique_ptr<Device> device_;
@@ -121,6 +125,7 @@ inline std::string DeviceName(
   if (info.param == kCudaGraphs) return "CudaGraphs";
   if (info.param == kCudaTf32) return "CudaTf32";
   if (info.param == kCudaBfloat16) return "CudaBfloat16";
+  if (info.param == kCudaGraphsBfloat16) return "CudaGraphsBfloat16";
   return info.param == "cpu" ? "Cpu" : "Cuda";
 }
 

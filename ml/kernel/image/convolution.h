@@ -37,9 +37,10 @@ struct ConvolutionShape {
 // filters] and y [examples, output height, output width, filters]. Padding
 // counts as 0.
 //
-// All work is enqueued on the compute stream; outputs overlap no input.
-// Products have the precision of the device. Borrows the device. Not
-// thread-safe. Error Unavailable: the device was lost.
+// The arrays of x, y and their gradients have one type in all calls. All work
+// is enqueued on the compute stream; outputs overlap no input. Products have
+// the precision of the device. Borrows the device. Not thread-safe. Error
+// Unavailable: the device was lost.
 class Convolution {
  public:
   struct Options {
@@ -59,15 +60,15 @@ class Convolution {
   virtual ~Convolution() = default;
 
   // Computes y. `bias` is read only if Options::has_bias.
-  virtual absl::Status Forward(const float* x, const float* kernel,
-                               const float* bias, float* y) = 0;
+  virtual absl::Status Forward(ConstElements x, const float* kernel,
+                               const float* bias, Elements y) = 0;
 
   // Writes the gradients by kernel and bias. `dy` is the gradient by the values
   // before the epilogue. `dbias` is written only if Options::has_bias.
-  virtual absl::Status VariableGradients(const float* x, const float* dy,
+  virtual absl::Status VariableGradients(ConstElements x, ConstElements dy,
                                          float* dkernel, float* dbias) = 0;
-  virtual absl::Status InputGradient(const float* dy, const float* kernel,
-                                     float* dx) = 0;
+  virtual absl::Status InputGradient(ConstElements dy, const float* kernel,
+                                     Elements dx) = 0;
 };
 
 // The implementations for CPU and CUDA devices. Convolution::Create() calls the

@@ -125,8 +125,8 @@ class CpuConvolution : public Convolution {
         arguments_(shape),
         sums_(device, WideRows(shape.outputs(), shape.filters), /*sums=*/1) {}
 
-  absl::Status Forward(const float* x, const float* kernel, const float* bias,
-                       float* y) override {
+  absl::Status Forward(ConstElements x, const float* kernel, const float* bias,
+                       Elements y) override {
     if (!forward_) {
       ASSIGN_OR_RETURN(forward_, NewForward());
     }
@@ -137,11 +137,10 @@ class CpuConvolution : public Convolution {
                         : forward_->convolution.Run({x, weights, y}));
     // oneDNN's own relu turns NaN into 0.
     if (options_.epilogue == Epilogue::kNone) return absl::OkStatus();
-    const MutableMatrixView all = {y, shape_.outputs(), shape_.filters};
-    return parasol::Relu(device_, all, all);
+    return parasol::Relu(device_, y, shape_.y_size(), y);
   }
 
-  absl::Status VariableGradients(const float* x, const float* dy,
+  absl::Status VariableGradients(ConstElements x, ConstElements dy,
                                  float* dkernel, float* dbias) override {
     if (!backward_weights_) {
       ASSIGN_OR_RETURN(backward_weights_, NewBackwardWeights());
@@ -154,8 +153,8 @@ class CpuConvolution : public Convolution {
     return absl::OkStatus();
   }
 
-  absl::Status InputGradient(const float* dy, const float* kernel,
-                             float* dx) override {
+  absl::Status InputGradient(ConstElements dy, const float* kernel,
+                             Elements dx) override {
     if (!backward_data_) {
       ASSIGN_OR_RETURN(backward_data_, NewBackwardData());
     }

@@ -35,8 +35,9 @@ constexpr int64_t kMaxSlices = 256;
 constexpr int64_t kRowsOfASlice = 64;
 
 // What a product's sums become.
+template <typename T>
 struct Output {
-  float* y;
+  T* y;
   int rows;
   int columns;
   const float* bias = nullptr;  // null for none
@@ -45,53 +46,57 @@ struct Output {
     if (row >= rows || column >= columns) return;
     if (bias != nullptr) value += bias[column];
     if (relu) value = value < 0 ? 0 : value;
-    y[int64_t{row} * columns + column] = value;
+    y[int64_t{row} * columns + column] = Rounded<T>(value);
   }
 };
 
-template <typename Size, int kLeft, int kRight>
-__global__ void ForwardKernel(WindowMatrix windows, RightMatrix kernel,
-                              Output output) {
-  MultiplyTile<Size, WindowRows<Size, kLeft, false>, MatrixRows<Size, kRight>>(
-      windows, kernel, output.rows, 0, windows.columns, output);
+template <typename T, typename Size, int kLeft, int kRight>
+__global__ void ForwardKernel(WindowMatrix<T> windows,
+                              RightMatrix<float> kernel, Output<T> output) {
+  MultiplyTile<Size, WindowRows<T, Size, kLeft, false>,
+               MatrixRows<float, Size, kRight>>(windows, kernel, output.rows, 0,
+                                                windows.columns, output);
 }
 
-template <typename Size, int kWidth>
-__global__ void InputGradientKernel(WindowMatrix windows, TurnedKernel kernel,
-                                    Output output) {
-  MultiplyTile<Size, WindowRows<Size, kWidth, true>, TurnedRows<Size, kWidth>>(
-      windows, kernel, output.rows, 0, windows.columns, output);
+template <typename T, typename Size, int kWidth>
+__global__ void InputGradientKernel(WindowMatrix<T> windows,
+                                    TurnedKernel kernel, Output<T> output) {
+  MultiplyTile<Size, WindowRows<T, Size, kWidth, true>,
+               TurnedRows<Size, kWidth>>(windows, kernel, output.rows, 0,
+                                         windows.columns, output);
 }
 
 // Block z computes the part of the rows [z · slice, (z + 1) · slice), for the
 // z-th of outputs that lie behind each other.
-template <typename Size, int kLeft, int kRight>
-__global__ void KernelGradientKernel(WindowMatrix windows, RightMatrix dy,
-                                     int slice, Output output) {
+template <typename T, typename Size, int kLeft, int kRight>
+__global__ void KernelGradientKernel(WindowMatrix<T> windows, RightMatrix<T> dy,
+                                     int slice, Output<float> output) {
   const int first = static_cast<int>(blockIdx.z) * slice;
   const int end = windows.rows - first < slice ? windows.rows : first + slice;
   output.y += int64_t{blockIdx.z} * output.rows * output.columns;
-  MultiplyTile<Size, WindowColumns<Size, kLeft>, MatrixRows<Size, kRight>>(
-      windows, dy, output.rows, first, end, output);
+  MultiplyTile<Size, WindowColumns<T, Size, kLeft>,
+               MatrixRows<T, Size, kRight>>(windows, dy, output.rows, first,
+                                            end, output);
 }
 
-template <typename Size>
+template <typename T, typename Size>
 auto ForwardKernelOf(bool left, bool right) {
   if (left) {
-    return right ? ForwardKernel<Size, kPackWidth, kPackWidth>
-                 : ForwardKernel<Size, kPackWidth, 1>;
+    return right ? ForwardKernel<T, Size, kPackWidth, kPackWidth>
+                 : ForwardKernel<T, Size, kPackWidth, 1>;
   }
-  return right ? ForwardKernel<Size, 1, kPackWidth> : ForwardKernel<Size, 1, 1>;
+  return right ? ForwardKernel<T, Size, 1, kPackWidth>
+               : ForwardKernel<T, Size, 1, 1>;
 }
 
-template <typename Size>
+template <typename T, typename Size>
 auto KernelGradientKernelOf(bool left, bool right) {
   if (left) {
-    return right ? KernelGradientKernel<Size, kPackWidth, kPackWidth>
-                 : KernelGradientKernel<Size, kPackWidth, 1>;
+    return right ? KernelGradientKernel<T, Size, kPackWidth, kPackWidth>
+                 : KernelGradientKernel<T, Size, kPackWidth, 1>;
   }
-  return right ? KernelGradientKernel<Size, 1, kPackWidth>
-               : KernelGradientKernel<Size, 1, 1>;
+  return right ? KernelGradientKernel<T, Size, 1, kPackWidth>
+               : KernelGradientKernel<T, Size, 1, 1>;
 }
 
 int64_t Ceiling(int64_t dividend, int64_t divisor) {
@@ -103,14 +108,14 @@ int64_t CountTiles(int64_t rows, int64_t columns) {
   return Ceiling(rows, Size::kM) * Ceiling(columns, Size::kN);
 }
 
-template <typename Size>
-dim3 BlocksOf(const Output& output, int64_t slices = 1) {
+template <typename Size, typename T>
+dim3 BlocksOf(const Output<T>& output, int64_t slices = 1) {
   return dim3(CountTiles<Size>(output.rows, output.columns), 1, slices);
 }
 
 // Returns launch.operator()<Size>() with the size of tile for `output`.
-template <typename Launcher>
-absl::Status WithTile(const Output& output, const Launcher& launch) {
+template <typename T, typename Launcher>
+absl::Status WithTile(const Output<T>& output, const Launcher& launch) {
   if (output.columns <= NarrowTile::kN) {
     return launch.template operator()<NarrowTile>();
   }
@@ -139,57 +144,33 @@ GatherAxis Backward(const WindowAxis& axis) {
 }
 
 // A convolution by the kernels of this file, in float32 whatever the device's
-// precision.
+// precision and the type of the images.
 class WindowConvolution : public Convolution {
  public:
   WindowConvolution(CudaDevice& device, const ConvolutionShape& shape,
                     const Options& options)
       : device_(device), shape_(shape), options_(options) {}
 
-  absl::Status Forward(const float* x, const float* kernel, const float* bias,
-                       float* y) override {
-    const Output output = {.y = y,
-                           .rows = Rows(),
-                           .columns = Filters(),
-                           .bias = options_.has_bias ? bias : nullptr,
-                           .relu = options_.epilogue == Epilogue::kRelu};
-    ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
-    return WithTile(output, [&]<typename Size>() {
-      Launch(ForwardKernelOf<Size>(IsPacked(shape_.channels, x),
-                                   IsPacked(shape_.filters, kernel)),
-             BlocksOf<Size>(output), Size::kThreads, stream, WindowsOf(x),
-             RightMatrix{kernel, WindowSize(), Filters()}, output);
-      return LaunchStatus("convolution");
+  absl::Status Forward(ConstElements x, const float* kernel, const float* bias,
+                       Elements y) override {
+    return WithEdgeType(x.type(), [&]<typename T>() {
+      return Forward(x.As<T>(), kernel, bias, y.As<T>());
     });
   }
 
-  absl::Status VariableGradients(const float* x, const float* dy,
+  absl::Status VariableGradients(ConstElements x, ConstElements dy,
                                  float* dkernel, float* dbias) override {
-    RETURN_IF_ERROR(KernelGradient(x, dy, dkernel));
+    RETURN_IF_ERROR(WithEdgeType(x.type(), [&]<typename T>() {
+      return KernelGradient(x.As<T>(), dy.As<T>(), dkernel);
+    }));
     if (!options_.has_bias) return absl::OkStatus();
-    return cuda::SumRows(device_, {dy, shape_.outputs(), shape_.filters},
-                         dbias);
+    return cuda::SumRows(device_, dy, shape_.outputs(), shape_.filters, dbias);
   }
 
-  absl::Status InputGradient(const float* dy, const float* kernel,
-                             float* dx) override {
-    const WindowMatrix windows = {
-        .images = dy,
-        .height = Backward(shape_.height),
-        .width = Backward(shape_.width),
-        .depth = Filters(),
-        .rows = static_cast<int>(shape_.x_size() / shape_.channels),
-        .columns = WindowSize() / Channels() * Filters()};
-    const Output output = {
-        .y = dx, .rows = windows.rows, .columns = Channels()};
-    const bool packed = IsPacked(shape_.filters, dy, kernel);
-    ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
-    return WithTile(output, [&]<typename Size>() {
-      Launch(packed ? InputGradientKernel<Size, kPackWidth>
-                    : InputGradientKernel<Size, 1>,
-             BlocksOf<Size>(output), Size::kThreads, stream, windows,
-             TurnedKernel{kernel, Channels(), Filters()}, output);
-      return LaunchStatus("gradient of a convolution's input");
+  absl::Status InputGradient(ConstElements dy, const float* kernel,
+                             Elements dx) override {
+    return WithEdgeType(dy.type(), [&]<typename T>() {
+      return InputGradient(dy.As<T>(), kernel, dx.As<T>());
     });
   }
 
@@ -199,7 +180,8 @@ class WindowConvolution : public Convolution {
   int Channels() const { return static_cast<int>(shape_.channels); }
   int Filters() const { return static_cast<int>(shape_.filters); }
 
-  WindowMatrix WindowsOf(const float* x) const {
+  template <typename T>
+  WindowMatrix<T> WindowsOf(const T* x) const {
     return {.images = x,
             .height = cuda::Forward(shape_.height),
             .width = cuda::Forward(shape_.width),
@@ -208,7 +190,48 @@ class WindowConvolution : public Convolution {
             .columns = WindowSize()};
   }
 
-  absl::Status KernelGradient(const float* x, const float* dy, float* dkernel) {
+  template <typename T>
+  absl::Status Forward(const T* x, const float* kernel, const float* bias,
+                       T* y) {
+    const Output<T> output = {.y = y,
+                              .rows = Rows(),
+                              .columns = Filters(),
+                              .bias = options_.has_bias ? bias : nullptr,
+                              .relu = options_.epilogue == Epilogue::kRelu};
+    ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
+    return WithTile(output, [&]<typename Size>() {
+      Launch(ForwardKernelOf<T, Size>(IsPacked(shape_.channels, x),
+                                      IsPacked(shape_.filters, kernel)),
+             BlocksOf<Size>(output), Size::kThreads, stream, WindowsOf(x),
+             RightMatrix<float>{kernel, WindowSize(), Filters()}, output);
+      return LaunchStatus("convolution");
+    });
+  }
+
+  template <typename T>
+  absl::Status InputGradient(const T* dy, const float* kernel, T* dx) {
+    const WindowMatrix<T> windows = {
+        .images = dy,
+        .height = Backward(shape_.height),
+        .width = Backward(shape_.width),
+        .depth = Filters(),
+        .rows = static_cast<int>(shape_.x_size() / shape_.channels),
+        .columns = WindowSize() / Channels() * Filters()};
+    const Output<T> output = {
+        .y = dx, .rows = windows.rows, .columns = Channels()};
+    const bool packed = IsPacked(shape_.filters, dy, kernel);
+    ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
+    return WithTile(output, [&]<typename Size>() {
+      Launch(packed ? InputGradientKernel<T, Size, kPackWidth>
+                    : InputGradientKernel<T, Size, 1>,
+             BlocksOf<Size>(output), Size::kThreads, stream, windows,
+             TurnedKernel{kernel, Channels(), Filters()}, output);
+      return LaunchStatus("gradient of a convolution's input");
+    });
+  }
+
+  template <typename T>
+  absl::Status KernelGradient(const T* x, const T* dy, float* dkernel) {
     if (shape_.filters <= NarrowTile::kN) {
       return KernelGradient<NarrowTile>(x, dy, dkernel);
     }
@@ -219,8 +242,8 @@ class WindowConvolution : public Convolution {
 
   // The rows are divided into slices, because a kernel has few elements, and
   // each is a sum over all outputs. The division depends on the shape alone.
-  template <typename Size>
-  absl::Status KernelGradient(const float* x, const float* dy, float* dkernel) {
+  template <typename Size, typename T>
+  absl::Status KernelGradient(const T* x, const T* dy, float* dkernel) {
     const int64_t most =
         std::clamp<int64_t>(Rows() / kRowsOfASlice, 1, kMaxSlices);
     const int64_t wanted = std::clamp<int64_t>(
@@ -233,12 +256,13 @@ class WindowConvolution : public Convolution {
       ASSIGN_OR_RETURN(sums, device_.Scratch(slices * size));
     }
     ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
-    const Output output = {
+    const Output<float> output = {
         .y = sums, .rows = WindowSize(), .columns = Filters()};
-    Launch(KernelGradientKernelOf<Size>(IsPacked(shape_.channels, x),
-                                        IsPacked(shape_.filters, dy)),
+    Launch(KernelGradientKernelOf<T, Size>(IsPacked(shape_.channels, x),
+                                           IsPacked(shape_.filters, dy)),
            BlocksOf<Size>(output, slices), Size::kThreads, stream, WindowsOf(x),
-           RightMatrix{dy, Rows(), Filters()}, static_cast<int>(slice), output);
+           RightMatrix<T>{dy, Rows(), Filters()}, static_cast<int>(slice),
+           output);
     RETURN_IF_ERROR(LaunchStatus("gradient of a convolution's kernel"));
     if (slices == 1) return absl::OkStatus();
     return SumFewRowsOf(device_, "sum of a kernel's gradients",
@@ -251,7 +275,8 @@ class WindowConvolution : public Convolution {
 };
 
 // A convolution by cuDNN, or by the kernels of this file for arrays that are
-// not aligned as cuDNN wants them.
+// not aligned as cuDNN wants them, or of a type that it does not read in the
+// device's precision.
 class DnnConvolutionOnDevice : public Convolution {
  public:
   DnnConvolutionOnDevice(CudaDevice& device, const ConvolutionShape& shape,
@@ -263,33 +288,32 @@ class DnnConvolutionOnDevice : public Convolution {
         unaligned_(device, shape, options),
         convolution_(std::move(convolution)) {}
 
-  absl::Status Forward(const float* x, const float* kernel, const float* bias,
-                       float* y) override {
-    if (!IsPacked(0, x, y)) {
+  absl::Status Forward(ConstElements x, const float* kernel, const float* bias,
+                       Elements y) override {
+    if (!SuitDnn(x, y)) {
       return unaligned_.Forward(x, kernel, bias, y);
     }
     RETURN_IF_ERROR(device_.ComputeStream().status());
     RETURN_IF_ERROR(convolution_->Forward(x, kernel, y));
     return cuda::ApplyEpilogue(device_, options_.has_bias ? bias : nullptr,
-                               options_.epilogue,
-                               {y, shape_.outputs(), shape_.filters});
+                               options_.epilogue, y, shape_.outputs(),
+                               shape_.filters);
   }
 
-  absl::Status VariableGradients(const float* x, const float* dy,
+  absl::Status VariableGradients(ConstElements x, ConstElements dy,
                                  float* dkernel, float* dbias) override {
-    if (!IsPacked(0, x, dy)) {
+    if (!SuitDnn(x, dy)) {
       return unaligned_.VariableGradients(x, dy, dkernel, dbias);
     }
     RETURN_IF_ERROR(device_.ComputeStream().status());
     RETURN_IF_ERROR(convolution_->KernelGradient(x, dy, dkernel));
     if (!options_.has_bias) return absl::OkStatus();
-    return cuda::SumRows(device_, {dy, shape_.outputs(), shape_.filters},
-                         dbias);
+    return cuda::SumRows(device_, dy, shape_.outputs(), shape_.filters, dbias);
   }
 
-  absl::Status InputGradient(const float* dy, const float* kernel,
-                             float* dx) override {
-    if (!IsPacked(0, dy, dx)) {
+  absl::Status InputGradient(ConstElements dy, const float* kernel,
+                             Elements dx) override {
+    if (!SuitDnn(dy, dx)) {
       return unaligned_.InputGradient(dy, kernel, dx);
     }
     RETURN_IF_ERROR(device_.ComputeStream().status());
@@ -297,6 +321,14 @@ class DnnConvolutionOnDevice : public Convolution {
   }
 
  private:
+  // Returns true if cuDNN takes both arrays.
+  bool SuitDnn(ConstElements a, ConstElements b) const {
+    return a.type() == b.type() &&
+           (a.type() == EdgeType::kFloat32 ||
+            a.type() == device_.edge_type()) &&
+           AreAligned(DnnConvolution::kAlignment, a.data(), b.data());
+  }
+
   CudaDevice& device_;
   const ConvolutionShape shape_;
   const Options options_;

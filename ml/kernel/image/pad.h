@@ -33,15 +33,15 @@ struct PadShape {
 };
 
 // Both functions enqueue on the compute stream and return; outputs overlap no
-// input. Error Unavailable: the device was lost.
+// input, and have its type. Error Unavailable: the device was lost.
 
 // Computes y = x with zeros around it.
-absl::Status Pad(Device& device, const PadShape& shape, const float* x,
-                 float* y);
+absl::Status Pad(Device& device, const PadShape& shape, ConstElements x,
+                 Elements y);
 
 // Copies to `dx` the elements of `dy` at the positions that x has in y.
-absl::Status PadGradient(Device& device, const PadShape& shape, const float* dy,
-                         float* dx);
+absl::Status PadGradient(Device& device, const PadShape& shape,
+                         ConstElements dy, Elements dx);
 
 // The implementations for CPU and CUDA devices. The functions above call the
 // one for `device`.
@@ -53,10 +53,10 @@ absl::Status PadGradient(Device& device, const PadShape& shape, const float* dy,
 }  // namespace cpu
 
 namespace cuda {
-absl::Status Pad(Device& device, const PadShape& shape, const float* x,
-                 float* y);
-absl::Status PadGradient(Device& device, const PadShape& shape, const float* dy,
-                         float* dx);
+absl::Status Pad(Device& device, const PadShape& shape, ConstElements x,
+                 Elements y);
+absl::Status PadGradient(Device& device, const PadShape& shape,
+                         ConstElements dy, Elements dx);
 }  // namespace cuda
 
 }  // namespace parasol

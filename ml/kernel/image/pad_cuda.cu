@@ -36,20 +36,22 @@ struct Axes {
   int64_t output[PadShape::kMaxAxes];
 };
 
+template <typename T>
 struct Padded {
   Axes axes;
-  const float* x;
-  float* y;
+  const T* x;
+  T* y;
   __device__ void operator()(int64_t i) const {
     const int64_t source = axes.Source(i);
-    y[i] = source < 0 ? 0 : x[source];
+    y[i] = source < 0 ? T{} : x[source];
   }
 };
 
+template <typename T>
 struct PaddedGradientOf {
   Axes axes;
-  const float* dy;
-  float* dx;
+  const T* dy;
+  T* dx;
   __device__ void operator()(int64_t i) const {
     const int64_t source = axes.Source(i);
     if (source >= 0) dx[source] = dy[i];
@@ -58,15 +60,20 @@ struct PaddedGradientOf {
 
 }  // namespace
 
-absl::Status Pad(Device& device, const PadShape& shape, const float* x,
-                 float* y) {
-  return ForEach(device, "padding", shape.y_size(), Padded{Axes(shape), x, y});
+absl::Status Pad(Device& device, const PadShape& shape, ConstElements x,
+                 Elements y) {
+  return WithEdgeType(x.type(), [&]<typename T>() {
+    return ForEach(device, "padding", shape.y_size(),
+                   Padded<T>{Axes(shape), x.As<T>(), y.As<T>()});
+  });
 }
 
-absl::Status PadGradient(Device& device, const PadShape& shape, const float* dy,
-                         float* dx) {
-  return ForEach(device, "gradient of padding", shape.y_size(),
-                 PaddedGradientOf{Axes(shape), dy, dx});
+absl::Status PadGradient(Device& device, const PadShape& shape,
+                         ConstElements dy, Elements dx) {
+  return WithEdgeType(dy.type(), [&]<typename T>() {
+    return ForEach(device, "gradient of padding", shape.y_size(),
+                   PaddedGradientOf<T>{Axes(shape), dy.As<T>(), dx.As<T>()});
+  });
 }
 
 }  // namespace parasol::cuda

@@ -32,8 +32,9 @@ struct PoolingShape {
 // padding is left out. x is [examples, height, width, channels] and y
 // [examples, output height, output width, channels].
 //
-// All work is enqueued on the compute stream; outputs overlap no input. Borrows
-// the device. Not thread-safe. Error Unavailable: the device was lost.
+// All arrays of a call have one type. All work is enqueued on the compute
+// stream; outputs overlap no input. Borrows the device. Not thread-safe. Error
+// Unavailable: the device was lost.
 class Pooling {
  public:
   // Returns a pooling of `shape`, in which every window must contain a pixel.
@@ -43,12 +44,12 @@ class Pooling {
   virtual ~Pooling() = default;
 
   // Computes y. The largest value of a window that contains NaN is NaN.
-  virtual absl::Status Forward(const float* x, float* y) = 0;
+  virtual absl::Status Forward(ConstElements x, Elements y) = 0;
 
   // Computes dx. `y` is Forward()'s output. A gradient of kMax goes to the
   // first, row by row, of the pixels that are the largest.
-  virtual absl::Status InputGradient(const float* x, const float* y,
-                                     const float* dy, float* dx) = 0;
+  virtual absl::Status InputGradient(ConstElements x, ConstElements y,
+                                     ConstElements dy, Elements dx) = 0;
 };
 
 // The implementations for CPU and CUDA devices. Pooling::Create() calls the one

@@ -137,14 +137,16 @@ class CpuPooling : public Pooling {
     for (float& share : share_) share = 1 / share;
   }
 
-  absl::Status Forward(const float* x, float* y) override {
+  absl::Status Forward(ConstElements x, Elements y) override {
+    const float* const images = x;
+    float* const outputs = y;
     ForEachRow([&](Room& room, int64_t n, int64_t i) {
-      float* const out = y + (n * s_.height.output + i) * row_;
+      float* const out = outputs + (n * s_.height.output + i) * row_;
       const bool max = s_.kind == PoolingShape::Kind::kMax;
       std::fill_n(out, row_,
                   max ? -std::numeric_limits<float>::infinity() : 0.0f);
       ForEachPosition(n, i, [&](const Pixels& pixels, int64_t in, int64_t at) {
-        const float* const values = Gather(pixels, x + in, room.x.data());
+        const float* const values = Gather(pixels, images + in, room.x.data());
         (max ? TakeLarger : Add)(values, pixels.size(), out + at);
       });
       if (!max) Multiply(out, share_.data(), RowShare(i), row_, out);
@@ -152,16 +154,10 @@ class CpuPooling : public Pooling {
     return absl::OkStatus();
   }
 
-  absl::Status InputGradient(const float* x, const float* y, const float* dy,
-                             float* dx) override {
-    const bool max = s_.kind == PoolingShape::Kind::kMax;
-    ForEachRow([&](Room& room, int64_t n, int64_t i) {
-      if (i == 0) ZeroExample(dx, n);
-      const int64_t out = (n * s_.height.output + i) * row_;
-      max ? ScatterMaxGradients(room, n, i, x, y + out, dy + out, dx)
-          : ScatterMeanGradients(room, n, i, dy + out, dx);
-    });
-    return absl::OkStatus();
+  absl::Status InputGradient(ConstElements x, ConstElements y, ConstElements dy,
+                             Elements dx) override {
+    return InputGradient(x.As<float>(), y.As<float>(), dy.As<float>(),
+                         dx.As<float>());
   }
 
  private:
@@ -171,6 +167,18 @@ class CpuPooling : public Pooling {
     std::vector<float> gradients;
     std::vector<int32_t> closed;
   };
+
+  absl::Status InputGradient(const float* x, const float* y, const float* dy,
+                             float* dx) {
+    const bool max = s_.kind == PoolingShape::Kind::kMax;
+    ForEachRow([&](Room& room, int64_t n, int64_t i) {
+      if (i == 0) ZeroExample(dx, n);
+      const int64_t out = (n * s_.height.output + i) * row_;
+      max ? ScatterMaxGradients(room, n, i, x, y + out, dy + out, dx)
+          : ScatterMeanGradients(room, n, i, dy + out, dx);
+    });
+    return absl::OkStatus();
+  }
 
   // How many examples are worth a thread.
   int64_t Examples() const { return kGrain * s_.examples / s_.x_size() + 1; }

@@ -4,6 +4,7 @@
 #include "base/status_macros.h"
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_launch.h"
+#include "ml/device/cuda_pack.h"
 #include "ml/kernel/image/pooling.h"
 
 namespace parasol::cuda {
@@ -92,11 +93,11 @@ __device__ int64_t Position(const PoolingShape& s, int64_t n, int64_t row,
   return ((n * s.height.input + row) * s.width.input + column) * s.channels + c;
 }
 
-template <Kind kKind>
+template <typename T, Kind kKind>
 struct PooledOf {
   PoolingShape s;
-  const float* x;
-  float* y;
+  const T* x;
+  T* y;
   __device__ void operator()(int64_t i) const {
     const Element e(i, s.height.output, s.width.output, s.channels);
     const Cover cover(s, e.row, e.column);
@@ -104,7 +105,7 @@ struct PooledOf {
     for (int64_t row = cover.first_row; row < cover.end_row; ++row) {
       for (int64_t column = cover.first_column; column < cover.end_column;
            ++column) {
-        const float value = x[Position(s, e.n, row, column, e.c)];
+        const float value = ToFloat(x[Position(s, e.n, row, column, e.c)]);
         if (kKind == Kind::kAverage) {
           result += value;
         } else if (value > result || value != value) {
@@ -112,13 +113,14 @@ struct PooledOf {
         }
       }
     }
-    y[i] = kKind == Kind::kMax ? result : result / cover.pixels();
+    y[i] = Rounded<T>(kKind == Kind::kMax ? result : result / cover.pixels());
   }
 };
 
 // Returns true if the pixel `e` of value `own` is the first of a window's
 // pixels that is the largest, or NaN.
-__device__ bool IsFirstLargest(const PoolingShape& s, const float* x, float own,
+template <typename T>
+__device__ bool IsFirstLargest(const PoolingShape& s, const T* x, float own,
                                float largest, const Cover& cover,
                                const Element& e) {
   if (own != largest && own == own) return false;
@@ -126,7 +128,7 @@ __device__ bool IsFirstLargest(const PoolingShape& s, const float* x, float own,
     for (int64_t column = cover.first_column; column < cover.end_column;
          ++column) {
       if (row == e.row && column == e.column) return true;
-      const float value = x[Position(s, e.n, row, column, e.c)];
+      const float value = ToFloat(x[Position(s, e.n, row, column, e.c)]);
       if (value == largest || value != value) return false;
     }
   }
@@ -135,44 +137,46 @@ __device__ bool IsFirstLargest(const PoolingShape& s, const float* x, float own,
 
 // Each thread adds up for one pixel what comes from the windows that cover it,
 // always in the same order.
-template <Kind kKind>
+template <typename T, Kind kKind>
 struct GradientOf {
   PoolingShape s;
-  const float* x;
-  const float* y;
-  const float* dy;
-  float* dx;
+  const T* x;
+  const T* y;
+  const T* dy;
+  T* dx;
   __device__ void operator()(int64_t i) const {
     const Element e(i, s.height.input, s.width.input, s.channels);
     float sum = 0;
     ForEachCovering(s, e, [&](int row, int column, int64_t out) {
       const Cover cover(s, row, column);
       if (kKind == Kind::kAverage) {
-        sum += dy[out] / cover.pixels();
-      } else if (IsFirstLargest(s, x, x[i], y[out], cover, e)) {
-        sum += dy[out];
+        sum += ToFloat(dy[out]) / cover.pixels();
+      } else if (IsFirstLargest(s, x, ToFloat(x[i]), ToFloat(y[out]), cover,
+                                e)) {
+        sum += ToFloat(dy[out]);
       }
     });
-    dx[i] = sum;
+    dx[i] = Rounded<T>(sum);
   }
 };
 
 // Finds the place in each window of its first pixel that is the largest.
+template <typename T>
 struct FirstLargestOf {
   PoolingShape s;
-  const float* x;
-  const float* y;
+  const T* x;
+  const T* y;
   int* place;
   __device__ void operator()(int64_t i) const {
     const Element e(i, s.height.output, s.width.output, s.channels);
     const Cover cover(s, e.row, e.column);
     const int64_t first = e.row * s.height.stride - s.height.before;
     const int64_t first_column = e.column * s.width.stride - s.width.before;
-    const float largest = y[i];
+    const float largest = ToFloat(y[i]);
     for (int64_t row = cover.first_row; row < cover.end_row; ++row) {
       for (int64_t column = cover.first_column; column < cover.end_column;
            ++column) {
-        const float value = x[Position(s, e.n, row, column, e.c)];
+        const float value = ToFloat(x[Position(s, e.n, row, column, e.c)]);
         if (value != largest && value == value) continue;
         place[i] = static_cast<int>((row - first) * s.width.window + column -
                                     first_column);
@@ -185,21 +189,23 @@ struct FirstLargestOf {
 
 // Adds up what GradientOf<kMax> does, from the places that FirstLargestOf
 // found.
+template <typename T>
 struct GradientAtPlaces {
   PoolingShape s;
   const int* place;
-  const float* dy;
-  float* dx;
+  const T* dy;
+  T* dx;
   __device__ void operator()(int64_t i) const {
     const Element e(i, s.height.input, s.width.input, s.channels);
     float sum = 0;
     ForEachCovering(s, e, [&](int row, int column, int64_t out) {
       const int64_t k = e.row + s.height.before - row * s.height.stride;
       const int64_t l = e.column + s.width.before - column * s.width.stride;
-      const float gradient = dy[out];  // read in any case, beside the place
+      const float gradient =
+          ToFloat(dy[out]);  // read in any case, beside the place
       if (place[out] == k * s.width.window + l) sum += gradient;
     });
-    dx[i] = sum;
+    dx[i] = Rounded<T>(sum);
   }
 };
 
@@ -208,39 +214,48 @@ class CudaPooling : public Pooling {
   CudaPooling(Device& device, const PoolingShape& shape)
       : device_(device), shape_(shape) {}
 
-  absl::Status Forward(const float* x, float* y) override {
-    return shape_.kind == Kind::kMax ? Forward<Kind::kMax>(x, y)
-                                     : Forward<Kind::kAverage>(x, y);
+  absl::Status Forward(ConstElements x, Elements y) override {
+    return WithEdgeType(x.type(), [&]<typename T>() {
+      return shape_.kind == Kind::kMax
+                 ? Forward<T, Kind::kMax>(x.As<T>(), y.As<T>())
+                 : Forward<T, Kind::kAverage>(x.As<T>(), y.As<T>());
+    });
   }
 
-  absl::Status InputGradient(const float* x, const float* y, const float* dy,
-                             float* dx) override {
+  absl::Status InputGradient(ConstElements x, ConstElements y, ConstElements dy,
+                             Elements dx) override {
+    return WithEdgeType(x.type(), [&]<typename T>() {
+      return InputGradient(x.As<T>(), y.As<T>(), dy.As<T>(), dx.As<T>());
+    });
+  }
+
+ private:
+  template <typename T, Kind kKind>
+  absl::Status Forward(const T* x, T* y) {
+    return ForEach(device_, "pooling", shape_.y_size(),
+                   PooledOf<T, kKind>{shape_, x, y});
+  }
+
+  template <typename T>
+  absl::Status InputGradient(const T* x, const T* y, const T* dy, T* dx) {
     if (shape_.kind == Kind::kAverage) {
-      return InputGradient<Kind::kAverage>(x, y, dy, dx);
+      return InputGradient<T, Kind::kAverage>(x, y, dy, dx);
     }
     const bool overlap = shape_.height.window > shape_.height.stride ||
                          shape_.width.window > shape_.width.stride;
     return overlap ? OverlappingGradient(x, y, dy, dx)
-                   : InputGradient<Kind::kMax>(x, y, dy, dx);
+                   : InputGradient<T, Kind::kMax>(x, y, dy, dx);
   }
 
- private:
-  template <Kind kKind>
-  absl::Status Forward(const float* x, float* y) {
-    return ForEach(device_, "pooling", shape_.y_size(),
-                   PooledOf<kKind>{shape_, x, y});
-  }
-
-  template <Kind kKind>
-  absl::Status InputGradient(const float* x, const float* y, const float* dy,
-                             float* dx) {
+  template <typename T, Kind kKind>
+  absl::Status InputGradient(const T* x, const T* y, const T* dy, T* dx) {
     return ForEach(device_, "gradient of pooling", shape_.x_size(),
-                   GradientOf<kKind>{shape_, x, y, dy, dx});
+                   GradientOf<T, kKind>{shape_, x, y, dy, dx});
   }
 
   // Several pixels would search each window.
-  absl::Status OverlappingGradient(const float* x, const float* y,
-                                   const float* dy, float* dx) {
+  template <typename T>
+  absl::Status OverlappingGradient(const T* x, const T* y, const T* dy, T* dx) {
     static_assert(sizeof(int) == sizeof(float));
     ASSIGN_OR_RETURN(
         float* const scratch,
@@ -248,9 +263,9 @@ class CudaPooling : public Pooling {
     int* const place = reinterpret_cast<int*>(scratch);
     RETURN_IF_ERROR(ForEach(device_, "search of largest pixels",
                             shape_.y_size(),
-                            FirstLargestOf{shape_, x, y, place}));
+                            FirstLargestOf<T>{shape_, x, y, place}));
     return ForEach(device_, "gradient of pooling", shape_.x_size(),
-                   GradientAtPlaces{shape_, place, dy, dx});
+                   GradientAtPlaces<T>{shape_, place, dy, dx});
   }
 
   Device& device_;

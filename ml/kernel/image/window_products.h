@@ -7,10 +7,11 @@
 #include "ml/device/cuda_pack.h"
 
 // Products of matrices of which one is gathered from images, window by window,
-// while it is multiplied: the passes of a convolution. A block computes a tile
-// of the product from tiles of both factors in shared memory, and reads the
-// next ones meanwhile. Each sum has the order of its terms, so its bits do not
-// depend on the tiles' size. Only for .cu files.
+// while it is multiplied: the passes of a convolution. Images have elements of
+// type T; factors and sums are float32. A block computes a tile of the product
+// from tiles of both factors in shared memory, and reads the next ones
+// meanwhile. Each sum has the order of its terms, so its bits do not depend on
+// the tiles' size. Only for .cu files.
 namespace parasol::cuda {
 
 // One axis of a WindowMatrix.
@@ -26,8 +27,9 @@ struct GatherAxis {
 // matrix: a row for each of [examples, height.output, width.output], a column
 // for each of [height.window, width.window, depth]. `images` is aligned for a
 // pack if depth is a multiple of its width.
+template <typename T>
 struct WindowMatrix {
-  const float* images;
+  const T* images;
   GatherAxis height;
   GatherAxis width;
   int depth;
@@ -77,8 +79,8 @@ __device__ inline bool PixelAt(const GatherAxis& axis, int window, int k,
   return pixel >= 0 && pixel < axis.input;
 }
 
-template <int kWidth, bool kBackward>
-__device__ inline Pack<kWidth> LoadWindow(const WindowMatrix& m,
+template <int kWidth, bool kBackward, typename T>
+__device__ inline Pack<kWidth> LoadWindow(const WindowMatrix<T>& m,
                                           const Digits& row,
                                           const Digits& column) {
   int y, x;
@@ -109,7 +111,7 @@ struct TileSize {
 
 // Reads tiles [kK, kM] of a transposed WindowMatrix: its rows are the
 // product's, and the sums are over its columns.
-template <typename Size, int kWidth, bool kBackward>
+template <typename T, typename Size, int kWidth, bool kBackward>
 class WindowRows {
  public:
   static constexpr int kPacks = Size::kK / kWidth;  // packs of a row
@@ -118,7 +120,7 @@ class WindowRows {
   static_assert(kStep * kPacks == Size::kThreads);
   static_assert(kCount * kStep == Size::kM);
 
-  __device__ WindowRows(const WindowMatrix& m, int first_row, int first)
+  __device__ WindowRows(const WindowMatrix<T>& m, int first_row, int first)
       : m_(m),
         first_row_(first_row + static_cast<int>(threadIdx.x) / kPacks),
         k_(first + static_cast<int>(threadIdx.x) % kPacks * kWidth),
@@ -148,7 +150,7 @@ class WindowRows {
   }
 
  private:
-  const WindowMatrix& m_;
+  const WindowMatrix<T>& m_;
   const int first_row_;
   int k_;
   Digits column_;
@@ -157,7 +159,7 @@ class WindowRows {
 
 // Reads tiles [kK, kM] of a WindowMatrix: its columns are the product's rows,
 // and the sums are over its rows.
-template <typename Size, int kWidth>
+template <typename T, typename Size, int kWidth>
 class WindowColumns {
  public:
   static constexpr int kPacks = Size::kM / kWidth;  // packs of a row
@@ -166,7 +168,8 @@ class WindowColumns {
   static_assert(kStep * kPacks == Size::kThreads);
   static_assert(kCount * kStep == Size::kK);
 
-  __device__ WindowColumns(const WindowMatrix& m, int first_column, int first)
+  __device__ WindowColumns(const WindowMatrix<T>& m, int first_column,
+                           int first)
       : m_(m),
         column_index_(first_column +
                       static_cast<int>(threadIdx.x) % kPacks * kWidth),
@@ -193,7 +196,7 @@ class WindowColumns {
   }
 
  private:
-  const WindowMatrix& m_;
+  const WindowMatrix<T>& m_;
   const int column_index_;
   int row_index_;
   const Digits column_;
@@ -202,14 +205,15 @@ class WindowColumns {
 };
 
 // A matrix [rows, columns], the product's right factor.
+template <typename T>
 struct RightMatrix {
-  const float* data;
+  const T* data;
   int rows;
   int columns;
 };
 
 // Reads tiles [kK, kN] of a matrix.
-template <typename Size, int kWidth>
+template <typename T, typename Size, int kWidth>
 class MatrixRows {
  public:
   static constexpr int kPacks = Size::kN / kWidth;
@@ -218,7 +222,7 @@ class MatrixRows {
   static_assert(kStep * kPacks == Size::kThreads);
   static_assert(kCount * kStep == Size::kK);
 
-  __device__ MatrixRows(const RightMatrix& m, int first_column, int first)
+  __device__ MatrixRows(const RightMatrix<T>& m, int first_column, int first)
       : m_(m),
         column_(first_column + static_cast<int>(threadIdx.x) % kPacks * kWidth),
         row_(first + static_cast<int>(threadIdx.x) / kPacks) {}
@@ -242,7 +246,7 @@ class MatrixRows {
   }
 
  private:
-  const RightMatrix& m_;
+  const RightMatrix<T>& m_;
   const int column_;
   int row_;
   Pack<kWidth> fetched_[kCount];

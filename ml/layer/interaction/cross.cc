@@ -102,11 +102,11 @@ class CrossPass final : public LayerPass {
                                Kernel(pass.variables), dx);
   }
 
-  MatrixView Input(absl::Span<const float* const> x) const {
+  MatrixView Input(absl::Span<const ConstElements> x) const {
     return {x.back(), shape_.examples, shape_.width};
   }
   // What kernel is multiplied with.
-  MatrixView KernelInput(absl::Span<const float* const> x) {
+  MatrixView KernelInput(absl::Span<const ConstElements> x) {
     return shape_.rank > 0 ? MatrixView(Projected()) : Input(x);
   }
   MatrixView UKernel(absl::Span<const float* const> variables) const {

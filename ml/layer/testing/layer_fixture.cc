@@ -151,9 +151,10 @@ class LayerTest::Memory {
       : test_(test), values_(values) {
     for (size_t i = 0; i < values.inputs.size(); ++i) {
       const std::vector<double>& x = values.inputs[i];
-      x_.push_back(x.empty() ? nullptr : test.Put(Floats(x)));
+      x_.push_back(x.empty() ? ConstElements()
+                             : ConstElements(test.Put(Floats(x))));
       const bool has_gradient = !x.empty() && (wanted.empty() || wanted[i]);
-      dx_.push_back(has_gradient ? Unwritten(x.size()) : nullptr);
+      dx_.push_back(has_gradient ? Elements(Unwritten(x.size())) : Elements());
     }
     for (const std::vector<double>& variable : values.variables) {
       variables_.push_back(test.Put(Floats(variable)));
@@ -188,9 +189,10 @@ class LayerTest::Memory {
   LayerResults Results(int64_t outputs) const {
     LayerResults results = {.y = test_.Get(y_, outputs)};
     for (size_t i = 0; i < dx_.size(); ++i) {
-      results.dx.push_back(dx_[i] == nullptr
-                               ? std::vector<float>()
-                               : test_.Get(dx_[i], values_.inputs[i].size()));
+      results.dx.push_back(
+          dx_[i] == nullptr
+              ? std::vector<float>()
+              : test_.Get(dx_[i].As<float>(), values_.inputs[i].size()));
     }
     for (size_t i = 0; i < gradients_.size(); ++i) {
       results.gradients.push_back(
@@ -237,8 +239,8 @@ class LayerTest::Memory {
 
   LayerTest& test_;
   const LayerValues& values_;
-  std::vector<const float*> x_;
-  std::vector<float*> dx_;
+  std::vector<ConstElements> x_;
+  std::vector<Elements> dx_;
   std::vector<const float*> variables_;
   std::vector<float*> gradients_;
   float* y_ = nullptr;
@@ -259,7 +261,7 @@ LayerResults LayerTest::RunPass(LayerPass& pass, const Layer& layer,
     EXPECT_OK(pass.RunVariableGradients(backward));
     EXPECT_OK(pass.RunInputGradients(backward));
     if (layer.KeepsOutputGradient()) {
-      EXPECT_EQ(Get(backward.dy, dy.size()), Floats(dy));
+      EXPECT_EQ(Get(backward.dy.As<float>(), dy.size()), Floats(dy));
     }
   }
   return memory.Results(OutputSize(layer, values.examples));

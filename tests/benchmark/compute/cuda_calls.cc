@@ -4,6 +4,9 @@
 #include <memory>
 
 #include "base/status_macros.h"
+#include "ml/builder/layers.h"
+#include "ml/builder/losses.h"
+#include "ml/builder/model_builder.h"
 #include "ml/device/device.h"
 #include "ml/input/feature/batch.h"
 #include "ml/layer/layer.h"
@@ -57,6 +60,24 @@ Batch BatchFor(const Graph& graph, int64_t examples) {
   return batch;
 }
 
+// With 32 examples cuDNN computes all but the first convolution.
+job::Model ResidualBlock() {
+  ModelBuilder model;
+  const layers::Conv2DOptions convolution = {.filters = 64,
+                                             .kernel_size = {3},
+                                             .padding = job::SAME,
+                                             .use_bias = false};
+  const Value stem =
+      layers::Conv2D(model.DenseInput("image", {8, 8, 3}), convolution);
+  Value x = layers::Relu(layers::BatchNormalization(stem));
+  x = layers::BatchNormalization(layers::Conv2D(x, convolution));
+  x = layers::Relu(layers::Add({x, stem}));
+  x = layers::GlobalAveragePool(x);
+  layers::Dense(x, {.units = kClasses});
+  model.SetLoss(SparseCategoricalCrossentropy());
+  return model.Build();
+}
+
 cuda_on_host::Counts Difference(const cuda_on_host::Counts& later,
                                 const cuda_on_host::Counts& earlier) {
   using cuda_on_host::Counts;
@@ -76,6 +97,7 @@ cuda_on_host::Counts Difference(const cuda_on_host::Counts& later,
 
 std::vector<CountedModel> AllCountedModels() {
   constexpr auto kOnDevice = TrainingStep::Updates::kOnDevice;
+  constexpr auto kOnHost = TrainingStep::Updates::kOnHost;
   std::map<std::string, job::Model> models = zoo::ExampleModels();
   return {{"mlp", models["mnist_mlp"], 128},
           {"mlp, dropout", zoo::Mlp({.dropout = .5}), 128},
@@ -84,13 +106,17 @@ std::vector<CountedModel> AllCountedModels() {
           {"deepfm", models["criteo_deepfm"], 32},
           {"mlp, alone", models["mnist_mlp"], 128, kOnDevice},
           {"wide_deep, alone", models["adult_wide_deep"], 128, kOnDevice},
-          {"deepfm, alone", models["criteo_deepfm"], 32, kOnDevice}};
+          {"deepfm, alone", models["criteo_deepfm"], 32, kOnDevice},
+          {"resnet56, bf16", models["cifar10_resnet56"], 1, kOnHost,
+           Precision::kBfloat16},
+          {"block, bf16", ResidualBlock(), 32, kOnHost, Precision::kBfloat16}};
 }
 
 absl::StatusOr<cuda_on_host::Counts> CallsOfAStep(const CountedModel& counted,
                                                   bool cuda_graphs) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
-                   Device::Open("cuda:0", {.cuda_graphs = cuda_graphs}));
+                   Device::Open("cuda:0", {.precision = counted.precision,
+                                           .cuda_graphs = cuda_graphs}));
   ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(counted.model));
   const Batch batch = BatchFor(graph, counted.examples);
   ASSIGN_OR_RETURN(

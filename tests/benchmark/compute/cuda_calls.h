@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "ml/device/precision.h"
 #include "proto/job.pb.h"
 #include "tests/benchmark/compute/training_step.h"
 #include "third_party/cuda_on_host/counts.h"
@@ -20,11 +21,13 @@ struct CountedModel {
   int64_t examples = 0;
   // Place of variables and tables.
   TrainingStep::Updates updates = TrainingStep::Updates::kOnHost;
+  Precision precision = Precision::kFloat32;
 };
 
 // Returns an MLP, with and without dropout, ResNet-56, Wide & Deep and DeepFM
-// with updates on the host, as for a worker of a cluster, and some of them with
-// updates on the device, as for a worker without one.
+// with updates on the host, as for a worker of a cluster, some of them with
+// updates on the device, as for a worker without one, and in bfloat16 ResNet-56
+// and a residual block whose convolutions are cuDNN's.
 std::vector<CountedModel> AllCountedModels();
 
 // Returns what a training step in the steady state asks of CUDA: batch, and

@@ -30,6 +30,8 @@ const std::map<std::string, Bounds> kBounds = {
     {"mlp, alone", {12, 1, 1, 6, 0}},
     {"wide_deep, alone", {28, 2, 1, 6, 0}},
     {"deepfm, alone", {35, 2, 1, 6, 0}},
+    {"resnet56, bf16", {532, 5, 5, 22, 0}},
+    {"block, bf16", {100, 5, 5, 22, 0}},
 };
 
 TEST(CudaCallsTest, AStepMakesNoMoreThanItsBounds) {
@@ -49,13 +51,36 @@ TEST(CudaCallsTest, AStepMakesNoMoreThanItsBounds) {
   }
 }
 
+// In TF32 the same libraries compute the same layers, and nothing is converted.
+// In bfloat16 three arrays are converted: the images that come, the means of
+// the last ones, and the gradient by these. A dense layer's three products
+// round both factors, as they always did.
+TEST(CudaCallsTest, OnlyTheBordersOfImagesAreConverted) {
+  constexpr int kConversions = 3;
+  constexpr int kRoundedFactors = 3 * 2;
+  int compared = 0;
+  for (CountedModel counted : AllCountedModels()) {
+    if (counted.precision != Precision::kBfloat16) continue;
+    SCOPED_TRACE(counted.name);
+    ASSERT_OK_AND_ASSIGN(const cuda_on_host::Counts counts,
+                         CallsOfAStep(counted, /*cuda_graphs=*/false));
+    counted.precision = Precision::kTf32;
+    ASSERT_OK_AND_ASSIGN(const cuda_on_host::Counts in_tf32,
+                         CallsOfAStep(counted, /*cuda_graphs=*/false));
+    EXPECT_EQ(counts.kernels, in_tf32.kernels + kConversions + kRoundedFactors);
+    EXPECT_EQ(counts.library_calls, in_tf32.library_calls);
+    ++compared;
+  }
+  EXPECT_EQ(compared, 2);
+}
+
 // What is left are the copies of the batch, its rows and the values, and the
 // way of the rows' gradients, of which there is another number each time; or
 // the updates on the device, one of all variables and one of all tables.
 TEST(CudaCallsTest, AGraphLaunchesTheWholePass) {
   for (const CountedModel& counted : AllCountedModels()) {
     // Its layers are as recordable as the MLP's, and its steps take seconds.
-    if (counted.name == "resnet56") continue;
+    if (counted.name.starts_with("resnet56")) continue;
     SCOPED_TRACE(counted.name);
     const bool has_tables = counted.model.sparse_table_size() > 0;
     const bool updates = counted.updates == TrainingStep::Updates::kOnDevice;

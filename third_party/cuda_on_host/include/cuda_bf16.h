@@ -20,4 +20,12 @@ inline float __bfloat162float(__nv_bfloat16 value) {
   return std::bit_cast<float>(uint32_t{value.bits} << 16);
 }
 
+inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short bits) {
+  return {bits};
+}
+
+inline unsigned short __bfloat16_as_ushort(__nv_bfloat16 value) {
+  return value.bits;
+}
+
 #endif  // PARASOL_THIRD_PARTY_CUDA_ON_HOST_CUDA_BF16_H_

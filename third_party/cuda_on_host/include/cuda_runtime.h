@@ -13,6 +13,7 @@
 // C++: a .cu file is compiled with `-x c++`.
 
 #define __global__
+#define __launch_bounds__(...)
 #define __device__
 #define __host__
 // One block runs at a time, so its shared memory may be static. GCC puts the
