@@ -1,6 +1,8 @@
 #ifndef PARASOL_CLUSTER_COLLECTIVE_SOCKET_COLLECTIVE_H_
 #define PARASOL_CLUSTER_COLLECTIVE_SOCKET_COLLECTIVE_H_
 
+#include <poll.h>
+
 #include <atomic>
 #include <cstddef>
 #include <functional>
@@ -18,6 +20,7 @@
 #include "cluster/collective/group_protocol.h"
 #include "cluster/collective/protocol_collective.h"
 #include "cluster/collective/rank_link.h"
+#include "cluster/collective/spinning.h"
 #include "cluster/collective/work_turns.h"
 
 namespace parasol {
@@ -84,6 +87,8 @@ class SocketCollective : public ProtocolCollective {
   // Sends and receives what can be; blocks for `limit` at most if that is
   // nothing.
   void Work(absl::Duration limit) ABSL_LOCKS_EXCLUDED(mu_);
+  // Waits until a socket can be read or written, or for `limit`.
+  void Poll(std::vector<pollfd>& polled, absl::Duration limit);
   void Receive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Gives the protocol's frames to the links. Returns false if there are none.
   bool QueueFrames() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -102,8 +107,11 @@ class SocketCollective : public ProtocolCollective {
   const CollectiveGroup group_;
   const Options options_;
   Clock& clock_;
-  const Descriptor wake_;         // an eventfd
-  std::atomic<int> pending_ = 0;  // callbacks that have not returned
+  const Descriptor wake_;          // an eventfd
+  const bool may_spin_;            // the ranks of this machine have a core each
+  std::atomic<int> pending_ = 0;   // callbacks that have not returned
+  std::atomic<int> awaiting_ = 0;  // callers of Await()
+  Spinning spinning_;              // used by the thread whose turn it is
 
   mutable absl::Mutex mu_;
   GroupProtocol protocol_ ABSL_GUARDED_BY(mu_);
