@@ -87,7 +87,7 @@ class DeviceGradients {
       ABSL_LOCKS_EXCLUDED(mu_) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_mu_);
 
   Device& device_;
-  const absl::Span<float> gradients_;  // those of the last pass
+  const absl::Span<float> gradients_;  // a pass writes them
   std::vector<Place> places_;          // index: variable
   Array<float> sum_;
   Array<float> on_host_;
