@@ -141,6 +141,22 @@ absl::Status SocketCollective::status() const {
   return protocol_.status();
 }
 
+void SocketCollective::UseLane(int peer, std::unique_ptr<PieceLane> lane) {
+  absl::MutexLock lock(&mu_);
+  for (const auto& link : links_) {
+    if (link->peer() == peer) link->UseLane(std::move(lane));
+  }
+}
+
+void SocketCollective::SendByLanes(const std::vector<int>& peers) {
+  absl::MutexLock lock(&mu_);
+  for (const auto& link : links_) {
+    if (std::count(peers.begin(), peers.end(), link->peer()) > 0) {
+      link->SendByLane();
+    }
+  }
+}
+
 std::shared_ptr<float[]> SocketCollective::AllocateContribution(size_t count) {
   return AllocateElements(count);
 }
@@ -218,7 +234,7 @@ void SocketCollective::Flush() {
   do {
     ReleaseIfEnded();
     for (const auto& link : links_) {
-      if (!link->wants_to_send()) continue;
+      if (!link->has_queue()) continue;
       link->Send(protocol_);
       // A link that fails to send has ended the group.
       ReleaseIfEnded();

@@ -72,6 +72,12 @@ class SocketCollective : public ProtocolCollective {
   absl::Status status() const override ABSL_LOCKS_EXCLUDED(mu_);
   std::shared_ptr<float[]> AllocateContribution(size_t count) override;
 
+  // Takes pieces of rank `peer` from `lane` from now on; SendByLanes() has all
+  // lanes used for what this rank sends.
+  void UseLane(int peer, std::unique_ptr<PieceLane> lane)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void SendByLanes(const std::vector<int>& peers) ABSL_LOCKS_EXCLUDED(mu_);
+
   // Calls `on_end` once, when the group has ended or as it has: with no lock
   // held, before the object is destroyed.
   void SetOnEnd(std::function<void()> on_end) ABSL_LOCKS_EXCLUDED(mu_);
