@@ -97,7 +97,9 @@ bool ReplicaThreads::StayOnDevices() const {
     return false;
   }
   std::string why = WhyUpdatesNeedTheHost(options_.job);
-  if (options_.job.model().sparse_table_size() > 0) {
+  if (planned_ != nullptr) {
+    why = "an all-reduce of the user's own adds there";
+  } else if (options_.job.model().sparse_table_size() > 0) {
     why = "the model has sparse tables";
   } else if (!std::all_of(replicas_.begin(), replicas_.end(), is_cuda)) {
     why = "not all replicas are on CUDA devices";

@@ -295,6 +295,8 @@ absl::Status Task::Prepare(ChiefSession& session) {
             << input_->total_examples() << " examples" << in_replicas;
   RETURN_IF_ERROR(CheckHasPlace(job_, options_.mirrored));
   if (mirrored_ == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(model_,
+                   mirrored_->PrepareModel(job_, std::move(model_), *device_));
   return mirrored_->Prepare(model_->variables(), session.registration(),
                             device_->name(), [this] { return IsStopping(); });
 }
@@ -433,6 +435,8 @@ absl::Status Task::RunLoop(ParameterClient& parameters) {
     options.non_finite_loss = job_.worker().non_finite_loss();
     options.seed = job_.seed();
     options.step_timeout = StepTimeoutOf(job_, options_.ps_timeout);
+    options.gradients_stay_on_device =
+        mirrored_ != nullptr && mirrored_->sums_on_device();
     ReplicaInput input(*input_, {.seed = job_.seed(),
                                  .total_replicas = TotalReplicas(),
                                  .batch_size = job_.train().batch_size()});

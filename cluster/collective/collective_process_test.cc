@@ -78,13 +78,15 @@ absl::Status SumOn(Collective& collective, const Lines& test, int rounds) {
   return absl::OkStatus();
 }
 
-// How ranks sum. With kMachines two of them have addresses of one host.
-enum class Way { kSockets, kSharedMemory, kMachines };
+// How ranks sum. With kMachines two of them have addresses of one host; with
+// kLanes all have, and pieces travel in memory.
+enum class Way { kSockets, kSharedMemory, kMachines, kLanes };
 
 // A rank's life: sums with all; when one is lost, with those that are left.
 void RunRank(int rank, Way way, const Lines& test) {
   SocketEndpoint::Options options;
   options.shared_memory = way == Way::kSharedMemory;
+  options.piece_lanes = way == Way::kLanes;
   if (way == Way::kMachines) {
     options.protocol.algorithm = ReductionAlgorithm::kMachines;
   }
@@ -197,13 +199,15 @@ TEST_P(CollectiveProcessTest, OthersNameAStoppedRankAndGoOn) {
 
 INSTANTIATE_TEST_SUITE_P(Ways, CollectiveProcessTest,
                          testing::Values(Way::kSockets, Way::kSharedMemory,
-                                         Way::kMachines),
+                                         Way::kMachines, Way::kLanes),
                          [](const auto& info) {
                            switch (info.param) {
                              case Way::kSockets:
                                return "Sockets";
                              case Way::kSharedMemory:
                                return "SharedMemory";
+                             case Way::kLanes:
+                               return "Lanes";
                              case Way::kMachines:
                                break;
                            }

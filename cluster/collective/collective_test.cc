@@ -54,13 +54,16 @@ CollectiveFixture::MakeEndpoint InMemory() {
 // So many neighbours have an address of one host.
 CollectiveFixture::MakeEndpoint OverSockets(
     std::optional<ReductionAlgorithm> algorithm, bool shared_memory = false,
-    int ranks_of_a_host = 1000) {
+    int ranks_of_a_host = 1000, bool piece_lanes = false) {
   SocketEndpoint::Options options;
   options.shared_memory = shared_memory;
+  options.piece_lanes = piece_lanes;
   options.protocol.algorithm = algorithm;
   // A busy machine is no lost rank.
   options.protocol.silence = absl::Seconds(60);
   if (algorithm.has_value()) options.protocol.chunk_bytes = 4096;
+  // With several pieces of a ring's bytes, and some that are too small.
+  if (piece_lanes) options.protocol.chunk_bytes = 100'000;
   auto count = std::make_shared<int>(0);
   return [options, count, ranks_of_a_host](std::string* address) {
     const std::string host =
@@ -451,6 +454,20 @@ INSTANTIATE_TEST_SUITE_P(
             [] { return OverSockets(ReductionAlgorithm::kOwnerSlices); }},
         Implementation{"Chain",
                        [] { return OverSockets(ReductionAlgorithm::kChain); }},
+        Implementation{"Lanes",
+                       [] {
+                         return OverSockets(std::nullopt,
+                                            /*shared_memory=*/false,
+                                            /*ranks_of_a_host=*/1000,
+                                            /*piece_lanes=*/true);
+                       }},
+        Implementation{"MachinesWithLanes",
+                       [] {
+                         return OverSockets(ReductionAlgorithm::kMachines,
+                                            /*shared_memory=*/false,
+                                            /*ranks_of_a_host=*/2,
+                                            /*piece_lanes=*/true);
+                       }},
         Implementation{"Machines",
                        [] {
                          return OverSockets(ReductionAlgorithm::kMachines,

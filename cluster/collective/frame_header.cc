@@ -35,6 +35,7 @@ std::optional<uint64_t> MaxBytesOf(FrameKind kind) {
     case FrameKind::kBegin:
       return OperationSpec::kBytes;
     case FrameKind::kPiece:
+    case FrameKind::kLanePiece:
       return FrameHeader::kMaxPieceBytes;
     case FrameKind::kAbort:
       return FrameHeader::kMaxAbortBytes;

@@ -19,6 +19,7 @@ enum class FrameKind : uint32_t {
   kHeartbeat = 4,  // nothing else to say
   kAbort = 5,      // why the group has ended: a status
   kLeave = 6,      // the sender takes part in no operation from `sequence` on
+  kLanePiece = 7,  // a piece whose bytes are in a PieceLane, not behind this
 };
 
 // The header that precedes the bytes of a message between ranks.

@@ -243,6 +243,7 @@ void GroupProtocol::OnBytes(int peer, const FrameHeader& header) {
     case FrameKind::kLeave:
       return OnLeave(peer, header.sequence);
     case FrameKind::kHeartbeat:
+    case FrameKind::kLanePiece:  // the link has made it a kPiece
       return;
   }
 }

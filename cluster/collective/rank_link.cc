@@ -37,20 +37,28 @@ void RankLink::Send(GroupProtocol& protocol) {
     std::array<iovec, 2 * kMaxPieces> pieces;
     size_t count = 0;
     size_t total = 0;
-    for (const Outgoing& each : queue_) {
+    awaits_room_ = false;
+    for (Outgoing& each : queue_) {
       if (count + 2 > pieces.size()) break;
+      if (!PutInLane(each)) {
+        awaits_room_ = true;
+        break;
+      }
       const size_t in_header = std::min(each.sent, FrameHeader::kBytes);
       const size_t in_bytes = each.sent - in_header;
       if (in_header < FrameHeader::kBytes) {
         pieces[count++] = {const_cast<char*>(each.header.data()) + in_header,
                            FrameHeader::kBytes - in_header};
       }
-      if (in_bytes < each.frame.header.bytes) {
+      if (in_bytes < each.payload_size()) {
         pieces[count++] = {const_cast<char*>(BytesOf(each.frame)) + in_bytes,
-                           each.frame.header.bytes - in_bytes};
+                           each.payload_size() - in_bytes};
       }
       total += each.size() - each.sent;
+      // The peer takes it while the next one is put.
+      if (each.in_lane) break;
     }
+    if (count == 0) return;
     msghdr message = {};
     message.msg_iov = pieces.data();
     message.msg_iovlen = count;
@@ -63,6 +71,23 @@ void RankLink::Send(GroupProtocol& protocol) {
     if (static_cast<size_t>(sent) < total) return;
   }
   if (is_open_ && finishes_) shutdown(socket_.get(), SHUT_WR);
+}
+
+bool RankLink::PutInLane(Outgoing& piece) {
+  const FrameHeader& header = piece.frame.header;
+  if (!sends_by_lane_ || header.kind != FrameKind::kPiece || piece.in_lane ||
+      piece.sent > 0 || !PieceLane::Suits(header.bytes)) {
+    return true;
+  }
+  if (!lane_->Put({reinterpret_cast<const std::byte*>(BytesOf(piece.frame)),
+                   header.bytes})) {
+    return false;
+  }
+  piece.in_lane = true;
+  FrameHeader in_lane = header;
+  in_lane.kind = FrameKind::kLanePiece;
+  piece.header = in_lane.Encode();
+  return true;
 }
 
 void RankLink::GiveUpSending(const std::string& why, GroupProtocol& protocol) {
@@ -150,9 +175,30 @@ void RankLink::TakeHeader(GroupProtocol& protocol) {
     protocol.OnNonsense(peer_, header.status());
     return Break(protocol, "nonsense");
   }
+  if (header->kind == FrameKind::kLanePiece) {
+    return TakeFromLane(*header, protocol);
+  }
   target_ = protocol.OnHeader(peer_, *header);
   filled_ = 0;
   if (header->bytes > 0) header_ = *header;
+}
+
+void RankLink::TakeFromLane(const FrameHeader& header,
+                            GroupProtocol& protocol) {
+  FrameHeader piece = header;
+  piece.kind = FrameKind::kPiece;
+  std::byte* const to = protocol.OnHeader(peer_, piece);
+  if (lane_ == nullptr || !lane_->Take(piece.bytes, to)) {
+    protocol.OnNonsense(
+        peer_, absl::InvalidArgumentError("a piece that is not in the lane"));
+    return Break(protocol, "nonsense");
+  }
+  if (lane_->TellsOfRoom()) {
+    Queue({.peer = peer_,
+           .header = {.kind = FrameKind::kHeartbeat, .epoch = epoch_},
+           .own = ""});
+  }
+  if (to != nullptr) protocol.OnBytes(peer_, piece);
 }
 
 void RankLink::Fill(size_t bytes, GroupProtocol& protocol) {
@@ -169,12 +215,15 @@ void RankLink::ReleaseMemory() {
   target_ = nullptr;
   for (Outgoing& each : queue_) {
     if (each.frame.step < 0 || each.sent == 0) continue;
-    each.frame.own.assign(BytesOf(each.frame), each.frame.header.bytes);
+    if (!each.in_lane) {
+      each.frame.own.assign(BytesOf(each.frame), each.frame.header.bytes);
+    }
     each.frame.payload = {};
     each.frame.step = -1;
   }
   std::erase_if(queue_,
                 [](const Outgoing& each) { return each.frame.step >= 0; });
+  awaits_room_ = false;
 }
 
 void RankLink::FinishSending() {

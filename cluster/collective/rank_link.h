@@ -5,14 +5,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "base/descriptor.h"
 #include "cluster/collective/frame_header.h"
 #include "cluster/collective/group_protocol.h"
+#include "cluster/collective/piece_lane.h"
 
 namespace parasol {
 
@@ -27,8 +30,16 @@ class RankLink {
 
   int fd() const { return socket_.get(); }
   int peer() const { return peer_; }
-  bool wants_to_send() const { return !queue_.empty(); }
+  // Returns true if the socket is to say when it takes something.
+  bool wants_to_send() const { return !queue_.empty() && !awaits_room_; }
+  bool has_queue() const { return !queue_.empty(); }
   bool is_open() const { return is_open_; }
+
+  // Takes pieces from `lane`, which is open, from now on. The peer's own end
+  // gives none before SendByLane() there.
+  void UseLane(std::unique_ptr<PieceLane> lane) { lane_ = std::move(lane); }
+  // Gives the peer pieces by the lane from now on.
+  void SendByLane() { sends_by_lane_ = lane_ != nullptr; }
 
   void Queue(GroupProtocol::Frame frame);
   // Sends what the socket takes, and tells the protocol of what has left.
@@ -50,12 +61,19 @@ class RankLink {
   struct Outgoing {
     GroupProtocol::Frame frame;
     std::array<char, FrameHeader::kBytes> header;
-    size_t sent = 0;  // bytes of header and payload
-    size_t size() const { return header.size() + frame.header.bytes; }
+    bool in_lane = false;  // the bytes are: nothing follows the header
+    size_t sent = 0;       // bytes of header and payload
+    size_t size() const { return header.size() + payload_size(); }
+    size_t payload_size() const { return in_lane ? 0 : frame.header.bytes; }
   };
 
   // The bytes that follow a header, wherever they are.
   static const char* BytesOf(const GroupProtocol::Frame& frame);
+  // Puts the bytes of a piece that leaves next into the lane, if they travel
+  // so. Returns false if there is no room: the peer says when there is.
+  bool PutInLane(Outgoing& piece);
+  // Takes the bytes of a piece from the lane.
+  void TakeFromLane(const FrameHeader& header, GroupProtocol& protocol);
   void NoteSent(size_t bytes, GroupProtocol& protocol);
   // Ends the connection, which takes nothing any more, after what it brings.
   void GiveUpSending(const std::string& why, GroupProtocol& protocol);
@@ -71,6 +89,10 @@ class RankLink {
   const int64_t epoch_;
   bool is_open_ = true;
   bool finishes_ = false;
+
+  std::unique_ptr<PieceLane> lane_;  // null: none
+  bool sends_by_lane_ = false;
+  bool awaits_room_ = false;  // the first piece of the queue that has not left
 
   std::deque<Outgoing> queue_;
 

@@ -43,8 +43,8 @@ std::vector<std::unique_ptr<SharedSegment>> OpenAll(
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Collective>> SharedCollective::MakeOrKeep(
-    std::unique_ptr<SocketCollective> sockets) {
+absl::StatusOr<std::unique_ptr<Collective>> SharedCollective::MakeIfAllShare(
+    std::unique_ptr<SocketCollective>& sockets) {
   const CollectiveGroup& group = sockets->group();
   absl::StatusOr<std::unique_ptr<SharedSegment>> own = SharedSegment::Create();
   const bool has_own = own.ok() && SharedSums::Suits(group);
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<Collective>> SharedCollective::MakeOrKeep(
                    Gather(*sockets, segments.empty() ? "no" : "yes"));
   if (std::count(opened.begin(), opened.end(), "yes") <
       static_cast<int>(opened.size())) {
-    return sockets;
+    return nullptr;
   }
   return std::unique_ptr<Collective>(
       new SharedCollective(std::move(sockets), std::move(segments)));

@@ -25,11 +25,12 @@ namespace parasol {
 // The rest, and who is lost, is its connections' affair.
 class SharedCollective : public Collective {
  public:
-  // Returns a group that sums in shared memory, or `sockets` itself if a rank
-  // has none or can't open another's. All ranks call it, as the first thing
-  // that they do with the group. Errors are those of a group that has ended.
-  static absl::StatusOr<std::unique_ptr<Collective>> MakeOrKeep(
-      std::unique_ptr<SocketCollective> sockets);
+  // Returns a group that sums in shared memory and has `sockets`; null, and
+  // `sockets` stays, if a rank has none or can't open another's. All ranks call
+  // it, as the first thing that they do with the group. Errors are those of a
+  // group that has ended.
+  static absl::StatusOr<std::unique_ptr<Collective>> MakeIfAllShare(
+      std::unique_ptr<SocketCollective>& sockets);
 
   ~SharedCollective() override;
 

@@ -51,7 +51,7 @@ class SharedSums {
   // Bytes of a contribution to a pack that all add themselves, at most.
   static constexpr size_t kSmallBytes = 32 << 10;
   // Bytes of a contribution to one chunk, at most.
-  static constexpr size_t kChunkBytes = 512 << 10;
+  static constexpr size_t kChunkBytes = 1 << 20;
 
   // `segments`: all ranks', by rank; the own one was created, the others
   // opened.

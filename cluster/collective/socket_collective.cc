@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include "base/log.h"
@@ -20,6 +21,15 @@ namespace {
 constexpr absl::Duration kLinger = absl::Seconds(1);
 constexpr int kLingerPollMillis = 5;
 
+// Returns true if each rank of this one's machine can have a core of its own.
+// With fewer cores a rank that looks for messages keeps others from sending.
+bool HaveCoresEach(const CollectiveGroup& group) {
+  const std::vector<int> machines = group.machines();
+  return std::count(machines.begin(), machines.end(),
+                    machines[group.own_rank]) <=
+         static_cast<int>(std::thread::hardware_concurrency());
+}
+
 }  // namespace
 
 SocketCollective::SocketCollective(CollectiveGroup group,
@@ -29,6 +39,7 @@ SocketCollective::SocketCollective(CollectiveGroup group,
       options_(options),
       clock_(clock),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      may_spin_(HaveCoresEach(group_)),
       protocol_(group_, options.protocol, clock.Now()),
       turns_({.work = [this](absl::Duration limit) { Work(limit); },
               .interrupt = [this] { Interrupt(); },
@@ -82,7 +93,9 @@ bool SocketCollective::WantsToSend() const {
 }
 
 absl::Status SocketCollective::Await() {
+  ++awaiting_;
   turns_.WorkToEnd();
+  --awaiting_;
   return status();
 }
 
@@ -128,6 +141,22 @@ absl::Status SocketCollective::status() const {
   return protocol_.status();
 }
 
+void SocketCollective::UseLane(int peer, std::unique_ptr<PieceLane> lane) {
+  absl::MutexLock lock(&mu_);
+  for (const auto& link : links_) {
+    if (link->peer() == peer) link->UseLane(std::move(lane));
+  }
+}
+
+void SocketCollective::SendByLanes(const std::vector<int>& peers) {
+  absl::MutexLock lock(&mu_);
+  for (const auto& link : links_) {
+    if (std::count(peers.begin(), peers.end(), link->peer()) > 0) {
+      link->SendByLane();
+    }
+  }
+}
+
 std::shared_ptr<float[]> SocketCollective::AllocateContribution(size_t count) {
   return AllocateElements(count);
 }
@@ -142,8 +171,7 @@ void SocketCollective::Work(absl::Duration limit) {
       polled.push_back({link->fd(), static_cast<short>(events), 0});
     }
   }
-  poll(polled.data(), polled.size(),
-       static_cast<int>(absl::ToInt64Milliseconds(limit)));
+  Poll(polled, limit);
   if (polled[0].revents != 0) {
     uint64_t wakes;
     (void)!read(wake_.get(), &wakes, sizeof(wakes));
@@ -155,6 +183,25 @@ void SocketCollective::Work(absl::Duration limit) {
     Flush();
   }
   RunCompletions();
+}
+
+void SocketCollective::Poll(std::vector<pollfd>& polled, absl::Duration limit) {
+  using SteadyClock = std::chrono::steady_clock;
+  // A thread that nobody waits for leaves the core to those who compute.
+  const absl::Duration spins = may_spin_ && awaiting_ > 0 && pending_ > 0
+                                   ? std::min(limit, spinning_.Next())
+                                   : absl::ZeroDuration();
+  if (spins > absl::ZeroDuration()) {
+    const auto end = SteadyClock::now() + absl::ToChronoMicroseconds(spins);
+    int ready = 0;
+    while (ready == 0 && SteadyClock::now() < end) {
+      ready = poll(polled.data(), polled.size(), 0);
+    }
+    spinning_.Note(ready > 0);
+    if (ready > 0) return;
+  }
+  poll(polled.data(), polled.size(),
+       static_cast<int>(absl::ToInt64Milliseconds(limit)));
 }
 
 void SocketCollective::Receive() {
@@ -187,7 +234,7 @@ void SocketCollective::Flush() {
   do {
     ReleaseIfEnded();
     for (const auto& link : links_) {
-      if (!link->wants_to_send()) continue;
+      if (!link->has_queue()) continue;
       link->Send(protocol_);
       // A link that fails to send has ended the group.
       ReleaseIfEnded();

@@ -1,6 +1,8 @@
 #ifndef PARASOL_CLUSTER_COLLECTIVE_SOCKET_COLLECTIVE_H_
 #define PARASOL_CLUSTER_COLLECTIVE_SOCKET_COLLECTIVE_H_
 
+#include <poll.h>
+
 #include <atomic>
 #include <cstddef>
 #include <functional>
@@ -18,6 +20,7 @@
 #include "cluster/collective/group_protocol.h"
 #include "cluster/collective/protocol_collective.h"
 #include "cluster/collective/rank_link.h"
+#include "cluster/collective/spinning.h"
 #include "cluster/collective/work_turns.h"
 
 namespace parasol {
@@ -69,6 +72,12 @@ class SocketCollective : public ProtocolCollective {
   absl::Status status() const override ABSL_LOCKS_EXCLUDED(mu_);
   std::shared_ptr<float[]> AllocateContribution(size_t count) override;
 
+  // Takes pieces of rank `peer` from `lane` from now on; SendByLanes() has all
+  // lanes used for what this rank sends.
+  void UseLane(int peer, std::unique_ptr<PieceLane> lane)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void SendByLanes(const std::vector<int>& peers) ABSL_LOCKS_EXCLUDED(mu_);
+
   // Calls `on_end` once, when the group has ended or as it has: with no lock
   // held, before the object is destroyed.
   void SetOnEnd(std::function<void()> on_end) ABSL_LOCKS_EXCLUDED(mu_);
@@ -84,6 +93,8 @@ class SocketCollective : public ProtocolCollective {
   // Sends and receives what can be; blocks for `limit` at most if that is
   // nothing.
   void Work(absl::Duration limit) ABSL_LOCKS_EXCLUDED(mu_);
+  // Waits until a socket can be read or written, or for `limit`.
+  void Poll(std::vector<pollfd>& polled, absl::Duration limit);
   void Receive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Gives the protocol's frames to the links. Returns false if there are none.
   bool QueueFrames() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -102,8 +113,11 @@ class SocketCollective : public ProtocolCollective {
   const CollectiveGroup group_;
   const Options options_;
   Clock& clock_;
-  const Descriptor wake_;         // an eventfd
-  std::atomic<int> pending_ = 0;  // callbacks that have not returned
+  const Descriptor wake_;          // an eventfd
+  const bool may_spin_;            // the ranks of this machine have a core each
+  std::atomic<int> pending_ = 0;   // callbacks that have not returned
+  std::atomic<int> awaiting_ = 0;  // callers of Await()
+  Spinning spinning_;              // used by the thread whose turn it is
 
   mutable absl::Mutex mu_;
   GroupProtocol protocol_ ABSL_GUARDED_BY(mu_);

@@ -38,6 +38,7 @@ namespace parasol {
 namespace {
 
 using ::testing::Each;
+using ::testing::HasSubstr;
 
 constexpr int64_t kEpoch = 7;
 // What a rank's socket holds, about: less than a piece of these tests.
@@ -258,6 +259,27 @@ TEST_F(SocketCollectiveTest, APieceThatAnAbortCutsShortIsSentAsItWas) {
   EXPECT_TRUE(std::memcmp(bytes.data(), values_.front().data(), kBytes) == 0);
   EXPECT_THAT(peer(1).ReceiveAbort(2),
               StatusIs(absl::StatusCode::kDataLoss, "not a number"));
+}
+
+TEST_F(SocketCollectiveTest, APieceThatIsInNoLaneEndsTheGroup) {
+  constexpr size_t kCount = 1 << 14;
+  Join({{0}, {1}}, ReductionAlgorithm::kOneRound);
+  absl::Status status;
+  absl::Notification ended;
+  BeginSum(kCount, [&](const absl::Status& why) {
+    status = why;
+    ended.Notify();
+  });
+  peer(1).Send(BeginMessage(0, kCount));
+  FrameHeader header = {.kind = FrameKind::kLanePiece, .epoch = kEpoch};
+  header.bytes = kCount * sizeof(float);
+  const auto encoded = header.Encode();
+  peer(1).Send(absl::string_view(encoded.data(), encoded.size()));
+  ended.WaitForNotification();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                               HasSubstr("rank 1 (host:1) has sent what is no "
+                                         "message of the group: a piece that "
+                                         "is not in the lane")));
 }
 
 TEST_F(SocketCollectiveTest, AnAbortThatHasComeIsTheReasonIfASendFails) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "cluster/collective/piece_lanes.h"
 #include "cluster/collective/rank_connection.h"
 #include "cluster/collective/shared_collective.h"
 
@@ -163,9 +164,16 @@ absl::StatusOr<std::unique_ptr<Collective>> SocketEndpoint::MakeCollective(
   auto collective = std::make_unique<SocketCollective>(
       group, std::move(connected), options, clock_);
   newest_->Set(collective.get());
-  const bool has_plans = group.planner != nullptr || group.ranks.size() == 1;
-  if (!options_.shared_memory || has_plans) return collective;
-  return SharedCollective::MakeOrKeep(std::move(collective));
+  if (group.ranks.size() == 1) return collective;
+  if (options_.shared_memory && group.planner == nullptr) {
+    ASSIGN_OR_RETURN(std::unique_ptr<Collective> shared,
+                     SharedCollective::MakeIfAllShare(collective));
+    if (shared != nullptr) return shared;
+  }
+  if (options_.piece_lanes) {
+    RETURN_IF_ERROR(UseLanes(*collective));
+  }
+  return collective;
 }
 
 }  // namespace parasol

@@ -28,6 +28,9 @@ class SocketEndpoint : public CollectiveEndpoint {
     // group are there and the system lets them; otherwise sums travel on
     // connections, too.
     bool shared_memory = true;
+    // Pieces between ranks of one machine travel in memory that both see, where
+    // sums do not (PieceLane).
+    bool piece_lanes = true;
   };
 
   // Listens on `host` and `port` (0: the system chooses one). `clock` must

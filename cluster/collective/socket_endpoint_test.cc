@@ -54,8 +54,9 @@ class Listener {
 TEST(SocketEndpointTest, ARankThatDoesNotAnswerHoldsUpNoCallOfAnother) {
   ASSERT_OK_AND_ASSIGN(
       auto endpoint,
-      SocketEndpoint::Start("127.0.0.1", 0,
-                            {.protocol = {}, .shared_memory = false}));
+      SocketEndpoint::Start(
+          "127.0.0.1", 0,
+          {.protocol = {}, .shared_memory = false, .piece_lanes = false}));
   std::vector<Listener> listeners(3);
   CollectiveGroup group;
   group.epoch = 1;

@@ -131,20 +131,6 @@ absl::Status CheckNccl(const std::vector<std::string>& devices) {
       path, absl::StrCat(found.message(), "; install NCCL 2, or ", kInstead));
 }
 
-// Users' plans are carried out in host memory.
-absl::Status CheckOnProcessors(const std::vector<std::string>& devices) {
-  for (const std::string& name : devices) {
-    const absl::StatusOr<DeviceName> device = ParseDeviceName(name);
-    if (device.ok() && !device->is_cuda) continue;
-    return Fault(
-        "strategy.mirrored.custom",
-        absl::StrCat("sums are taken in the processor's memory, and ", name,
-                     " has its own; leave it out, or name devices "
-                     "cpu:0 and cpu:1"));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<LocalReplicas> Mirrored(const job::Mirrored& settings,
                                        const job::Job& job,
                                        absl::string_view flag) {
@@ -156,9 +142,6 @@ absl::StatusOr<LocalReplicas> Mirrored(const job::Mirrored& settings,
   replicas.sums_by_nccl = ops == job::Mirrored::NCCL;
   if (replicas.sums_by_nccl) {
     RETURN_IF_ERROR(CheckNccl(replicas.devices));
-  }
-  if (settings.has_custom()) {
-    RETURN_IF_ERROR(CheckOnProcessors(replicas.devices));
   }
   return replicas;
 }

@@ -68,18 +68,6 @@ TEST(StrategyTest, NcclSumsBetweenCudaDevicesWhereItIs) {
   EXPECT_FALSE(replicas->sums_on_one_device);
 }
 
-TEST(StrategyTest, UsersAllReducesSumOnProcessors) {
-  EXPECT_OK(ResolveLocalReplicas(
-      JobWith("mirrored { device: 'cpu:0' custom { type: 'tree' } }"), "auto"));
-  EXPECT_THAT(
-      ResolveLocalReplicas(JobWith("mirrored { custom { type: 'tree' } }"),
-                           "cuda:0"),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               HasSubstr("strategy.mirrored.custom: sums are taken in the "
-                         "processor's memory, and cuda:0 has its own; leave "
-                         "it out, or name devices cpu:0 and cpu:1")));
-}
-
 TEST(StrategyTest, WithoutAListAllCudaDevicesOrTheProcessorAreTaken) {
   std::vector<std::string> expected = Device::CudaNames();
   if (expected.empty()) expected = {"cpu:0"};

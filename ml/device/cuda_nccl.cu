@@ -3,30 +3,16 @@
 #include <string>
 #include <utility>
 
-#ifdef PARASOL_CUDA_ON_HOST
-#include <nccl.h>
-#endif
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "ml/device/cuda_library.h"
 #include "ml/device/cuda_nccl.h"
+#include "ml/device/cuda_nccl_types.h"
 #include "ml/device/cuda_status.h"
 
 namespace parasol {
 namespace {
-
-// NCCL's types and values, the same in all of NCCL 2: its headers are no part
-// of CUDA's toolkit. Enumerations are ints to its functions.
-using NcclRank = struct ncclComm*;
-constexpr int kNcclSuccess = 0;
-constexpr int kNcclSum = 0;
-constexpr int kNcclFloat32 = 7;
-#ifdef PARASOL_CUDA_ON_HOST
-static_assert(kNcclSuccess == ncclSuccess && kNcclSum == ncclSum &&
-              kNcclFloat32 == ncclFloat32);
-#endif
 
 struct NcclFunctions {
   int (*comm_init_all)(NcclRank* ranks, int count, const int* devices);

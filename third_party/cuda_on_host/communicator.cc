@@ -6,6 +6,7 @@
 #include <string>
 
 #include "third_party/cuda_on_host/memory.h"
+#include "third_party/cuda_on_host/remote_ranks.h"
 #include "third_party/cuda_on_host/runtime.h"
 #include "third_party/cuda_on_host/settings.h"
 
@@ -142,6 +143,12 @@ void Delete(ncclComm_t comm) {
 void EnqueueParts(std::vector<Part> parts) {
   std::map<cudaStream_t, std::vector<TaskPtr>> ends;
   for (Part& part : parts) {
+    if (part.comm->clique->remote != nullptr) EnqueueRemote(part);
+  }
+  std::erase_if(parts, [](const Part& part) {
+    return part.comm->clique->remote != nullptr;
+  });
+  for (Part& part : parts) {
     part.rank = part.comm->rank;
     part.before = part.stream->last;
     part.end = AddOpenTask(part.comm->device);
@@ -164,6 +171,7 @@ void EnqueueParts(std::vector<Part> parts) {
 void AbandonParts(ncclComm_t comm) {
   Clique& clique = *comm->clique;
   clique.has_aborted = true;
+  if (clique.remote != nullptr) LeaveHub(*clique.remote);
   for (Meeting& meeting : clique.meetings) {
     for (const Part& part : meeting.parts) {
       if (part.comm != comm) continue;

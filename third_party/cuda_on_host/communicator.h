@@ -19,6 +19,7 @@
 namespace cuda_on_host {
 
 struct Clique;
+struct RemoteLink;
 using CliquePtr = std::shared_ptr<Clique>;
 
 // One rank's part in an operation. A collective operation waits for the parts
@@ -50,6 +51,9 @@ struct Clique {
   int size = 0;
   std::vector<int> devices;  // one per rank; -1: not there yet
   bool has_aborted = false;
+  // The connection to the others, if ranks may be in other processes: then the
+  // clique has this process's rank alone.
+  std::shared_ptr<RemoteLink> remote = nullptr;
   // The operation with number `first_meeting` and those after it.
   int64_t first_meeting = 0;
   std::deque<Meeting> meetings;

@@ -48,6 +48,7 @@ const std::map<std::string, Functions>& Libraries() {
            CUDA_ON_HOST_FUNCTION(ncclGetUniqueId),
            CUDA_ON_HOST_FUNCTION(ncclCommInitAll),
            CUDA_ON_HOST_FUNCTION(ncclCommInitRank),
+           CUDA_ON_HOST_FUNCTION(ncclCommInitRankConfig),
            CUDA_ON_HOST_FUNCTION(ncclCommDestroy),
            CUDA_ON_HOST_FUNCTION(ncclCommAbort),
            CUDA_ON_HOST_FUNCTION(ncclCommGetAsyncError),

@@ -10,6 +10,7 @@
 
 #include "third_party/cuda_on_host/communicator.h"
 #include "third_party/cuda_on_host/memory.h"
+#include "third_party/cuda_on_host/remote_ranks.h"
 #include "third_party/cuda_on_host/runtime.h"
 #include "third_party/cuda_on_host/settings.h"
 
@@ -119,9 +120,25 @@ ncclResult_t Check(const Part& part) {
              : ncclInvalidArgument;
 }
 
+// Enqueues a part of a rank that does not block. NCCL may say so, and wants to
+// be asked until the part is under way.
+ncclResult_t EnqueueUnblocked(Part part, RemoteLink& link) {
+  if (!link.is_complete || link.in_progress > 0 || part.peer >= 0) {
+    return Refuse(ncclInvalidArgument);
+  }
+  std::vector<Part> parts;
+  parts.push_back(std::move(part));
+  EnqueueParts(std::move(parts));
+  link.in_progress = static_cast<int>(TheRandom().Below(4));
+  return link.in_progress > 0 ? ncclInProgress : ncclSuccess;
+}
+
 ncclResult_t Enqueue(Part part) {
   const ncclResult_t checked = Check(part);
   if (checked != ncclSuccess) return Refuse(checked);
+  if (RemoteLink* const link = part.comm->clique->remote.get()) {
+    return EnqueueUnblocked(std::move(part), *link);
+  }
   if (group.depth > 0) {
     group.parts.push_back(std::move(part));
     return ncclSuccess;
@@ -201,7 +218,9 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* uniqueId) {
   if (uniqueId == nullptr) return ncclInvalidArgument;
   *uniqueId = {};
   ++ids;
-  std::memcpy(uniqueId->internal, &ids, sizeof(ids));
+  StartHub(*uniqueId);
+  std::memcpy(uniqueId->internal + NCCL_UNIQUE_ID_BYTES - sizeof(ids), &ids,
+              sizeof(ids));
   return ncclSuccess;
 }
 
@@ -245,6 +264,25 @@ ncclResult_t ncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId,
   return ncclSuccess;
 }
 
+// Ranks of any process of this machine. A rank that does not block has to ask
+// ncclCommGetAsyncError() until all have come.
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int nranks,
+                                    ncclUniqueId commId, int rank,
+                                    ncclConfig_t* config) {
+  NCCL_ENTER();
+  if (comm == nullptr || nranks < 1 || rank < 0 || rank >= nranks ||
+      config == nullptr || config->magic != kNcclConfigMagic ||
+      config->blocking != 0) {
+    return Refuse(ncclInvalidArgument);
+  }
+  const CliquePtr clique = NewClique(nranks);
+  clique->devices[rank] = CurrentDevice();
+  clique->remote = JoinHub(commId, nranks, rank, clique);
+  if (clique->remote == nullptr) return Refuse(ncclSystemError);
+  *comm = NewCommunicator(clique, rank, clique->devices[rank]);
+  return ncclInProgress;
+}
+
 // What the rank has joined is carried out first, as NCCL does.
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   NCCL_ENTER();
@@ -266,6 +304,18 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError) {
   NCCL_ENTER();
   if (!IsLive(comm) || asyncError == nullptr) return ncclInvalidArgument;
   *asyncError = comm->clique->has_aborted ? ncclRemoteError : ncclSuccess;
+  RemoteLink* const link = comm->clique->remote.get();
+  if (link == nullptr) return ncclSuccess;
+  // What is asked for again and again is done in the end.
+  Advance();
+  if (comm->clique->has_aborted) {
+    *asyncError = !link->is_complete || !link->tells_of_loss ? ncclInProgress
+                                                             : ncclRemoteError;
+    if (link->is_complete && !link->tells_of_loss) *asyncError = ncclSuccess;
+  } else if (!link->is_complete || link->in_progress > 0) {
+    link->in_progress = std::max(0, link->in_progress - 1);
+    *asyncError = ncclInProgress;
+  }
   return ncclSuccess;
 }
 

@@ -18,6 +18,8 @@
 #include "base/metrics.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
+#include "cluster/collective/custom/custom_all_reduce.h"
+#include "cluster/collective/plan/reduction_plans.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/strategy.h"
 #include "gmock/gmock.h"
@@ -57,6 +59,23 @@ constexpr char kModel[] = R"(
     end { epochs: 3 }
     checkpoint { max_to_keep: 100 }
     )";
+
+// An all-reduce of a user that adds in ascending order of the replicas.
+class InOrder : public AllReducePlanner {
+ public:
+  std::string name() const override { return "in_order"; }
+  CollectivePlan AllReduce(const Reduction& reduction,
+                           int rank) const override {
+    return AllReducePlan(reduction, ReductionAlgorithm::kChain, rank);
+  }
+};
+
+const CustomAllReduceRegistration kInOrder(
+    "in_order",
+    [](const job::Custom&)
+        -> absl::StatusOr<std::unique_ptr<const AllReducePlanner>> {
+      return std::make_unique<InOrder>();
+    });
 
 constexpr char kAdam[] = "optimizer { adam { learning_rate: .01 } }";
 
@@ -190,6 +209,17 @@ TEST_F(CudaMirroredTest, EndsWithTheBitsOfSumsInHostMemory) {
     for (const char* ops : {"", kToOne}) {
       ExpectSameBits(JobOf(kAdam), devices, ops);
     }
+  }
+}
+
+TEST_F(CudaMirroredTest, AUsersAllReduceAddsInHostMemory) {
+  for (const int devices : {1, 2, 3}) {
+    testing::internal::CaptureStderr();
+    ExpectSameBits(JobOf(kAdam), devices, " custom { type: 'in_order' }");
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                HasSubstr("the variables are in host memory, and gradients are "
+                          "summed there: an all-reduce of the user's own adds "
+                          "there"));
   }
 }
 

@@ -152,8 +152,12 @@ std::unique_ptr<ParameterClient::Pending> MirroredParameters::Pull(
 std::unique_ptr<ParameterClient::Pending> MirroredParameters::Push(
     PushRequest request) {
   const int64_t step = request.sync->step;
+  if (options_.on_device != nullptr) {
+    const absl::Status added = options_.on_device->Add(request);
+    if (!added.ok()) state_.End(added);
+  }
   absl::MutexLock lock(&mu_);
-  gradients_.Add(request);
+  if (options_.on_device == nullptr) gradients_.Add(request);
   return std::make_unique<PendingPush>(*this, step);
 }
 
@@ -286,12 +290,16 @@ absl::Status MirroredParameters::RunGroup(const Group& group) {
     RETURN_IF_ERROR(joined.status());
     collective_ = collective;
     gradients_.SetShare(group.replicas);
+    if (options_.on_device != nullptr) {
+      options_.on_device->SetShare(group.replicas);
+    }
     gradients_.AllocateBy([collective](size_t elements) {
       return collective->AllocateContribution(elements);
     });
   }
   groups_joined_.Add();
   const absl::Status why = MakeSteps(group, *collective);
+  peer_ = nullptr;
   Release(*collective, why);
   return why;
 }

@@ -21,7 +21,9 @@
 #include "cluster/client/parameter_client.h"
 #include "cluster/collective/collective.h"
 #include "cluster/replica_sum/row_accumulator.h"
+#include "ml/device/device_peer.h"
 #include "proto/chief.pb.h"
+#include "worker/mirrored/device_gradients.h"
 #include "worker/mirrored/gradient_packs.h"
 #include "worker/mirrored/mirrored_state.h"
 #include "worker/mirrored/step_gradients.h"
@@ -65,6 +67,9 @@ class MirroredParameters : public ParameterClient {
     // The pushes of tables' rows, which ps have; null: they are part of the
     // state. Must outlive the parameters.
     TablePushes* tables = nullptr;
+    // The gradients, which stay on a device, where NCCL adds them; null: they
+    // are in host memory. Must outlive the parameters.
+    DeviceGradients* on_device = nullptr;
   };
 
   // All references must outlive this object.
@@ -132,6 +137,17 @@ class MirroredParameters : public ParameterClient {
   absl::Status MakeStep(const Group& group, Collective& collective);
   absl::Status SumPacks(const Group& group, int64_t step,
                         Collective& collective);
+  // Connects this worker's device with those of the group's others, if NCCL
+  // adds.
+  absl::Status MeetDevices(const Group& group, Collective& collective);
+  // The same as SumPacks() for gradients that are on the device. No rank begins
+  // before all have their gradients, and none goes on before all have the sums:
+  // NCCL itself may wait for a rank that is gone.
+  absl::Status SumOnDevice(const Group& group, int64_t step,
+                           Collective& collective);
+  absl::Status AddOnDevice(const Group& group, Collective& collective);
+  // Returns when all ranks of the group have come here.
+  absl::Status AwaitAll(const Group& group, Collective& collective);
   absl::Status GatherRows(const Group& group, int64_t step,
                           Collective& collective);
   // Finds out, with tables on ps and in step, when all ranks have begun the
@@ -215,6 +231,8 @@ class MirroredParameters : public ParameterClient {
   };
   std::optional<TablesMade> tables_made_;
   std::vector<std::string> nothing_;  // answers to AskWhoIsThere()
+  std::vector<std::string> met_;      // answers to MeetDevices(), AwaitAll()
+  std::unique_ptr<DevicePeer> peer_;  // null: not met, or the only rank
   int invalid_ends_ = 0;              // the last ends with InvalidArgument, ...
   int64_t invalid_step_ = 0;          // ... all at this step
 

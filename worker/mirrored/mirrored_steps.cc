@@ -29,6 +29,7 @@ absl::Status MirroredParameters::MakeSteps(const Group& group,
     return agreed;
   }
   RETURN_IF_ERROR(state_.ended());
+  RETURN_IF_ERROR(MeetDevices(group, collective));
   {
     absl::MutexLock lock(&mu_);
     makes_steps_ = true;
@@ -45,7 +46,9 @@ absl::Status MirroredParameters::MakeStep(const Group& group,
   const int64_t step = state_.version().step;
   tables_made_.reset();
   AskWhoIsThere(group, step, collective);
-  RETURN_IF_ERROR(SumPacks(group, step, collective));
+  RETURN_IF_ERROR(options_.on_device == nullptr
+                      ? SumPacks(group, step, collective)
+                      : SumOnDevice(group, step, collective));
   RETURN_IF_ERROR(GatherRows(group, step, collective));
   RETURN_IF_ERROR(SendRows(group, step, collective));
   RETURN_IF_ERROR(collective.Await());

@@ -4,11 +4,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/client/task_identity.h"
 #include "cluster/collective/custom/custom_all_reduce.h"
 #include "cluster/job/strategy.h"
+#include "ml/device/device_peer.h"
+#include "ml/model/device_training.h"
+#include "worker/mirrored/peer_model.h"
 
 namespace parasol {
 
@@ -77,6 +81,33 @@ absl::StatusOr<std::unique_ptr<MirroredWorker>> MirroredWorker::Start(
   return worker;
 }
 
+absl::StatusOr<std::unique_ptr<Model>> MirroredWorker::PrepareModel(
+    const job::Job& job, std::unique_ptr<Model> model, Device& device) {
+  const job::MultiWorkerMirrored* const peers = AllReduceOf(job);
+  if (peers == nullptr ||
+      peers->communication() != job::MultiWorkerMirrored::NCCL) {
+    return model;
+  }
+  constexpr absl::string_view kSetting =
+      "strategy.multi_worker_mirrored.communication: ";
+  const absl::Status found = DevicePeer::Check(device);
+  if (!found.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        kSetting, found.message(),
+        "; give each worker --device=cuda:N and NCCL 2, or choose AUTO"));
+  }
+  DeviceTraining* const training = model->device_training();
+  if (training == nullptr || !model->tables().empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        kSetting,
+        "NCCL sums gradients that stay on the device, and those of this job "
+        "need the host (sparse tables, train.micro_batch_size): choose AUTO"));
+  }
+  ASSIGN_OR_RETURN(on_device_, DeviceGradients::Create(device, *training,
+                                                       model->variables()));
+  return KeepGradientsOnDevice(std::move(model), *on_device_);
+}
+
 absl::Status MirroredWorker::Prepare(std::vector<VariableSpec> variables,
                                      const wire::RegisterResponse& registration,
                                      const std::string& device,
@@ -99,6 +130,7 @@ MirroredParameters::Options MirroredWorker::ParametersOptions() const {
   options.replicas = job.parameter_server().synchronous().total_replicas();
   options.bytes_per_pack = AllReduceOf(job)->bytes_per_pack();
   options.planner = planner_;
+  options.on_device = on_device_.get();
   return options;
 }
 

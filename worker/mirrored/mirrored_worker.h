@@ -13,9 +13,12 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cluster/collective/collective.h"
+#include "ml/device/device.h"
 #include "ml/layer/variable_spec.h"
+#include "ml/model/model.h"
 #include "proto/chief.pb.h"
 #include "proto/job.pb.h"
+#include "worker/mirrored/device_gradients.h"
 #include "worker/mirrored/hybrid_parameters.h"
 #include "worker/mirrored/mirrored_parameters.h"
 #include "worker/mirrored/mirrored_state.h"
@@ -51,7 +54,7 @@ absl::Status CheckHasPlace(const job::Job& job,
 // what loads and saves them. Used by one thread.
 //
 // Shutdown: the parameters that it made are destroyed, then Leave(), then this
-// object.
+// object, then the device of PrepareModel().
 class MirroredWorker {
  public:
   struct Options {
@@ -70,6 +73,17 @@ class MirroredWorker {
 
   // Returns the port of StateKeeper; 0 if there is none.
   int state_port() const { return keeper_ == nullptr ? 0 : keeper_->port(); }
+
+  // Has the gradients of `model`, which computes on `device`, stay there if the
+  // job says that NCCL adds them, and returns the model to train. Borrows
+  // `device`.
+  //   FailedPrecondition  NCCL is not here, or the job's gradients need the
+  //                       host: says why and what to choose.
+  //   ResourceExhausted   device or host are full.
+  absl::StatusOr<std::unique_ptr<Model>> PrepareModel(
+      const job::Job& job, std::unique_ptr<Model> model, Device& device);
+  // Returns true if gradients stay on the device.
+  bool sums_on_device() const { return on_device_ != nullptr; }
 
   // Makes room for the variables of the job that the chief has answered the
   // registration with, and lets the chief order worker 0 to load them. Says in
@@ -103,6 +117,7 @@ class MirroredWorker {
   Clock& clock_;
   MetricsRegistry& metrics_;
   std::unique_ptr<MirroredState> state_;
+  std::unique_ptr<DeviceGradients> on_device_;       // null: in host memory
   std::unique_ptr<StateKeeper> keeper_;              // null: another worker
   std::shared_ptr<const AllReducePlanner> planner_;  // null: AUTO
 };

@@ -73,21 +73,28 @@ class OwnerPlanner {
     }
     std::vector<Region> addends;
     std::vector<int> received;
+    // What one other rank sends comes in order, and has been added when the
+    // next chunk begins to come: all use the same memory, which stays in the
+    // cache.
+    const bool shares_memory = ranks_ == 2;
+    size_t scratch = shares_memory ? 0 : plan_.scratch_bytes;
     for (const OrderedReplica& replica : order_) {
       if (replica.rank == rank_) {
         addends.push_back(ChunkOf(rank_, chunk, replica.index));
         continue;
       }
-      addends.push_back({own_ + 1, plan_.scratch_bytes, sum.bytes});
-      plan_.scratch_bytes += sum.bytes;
+      addends.push_back({own_ + 1, scratch, sum.bytes});
+      scratch += sum.bytes;
       const size_t theirs = reduction_.layout[replica.rank].size();
-      received.push_back(plan_.Receive(
-          replica.rank, chunk * theirs + replica.index, addends.back()));
+      received.push_back(
+          plan_.Receive(replica.rank, chunk * theirs + replica.index,
+                        addends.back(), {shares_memory ? summed_ : -1}));
     }
-    const int summed = plan_.Sum(sum, std::move(addends), received);
+    plan_.scratch_bytes = std::max(plan_.scratch_bytes, scratch);
+    summed_ = plan_.Sum(sum, std::move(addends), received);
     if (result_ == OwnerResult::kOwnSlice) return;
     for (int d = 1; d < ranks_; ++d) {
-      plan_.Send((rank_ + d) % ranks_, kSums + chunk, sum, {summed});
+      plan_.Send((rank_ + d) % ranks_, kSums + chunk, sum, {summed_});
     }
   }
 
@@ -103,6 +110,7 @@ class OwnerPlanner {
   const int ranks_;
   const int own_;
   const OwnerResult result_;
+  int summed_ = -1;  // the sum of the chunk before
   CollectivePlan plan_;
 };
 

@@ -238,6 +238,26 @@ TEST(ReductionPlansTest, TwoRanksSendThePackOnce) {
       Each(2 * kCount * sizeof(float)));
 }
 
+// Each adds half of it, in memory that all chunks share; nobody sends more.
+TEST(ReductionPlansTest, TwoRanksOfOneMachineShareTheAdditionOfLargePacks) {
+  constexpr size_t kCount = 4 << 20;
+  Reduction reduction = {{{0}, {1}}, kCount, kChunk, {0, 0}};
+  ASSERT_EQ(ChooseReduction(reduction), ReductionAlgorithm::kOwnerSlices);
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(AllReducePlan(reduction, ReductionAlgorithm::kOwnerSlices, rank)
+                  .scratch_bytes,
+              kChunk);
+  }
+  EXPECT_THAT(
+      ExpectSerialSum(reduction, ChooseReduction(reduction), 1, kNotInPlace),
+      Each(2 * kCount * sizeof(float)));
+  reduction.count = 1 << 16;
+  EXPECT_EQ(ChooseReduction(reduction), ReductionAlgorithm::kOneRound);
+  // Contributions of several replicas make a chain shorter.
+  reduction = {{{0, 1}, {2, 3}}, kCount, kChunk, {0, 0}};
+  EXPECT_EQ(ChooseReduction(reduction), ReductionAlgorithm::kChain);
+}
+
 TEST(ReductionPlansTest, LargePacksOfOneMachineTravelAlongAChain) {
   Reduction reduction = {{{0}, {1}, {2}}, 4 << 20, kChunk};
   EXPECT_EQ(ChooseReduction(reduction), ReductionAlgorithm::kOwnerSlices);

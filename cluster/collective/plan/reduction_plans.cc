@@ -19,6 +19,9 @@ constexpr size_t kLinkBytes = 32 << 10;
 // Bytes of a pack from which on ranks of one machine add along a chain: what
 // comes is added while it is in the cache.
 constexpr size_t kLocalChainBytes = 4 << 20;
+// Bytes of a pack from which on two ranks of one machine add half of it each:
+// what the other adds costs less than a second message time.
+constexpr size_t kLocalHalvesBytes = 512 << 10;
 
 // Returns the number of replicas of the rank that has most.
 size_t MostReplicas(const ReplicaLayout& layout) {
@@ -144,6 +147,10 @@ ReductionAlgorithm ChooseReduction(const Reduction& reduction) {
   }
   const size_t chain = ChainTraffic(reduction.layout) * ranks;
   // With as many bytes on the way, one machine's caches decide.
+  if (machines.size() == 1 && ranks == 2 && most == 1) {
+    return bytes >= kLocalHalvesBytes ? ReductionAlgorithm::kOwnerSlices
+                                      : ReductionAlgorithm::kOneRound;
+  }
   if (machines.size() == 1 && bytes >= kLocalChainBytes) {
     return ReductionAlgorithm::kChain;
   }

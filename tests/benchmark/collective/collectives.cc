@@ -62,6 +62,7 @@ constexpr char kCopied[] = "shared memory, copied";
 constexpr char kSockets[] = "sockets";
 // With --work alone (two_machines).
 constexpr char kSlices[] = "sockets, owner slices";
+constexpr char kLanes[] = "piece lanes";
 constexpr char kRing[] = "TCP ring";
 constexpr char kInPlace[] = "memory floor";
 constexpr char kGlooRing[] = "Gloo ring";
@@ -109,8 +110,12 @@ absl::Status Work(const std::string& contender) {
     ReduceShared(order, /*in_place=*/true);
   } else if (contender == kCopied) {
     ReduceShared(order, /*in_place=*/false);
-  } else if (contender == kSockets || contender == kSlices) {
-    ReduceOverSockets(order, contender == kSlices);
+  } else if (contender == kSockets) {
+    ReduceOverSockets(order, SocketSums::kChosen);
+  } else if (contender == kSlices) {
+    ReduceOverSockets(order, SocketSums::kOwnerSlices);
+  } else if (contender == kLanes) {
+    ReduceOverSockets(order, SocketSums::kLanes);
   } else if (contender == kRing) {
     ReduceInRing(order);
   } else if (contender == kInPlace) {
@@ -190,7 +195,8 @@ absl::StatusOr<Times> RunOnce(const std::string& contender, int ranks) {
 }
 
 std::vector<std::string> Contenders() {
-  std::vector<std::string> all = {kInPlace, kShared, kCopied, kSockets, kRing};
+  std::vector<std::string> all = {kInPlace, kShared, kCopied,
+                                  kSockets, kLanes,  kRing};
   if (!absl::GetFlag(FLAGS_gloo).empty()) {
     all.insert(all.end(), {kGlooRing, kGlooHalving});
   }

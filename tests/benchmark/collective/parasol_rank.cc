@@ -63,10 +63,11 @@ void ReduceShared(const RankOrder& order, bool in_place) {
   Reduce(order, options, in_place);
 }
 
-void ReduceOverSockets(const RankOrder& order, bool by_slices) {
+void ReduceOverSockets(const RankOrder& order, SocketSums sums) {
   SocketEndpoint::Options options;
   options.shared_memory = false;
-  if (by_slices) {
+  options.piece_lanes = sums == SocketSums::kLanes;
+  if (sums == SocketSums::kOwnerSlices) {
     options.protocol.algorithm = ReductionAlgorithm::kOwnerSlices;
   }
   Reduce(order, options, /*in_place=*/true);

@@ -29,8 +29,11 @@ std::string AwaitPublished(const RankOrder& order, int rank);
 // Sums in shared memory; `in_place`: they take the place of the contributions,
 // in memory that the library has given. Otherwise both are ordinary memory.
 void ReduceShared(const RankOrder& order, bool in_place);
-// Sums over sockets; `by_slices`: packs of every size by owner slices.
-void ReduceOverSockets(const RankOrder& order, bool by_slices);
+// Sums over sockets: as AUTO chooses, packs of every size by owner slices, or
+// as AUTO chooses with pieces between ranks of a machine in memory that both
+// see.
+enum class SocketSums { kChosen, kOwnerSlices, kLanes };
+void ReduceOverSockets(const RankOrder& order, SocketSums sums);
 // A plain ring over loopback sockets: what a CPU that sends, receives and adds
 // has to do at least.
 void ReduceInRing(const RankOrder& order);

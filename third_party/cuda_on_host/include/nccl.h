@@ -20,6 +20,15 @@ struct ncclUniqueId {
   char internal[NCCL_UNIQUE_ID_BYTES];
 };
 
+// The first fields, which version 2.14 has. NCCL reads as many as `size` says.
+struct ncclConfig_t {
+  size_t size;
+  unsigned int magic;
+  unsigned int version;
+  int blocking;
+};
+constexpr unsigned int kNcclConfigMagic = 0xcafebeef;
+
 enum ncclResult_t {
   ncclSuccess = 0,
   ncclUnhandledCudaError = 1,
@@ -69,6 +78,9 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* uniqueId);
 ncclResult_t ncclCommInitAll(ncclComm_t* comm, int ndev, const int* devlist);
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId,
                               int rank);
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int nranks,
+                                    ncclUniqueId commId, int rank,
+                                    ncclConfig_t* config);
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
 ncclResult_t ncclCommAbort(ncclComm_t comm);
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError);

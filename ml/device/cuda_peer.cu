@@ -1,0 +1,218 @@
+#include <cuda_runtime.h>
+
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "ml/device/cuda_library.h"
+#include "ml/device/cuda_nccl_types.h"
+#include "ml/device/cuda_peer.h"
+#include "ml/device/cuda_status.h"
+
+namespace parasol {
+namespace {
+
+using PeerClock = std::chrono::steady_clock;
+
+// Time for which a wait looks again at once, and the time between later looks.
+constexpr std::chrono::microseconds kPeerSpin{200};
+constexpr absl::Duration kPeerPause = absl::Microseconds(50);
+
+struct NcclPeerFunctions {
+  int (*unique_id)(NcclId* id);
+  int (*comm_init)(NcclRank* rank, int ranks, NcclId id, int number,
+                   NcclConfig* config);
+  int (*comm_abort)(NcclRank rank);
+  int (*async_error)(NcclRank rank, int* error);
+  int (*all_reduce)(const void* from, void* to, size_t count, int type,
+                    int operation, NcclRank rank, cudaStream_t stream);
+  const char* (*error_string)(int result);
+};
+
+absl::StatusOr<NcclPeerFunctions> LoadPeerFunctions() {
+  ASSIGN_OR_RETURN(const CudaLibrary library,
+                   CudaLibrary::Open("NCCL", "libnccl.so.2"));
+  NcclPeerFunctions functions;
+  RETURN_IF_ERROR(library.Find("ncclGetUniqueId", functions.unique_id));
+  RETURN_IF_ERROR(library.Find("ncclCommInitRankConfig", functions.comm_init))
+      << "NCCL 2.14 is the first that can be used between workers";
+  RETURN_IF_ERROR(library.Find("ncclCommAbort", functions.comm_abort));
+  RETURN_IF_ERROR(library.Find("ncclCommGetAsyncError", functions.async_error));
+  RETURN_IF_ERROR(library.Find("ncclAllReduce", functions.all_reduce));
+  RETURN_IF_ERROR(library.Find("ncclGetErrorString", functions.error_string));
+  return functions;
+}
+
+// Looks again at once for a while, then now and then.
+void PauseSince(PeerClock::time_point since) {
+  if (PeerClock::now() - since < kPeerSpin) return;
+  absl::Mutex mu;
+  absl::MutexLock lock(&mu);
+  bool never = false;
+  Clock::Real().AwaitWithTimeout(mu, absl::Condition(&never), kPeerPause);
+}
+
+class LoadedPeer final : public CudaPeer {
+ public:
+  LoadedPeer(const NcclPeerFunctions& functions, const CudaDevice& device)
+      : functions_(functions), device_(device) {}
+  ~LoadedPeer() override {
+    Leave();
+    if (stream_ == nullptr) return;
+    cudaSetDevice(device_.index());
+    cudaStreamDestroy(stream_);
+    CudaDevice::SelectAnew();
+  }
+
+  absl::Status Start(const NcclId& id, int ranks, int rank, MayGoOn may_go_on) {
+    const absl::Cleanup reselect = [] { CudaDevice::SelectAnew(); };
+    RETURN_IF_ERROR(
+        CudaStatus(cudaSetDevice(device_.index()), "cudaSetDevice"));
+    RETURN_IF_ERROR(
+        CudaStatus(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
+                   "cudaStreamCreate"));
+    NcclConfig config;
+    const int result = functions_.comm_init(&rank_, ranks, id, rank, &config);
+    if (result != kNcclSuccess && result != kNcclInProgress) {
+      return absl::InvalidArgumentError(
+          Words(result, "ncclCommInitRankConfig"));
+    }
+    return AwaitUnderWay("ncclCommInitRankConfig", may_go_on,
+                         absl::ToChronoSeconds(kJoinLimit));
+  }
+
+  absl::Status AllReduce(float* array, int64_t elements, float* host,
+                         MayGoOn may_go_on) override {
+    const absl::Cleanup reselect = [] { CudaDevice::SelectAnew(); };
+    const absl::Status done = Enqueue(array, elements, host, may_go_on);
+    const absl::Status awaited = done.ok() ? AwaitStream(may_go_on) : done;
+    if (!awaited.ok()) Leave();
+    return awaited;
+  }
+
+ private:
+  std::string Words(int result, absl::string_view what) const {
+    // Clears the error, which the next launch would otherwise report as its
+    // own.
+    cudaGetLastError();
+    return absl::StrCat("NCCL: ", what, " on ", device_.name(), ": ",
+                        functions_.error_string(result),
+                        " (with NCCL_DEBUG=WARN it says more)");
+  }
+
+  // Ends NCCL's part, whose kernels end as well.
+  void Leave() {
+    if (rank_ == nullptr) return;
+    functions_.comm_abort(std::exchange(rank_, nullptr));
+  }
+
+  absl::Status AsyncError(absl::string_view what, bool& in_progress) const {
+    int error = kNcclSuccess;
+    const int asked = functions_.async_error(rank_, &error);
+    if (asked != kNcclSuccess) error = asked;
+    in_progress = error == kNcclInProgress;
+    if (error == kNcclSuccess || in_progress) return absl::OkStatus();
+    return absl::UnavailableError(Words(error, what));
+  }
+
+  // Waits for a call that was begun to have done its part on the host.
+  absl::Status AwaitUnderWay(absl::string_view what, MayGoOn may_go_on,
+                             PeerClock::duration limit) {
+    const PeerClock::time_point start = PeerClock::now();
+    while (true) {
+      bool in_progress = false;
+      RETURN_IF_ERROR(AsyncError(what, in_progress));
+      if (!in_progress) return absl::OkStatus();
+      RETURN_IF_ERROR(may_go_on());
+      if (PeerClock::now() - start > limit) {
+        return absl::DeadlineExceededError(absl::StrCat(
+            "NCCL: ", what, " on ", device_.name(), ": ranks have not come in ",
+            absl::FormatDuration(kJoinLimit)));
+      }
+      PauseSince(start);
+    }
+  }
+
+  absl::Status Enqueue(float* array, int64_t elements, float* host,
+                       MayGoOn may_go_on) {
+    if (rank_ == nullptr) {
+      return absl::UnavailableError("NCCL: the rank has left");
+    }
+    RETURN_IF_ERROR(
+        CudaStatus(cudaSetDevice(device_.index()), "cudaSetDevice"));
+    const int result = functions_.all_reduce(
+        array, array, elements, kNcclFloat32, kNcclSum, rank_, stream_);
+    if (result != kNcclSuccess && result != kNcclInProgress) {
+      return absl::UnavailableError(Words(result, "ncclAllReduce"));
+    }
+    RETURN_IF_ERROR(AwaitUnderWay("ncclAllReduce", may_go_on,
+                                  absl::ToChronoSeconds(kJoinLimit)));
+    return CudaStatus(cudaMemcpyAsync(host, array, elements * sizeof(float),
+                                      cudaMemcpyDeviceToHost, stream_),
+                      absl::StrCat("copy of sums from ", device_.name()));
+  }
+
+  // The caller's word is the limit: others may take as long as their pass does.
+  absl::Status AwaitStream(MayGoOn may_go_on) {
+    const PeerClock::time_point start = PeerClock::now();
+    while (true) {
+      const cudaError_t done = cudaStreamQuery(stream_);
+      if (done == cudaSuccess) return absl::OkStatus();
+      if (done != cudaErrorNotReady) {
+        return CudaStatus(done,
+                          absl::StrCat("sum by NCCL on ", device_.name()));
+      }
+      cudaGetLastError();
+      bool in_progress = false;
+      RETURN_IF_ERROR(AsyncError("ncclAllReduce", in_progress));
+      RETURN_IF_ERROR(may_go_on());
+      PauseSince(start);
+    }
+  }
+
+  const NcclPeerFunctions functions_;
+  const CudaDevice& device_;
+  cudaStream_t stream_ = nullptr;
+  NcclRank rank_ = nullptr;
+};
+
+}  // namespace
+
+absl::Status CudaPeer::CheckLibrary() { return LoadPeerFunctions().status(); }
+
+absl::StatusOr<std::string> CudaPeer::NewMeeting() {
+  ASSIGN_OR_RETURN(const NcclPeerFunctions functions, LoadPeerFunctions());
+  NcclId id;
+  const int result = functions.unique_id(&id);
+  CudaDevice::SelectAnew();
+  if (result != kNcclSuccess) {
+    return absl::UnavailableError(absl::StrCat("NCCL: ncclGetUniqueId: ",
+                                               functions.error_string(result)));
+  }
+  return std::string(id.bytes, sizeof(id.bytes));
+}
+
+absl::StatusOr<std::unique_ptr<DevicePeer>> CudaPeer::Join(
+    const CudaDevice& device, const std::string& meeting, int ranks, int rank,
+    MayGoOn may_go_on) {
+  NcclId id;
+  if (meeting.size() != sizeof(id.bytes)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the ranks' meeting has ", meeting.size(), " bytes, NCCL's have ",
+        sizeof(id.bytes), ": give all workers the same binary"));
+  }
+  std::memcpy(id.bytes, meeting.data(), sizeof(id.bytes));
+  ASSIGN_OR_RETURN(const NcclPeerFunctions functions, LoadPeerFunctions());
+  auto peer = std::make_unique<LoadedPeer>(functions, device);
+  RETURN_IF_ERROR(peer->Start(id, ranks, rank, may_go_on));
+  return peer;
+}
+
+}  // namespace parasol

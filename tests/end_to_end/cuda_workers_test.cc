@@ -1,0 +1,134 @@
+// Workers of a cluster without ps whose gradients NCCL adds between their
+// devices, as processes and as a CPU plays it (third_party/cuda_on_host).
+
+#include <signal.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "storage/checkpoint_reader.h"
+#include "storage/checkpoint_store.h"
+#include "tests/cluster/cluster_runs.h"
+#include "tests/end_to_end/cuda_jobs.h"
+#include "tests/end_to_end/launched_cluster.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Pointwise;
+
+constexpr int kSteps = 150;
+
+LaunchedCluster::Options WorkersOn(const std::string& device,
+                                   const std::string& communication,
+                                   int workers, int steps) {
+  LaunchedCluster::Options options = DigitsOn(device);
+  options.num_workers = workers;
+  options.overrides = {absl::StrCat("end.steps=", steps),
+                       absl::StrCat("strategy.multi_worker_mirrored={"
+                                    "communication: ",
+                                    communication, "}")};
+  return options;
+}
+
+Trained TrainedIn(const LaunchedCluster& cluster, int steps) {
+  const CheckpointStore store(cluster.checkpoint_dir());
+  auto reader = CheckpointReader::Open(store.PathOf(steps));
+  EXPECT_OK(reader);
+  return reader.ok() ? ReadTrained(**reader) : Trained();
+}
+
+void ExpectNear(const Trained& got, const Trained& want) {
+  ASSERT_FALSE(want.variables.empty());
+  for (const auto& [name, values] : want.variables) {
+    ASSERT_TRUE(got.variables.contains(name)) << name;
+    EXPECT_THAT(got.variables.at(name), Pointwise(FloatNear(1e-5), values))
+        << name;
+  }
+}
+
+// NCCL's order of three addends is another one in each part of an array.
+TEST(CudaWorkersTest, WithNcclTheyEndAsWithSumsOfTheHost) {
+  ASSERT_OK_AND_ASSIGN(auto host, LaunchedCluster::Start(
+                                      WorkersOn("cuda:0", "AUTO", 3, kSteps)));
+  ASSERT_OK_AND_ASSIGN(const auto by_host, host->Wait());
+  ASSERT_EQ(by_host.exit_code, 0) << by_host.progress;
+  ASSERT_OK_AND_ASSIGN(auto nccl, LaunchedCluster::Start(
+                                      WorkersOn("cuda:0", "NCCL", 3, kSteps)));
+  ASSERT_OK_AND_ASSIGN(const auto by_nccl, nccl->Wait());
+  ASSERT_EQ(by_nccl.exit_code, 0) << by_nccl.progress;
+  ExpectNear(TrainedIn(*nccl, kSteps), TrainedIn(*host, kSteps));
+  EXPECT_THAT(nccl->LogOf("worker/1"),
+              AllOf(HasSubstr("strategy multi_worker_mirrored, NCCL"),
+                    HasSubstr("NCCL adds gradients on cuda:0"),
+                    Not(HasSubstr("group has ended"))));
+}
+
+TEST(CudaWorkersTest, AKilledWorkerEndsTheSumOfAllAndTheJobGoesOn) {
+  ASSERT_OK_AND_ASSIGN(auto cluster, LaunchedCluster::Start(WorkersOn(
+                                         "cuda:0", "NCCL", 3, 2 * kSteps)));
+  ASSERT_OK(cluster->AwaitStep(40));
+  const auto before = cluster->Tasks();
+  ASSERT_OK(cluster->Signal("worker/1", SIGKILL));
+  ASSERT_OK(WaitUntil("a new worker/1", [&] {
+    const auto now = cluster->Tasks();
+    return now.contains("worker/1") &&
+           now.at("worker/1") != before.at("worker/1");
+  }));
+  const auto after = cluster->Tasks();
+  ASSERT_OK_AND_ASSIGN(const auto result, cluster->Wait());
+  ExpectLearned(result, 2 * kSteps);
+  for (const char* survivor : {"worker/0", "worker/2"}) {
+    EXPECT_EQ(after.at(survivor), before.at(survivor));
+    EXPECT_THAT(cluster->LogOf(survivor),
+                HasSubstr("the workers' group has ended: worker/1, "));
+  }
+}
+
+TEST(CudaWorkersTest, AWorkerThatStandsStillIsDoneWithout) {
+  ASSERT_OK_AND_ASSIGN(auto cluster, LaunchedCluster::Start(WorkersOn(
+                                         "cuda:0", "NCCL", 2, 4 * kSteps)));
+  ASSERT_OK(cluster->AwaitStep(40));
+  ASSERT_OK(cluster->Signal("worker/1", SIGSTOP));
+  ASSERT_OK_AND_ASSIGN(const auto stopped, cluster->Status());
+  ASSERT_OK(cluster->AwaitStep(stopped.global_step() + 40));
+  EXPECT_THAT(cluster->LogOf("worker/0"), HasSubstr("group has ended"));
+  ASSERT_OK(cluster->Signal("worker/1", SIGCONT));
+  ASSERT_OK_AND_ASSIGN(const auto result, cluster->Wait());
+  ExpectLearned(result, 4 * kSteps);
+}
+
+TEST(CudaWorkersTest, AJobForNcclEndsInOneLineWhereItIsNot) {
+  LaunchedCluster::Options options = WorkersOn("cuda:0", "NCCL", 2, kSteps);
+  options.flags.push_back(
+      absl::StrCat("--worker_binary=",
+                   WorkerWithFault("libnccl.so.2=1", /*only_first=*/false)));
+  ASSERT_OK_AND_ASSIGN(auto cluster, LaunchedCluster::Start(options));
+  ASSERT_OK_AND_ASSIGN(const auto result, cluster->Wait());
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.progress,
+              HasSubstr("strategy.multi_worker_mirrored.communication: NCCL "
+                        "cannot be opened: libnccl.so.2: not on this machine; "
+                        "give each worker --device=cuda:N and NCCL 2, or "
+                        "choose AUTO"));
+
+  ASSERT_OK_AND_ASSIGN(
+      auto on_cpu, LaunchedCluster::Start(WorkersOn("cpu", "NCCL", 2, kSteps)));
+  ASSERT_OK_AND_ASSIGN(const auto refused, on_cpu->Wait());
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_THAT(refused.progress,
+              HasSubstr("NCCL sums between CUDA devices, and cpu (1 thread) "
+                        "is none"));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,149 @@
+// Workers that train with each other as threads, whose gradients NCCL adds
+// between devices that third_party/cuda_on_host plays: the real parameters over
+// groups in memory, and a chief that names groups by hand. Only with
+// --config=cuda_host.
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "cluster/collective/memory_network.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "third_party/cuda_on_host/settings.h"
+#include "worker/mirrored/testing/device_worker.h"
+
+namespace parasol {
+namespace {
+
+using mirrored_testing::Assignments;
+using mirrored_testing::DeviceWorker;
+using ::testing::FloatNear;
+using ::testing::Pointwise;
+
+constexpr int kReplicas = 3;
+constexpr int64_t kSteps = 6;
+
+using Arrays = std::vector<std::vector<float>>;
+
+Arrays ArraysOf(MirroredState& state) {
+  Arrays arrays;
+  EXPECT_OK(state.Read([&](LocalParameters& parameters) {
+    LocalVariables& variables = parameters.variables();
+    for (size_t i = 0; i < parameters.num_variables(); ++i) {
+      for (int array = 0; array < variables.num_arrays(i); ++array) {
+        const absl::Span<const float> read = *variables.Read(i, array);
+        arrays.emplace_back(read.begin(), read.end());
+      }
+    }
+    return absl::OkStatus();
+  }));
+  return arrays;
+}
+
+class CudaDeviceSumsTest : public testing::Test {
+ protected:
+  ~CudaDeviceSumsTest() override {
+    workers_.clear();
+    cuda_on_host::SetFaults("");
+  }
+
+  DeviceWorker& Add(int index) {
+    workers_[index] = std::make_unique<DeviceWorker>(
+        index, kReplicas, kSteps, absl::StrCat("cuda:", index), assignments_,
+        network_);
+    return *workers_[index];
+  }
+  void AddAll(const std::map<int, std::vector<int>>& shares) {
+    assignments_.Assign(shares);
+    for (const auto& [index, replicas] : shares) Add(index);
+    mirrored_testing::Initialize(workers_[0]->state());
+  }
+  void TrainAll() {
+    for (auto& [index, worker] : workers_) worker->Start();
+    for (auto& [index, worker] : workers_) worker->AwaitEnd();
+  }
+
+  // Returns what one worker alone ends with.
+  static Arrays Alone(const std::string& device) {
+    Assignments assignments;
+    MemoryNetwork network;
+    assignments.Assign({{0, {0, 1, 2}}});
+    DeviceWorker alone(0, kReplicas, kSteps, device, assignments, network);
+    mirrored_testing::Initialize(alone.state());
+    alone.Start();
+    alone.AwaitEnd();
+    EXPECT_EQ(alone.state().version().step, kSteps);
+    return ArraysOf(alone.state());
+  }
+
+  void ExpectAllNear(const Arrays& want) {
+    for (auto& [index, worker] : workers_) {
+      EXPECT_EQ(worker->state().version().step, kSteps) << index;
+      const Arrays got = ArraysOf(worker->state());
+      ASSERT_EQ(got.size(), want.size());
+      for (size_t i = 0; i < got.size(); ++i) {
+        EXPECT_THAT(got[i], Pointwise(FloatNear(1e-5), want[i])) << index;
+      }
+    }
+  }
+
+  MemoryNetwork network_;
+  Assignments assignments_;
+  std::map<int, std::unique_ptr<DeviceWorker>> workers_;
+};
+
+TEST_F(CudaDeviceSumsTest, AWorkerAloneHasTheBitsOfTheHost) {
+  EXPECT_EQ(Alone("cuda:0"), Alone(""));
+}
+
+TEST_F(CudaDeviceSumsTest, AnyNumberOfWorkersEndsNearTheSumsOfTheHost) {
+  const Arrays want = Alone("");
+  const std::vector<std::map<int, std::vector<int>>> assignments = {
+      {{0, {0}}, {1, {1, 2}}},
+      {{0, {1}}, {1, {0, 2}}},
+      {{0, {0}}, {1, {1}}, {2, {2}}},
+      {{0, {}}, {1, {1}}, {2, {0}}, {3, {2}}}};
+  for (const auto& shares : assignments) {
+    AddAll(shares);
+    TrainAll();
+    ExpectAllNear(want);
+    workers_.clear();
+  }
+}
+
+// The others have all that they need but its gradients when it goes.
+TEST_F(CudaDeviceSumsTest, OthersGoOnWithTheReplicasOfOneThatHasLeft) {
+  const Arrays want = Alone("");
+  AddAll({{0, {0}}, {1, {1}}, {2, {2}}});
+  workers_[1]->EndBefore(3);
+  for (auto& [index, worker] : workers_) worker->Start();
+  workers_[1]->Stop();
+  workers_.erase(1);
+  assignments_.Assign({{0, {0, 1}}, {2, {2}}});
+  for (auto& [index, worker] : workers_) worker->AwaitEnd();
+  ExpectAllNear(want);
+}
+
+// A rank whose NCCL fails ends the sum of the others, who wait for it in NCCL
+// and are told nothing there.
+TEST_F(CudaDeviceSumsTest, AFailureOfNcclEndsTheGroupAndTheNextOneGoesOn) {
+  const Arrays want = Alone("");
+  for (const std::string fault :
+       {"ncclAllReduce=2@5", "ncclCommInitRankConfig=5@2",
+        "ncclGetUniqueId=2@1", "ncclCommGetAsyncError=3@20"}) {
+    SCOPED_TRACE(fault);
+    AddAll({{0, {0}}, {1, {1}}, {2, {2}}});
+    cuda_on_host::SetFaults(fault);
+    TrainAll();
+    cuda_on_host::SetFaults("");
+    ExpectAllNear(want);
+    workers_.clear();
+  }
+}
+
+}  // namespace
+}  // namespace parasol

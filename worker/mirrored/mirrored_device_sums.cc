@@ -1,0 +1,72 @@
+// The part of the parameters that adds on devices.
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "worker/mirrored/mirrored_parameters.h"
+
+namespace parasol {
+
+// The meeting's name travels on the group's connections: it is that of this
+// epoch, and no rank of another one hears of it.
+absl::Status MirroredParameters::MeetDevices(const Group& group,
+                                             Collective& collective) {
+  const int ranks = static_cast<int>(group.collective.ranks.size());
+  if (options_.on_device == nullptr || ranks == 1) return absl::OkStatus();
+  const auto may_go_on = [&] { return CheckMayGoOn(group, collective); };
+  std::string own;
+  if (group.collective.own_rank == 0) {
+    const absl::StatusOr<std::string> meeting = DevicePeer::NewMeeting();
+    if (!meeting.ok()) collective.Abort(meeting.status());
+    ASSIGN_OR_RETURN(own, meeting);
+  }
+  collective.AllGather(own, &met_, CountPending(group));
+  RETURN_IF_ERROR(collective.Await());
+  absl::StatusOr<std::unique_ptr<DevicePeer>> peer =
+      DevicePeer::Join(options_.on_device->device(), met_[0], ranks,
+                       group.collective.own_rank, may_go_on);
+  // The others wait for this rank, in NCCL.
+  if (!peer.ok()) collective.Abort(peer.status());
+  RETURN_IF_ERROR(peer.status());
+  peer_ = *std::move(peer);
+  LOG(INFO) << "NCCL adds gradients on " << options_.on_device->device().name()
+            << ", rank " << group.collective.own_rank << " of " << ranks;
+  return AwaitAll(group, collective);
+}
+
+absl::Status MirroredParameters::AwaitAll(const Group& group,
+                                          Collective& collective) {
+  collective.AllGather("", &met_, CountPending(group));
+  return collective.Await();
+}
+
+absl::Status MirroredParameters::SumOnDevice(const Group& group, int64_t step,
+                                             Collective& collective) {
+  RETURN_IF_ERROR(AwaitGradients(group, collective, [&] {
+    return options_.on_device->Has(step, group.replicas);
+  }));
+  RETURN_IF_ERROR(AwaitAll(group, collective));
+  const absl::Status added = AddOnDevice(group, collective);
+  if (!added.ok()) collective.Abort(added);
+  RETURN_IF_ERROR(added);
+  return AwaitAll(group, collective);
+}
+
+absl::Status MirroredParameters::AddOnDevice(const Group& group,
+                                             Collective& collective) {
+  DeviceGradients& gradients = *options_.on_device;
+  RETURN_IF_ERROR(gradients.AddUp(group.replicas));
+  if (peer_ == nullptr) {
+    RETURN_IF_ERROR(gradients.FetchSum());
+  } else {
+    RETURN_IF_ERROR(peer_->AllReduce(
+        gradients.sum().data(), static_cast<int64_t>(gradients.sum().size()),
+        gradients.on_host().data(), [&] { return collective.status(); }));
+  }
+  gradients.CopyTo(packs_, sums_);
+  return absl::OkStatus();
+}
+
+}  // namespace parasol

@@ -1,0 +1,22 @@
+#ifndef PARASOL_WORKER_MIRRORED_PEER_MODEL_H_
+#define PARASOL_WORKER_MIRRORED_PEER_MODEL_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "ml/model/model.h"
+#include "worker/mirrored/device_gradients.h"
+
+namespace parasol {
+
+// Returns `model`, which has a device_training() and no tables, as a model
+// whose gradients stay in the memory of its device, where `gradients` finds
+// them, and whose values come from the host as ever. Gradients() calls no sink.
+// Borrows `gradients`, of the same model and device.
+//   ResourceExhausted  the host has no memory for the values.
+absl::StatusOr<std::unique_ptr<Model>> KeepGradientsOnDevice(
+    std::unique_ptr<Model> model, DeviceGradients& gradients);
+
+}  // namespace parasol
+
+#endif  // PARASOL_WORKER_MIRRORED_PEER_MODEL_H_

@@ -1,0 +1,217 @@
+#ifndef PARASOL_WORKER_MIRRORED_TESTING_DEVICE_WORKER_H_
+#define PARASOL_WORKER_MIRRORED_TESTING_DEVICE_WORKER_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/status_macros.h"
+#include "cluster/collective/memory_network.h"
+#include "ml/device/device.h"
+#include "ml/model/device_training.h"
+#include "worker/mirrored/device_gradients.h"
+#include "worker/mirrored/mirrored_parameters.h"
+#include "worker/mirrored/testing/assignments.h"
+#include "worker/mirrored/testing/mirrored_fixture.h"
+
+namespace parasol::mirrored_testing {
+
+// Gradients of MakeVariables() in the memory of a device, with a gap between
+// two, which a test writes.
+class FakeTraining : public DeviceTraining {
+ public:
+  explicit FakeTraining(Device& device)
+      : device_(device),
+        values_(*device.NewArray<float>(kElements)),
+        gradients_(*device.NewArray<float>(kElements)),
+        on_host_(*device.NewHostArray<float>(kElements)) {}
+
+  absl::StatusOr<std::vector<Variable>> Variables() override {
+    std::vector<Variable> variables;
+    for (const size_t first : kFirst) {
+      variables.push_back({values_.data() + first, gradients_.data() + first});
+    }
+    return variables;
+  }
+  absl::Span<float> AllGradients() override { return gradients_.span(); }
+  void UseTables(DeviceRows&) override {}
+  absl::StatusOr<BatchResult> Train(StagedBatch&, uint64_t, Sinks) override {
+    return absl::UnimplementedError("no passes");
+  }
+
+  // Enqueues a pass with these gradients.
+  absl::Status Write(const std::vector<std::vector<float>>& gradients) {
+    RETURN_IF_ERROR(device_.Synchronize());
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      std::copy(gradients[i].begin(), gradients[i].end(),
+                on_host_.data() + kFirst[i]);
+    }
+    return device_.Copy(Device::Stream::kCompute,
+                        absl::MakeConstSpan(on_host_.data(), kElements),
+                        gradients_.data());
+  }
+
+ private:
+  static constexpr size_t kElements = 12;
+  static constexpr size_t kFirst[] = {0, 4, 5};
+
+  Device& device_;
+  Array<float> values_;
+  Array<float> gradients_;
+  Array<float> on_host_;
+};
+
+// A worker whose gradients are on a device, with a thread that trains as
+// SyncTrainingLoop does. Values are those of MirroredState.
+class DeviceWorker {
+ public:
+  static job::Job JobWithoutTable() {
+    job::Job job = MakeJob();
+    job.mutable_model()->clear_sparse_table();
+    return job;
+  }
+
+  // `device` "": gradients are in host memory.
+  DeviceWorker(int index, int replicas, int64_t steps,
+               const std::string& device, Assignments& assignments,
+               MemoryNetwork& network)
+      : index_(index),
+        steps_(steps),
+        assignments_(assignments),
+        endpoint_(network.MakeEndpoint(absl::StrCat("h:", index))),
+        state_(MakeVariables(), JobWithoutTable(), Clock::Real()) {
+    MirroredParameters::Options options;
+    options.task.set_role("worker");
+    options.task.set_index(index);
+    options.task.set_incarnation(100 + index);
+    options.replicas = replicas;
+    options.report_delay = absl::Milliseconds(1);
+    if (!device.empty()) {
+      device_ = *Device::Open(device);
+      training_ = std::make_unique<FakeTraining>(*device_);
+      gradients_ =
+          *DeviceGradients::Create(*device_, *training_, MakeVariables());
+      options.on_device = gradients_.get();
+    }
+    parameters_ = std::make_unique<MirroredParameters>(
+        options, state_, *endpoint_, Clock::Real(), metrics_);
+  }
+  ~DeviceWorker() { Stop(); }
+
+  MirroredState& state() { return state_; }
+  MirroredParameters& parameters() { return *parameters_; }
+  // Ends the training before the pushes of `step`.
+  void EndBefore(int64_t step) { steps_ = step; }
+  void Start() {
+    thread_ = std::thread([this] { Train(); });
+  }
+  void AwaitEnd() {
+    if (thread_.joinable()) thread_.join();
+  }
+  void Stop() {
+    if (parameters_ == nullptr) return;
+    parameters_->Stop();
+    AwaitEnd();
+    parameters_.reset();
+  }
+  void Claim() { parameters_->Hear(assignments_.Claim(parameters_->broken())); }
+
+ private:
+  using PendingPtr = std::unique_ptr<ParameterClient::Pending>;
+
+  void Train() {
+    while (state_.version().step < steps_ && TrainStep().ok()) {
+    }
+  }
+
+  absl::Status TrainStep() {
+    std::vector<std::vector<float>> values;
+    for (const int64_t size : kSizes) values.emplace_back(size);
+    ParameterClient::PullRequest pull;
+    for (size_t i = 0; i < values.size(); ++i) {
+      pull.targets.push_back({i, absl::MakeSpan(values[i])});
+    }
+    const PendingPtr pulled = parameters_->Pull(std::move(pull));
+    while (!pulled->WaitFor(absl::Milliseconds(1))) Claim();
+    RETURN_IF_ERROR(pulled->Wait());
+    const int64_t step = pulled->outcome().max_updates;
+    if (step >= steps_) return absl::OkStatus();
+    std::set<int> computed;
+    std::vector<PendingPtr> pushes;
+    const auto compute = [&]() -> absl::Status {
+      for (const int replica : assignments_.ReplicasOf(index_)) {
+        if (!computed.insert(replica).second) continue;
+        ASSIGN_OR_RETURN(pushes.emplace_back(), Push(step, replica, values));
+      }
+      return absl::OkStatus();
+    };
+    RETURN_IF_ERROR(compute());
+    while (!state_.AwaitStep(step + 1, absl::Milliseconds(1)).has_value()) {
+      Claim();
+      RETURN_IF_ERROR(compute());
+    }
+    for (const PendingPtr& push : pushes) RETURN_IF_ERROR(push->Wait());
+    return state_.ended();
+  }
+
+  // Replica 1 has a weight of 2, and replica 2 no examples in odd steps.
+  absl::StatusOr<PendingPtr> Push(
+      int64_t step, int replica,
+      const std::vector<std::vector<float>>& values) {
+    const bool has_examples = replica != 2 || step % 2 == 0;
+    const float weight = replica == 1 ? 2 : 1;
+    auto gradients = std::make_unique<std::vector<std::vector<float>>>();
+    for (const std::vector<float>& value : values) {
+      std::vector<float>& gradient = gradients->emplace_back();
+      for (size_t i = 0; i < value.size(); ++i) {
+        gradient.push_back(0.1f * (replica + 1) * value[i] + 0.001f * i);
+      }
+    }
+    ParameterClient::PushRequest push;
+    push.sync = {.step = step, .replica = replica};
+    if (device_ != nullptr) {
+      {
+        absl::MutexLock lock(&gradients_->device_mutex());
+        RETURN_IF_ERROR(training_->Write(*gradients));
+      }
+      push.on_device = {.has_examples = has_examples, .weight = weight};
+      return parameters_->Push(std::move(push));
+    }
+    for (size_t i = 0; i < gradients->size(); ++i) {
+      for (float& element : (*gradients)[i]) {
+        element = has_examples ? element * weight : 0;
+      }
+      push.gradients.push_back({i, (*gradients)[i]});
+    }
+    return parameters_->Push(std::move(push));
+  }
+
+  const int index_;
+  std::atomic<int64_t> steps_;
+  Assignments& assignments_;
+  MetricsRegistry metrics_;
+  const std::unique_ptr<CollectiveEndpoint> endpoint_;
+  MirroredState state_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<FakeTraining> training_;
+  std::unique_ptr<DeviceGradients> gradients_;
+  std::unique_ptr<MirroredParameters> parameters_;
+  std::thread thread_;
+};
+
+}  // namespace parasol::mirrored_testing
+
+#endif  // PARASOL_WORKER_MIRRORED_TESTING_DEVICE_WORKER_H_
