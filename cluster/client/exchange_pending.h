@@ -45,6 +45,10 @@ class FailedPending : public ParameterClient::Pending {
   const absl::Status status_;
 };
 
+inline std::unique_ptr<ParameterClient::Pending> Failed(absl::Status status) {
+  return std::make_unique<FailedPending>(std::move(status));
+}
+
 // Two requests as one: done when both are.
 class JoinedPending : public ParameterClient::Pending {
  public:

@@ -67,6 +67,13 @@ class OperationPlan {
     return variables_[variable].elements;
   }
 
+  // Number of elements of each variable.
+  std::vector<size_t> elements() const {
+    std::vector<size_t> elements;
+    for (const Variable& each : variables_) elements.push_back(each.elements);
+    return elements;
+  }
+
   // Returns true if messages of this plan mean the same in `other`.
   bool SameSharding(const OperationPlan& other) const;
 

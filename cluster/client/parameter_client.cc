@@ -17,20 +17,16 @@
 #include "cluster/client/gradient_encoder.h"
 #include "cluster/client/operation_plan.h"
 #include "cluster/client/parameter_client_metrics.h"
+#include "cluster/client/push_pulls.h"
 #include "cluster/client/row_operations.h"
 #include "cluster/client/row_pushes.h"
 #include "cluster/client/shard_link.h"
 #include "cluster/client/shard_operation.h"
 #include "cluster/payload_lane/socket_loop.h"
 #include "cluster/rpc/completion_thread.h"
-#include "cluster/rpc/protocol_limits.h"
 
 namespace parasol {
 namespace {
-
-std::unique_ptr<ParameterClient::Pending> Failed(absl::Status status) {
-  return std::make_unique<FailedPending>(std::move(status));
-}
 
 template <typename Item>
 std::vector<size_t> NumbersOf(const std::vector<Item>& items) {
@@ -57,59 +53,10 @@ void SetMemory(ShardOperation::Range& range,
   range.target = target.values.data() + offset;
 }
 
-// A variable that is pushed and pulled.
-struct PushPullItem {
-  size_t variable = 0;
-  absl::Span<const float> gradient;
-  absl::Span<float> target;
-};
-
 void SetMemory(ShardOperation::Range& range, const PushPullItem& item,
                size_t offset) {
   range.gradient = item.gradient.data() + offset;
   range.target = item.target.data() + offset;
-}
-
-// Takes what both requests name out of `push` and `pull`. A variable's gradient
-// that another one follows stays a push: its values would be too old.
-std::vector<PushPullItem> TakeCommonVariables(
-    size_t num_variables, ParameterClient::PushRequest& push,
-    ParameterClient::PullRequest& pull) {
-  std::vector<const ParameterClient::Gradient*> last(num_variables);
-  for (const ParameterClient::Gradient& gradient : push.gradients) {
-    last[gradient.variable] = &gradient;
-  }
-  std::vector<PushPullItem> common;
-  std::vector<bool> is_common(push.gradients.size());
-  std::erase_if(pull.targets, [&](const ParameterClient::Target& target) {
-    const auto* const gradient = std::exchange(last[target.variable], nullptr);
-    if (gradient == nullptr) return false;
-    common.push_back({target.variable, gradient->values, target.values});
-    is_common[gradient - push.gradients.data()] = true;
-    return true;
-  });
-  size_t i = 0;
-  std::erase_if(push.gradients, [&](const ParameterClient::Gradient&) {
-    return is_common[i++];
-  });
-  return common;
-}
-
-// Returns the target of the rows if `pull` has them, and takes it out of there.
-absl::Span<float> TakeCommonRows(
-    const ParameterClient::RowGradient& rows,
-    std::vector<ParameterClient::RowTarget>& pull) {
-  if (rows.values.size() > kMaxPullBytes / sizeof(float)) return {};
-  const auto common = std::find_if(
-      pull.begin(), pull.end(), [&](const ParameterClient::RowTarget& target) {
-        return target.table == rows.table &&
-               target.ids.data() == rows.ids.data() &&
-               target.ids.size() == rows.ids.size();
-      });
-  if (common == pull.end()) return {};
-  const absl::Span<float> values = common->values;
-  pull.erase(common);
-  return values;
 }
 
 template <typename Operation, typename Shard>
@@ -216,14 +163,6 @@ RowOperations::Limits RowLimits(const ParameterClient::Options& options) {
           .encoding = options.wire_encoding};
 }
 
-std::vector<size_t> ElementsOf(const OperationPlan& plan) {
-  std::vector<size_t> elements;
-  for (size_t i = 0; i < plan.num_variables(); ++i) {
-    elements.push_back(plan.elements(i));
-  }
-  return elements;
-}
-
 // A thread keeps up with 40 Gbit/s; half of the cores are left to the model.
 size_t NumThreads(int shards) {
   const int cores = std::thread::hardware_concurrency();
@@ -248,7 +187,7 @@ ShardedParameterClient::ShardedParameterClient(
       tables_(std::move(tables)),
       options_(options),
       clock_(clock),
-      encoder_(options.wire_encoding, options.push_share, ElementsOf(plan_)),
+      encoder_(options.wire_encoding, options.push_share, plan_.elements()),
       threads_(NumThreads(placement.shard_size())),
       socket_loops_(
           NumLoops(placement.shard_size() * options.streams_per_shard)),
@@ -417,9 +356,10 @@ absl::StatusOr<std::shared_ptr<const Call>> ShardedParameterClient::StartPush(
   AddDense(call, push.gradients, draft.dense);
   AddDense(call, common, draft.dense);
   draft.rows.reserve(push.rows.size() * links_.size());
-  for (const RowGradient& rows : push.rows) {
+  for (size_t i = 0; i < push.rows.size(); ++i) {
+    const RowGradient& rows = push.rows[i];
     RETURN_IF_ERROR(rows_.AddPushes(call, rows.table, rows.ids, rows.values,
-                                    TakeCommonRows(rows, pull.rows),
+                                    TakeCommonRows(push, i, pull.rows),
                                     draft.rows));
   }
   call->completion.Expect(draft.dense.size() + draft.rows.size());
@@ -529,12 +469,6 @@ void ShardedParameterClient::Stop() {
 }
 
 }  // namespace
-
-ParameterClient::PushAndPull ParameterClient::PushPull(PushRequest push,
-                                                       PullRequest pull) {
-  auto pushed = Push(std::move(push));
-  return {std::move(pushed), Pull(std::move(pull))};
-}
 
 absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Create(
     const wire::GetPlacementResponse& placement,

@@ -109,6 +109,21 @@ TEST_F(ParameterClientTest, AVariableThatIsPushedTwiceIsPulledBehindBoth) {
   EXPECT_THAT(again, ElementsAre(-11, -22));
 }
 
+TEST_F(ParameterClientTest, ATableThatIsPushedTwiceIsPulledBehindBoth) {
+  AddShards(1);
+  AddTable("users", 1);
+  const auto client = Connect();
+  const std::vector<uint64_t> ids = {4, 5};
+  const std::vector<float> first = {1, 2}, second = {10, 20};
+  std::vector<float> got(2);
+  auto [push, pull] = client->PushPull(
+      {.gradients = {}, .rows = {{0, ids, first}, {0, ids, second}}},
+      {.targets = {}, .rows = {{0, ids, absl::MakeSpan(got)}}});
+  ASSERT_OK(push->Wait());
+  ASSERT_OK(pull->Wait());
+  EXPECT_THAT(got, ElementsAre(-11, -22));
+}
+
 TEST_F(ParameterClientTest, PushPullsOfHalvesAndSharesHaveAllValues) {
   AddShards(1);
   AddVariable(0, "v", 100);

@@ -150,8 +150,10 @@ bool ShardOutbox::HasWaitingBytes(size_t index, size_t bytes) const {
   const Lane& lane = lanes_[index];
   size_t waiting = 0;
   for (size_t i = lane.departed; i < lane.entries.size(); ++i) {
-    const OperationPtr& operation = lane.entries[i].operation;
-    if (operation != nullptr) waiting += operation->bytes;
+    const Entry& entry = lane.entries[i];
+    if (entry.operation == nullptr) continue;
+    if (waiting == 0 && !MayLeave(lane, entry)) return false;
+    waiting += entry.operation->bytes;
     if (waiting >= bytes) return true;
   }
   return false;

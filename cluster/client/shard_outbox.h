@@ -85,7 +85,8 @@ class ShardOutbox {
   uint64_t oldest_id(size_t lane) const { return lanes_[lane].first_id; }
 
   bool HasWaiting(size_t lane) const;
-  // Returns true if the lane's waiting operations have at least `bytes`.
+  // Returns true if Take() would give a message, and what waits has at least
+  // `bytes`.
   bool HasWaitingBytes(size_t lane, size_t bytes) const;
   size_t unanswered() const { return unanswered_; }
   // Number of unanswered operations that the shard could have answered: all

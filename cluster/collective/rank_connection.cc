@@ -16,11 +16,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "cluster/collective/rank_hello.h"
+#include "cluster/payload_lane/pacing.h"
 
 namespace parasol {
 namespace {
@@ -60,6 +60,9 @@ absl::Status AwaitEvents(int fd, short events, absl::Time deadline) {
 }
 
 absl::Status Connect(int fd, const addrinfo& address, absl::Time deadline) {
+  sockaddr_storage to = {};
+  std::memcpy(&to, address.ai_addr, address.ai_addrlen);
+  AvoidPacing(fd, to);
   if (connect(fd, address.ai_addr, address.ai_addrlen) == 0) {
     return absl::OkStatus();
   }
@@ -101,27 +104,6 @@ absl::Status SayHello(int fd, const RankHello& hello, absl::Time deadline) {
   return ToStatus(answer);
 }
 
-// Returns true if both ends of a connected socket have the same IP address.
-bool StaysOnThisMachine(int fd) {
-  sockaddr_storage own = {};
-  sockaddr_storage other = {};
-  socklen_t own_bytes = sizeof(own);
-  socklen_t other_bytes = sizeof(other);
-  if (getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_bytes) != 0 ||
-      getpeername(fd, reinterpret_cast<sockaddr*>(&other), &other_bytes) != 0 ||
-      own.ss_family != other.ss_family) {
-    return false;
-  }
-  if (own.ss_family == AF_INET) {
-    return reinterpret_cast<const sockaddr_in&>(own).sin_addr.s_addr ==
-           reinterpret_cast<const sockaddr_in&>(other).sin_addr.s_addr;
-  }
-  return own.ss_family == AF_INET6 &&
-         IN6_ARE_ADDR_EQUAL(
-             &reinterpret_cast<const sockaddr_in6&>(own).sin6_addr,
-             &reinterpret_cast<const sockaddr_in6&>(other).sin6_addr);
-}
-
 }  // namespace
 
 absl::Status SetRankSocketOptions(int fd) {
@@ -129,14 +111,6 @@ absl::Status SetRankSocketOptions(int fd) {
   if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||
       fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
     return SystemError("socket options", errno);
-  }
-  // BBR, where it is the machine's choice, sends at the rate that it has seen:
-  // less than half of what memory has, when both ends send by turns. "reno" is
-  // in every kernel; where it may not be had the machine's choice stays.
-  constexpr absl::string_view kUnpaced = "reno";
-  if (StaysOnThisMachine(fd)) {
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kUnpaced.data(),
-                     kUnpaced.size());
   }
   return absl::OkStatus();
 }

@@ -132,8 +132,8 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
   // The messages' lengths, lowest byte first, and their slices.
   std::vector<uint64_t> lengths_ ABSL_GUARDED_BY(mu_);
   std::vector<std::vector<grpc::Slice>> slices_ ABSL_GUARDED_BY(mu_);
-  // What is left of each length and the slices behind it: from
-  // pieces_[next_piece_] on.
+  // The lengths, each with the slices behind it; pieces_[next_piece_] is the
+  // first that is not sent.
   std::vector<iovec> pieces_ ABSL_GUARDED_BY(mu_);
   size_t next_piece_ ABSL_GUARDED_BY(mu_) = 0;
 };

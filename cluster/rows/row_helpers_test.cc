@@ -50,6 +50,26 @@ std::vector<float> Pull(RowTable& table, const std::vector<uint64_t>& ids) {
 // Adam goes through all rows of each stripe, Adagrad through those pushed.
 class RowHelpersTest : public testing::TestWithParam<std::string> {};
 
+// As a pull right behind it would, also if helpers take stripes of it.
+TEST_P(RowHelpersTest, APushGivesTheNewValuesOfItsRows) {
+  const auto alone = MakeTable(GetParam(), nullptr);
+  const auto shared = MakeTable(GetParam(), std::make_shared<WorkHelpers>(3));
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<float> draw(-1, 1);
+  for (const size_t count : {size_t{1}, size_t{7}, size_t{500}, kRows}) {
+    std::vector<uint64_t> ids(count);
+    for (uint64_t& id : ids) id = random() % (2 * count);
+    std::vector<float> gradients(count * kWidth);
+    for (float& gradient : gradients) gradient = draw(random);
+    std::vector<float> values(gradients.size());
+    ASSERT_OK(shared->Push(Bytes(ids.data()), Bytes(gradients.data()), count,
+                           values.data()));
+    ASSERT_OK(alone->Push(Bytes(ids.data()), Bytes(gradients.data()), count));
+    EXPECT_EQ(values, Pull(*alone, ids));
+    EXPECT_EQ(values, Pull(*shared, ids));
+  }
+}
+
 TEST_P(RowHelpersTest, ValuesAreThoseOfATableWithoutHelpers) {
   const auto alone = MakeTable(GetParam(), nullptr);
   const auto shared = MakeTable(GetParam(), std::make_shared<WorkHelpers>(3));

@@ -16,7 +16,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
-#include "base/work_helpers.h"
 #include "cluster/rows/row_memory.h"
 #include "cluster/rows/row_snapshot.h"
 #include "gmock/gmock.h"
@@ -202,35 +201,6 @@ TEST(RowTableTest, DuplicatesOfARequestAreOneUpdate) {
   EXPECT_OK(Push(*table, {5, 6, 5, 5}, {1, 1, 1, 1}));
   // One update: 3 / sqrt(3²). Three would give 1 + 1/√2 + 1/√3.
   EXPECT_THAT(MustPull(*table, {5, 6, 5}), ElementsAre(-1, -1, -1));
-}
-
-// As a pull right behind it would, with every rule, and in 8 threads' hands.
-TEST(RowTableTest, APushGivesTheNewValuesOfItsRows) {
-  constexpr size_t kWidth = 24;
-  for (const std::string optimizer :
-       {"sgd { learning_rate: .5 }", "adagrad { learning_rate: 1 }",
-        "adam { learning_rate: .1 }", "ftrl { learning_rate: 1 }"}) {
-    SCOPED_TRACE(optimizer);
-    const Settings settings = {.optimizer = optimizer, .width = kWidth};
-    RowTable::Options options = OptionsOf(settings);
-    options.helpers = std::make_shared<WorkHelpers>(3);
-    auto fused = RowTable::Create(options, OptimizerOf(optimizer));
-    ASSERT_OK(fused);
-    const auto apart = MakeTable(settings);
-    std::mt19937_64 random(5);
-    for (const size_t count : {1, 7, 500, 6000}) {
-      std::vector<uint64_t> ids(count);
-      for (uint64_t& id : ids) id = random() % (2 * count);
-      std::vector<float> gradients(count * kWidth);
-      for (float& gradient : gradients) gradient = random() % 1000 / 500.f - 1;
-      std::vector<float> values(gradients.size());
-      ASSERT_OK((*fused)->Push(Bytes(ids.data()), Bytes(gradients.data()),
-                               count, values.data()));
-      ASSERT_OK(Push(*apart, ids, gradients));
-      EXPECT_EQ(values, MustPull(*apart, ids));
-    }
-    EXPECT_EQ(Drain((*fused)->TakeSnapshot()), Drain(apart->TakeSnapshot()));
-  }
 }
 
 TEST(RowTableTest, ARequestWithoutIdsCountsAsAnUpdate) {

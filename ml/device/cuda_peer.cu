@@ -107,10 +107,13 @@ class LoadedPeer final : public CudaPeer {
                         " (with NCCL_DEBUG=WARN it says more)");
   }
 
-  // Ends NCCL's part, whose kernels end as well.
+  // Ends NCCL's part, whose kernels end as well, and waits for the copy behind
+  // them: the next group's sums lie where it writes.
   void Leave() {
     if (rank_ == nullptr) return;
     functions_.comm_abort(std::exchange(rank_, nullptr));
+    cudaSetDevice(device_.index());
+    cudaStreamSynchronize(stream_);
   }
 
   absl::Status AsyncError(absl::string_view what, bool& in_progress) const {

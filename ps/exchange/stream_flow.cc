@@ -84,8 +84,7 @@ StreamFlow::Actions StreamFlow::Rest(bool paused, bool has_room) {
   actions.read = NextRead(has_room);
   const bool held_back = paused || WantsRead();
   // Once nothing is read, nothing more may come.
-  const bool holds =
-      expects_more_ && reading_ && !paused && !end_.has_value();
+  const bool holds = expects_more_ && reading_ && !paused && !end_.has_value();
   if (!holds) actions.write = NextWrite();
   actions.retry = held_back && !writing_ && NextRetry();
   actions.finish = NextFinish();

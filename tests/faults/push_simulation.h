@@ -135,7 +135,7 @@ class PushSimulation {
   const std::shared_ptr<const Call> call_;  // the one that all pushes are of
   std::unique_ptr<ParameterShard> table_;
   uint64_t fresh_identity_ = 1;
-  float target_ = 0;  // of the push-pulls, which only name it
+  float target_ = 0;  // memory that push-pulls name, and nobody writes
   Report report_;
 };
 

@@ -61,7 +61,7 @@ absl::Status DeviceGradients::Add(const ParameterClient::PushRequest& push) {
   const auto size = static_cast<int64_t>(gradients_.size());
   absl::MutexLock device_lock(&device_mu_);
   ASSIGN_OR_RETURN(float* const to, PlaceOf(push.sync->step, replica));
-  if (to == nullptr) return absl::OkStatus();
+  if (to == nullptr) return device_.Synchronize();
   ReplicaGradients term = {.data = nullptr};
   if (push.on_device->has_examples) {
     term = {.data = gradients_.data(), .weight = push.on_device->weight};
@@ -89,7 +89,9 @@ absl::Status DeviceGradients::AddUp(const std::vector<int>& replicas) {
   {
     absl::MutexLock lock(&mu_);
     for (const int replica : replicas) {
-      terms.push_back({.data = replicas_.at(replica).data()});
+      const auto pushed = replicas_.find(replica);
+      CHECK(pushed != replicas_.end()) << "replica " << replica;
+      terms.push_back({.data = pushed->second.data()});
     }
   }
   if (terms.empty()) terms.push_back({.data = nullptr});

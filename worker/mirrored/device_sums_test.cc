@@ -137,9 +137,11 @@ TEST_F(CudaDeviceSumsTest, AFailureOfNcclEndsTheGroupAndTheNextOneGoesOn) {
         "ncclGetUniqueId=2@1", "ncclCommGetAsyncError=3@20"}) {
     SCOPED_TRACE(fault);
     AddAll({{0, {0}}, {1, {1}}, {2, {2}}});
+    const int64_t first = assignments_.version();
     cuda_on_host::SetFaults(fault);
     TrainAll();
     cuda_on_host::SetFaults("");
+    EXPECT_GT(assignments_.version(), first) << "the fault ended no group";
     ExpectAllNear(want);
     workers_.clear();
   }

@@ -28,7 +28,10 @@ absl::Status MirroredParameters::MeetDevices(const Group& group,
       DevicePeer::Join(options_.on_device->device(), met_[0], ranks,
                        group.collective.own_rank, may_go_on);
   // The others wait for this rank, in NCCL.
-  if (!peer.ok()) collective.Abort(peer.status());
+  if (!peer.ok()) {
+    EndIfDeviceIsLost();
+    collective.Abort(peer.status());
+  }
   RETURN_IF_ERROR(peer.status());
   peer_ = *std::move(peer);
   LOG(INFO) << "NCCL adds gradients on " << options_.on_device->device().name()
@@ -49,7 +52,10 @@ absl::Status MirroredParameters::SumOnDevice(const Group& group, int64_t step,
   }));
   RETURN_IF_ERROR(AwaitAll(group, collective));
   const absl::Status added = AddOnDevice(group, collective);
-  if (!added.ok()) collective.Abort(added);
+  if (!added.ok()) {
+    EndIfDeviceIsLost();
+    collective.Abort(added);
+  }
   RETURN_IF_ERROR(added);
   return AwaitAll(group, collective);
 }
@@ -67,6 +73,15 @@ absl::Status MirroredParameters::AddOnDevice(const Group& group,
   }
   gradients.CopyTo(packs_, sums_);
   return absl::OkStatus();
+}
+
+void MirroredParameters::EndIfDeviceIsLost() {
+  absl::Status device;
+  {
+    absl::MutexLock lock(&options_.on_device->device_mutex());
+    device = options_.on_device->device().Synchronize();
+  }
+  if (!device.ok()) state_.End(device);
 }
 
 }  // namespace parasol

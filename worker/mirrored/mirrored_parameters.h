@@ -146,6 +146,9 @@ class MirroredParameters : public ParameterClient {
   absl::Status SumOnDevice(const Group& group, int64_t step,
                            Collective& collective);
   absl::Status AddOnDevice(const Group& group, Collective& collective);
+  // Ends this worker if its own device fails: the next group would end for it,
+  // too.
+  void EndIfDeviceIsLost();
   // Returns when all ranks of the group have come here.
   absl::Status AwaitAll(const Group& group, Collective& collective);
   absl::Status GatherRows(const Group& group, int64_t step,

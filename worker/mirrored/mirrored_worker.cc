@@ -92,13 +92,13 @@ absl::StatusOr<std::unique_ptr<Model>> MirroredWorker::PrepareModel(
       "strategy.multi_worker_mirrored.communication: ";
   const absl::Status found = DevicePeer::Check(device);
   if (!found.ok()) {
-    return absl::FailedPreconditionError(absl::StrCat(
+    return absl::InvalidArgumentError(absl::StrCat(
         kSetting, found.message(),
         "; give each worker --device=cuda:N and NCCL 2, or choose AUTO"));
   }
   DeviceTraining* const training = model->device_training();
   if (training == nullptr || !model->tables().empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
+    return absl::InvalidArgumentError(absl::StrCat(
         kSetting,
         "NCCL sums gradients that stay on the device, and those of this job "
         "need the host (sparse tables, train.micro_batch_size): choose AUTO"));

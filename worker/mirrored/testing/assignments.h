@@ -36,6 +36,11 @@ class Assignments {
     if (broken == version_) answer_.set_assignment_version(++version_);
     return answer_;
   }
+  // Number of the newest assignment: one more for each group that has ended.
+  int64_t version() {
+    absl::MutexLock lock(&mu_);
+    return version_;
+  }
   std::vector<int> ReplicasOf(int worker) {
     absl::MutexLock lock(&mu_);
     return shares_[worker];
