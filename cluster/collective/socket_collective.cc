@@ -23,8 +23,8 @@ constexpr int kLingerPollMillis = 5;
 
 // Returns true if each rank of this one's machine can have a core of its own.
 // With fewer cores a rank that looks for messages keeps others from sending.
-// Knows neither a container's share of the cores nor other programs; a rank that
-// looks in vain soon looks for less time (Spinning).
+// Knows neither a container's share of the cores nor other programs; a rank
+// that looks in vain soon looks for less time (Spinning).
 bool HaveCoresEach(const CollectiveGroup& group) {
   const std::vector<int> machines = group.machines();
   return std::count(machines.begin(), machines.end(),

@@ -3,11 +3,21 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "worker/mirrored/mirrored_parameters.h"
 
 namespace parasol {
+namespace {
+
+// Number of times that a rank whose NCCL fails asks the group who is lost, and
+// the time between two of them. A group looks at its connections each 50 ms.
+constexpr int kNamingLooks = 30;
+constexpr absl::Duration kNamingPause = absl::Milliseconds(10);
+
+}  // namespace
 
 // The meeting's name travels on the group's connections: it is that of this
 // epoch, and no rank of another one hears of it.
@@ -51,9 +61,10 @@ absl::Status MirroredParameters::SumOnDevice(const Group& group, int64_t step,
     return options_.on_device->Has(step, group.replicas);
   }));
   RETURN_IF_ERROR(AwaitAll(group, collective));
-  const absl::Status added = AddOnDevice(group, collective);
+  absl::Status added = AddOnDevice(group, collective);
   if (!added.ok()) {
     EndIfDeviceIsLost();
+    added = Named(added, collective);
     collective.Abort(added);
   }
   RETURN_IF_ERROR(added);
@@ -73,6 +84,18 @@ absl::Status MirroredParameters::AddOnDevice(const Group& group,
   }
   gradients.CopyTo(packs_, sums_);
   return absl::OkStatus();
+}
+
+absl::Status MirroredParameters::Named(const absl::Status& why,
+                                       const Collective& collective) {
+  for (int i = 0; i < kNamingLooks && collective.status().ok(); ++i) {
+    absl::Mutex mu;
+    absl::MutexLock lock(&mu);
+    bool never = false;
+    clock_.AwaitWithTimeout(mu, absl::Condition(&never), kNamingPause);
+  }
+  const absl::Status of_group = collective.status();
+  return of_group.ok() ? why : of_group;
 }
 
 void MirroredParameters::EndIfDeviceIsLost() {

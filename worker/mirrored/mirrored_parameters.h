@@ -146,6 +146,9 @@ class MirroredParameters : public ParameterClient {
   absl::Status SumOnDevice(const Group& group, int64_t step,
                            Collective& collective);
   absl::Status AddOnDevice(const Group& group, Collective& collective);
+  // Returns why the group has ended if it does so soon, otherwise `why`: NCCL
+  // says that a rank is gone, the group's connections say which.
+  absl::Status Named(const absl::Status& why, const Collective& collective);
   // Ends this worker if its own device fails: the next group would end for it,
   // too.
   void EndIfDeviceIsLost();
