@@ -126,8 +126,8 @@ absl::StatusOr<Descriptor> ConnectToRank(const CollectiveGroup& group, int to,
     Descriptor socket(::socket(each->ai_family,
                                SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket.is_open()) return SystemError("socket", errno);
-    status = Connect(socket.get(), *each, deadline);
-    if (status.ok()) status = SetRankSocketOptions(socket.get());
+    status = SetRankSocketOptions(socket.get());
+    if (status.ok()) status = Connect(socket.get(), *each, deadline);
     if (!status.ok()) continue;
     RETURN_IF_ERROR(SayHello(socket.get(), RankHello::Of(group, to), deadline));
     return socket;

@@ -17,9 +17,7 @@ namespace parasol {
 absl::StatusOr<Descriptor> ConnectToRank(const CollectiveGroup& group, int to,
                                          absl::Duration limit);
 
-// Makes a connected socket between ranks send at once, and never block. One
-// that stays on this machine is not paced as on a network, whatever the machine
-// does with others.
+// Makes a socket between ranks send at once, and never block.
 absl::Status SetRankSocketOptions(int fd);
 
 }  // namespace parasol

@@ -22,12 +22,6 @@ namespace {
 // Whole packs, a part of one, and more than a grid's threads.
 constexpr int64_t kSizes[] = {1, 3, 4, 7, 64, 1003};
 
-// Values that bfloat16 holds.
-std::vector<float> Random(int64_t size, uint32_t seed) {
-  const reference::Matrix m = RandomMatrix(1, size, seed);
-  return Rounded(std::vector<float>(m.values.begin(), m.values.end()));
-}
-
 // Kernels of CUDA devices; those of the CPU know no bfloat16.
 class Bfloat16KernelTest : public DeviceTest {
  protected:
@@ -41,8 +35,8 @@ TEST_P(Bfloat16KernelTest, ASumIsThatOfFloatsRounded) {
     for (const AddEpilogue epilogue :
          {AddEpilogue::kNone, AddEpilogue::kRelu}) {
       SCOPED_TRACE(size);
-      const std::vector<float> a = Random(size, 1);
-      const std::vector<float> b = Random(size, 2);
+      const std::vector<float> a = RandomBfloat16s(size, 1);
+      const std::vector<float> b = RandomBfloat16s(size, 2);
       float* const want = Put(a);
       EXPECT_OK(Add(device(), Put(a), Put(b), size, epilogue, want));
       Bfloat16* const y = PutRounded(a);  // in place
@@ -56,8 +50,8 @@ TEST_P(Bfloat16KernelTest, ReluAndItsGradientAreExact) {
   for (const int64_t size : kSizes) {
     for (const int64_t offset : {0, 1}) {
       SCOPED_TRACE(testing::Message() << size << " at " << offset);
-      const std::vector<float> x = Random(size + offset, 1);
-      const std::vector<float> dy = Random(size + offset, 2);
+      const std::vector<float> x = RandomBfloat16s(size + offset, 1);
+      const std::vector<float> dy = RandomBfloat16s(size + offset, 2);
       Bfloat16* const y = PutRounded(x) + offset;
       Bfloat16* const dx = PutRounded(dy) + offset;  // in place
       EXPECT_OK(Relu(device(), y, size, y));

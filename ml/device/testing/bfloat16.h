@@ -7,6 +7,7 @@
 #include "absl/types/span.h"
 #include "ml/compression/half_bits.h"
 #include "ml/device/elements.h"
+#include "ml/device/testing/device_fixture.h"
 
 namespace parasol {
 
@@ -33,6 +34,12 @@ inline std::vector<float> ToFloats(absl::Span<const Bfloat16> values) {
 // The values as bfloat16 can hold them.
 inline std::vector<float> Rounded(absl::Span<const float> values) {
   return ToFloats(ToBfloat16(values));
+}
+
+// Random values that bfloat16 holds.
+inline std::vector<float> RandomBfloat16s(int64_t size, uint32_t seed) {
+  const reference::Matrix m = RandomMatrix(1, size, seed);
+  return Rounded(std::vector<float>(m.values.begin(), m.values.end()));
 }
 
 }  // namespace parasol

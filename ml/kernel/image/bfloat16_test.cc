@@ -28,12 +28,6 @@ namespace {
 constexpr auto kSame = WindowPadding::kSame;
 constexpr auto kValid = WindowPadding::kValid;
 
-// Values that bfloat16 holds.
-std::vector<float> Random(int64_t size, uint32_t seed) {
-  const reference::Matrix m = RandomMatrix(1, size, seed);
-  return Rounded(std::vector<float>(m.values.begin(), m.values.end()));
-}
-
 struct Case {
   std::string name;
   ConvolutionShape shape;
@@ -79,10 +73,10 @@ class ImagesInBfloat16Test : public DeviceTest {
   template <typename T>
   Results Compute(Convolution& convolution, const ConvolutionShape& s) {
     const int64_t size = s.window_size() * s.filters;
-    T* const x = PutAs<T>(Random(s.x_size(), 1));
-    T* const dy = PutAs<T>(Random(s.y_size(), 2));
-    float* const kernel = Put(Random(size, 3));
-    float* const bias = Put(Random(s.filters, 4));
+    T* const x = PutAs<T>(RandomBfloat16s(s.x_size(), 1));
+    T* const dy = PutAs<T>(RandomBfloat16s(s.y_size(), 2));
+    float* const kernel = Put(RandomBfloat16s(size, 3));
+    float* const bias = Put(RandomBfloat16s(s.filters, 4));
     T* const y = PutAs<T>(std::vector<float>(s.y_size(), 7));
     T* const dx = PutAs<T>(std::vector<float>(s.x_size(), 7));
     float* const dkernel = Put(std::vector<float>(size, 7));
@@ -125,8 +119,8 @@ TEST_P(ImagesInBfloat16Test, PoolingIsThatOfFloatsRounded) {
        FitWindow(7, 7, 1, kValid), 64}};
   for (const PoolingShape& s : shapes) {
     SCOPED_TRACE(s.y_size());
-    const std::vector<float> x = Random(s.x_size(), 1);
-    const std::vector<float> dy = Random(s.y_size(), 2);
+    const std::vector<float> x = RandomBfloat16s(s.x_size(), 1);
+    const std::vector<float> dy = RandomBfloat16s(s.y_size(), 2);
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Pooling> pooling,
                          Pooling::Create(device(), s));
     float* const want_y = Put(dy);
@@ -204,8 +198,9 @@ TEST_P(DnnInBfloat16Test, BiasAndReluComeBehindCudnn) {
 TEST_P(DnnInBfloat16Test, ArraysNeedNoAlignment) {
   const ConvolutionShape shape = {1, FitWindow(6, 3, 1, kSame),
                                   FitWindow(6, 3, 1, kSame), 4, 4};
-  std::vector<float> x = Random(shape.x_size(), 1);
-  float* const kernel = Put(Random(shape.window_size() * shape.filters, 2));
+  std::vector<float> x = RandomBfloat16s(shape.x_size(), 1);
+  float* const kernel =
+      Put(RandomBfloat16s(shape.window_size() * shape.filters, 2));
   Bfloat16* const want = Put(std::vector<Bfloat16>(shape.y_size()));
   Bfloat16* const y = Put(std::vector<Bfloat16>(shape.y_size()));
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Convolution> by_windows,

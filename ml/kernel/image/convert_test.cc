@@ -18,12 +18,6 @@ namespace {
 // Whole packs, a part of one, and more than a grid's threads.
 constexpr int64_t kSizes[] = {1, 3, 4, 7, 64, 1003};
 
-// Values that bfloat16 holds.
-std::vector<float> Random(int64_t size, uint32_t seed) {
-  const reference::Matrix m = RandomMatrix(1, size, seed);
-  return Rounded(std::vector<float>(m.values.begin(), m.values.end()));
-}
-
 class ConvertTest : public DeviceTest {};
 
 TEST_P(ConvertTest, RoundsToTheNearestAndOfTwoToTheEvenOne) {
@@ -58,7 +52,7 @@ TEST_P(ConvertTest, BackIsExactForAllSizesAndAddresses) {
   for (const int64_t size : kSizes) {
     for (const int64_t offset : {0, 1}) {
       SCOPED_TRACE(testing::Message() << size << " at " << offset);
-      const std::vector<float> x = Random(size + offset, 1);
+      const std::vector<float> x = RandomBfloat16s(size + offset, 1);
       Bfloat16* const y = Put(std::vector<Bfloat16>(size + offset));
       // One more, which is not written.
       float* const back = Put(std::vector<float>(size + offset + 1, 7));
