@@ -282,6 +282,11 @@ absl::Status ReadResult(const wire::Result& result,
       operation == nullptr || result.code() != 0 ? 0 : AnswerBytes(*operation);
   if (wanted == 0 || bytes != wanted) payloads.Skip(bytes);
   if (operation == nullptr || result.code() != 0) return absl::OkStatus();
+  if (bytes == 0 && wanted > 0 && operation->call().is_push) {
+    return absl::InternalError(
+        "a push-pull was answered without values: the ps is of an older "
+        "version; run ps and workers of one");
+  }
   if (bytes != wanted) {
     return absl::InternalError(
         absl::StrFormat("%d bytes for elements of %d", bytes, wanted));

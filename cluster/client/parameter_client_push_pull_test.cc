@@ -18,7 +18,9 @@
 namespace parasol {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using Fault = FakeParameterService::Fault;
 
 TEST_F(ParameterClientTest, WhatIsPushedAndPulledIsOneOperation) {
@@ -91,6 +93,21 @@ TEST_F(ParameterClientTest, APushPullThatIsSentAgainHasItsValuesAllTheSame) {
       EXPECT_EQ(got, std::vector<float>(kSize, -i));
     }
   }
+}
+
+TEST_F(ParameterClientTest, APsThatKnowsNoPushPullIsNamed) {
+  AddShards(1);
+  AddVariable(0, "v", 2);
+  fakes_[0].SetFault([](const wire::Operation&) { return Fault::kNoValues; });
+  const auto client = Connect();
+  const std::vector<float> gradient = {1, 2};
+  std::vector<float> got(2);
+  auto [push, pull] = client->PushPull({.gradients = {{0, gradient}}},
+                                       {.targets = {{0, absl::MakeSpan(got)}}});
+  EXPECT_THAT(pull->Wait(), StatusIs(absl::StatusCode::kInternal,
+                                     AllOf(HasSubstr("ps/0 at"),
+                                           HasSubstr("older version"))));
+  EXPECT_THAT(push->Wait(), StatusIs(absl::StatusCode::kInternal));
 }
 
 // The values behind the first gradient lack the second.

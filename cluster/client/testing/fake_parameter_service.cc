@@ -394,7 +394,9 @@ bool FakeParameterService::Do(const wire::Operation& operation,
   if (operation.has_push()) {
     const wire::Push& push = operation.push();
     if (Claim(push, result)) Apply(push, payloads);
-    if (push.with_values()) Read(PullBehind(push), own, result);
+    if (push.with_values() && fault != Fault::kNoValues) {
+      Read(PullBehind(push), own, result);
+    }
   } else if (operation.has_row_push()) {
     const wire::RowPush& push = operation.row_push();
     if (Claim(push, result)) Apply(push, payloads);

@@ -28,6 +28,7 @@ class FakeParameterService {
     kDropReply,    // done, but never answered
     kBreakBefore,  // undone, and the stream ends
     kBreakAfter,   // done, and the stream ends instead of the answer
+    kNoValues,     // a push-pull of variables is answered as a push
     kUnavailable,  // undone, answered with Unavailable
     kOtherRun,     // undone, answered with FailedPrecondition
     kShortReply,   // answered with one payload too few
