@@ -29,10 +29,16 @@ void DistinctRows::Assign(const StripedIds::Run& run) {
   numbers_.clear();
   const size_t count = run.hashes.size();
   seen_.assign(std::bit_ceil(std::max(kMinSlots, kSlotsPerId * count)), 0);
+  // Copies, which no store can change.
+  const uint64_t* const hashes = run.hashes.data();
+  uint32_t* const seen = seen_.data();
+  const size_t mask = seen_.size() - 1;
   for (size_t i = 0; i < count; ++i) {
-    uint32_t& seen = SlotOf(run.hashes[i]);
-    if (seen != 0) return AssignWithDuplicate(i);
-    seen = i + 1;
+    size_t slot = hashes[i] & mask;
+    for (; seen[slot] != 0; slot = (slot + 1) & mask) {
+      if (hashes[seen[slot] - 1] == hashes[i]) return AssignWithDuplicate(i);
+    }
+    seen[slot] = i + 1;
   }
 }
 

@@ -96,19 +96,27 @@ void RowStripe::Locate(const StripedIds::Run& run, const std::byte* ids,
   // A row that is missing goes there: were the block copied only then, rows of
   // it that have been located would be those of a snapshot, which may end.
   if (!blocks_.empty() && shared_.back()) MakeUnique(blocks_.size() - 1);
-  for (size_t i = 0; i < std::min(kAhead, run.size()); ++i) {
-    index_.Prefetch(run.hashes[i]);
+  // Copies, which no store can change.
+  const RowLayout layout = rules_->layout;
+  const size_t in_block = layout.rows_per_block() - 1;
+  const size_t bytes =
+      (kAccess == Access::kWrite ? layout.floats : layout.width) *
+      sizeof(float);
+  const size_t count = run.size();
+  const uint64_t* const hashes = run.hashes.data();
+  for (size_t i = 0; i < std::min(kAhead, count); ++i) {
+    index_.Prefetch(hashes[i]);
   }
-  for (size_t i = 0; i < run.size(); ++i) {
-    if (i + kAhead < run.size()) index_.Prefetch(run.hashes[i + kAhead]);
-    uint32_t number = index_.Find(run.hashes[i]);
+  for (size_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) index_.Prefetch(hashes[i + kAhead]);
+    uint32_t number = index_.Find(hashes[i]);
     if (number == RowIndex::kNone) {
-      number = MakeRow(run.hashes[i], LoadId(ids, run.positions[i]));
+      number = MakeRow(hashes[i], LoadId(ids, run.positions[i]));
     }
-    rows[i] = kAccess == Access::kWrite ? WritableRow(number) : Row(number);
-    PrefetchRow(rows[i], (kAccess == Access::kWrite ? rules_->layout.floats
-                                                    : rules_->layout.width) *
-                             sizeof(float));
+    const size_t block = number >> layout.block_shift;
+    if (kAccess == Access::kWrite && shared_[block]) MakeUnique(block);
+    rows[i] = blocks_[block].row(number & in_block, layout);
+    PrefetchRow(rows[i], bytes);
   }
 }
 

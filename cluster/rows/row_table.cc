@@ -22,7 +22,7 @@ constexpr double kMinIndexLoad = .5;
 constexpr double kMaxIndexLoad = .75;
 
 // Stripes that one thread takes at once.
-constexpr size_t kStripesPerPart = 8;
+constexpr size_t kStripesPerPart = 2;
 static_assert(kRowStripes % kStripesPerPart == 0);
 
 // The bytes of a request's rows from which on helpers are asked: the work of
