@@ -4,17 +4,32 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
+
+#include "base/log.h"
 
 namespace parasol {
 namespace {
 
 constexpr size_t kMaxThreads = 7;
 
+// The Aside's of this thread; null if there is none, or it was taken.
+thread_local const absl::FunctionRef<void()>* aside = nullptr;
+
 }  // namespace
+
+WorkHelpers::Aside::Aside(absl::FunctionRef<void()> work) : work_(work) {
+  CHECK(aside == nullptr);
+  aside = &work_;
+}
+
+WorkHelpers::Aside::~Aside() { aside = nullptr; }
 
 // Lives on the stack of ForEach().
 struct WorkHelpers::Job {
   void Work() {
+    // The others need not wait for it to begin.
+    if (beside != nullptr && !has_begun.exchange(true)) (*beside)();
     for (size_t i = next.fetch_add(1, std::memory_order_relaxed); i < parts;
          i = next.fetch_add(1, std::memory_order_relaxed)) {
       part(i);
@@ -24,6 +39,8 @@ struct WorkHelpers::Job {
   const size_t parts;
   const absl::FunctionRef<void(size_t)> part;
   std::atomic<size_t> next = 0;
+  const absl::FunctionRef<void()>* beside = nullptr;  // an Aside's
+  std::atomic<bool> has_begun = false;
   // Guarded by WorkHelpers::mu_: how many more helpers may join, and how many
   // are at work.
   size_t open = 0;
@@ -70,6 +87,7 @@ void WorkHelpers::Offer(Job& job) {
   const size_t most = threads_.size() + 1;
   if (at_work >= most) return;
   job.open = std::min(most - at_work, job.parts - 1);
+  job.beside = std::exchange(aside, nullptr);
   jobs_.push_back(&job);
   for (size_t i = 0; i < job.open; ++i) offered_.Signal();
 }

@@ -24,6 +24,22 @@ class WorkHelpers {
   WorkHelpers(const WorkHelpers&) = delete;
   WorkHelpers& operator=(const WorkHelpers&) = delete;
 
+  // Work that the next ForEach() on this thread does beside its parts, if
+  // helpers are asked: once, on any thread, while the caller waits for nothing
+  // else. Not done at all if there is no such ForEach() while the object lives.
+  class Aside {
+   public:
+    // Requires that the thread has no other Aside. `work` may do what a part
+    // may.
+    explicit Aside(absl::FunctionRef<void()> work);
+    ~Aside();
+    Aside(const Aside&) = delete;
+    Aside& operator=(const Aside&) = delete;
+
+   private:
+    const absl::FunctionRef<void()> work_;
+  };
+
   // Returns the number of threads for a process whose own threads serve
   // requests: one less than the cores it may use, 7 at most.
   static size_t ThreadsForServer();
@@ -40,7 +56,8 @@ class WorkHelpers {
   struct Job;
 
   void Run() ABSL_LOCKS_EXCLUDED(mu_);
-  // Lets helpers join the job, as many as may.
+  // Lets helpers join the job, as many as may. Gives it the caller's aside if
+  // any may.
   void Offer(Job& job) ABSL_LOCKS_EXCLUDED(mu_);
   // Returns when no helper is at work on the job, and none will be.
   void Withdraw(Job& job) ABSL_LOCKS_EXCLUDED(mu_);

@@ -79,5 +79,39 @@ TEST(WorkHelpersTest, ACallerDoesNotWaitForAHelperThatIsAtWork) {
   other.join();
 }
 
+// The aside ends only when the part has begun: on another thread.
+TEST(WorkHelpersTest, AnAsideIsDoneOnceBesideTheParts) {
+  WorkHelpers helpers(1);
+  absl::Notification aside_begun, part_begun;
+  int asides = 0;
+  {
+    const auto count = [&] {
+      ++asides;
+      aside_begun.Notify();
+      part_begun.WaitForNotification();
+    };
+    const WorkHelpers::Aside aside(count);
+    helpers.ForEach(2, [&](size_t i) {
+      if (i > 0) return;
+      part_begun.Notify();
+      aside_begun.WaitForNotification();
+    });
+    EXPECT_THAT(CallsOf(helpers, 100), Each(1));
+  }
+  EXPECT_THAT(CallsOf(helpers, 100), Each(1));
+  EXPECT_EQ(asides, 1);
+}
+
+TEST(WorkHelpersTest, AnAsideThatNobodyCanDoBesideTheCallerIsNotDone) {
+  WorkHelpers none(0);
+  int asides = 0;
+  const auto count = [&] { ++asides; };
+  for (int i = 0; i < 2; ++i) {
+    const WorkHelpers::Aside aside(count);
+    EXPECT_THAT(CallsOf(none, 5), Each(1));
+  }
+  EXPECT_EQ(asides, 0);
+}
+
 }  // namespace
 }  // namespace parasol

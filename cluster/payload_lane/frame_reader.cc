@@ -74,11 +74,16 @@ void FrameReader::Received(size_t bytes) {
   end_ += bytes;
 }
 
-absl::StatusOr<std::optional<grpc::ByteBuffer>> FrameReader::Take() {
+absl::StatusOr<bool> FrameReader::IsWhole() {
   if (!frame_) {
     RETURN_IF_ERROR(Begin());
   }
-  if (!frame_ || frame_->piece < frame_->pieces.size()) return std::nullopt;
+  return frame_ && frame_->piece == frame_->pieces.size();
+}
+
+absl::StatusOr<std::optional<grpc::ByteBuffer>> FrameReader::Take() {
+  ASSIGN_OR_RETURN(const bool is_whole, IsWhole());
+  if (!is_whole) return std::nullopt;
   Frame frame = *std::exchange(frame_, std::nullopt);
   if (options_.allowance != nullptr) options_.allowance->Return(frame.bytes);
   return Finish(std::move(frame));

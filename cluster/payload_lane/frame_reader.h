@@ -81,6 +81,10 @@ class FrameReader {
   // Notes that the first `bytes` bytes of NextPieces() were received.
   void Received(size_t bytes);
 
+  // Returns true if all of the next frame is there; begins it if its start is.
+  // Errors are those of Take(), which then returns the same.
+  absl::StatusOr<bool> IsWhole();
+
   // Returns the next frame if all of it is there.
   //   InvalidArgument    a frame is longer than Options::max_frame_bytes.
   //   ResourceExhausted  the allowance has no room for it.

@@ -79,20 +79,34 @@ void PayloadLane::Receive() {
     // The next read has its own turn: others of the loop come in between.
     if (CompleteRead()) return;
     if (!readable_) return;
-    const absl::Span<iovec> pieces = reader_.NextPieces();
-    msghdr message = {};
-    message.msg_iov = pieces.data();
-    message.msg_iovlen = pieces.size();
-    const ssize_t bytes = recvmsg(socket_.get(), &message, MSG_DONTWAIT);
-    if (bytes > 0) {
-      reader_.Received(bytes);
-    } else if (bytes < 0 && errno == EAGAIN) {
-      readable_ = false;
-    } else if (bytes < 0 && errno != EINTR) {
-      Break(SystemError("receive"));
-    } else if (bytes == 0) {
-      Break(absl::UnavailableError("lane: the peer has closed it"));
-    }
+    const absl::Status received = ReceiveSome();
+    if (!received.ok()) Break(received);
+  }
+}
+
+absl::Status PayloadLane::ReceiveSome() {
+  const absl::Span<iovec> pieces = reader_.NextPieces();
+  msghdr message = {};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = pieces.size();
+  const ssize_t bytes = recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+  if (bytes > 0) {
+    reader_.Received(bytes);
+  } else if (bytes == 0) {
+    return absl::UnavailableError("lane: the peer has closed it");
+  } else if (errno == EAGAIN) {
+    readable_ = false;
+  } else if (errno != EINTR) {
+    return SystemError("receive");
+  }
+  return absl::OkStatus();
+}
+
+// What ends the lane is found again by Receive().
+void PayloadLane::ReceiveAhead() {
+  while (reading_ && readable_ && is_watched_ && !lingers_) {
+    const absl::StatusOr<bool> is_whole = reader_.IsWhole();
+    if (!is_whole.ok() || *is_whole || !ReceiveSome().ok()) return;
   }
 }
 

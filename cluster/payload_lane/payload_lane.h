@@ -36,7 +36,8 @@ namespace parasol {
 class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
                     private SocketLoop::Handler {
  public:
-  // Called on the loop's thread, one call at a time.
+  // Called on the loop's thread, FindTargets() also on that of ReceiveAhead();
+  // one call at a time.
   class Observer : public TargetFinder {
    public:
     // Chooses a target for no part: all bytes go to the message's own memory.
@@ -66,6 +67,10 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
 
   // Begins a read. Called on the loop's thread.
   void Read();
+  // Receives what is there of the message that is being read, without
+  // delivering it. Called on the loop's thread, or on another one that the
+  // loop's waits for.
+  void ReceiveAhead();
   // Begins a write of messages, one after the other, of which it sends on the
   // caller's thread what the kernel takes at once. Returns true if that is all
   // of it: the write is complete, and the observer is not told. Does nothing
@@ -94,6 +99,9 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
   void OnEvents(uint32_t events) override ABSL_LOCKS_EXCLUDED(mu_);
   // Receives and delivers while a read is under way and bytes are there.
   void Receive() ABSL_LOCKS_EXCLUDED(mu_);
+  // Receives once what is there, perhaps nothing.
+  //   Unavailable  the peer has closed the connection, or it is broken.
+  absl::Status ReceiveSome();
   // Returns true if a message, or an error, has completed the read.
   bool CompleteRead();
   // Makes the messages the pieces to be sent.

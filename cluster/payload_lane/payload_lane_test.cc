@@ -102,6 +102,16 @@ class End : private PayloadLane::Observer {
   void Close() {
     AtLoop([this] { lane_->Close(); });
   }
+  // Has another thread receive ahead of the loop's, which waits for it, after
+  // each of `steps`.
+  void ReceiveAhead(const std::vector<std::function<void()>>& steps) {
+    AtLoop([&] {
+      for (const auto& step : steps) {
+        step();
+        std::thread([this] { lane_->ReceiveAhead(); }).join();
+      }
+    });
+  }
   void Linger() {
     AtLoop([this] { lane_->Linger(absl::Seconds(60)); });
   }
@@ -339,6 +349,36 @@ TEST_F(LaneTest, AnObserverThatClosesTheLaneInAReadIsNotCalledLater) {
   EXPECT_THAT(worker_.AwaitWrite(), StatusIs(absl::StatusCode::kUnavailable));
 }
 
+TEST_F(LaneTest, WhatIsReceivedAheadIsDeliveredOnceAndInOrder) {
+  OpenEnds();
+  const std::string large(3 << 20, 'x');
+  worker_.BeginWrite({BufferOf("first"), BufferOf(large), BufferOf("last")});
+  ps_.ReceiveAhead({[] {}, [] {}, [] {}});
+  for (const std::string& text : {std::string("first"), large, {"last"}}) {
+    ps_.ReceiveAhead({[] {}});
+    EXPECT_EQ(*ps_.Read(), text);
+  }
+  EXPECT_OK(worker_.AwaitWrite());
+}
+
+TEST_F(LaneTest, WhatEndsALaneIsToldAlsoIfItIsFoundAhead) {
+  Taken taken, connected;
+  Connect(Expect(taken), connected);
+  ASSERT_OK(connected.Get());
+  ASSERT_OK(taken.Get());
+  ps_.Open(*std::move(taken.Get()));
+  const auto put = [&](const void* bytes, size_t count) {
+    ASSERT_EQ(send(connected.Get()->get(), bytes, count, 0), count);
+  };
+  const uint64_t lengths[] = {4, 1 << 30};
+  ps_.ReceiveAhead({[&] { put(&lengths[0], 8); },
+                    [&] { put("text", 4), put(&lengths[1], 8); },
+                    [&] { connected.Get() = absl::CancelledError("closed"); }});
+  EXPECT_EQ(*ps_.Read(), "text");
+  EXPECT_THAT(ps_.Read().status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            HasSubstr("1073741824")));
+}
+
 TEST_F(LaneTest, APeerThatAnnouncesTooMuchIsNotReadFurther) {
   Taken taken, connected;
   Connect(Expect(taken), connected);
@@ -447,29 +487,6 @@ TEST_F(LaneTest, APeerWithoutAnAddressIsNamed) {
     EXPECT_THAT(connected.Get().status(),
                 StatusIs(absl::StatusCode::kUnavailable))
         << peer;
-  }
-}
-
-TEST(LaneOfferTest, AnOfferIsReadAsItWasWritten) {
-  const PayloadOffer offer = {.port = 45123, .secret = DrawPayloadSecret()};
-  ASSERT_OK_AND_ASSIGN(const PayloadOffer read,
-                       PayloadOffer::Parse(offer.ToString()));
-  EXPECT_EQ(read.port, offer.port);
-  EXPECT_EQ(read.secret, offer.secret);
-  EXPECT_NE(DrawPayloadSecret(), DrawPayloadSecret());
-}
-
-TEST(LaneOfferTest, WhatIsNoOfferIsRefused) {
-  const std::string hex(32, 'a');
-  for (const std::string& text :
-       {std::string(), std::string(kNoPayloadLane), std::string("1"),
-        absl::StrCat("0 ", hex), absl::StrCat("65536 ", hex),
-        absl::StrCat("-1 ", hex), absl::StrCat("1 ", hex, "a"),
-        absl::StrCat("1 ", hex.substr(1), "g"), absl::StrCat("1  ", hex),
-        absl::StrCat("1 ", hex, " ")}) {
-    EXPECT_THAT(PayloadOffer::Parse(text),
-                StatusIs(absl::StatusCode::kInvalidArgument))
-        << text;
   }
 }
 

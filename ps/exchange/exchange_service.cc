@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "base/work_helpers.h"
 #include "cluster/rpc/protocol_limits.h"
 #include "cluster/rpc/status.h"
 #include "grpc/support/time.h"
@@ -332,9 +333,16 @@ bool ExchangeStream::Serve(Message& message) {
       admission = flow_.Admit(operation, share_->MayTakeMore());
     }
     switch (admission) {
-      case StreamFlow::Admission::kServe:
+      case StreamFlow::Admission::kServe: {
+        // While several threads apply a large push of rows, one of them
+        // receives what comes next.
+        const auto receive = [this] {
+          if (payload_lane_ != nullptr) payload_lane_->ReceiveAhead();
+        };
+        const WorkHelpers::Aside aside(receive);
         environment_.server.Execute(message.request, i, DoneWith(operation));
         break;
+      }
       case StreamFlow::Admission::kRefuse:
         Deliver(operation,
                 absl::ResourceExhaustedError(
