@@ -18,6 +18,13 @@ inline uint64_t RowHash(uint64_t id) {
   return h ^ (h >> 33);
 }
 
+// Returns the id whose hash is `hash`.
+inline uint64_t RowIdOf(uint64_t hash) {
+  uint64_t id = (hash ^ (hash >> 33)) * 0x9cb4b2f8129337db;
+  id = (id ^ (id >> 33)) * 0x4f74430c22a54005;
+  return (id ^ (id >> 33)) ^ 0x9e3779b97f4a7c15;
+}
+
 // Number of stripes of a table, as a power of two. The high bits of the hash
 // give the stripe; a stripe's index uses the low ones. A batch has its ids in
 // the order of their stripes, so that a table can take them as they come; any

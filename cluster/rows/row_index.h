@@ -1,6 +1,10 @@
 #ifndef PARASOL_CLUSTER_ROWS_ROW_INDEX_H_
 #define PARASOL_CLUSTER_ROWS_ROW_INDEX_H_
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <cstddef>
 #include <cstdint>
 
@@ -41,6 +45,24 @@ class RowIndex {
     }
   }
 
+#if defined(__x86_64__)
+  // The same, for code that is compiled for AVX2.
+  __attribute__((target("avx2"))) uint32_t FindWithAvx2(uint64_t hash) const {
+    const __m256i wanted = _mm256_set1_epi64x(static_cast<int64_t>(hash));
+    for (size_t b = hash & mask_;; b = (b + 1) & mask_) {
+      const Bucket& bucket = buckets_[b];
+      const __m256i equal = _mm256_cmpeq_epi64(
+          wanted, *reinterpret_cast<const __m256i*>(bucket.hashes));
+      const uint32_t last = bucket.hashes[4] == hash;
+      const uint32_t found =
+          (_mm256_movemask_pd(_mm256_castsi256_pd(equal)) | last << 4) &
+          ((1u << bucket.count) - 1);
+      if (found != 0) return bucket.rows[__builtin_ctz(found)];
+      if (bucket.count < kEntries) return kNone;
+    }
+  }
+#endif
+
   // `hash` must not be there yet, `row` must not be kNone.
   void Insert(uint64_t hash, uint32_t row);
 
@@ -58,6 +80,7 @@ class RowIndex {
     // branches: the position of a row within its bucket cannot be predicted.
     uint32_t Match(uint64_t hash) const {
       uint32_t equal = 0;
+#pragma GCC unroll 5
       for (uint32_t i = 0; i < kEntries; ++i) {
         equal |= static_cast<uint32_t>(hashes[i] == hash) << i;
       }

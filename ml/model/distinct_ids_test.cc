@@ -7,79 +7,151 @@
 #include <vector>
 
 #include "base/row_hash.h"
+#include "base/work_helpers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace parasol {
 namespace {
 
-using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAreArray;
+using ::testing::SizeIs;
 
-TEST(DistinctIdsTest, IdsAreNumberedAsTheyAreFirstSeen) {
-  DistinctIds distinct;
-  std::vector<int32_t> positions(5);
-  distinct.Add({7, uint64_t{1} << 63, 7, 0, 7}, positions.data());
-  EXPECT_THAT(positions, ElementsAre(0, 1, 0, 2, 0));
-  EXPECT_THAT(distinct.ids(), ElementsAre(7, uint64_t{1} << 63, 0));
-  distinct.Add({0, 5}, positions.data());
-  EXPECT_THAT(absl::MakeSpan(positions).first(2), ElementsAre(2, 3));
-}
+using Ids = std::vector<uint64_t>;
 
-TEST(DistinctIdsTest, AnotherBatchBeginsWithNone) {
-  DistinctIds distinct;
-  std::vector<int32_t> positions(2);
-  distinct.Add({7, 8}, positions.data());
-  distinct.Clear();
-  EXPECT_THAT(distinct.ids(), IsEmpty());
-  distinct.Add({8, 7}, positions.data());
-  EXPECT_THAT(positions, ElementsAre(0, 1));
-}
-
-TEST(DistinctIdsTest, ManyIdsAgreeWithAMap) {
-  std::mt19937_64 random(1);
-  DistinctIds distinct;
-  std::map<uint64_t, int32_t> want;
-  for (const size_t count : {1, 100, 5000, 20000}) {
-    std::vector<uint64_t> ids(count);
-    for (uint64_t& id : ids) id = (random() % 4000) << 44;
-    std::vector<int32_t> positions(count);
-    distinct.Add(ids, positions.data());
-    for (size_t i = 0; i < count; ++i) {
-      const auto number = static_cast<int32_t>(want.size());
-      EXPECT_EQ(positions[i], want.emplace(ids[i], number).first->second);
-    }
-  }
-  EXPECT_EQ(distinct.ids().size(), want.size());
-}
-
-TEST(DistinctIdsTest, SortedByStripeEachPositionHasItsId) {
-  std::mt19937_64 random(1);
-  DistinctIds distinct;
-  for (const size_t count : {1, 0, 5000, 100}) {
-    distinct.Clear();
-    std::vector<std::vector<uint64_t>> ids(2, std::vector<uint64_t>(count));
-    std::vector<std::vector<int32_t>> positions(2, std::vector<int32_t>(count));
-    for (size_t i = 0; i < ids.size(); ++i) {
-      for (uint64_t& id : ids[i]) id = random() % 4000;
-      distinct.Add(ids[i], positions[i].data());
-    }
-    const std::vector<uint64_t> as_seen(distinct.ids().begin(),
-                                        distinct.ids().end());
-    distinct.SortByStripe(absl::MakeSpan(positions));
-    EXPECT_THAT(distinct.ids(), UnorderedElementsAreArray(as_seen));
-    for (size_t i = 0; i < ids.size(); ++i) {
-      for (size_t j = 0; j < count; ++j) {
-        EXPECT_EQ(distinct.ids()[positions[i][j]], ids[i][j]);
+// What DistinctIds says of itself, by sorting and a map.
+struct Expected {
+  explicit Expected(const std::vector<Ids>& inputs) {
+    for (const Ids& input : inputs) {
+      for (const uint64_t id : input) {
+        if (std::count(ids.begin(), ids.end(), id) == 0) ids.push_back(id);
       }
     }
-    EXPECT_TRUE(std::is_sorted(distinct.ids().begin(), distinct.ids().end(),
-                               [](uint64_t a, uint64_t b) {
-                                 return StripeOf(RowHash(a)) <
-                                        StripeOf(RowHash(b));
-                               }));
+    std::stable_sort(ids.begin(), ids.end(), [](uint64_t a, uint64_t b) {
+      return StripeOf(RowHash(a)) < StripeOf(RowHash(b));
+    });
+    std::map<uint64_t, int32_t> numbers;
+    for (const uint64_t id : ids) {
+      numbers.emplace(id, static_cast<int32_t>(numbers.size()));
+    }
+    for (const Ids& input : inputs) {
+      std::vector<int32_t>& of_input = positions.emplace_back();
+      for (const uint64_t id : input) of_input.push_back(numbers[id]);
+    }
   }
+
+  Ids ids;
+  std::vector<std::vector<int32_t>> positions;
+};
+
+std::vector<absl::Span<const uint64_t>> Spans(const std::vector<Ids>& inputs) {
+  return {inputs.begin(), inputs.end()};
+}
+
+void ExpectNumbered(DistinctIds& distinct, const std::vector<Ids>& inputs) {
+  const Expected want(inputs);
+  EXPECT_THAT(distinct.ids(), ElementsAreArray(want.ids));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    EXPECT_THAT(distinct.positions(i), ElementsAreArray(want.positions[i]));
+  }
+  EXPECT_THAT(distinct.hashes(), SizeIs(want.ids.size()));
+  for (size_t i = 0; i < want.ids.size(); ++i) {
+    EXPECT_EQ(distinct.hashes()[i], RowHash(want.ids[i]));
+  }
+}
+
+Ids RandomIds(std::mt19937_64& random, size_t count, uint64_t different) {
+  Ids ids(count);
+  for (uint64_t& id : ids) id = (random() % different) << 44;
+  return ids;
+}
+
+TEST(DistinctIdsTest, IdsAreNumberedByStripeAndThenAsTheyAreFirstSeen) {
+  const std::vector<Ids> inputs = {{7, uint64_t{1} << 63, 7, 0, 7}, {}, {0, 5}};
+  DistinctIds distinct;
+  distinct.Assign(Spans(inputs));
+  ExpectNumbered(distinct, inputs);
+}
+
+TEST(DistinctIdsTest, ABatchLeavesNothingToTheNext) {
+  std::mt19937_64 random(1);
+  DistinctIds distinct;
+  for (const size_t count : {1, 5000, 0, 100, 9000, 7}) {
+    const std::vector<Ids> inputs = {RandomIds(random, count, 900),
+                                     RandomIds(random, count, 900)};
+    distinct.Assign(Spans(inputs));
+    ExpectNumbered(distinct, inputs);
+  }
+  distinct.Assign({});
+  EXPECT_THAT(distinct.ids(), IsEmpty());
+}
+
+// All ids are in one stripe, and want the same slots.
+TEST(DistinctIdsTest, IdsWithLikeHashesAreToldApart) {
+  Ids ids;
+  for (uint64_t i = 0; i < 300; ++i) ids.push_back(RowIdOf(i << 40));
+  for (int i = 0; i < 300; i += 2) ids.push_back(ids[i]);
+  DistinctIds distinct;
+  distinct.Assign(Spans({ids}));
+  ExpectNumbered(distinct, {ids});
+}
+
+TEST(DistinctIdsTest, AnIdHasTheHashThatItIsFoundBy) {
+  for (const uint64_t id : {uint64_t{0}, uint64_t{1}, UINT64_MAX, uint64_t{77},
+                            uint64_t{1} << 63}) {
+    EXPECT_EQ(RowIdOf(RowHash(id)), id);
+  }
+}
+
+TEST(DistinctIdsTest, ThreadsNumberAsOneDoes) {
+  std::mt19937_64 random(1);
+  WorkHelpers helpers(3);
+  DistinctIds distinct;
+  for (int batch = 0; batch < 20; ++batch) {
+    const std::vector<Ids> inputs = {RandomIds(random, 9000, 1500)};
+    const auto spans = Spans(inputs);
+    distinct.Begin(spans);
+    std::vector<DistinctIds::Range> ranges(distinct.num_groups());
+    helpers.ForEach(1 + distinct.num_groups(), [&](size_t i) {
+      if (i == 0) return distinct.Divide();
+      ranges[i - 1] = distinct.Number(i - 1);
+    });
+    ExpectNumbered(distinct, inputs);
+    int32_t end = 0;
+    for (const DistinctIds::Range range : ranges) {
+      EXPECT_EQ(range.first, end);
+      end += range.size;
+    }
+    EXPECT_GT(ranges.size(), 4);
+    EXPECT_EQ(end, static_cast<int32_t>(distinct.size()));
+  }
+}
+
+TEST(DistinctIdsTest, AGroupHasItsPlacesInOrder) {
+  std::mt19937_64 random(1);
+  const Ids ids = RandomIds(random, 6000, 700);
+  const absl::Span<const uint64_t> input = ids;
+  DistinctIds distinct;
+  distinct.Begin(absl::MakeConstSpan(&input, 1));
+  distinct.Divide();
+  int32_t places = 0;
+  for (size_t group = 0; group < distinct.num_groups(); ++group) {
+    const DistinctIds::Range range = distinct.Number(group);
+    const DistinctIds::GroupPlaces of_group = distinct.PlacesOf(group, range);
+    EXPECT_EQ(of_group.first, places);
+    places += static_cast<int32_t>(of_group.places.size());
+    std::vector<int32_t> counts(range.size), last(range.size, -1);
+    for (const DistinctIds::Place& place : of_group.places) {
+      EXPECT_EQ(place.hash, RowHash(ids[place.place]));
+      EXPECT_EQ(distinct.hashes(range)[place.row], place.hash);
+      EXPECT_GT(place.place, last[place.row]);
+      last[place.row] = place.place;
+      ++counts[place.row];
+    }
+    EXPECT_THAT(of_group.counts, ElementsAreArray(counts));
+  }
+  EXPECT_EQ(places, static_cast<int32_t>(ids.size()));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -10,6 +11,14 @@
 #include "ml/device/device.h"
 
 namespace parasol {
+
+// Makes `array` at least `size` long, by at least half; never shorter. A
+// batch's arrays are of its size or longer, so that a smaller one costs
+// nothing.
+template <typename T>
+void GrowTo(std::vector<T>& array, size_t size) {
+  if (array.size() < size) array.resize(std::max(size, array.size() * 3 / 2));
+}
 
 // Makes `array` at least `size` elements long, in the device's memory. It grows
 // by at least half, so that varying sizes soon need no allocation. An array

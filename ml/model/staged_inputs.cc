@@ -12,6 +12,9 @@
 namespace parasol {
 namespace {
 
+// Fewest places of a batch that are worth waking threads for.
+constexpr size_t kPlacesForHelpers = 4096;
+
 constexpr int64_t kMaxStagedElements = std::numeric_limits<int32_t>::max();
 
 size_t CountInputs(const Graph& graph, LayerInput::Kind kind) {
@@ -63,7 +66,6 @@ void StagedInputs::AddComparisons() {
 void StagedInputs::AddLookup(const std::vector<size_t>& id_inputs) {
   Lookup& lookup = lookups_.emplace_back();
   lookup.id_inputs = id_inputs;
-  lookup.positions.resize(id_inputs.size());
   for (const size_t id_input : id_inputs) {
     const auto input =
         std::find_if(graph_.inputs.begin(), graph_.inputs.end(),
@@ -84,10 +86,7 @@ void StagedInputs::AddLookup(const std::vector<size_t>& id_inputs) {
 
 absl::Status StagedInputs::Load(const Batch& batch, DeviceRows* tables) {
   examples_ = batch.size;
-  for (size_t i = 0; i < lookups_.size(); ++i) {
-    lookups_[i].source = FindSource(batch, i);
-    if (lookups_[i].source == i) LookUp(batch, lookups_[i]);
-  }
+  LookUp(batch, tables);
   RETURN_IF_ERROR(FindRows(tables));
   PackBatch(batch);
   RETURN_IF_ERROR(pack_.Send());
@@ -111,33 +110,87 @@ size_t StagedInputs::FindSource(const Batch& batch, size_t index) const {
   return index;
 }
 
-void StagedInputs::LookUp(const Batch& batch, Lookup& lookup) {
-  lookup.distinct.Clear();
-  for (size_t i = 0; i < lookup.id_inputs.size(); ++i) {
-    const std::vector<uint64_t>& ids = batch.ids[lookup.id_inputs[i]].ids;
-    std::vector<int32_t>& positions = lookup.positions[i];
-    // A smaller batch keeps the memory.
-    positions.resize(ids.size());
-    lookup.distinct.Add(ids, positions.data());
+// A group waits for those before it, which come first.
+void StagedInputs::LookUp(const Batch& batch, DeviceRows* tables) {
+  parts_.clear();
+  size_t places = 0;
+  for (size_t i = 0; i < lookups_.size(); ++i) {
+    lookups_[i].source = FindSource(batch, i);
+    if (lookups_[i].source != i) continue;
+    Begin(batch, lookups_[i]);
+    places += lookups_[i].distinct.num_places();
+    parts_.push_back({.lookup = &lookups_[i], .group = Part::kDivision});
   }
-  lookup.distinct.SortByStripe(absl::MakeSpan(lookup.positions));
+  for (size_t i = 0; i < tables_.size() && tables != nullptr; ++i) {
+    Lookup& lookup = SourceOf(lookups_[tables_[i].lookup]);
+    GrowTo(tables_[i].probed, lookup.distinct.num_places());
+    lookup.probes.push_back({.table = i, .probed = tables_[i].probed.data()});
+  }
+  const size_t divisions = parts_.size();
+  for (size_t i = 0; i < divisions; ++i) {
+    Lookup& lookup = *parts_[i].lookup;
+    for (size_t group = 0; group < lookup.distinct.num_groups(); ++group) {
+      parts_.push_back({.lookup = &lookup, .group = group});
+    }
+  }
+  const auto part = [&](size_t i) { DoPart(batch, tables, parts_[i]); };
+  if (tables != nullptr && places >= kPlacesForHelpers) {
+    tables->helpers().ForEach(parts_.size(), part);
+  } else {
+    for (size_t i = 0; i < parts_.size(); ++i) part(i);
+  }
+}
+
+void StagedInputs::Begin(const Batch& batch, Lookup& lookup) {
+  looked_up_.clear();
+  for (const size_t id_input : lookup.id_inputs) {
+    looked_up_.push_back(batch.ids[id_input].ids);
+  }
+  lookup.distinct.Begin(looked_up_);
+  lookup.probes.clear();
+}
+
+// A CPU adds gradients up place by place and has no use for places by row.
+void StagedInputs::DoPart(const Batch& batch, const DeviceRows* tables,
+                          const Part& part) {
+  Lookup& lookup = *part.lookup;
+  Positions* const input =
+      lookup.inputs.size() == 1 && !device_.shares_host_memory()
+          ? &lookup.inputs.front()
+          : nullptr;
+  if (part.group == Part::kDivision) {
+    if (input != nullptr) {
+      input->by_row.Begin(batch.ids[input->id_input].offsets);
+    }
+    lookup.distinct.Divide();
+    return;
+  }
+  const DistinctIds::Range range = lookup.distinct.Number(part.group);
+  if (tables != nullptr) {
+    tables->Probe(lookup.distinct.hashes(range), range.first, lookup.probes);
+  }
+  if (input != nullptr) {
+    input->by_row.AssignGroup(range,
+                              lookup.distinct.PlacesOf(part.group, range));
+  }
 }
 
 absl::Status StagedInputs::FindRows(DeviceRows* tables) {
   row_lookups_.clear();
   for (size_t i = 0; i < tables_.size(); ++i) {
-    const absl::Span<const uint64_t> ids = this->ids(i);
-    if (static_cast<int64_t>(ids.size()) * tables_[i].width >
-        kMaxStagedElements) {
+    Table& table = tables_[i];
+    const DistinctIds& distinct = SourceOf(lookups_[table.lookup]).distinct;
+    const size_t rows = distinct.size();
+    if (static_cast<int64_t>(rows) * table.width > kMaxStagedElements) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "table ", graph_.tables[i].name, ": ", ids.size(),
-          " different ids in a batch: of width ", tables_[i].width,
+          "table ", graph_.tables[i].name, ": ", rows,
+          " different ids in a batch: of width ", table.width,
           " they are more than ", kMaxStagedElements, " elements"));
     }
-    std::vector<int32_t>& numbers = tables_[i].numbers;
-    numbers.resize(tables == nullptr ? 0 : ids.size());
-    row_lookups_.push_back(
-        {.table = i, .ids = ids, .numbers = absl::MakeSpan(numbers)});
+    RowLookup& lookup = row_lookups_.emplace_back(RowLookup{.table = i});
+    if (tables == nullptr) continue;
+    lookup.hashes = distinct.hashes();
+    lookup.probed = absl::MakeSpan(table.probed).first(rows);
   }
   if (tables != nullptr) {
     RETURN_IF_ERROR(tables->Find(absl::MakeSpan(row_lookups_)));
@@ -152,14 +205,18 @@ void StagedInputs::PlaceRows() {
   rows_on_host_.clear();
   for (const RowLookup& lookup : row_lookups_) {
     Table& table = tables_[lookup.table];
+    DistinctIds& distinct = SourceOf(lookups_[table.lookup]).distinct;
+    table.num_rows = distinct.size();
     table.is_on_device = lookup.is_on_device;
     table.blocks = lookup.blocks;
+    table.numbers = lookup.numbers;
+    table.ids = {};
     if (table.is_on_device) continue;
-    table.numbers.clear();
+    table.ids = distinct.ids();
     table.offset = row_elements_;
-    row_elements_ += AlignedElements(lookup.ids.size() * table.width);
+    row_elements_ += AlignedElements(table.num_rows * table.width);
     rows_on_host_.push_back(
-        {.table = lookup.table, .ids = lookup.ids, .values = {}});
+        {.table = lookup.table, .ids = table.ids, .values = {}});
   }
 }
 
@@ -179,8 +236,8 @@ void StagedInputs::PackBatch(const Batch& batch) {
       PackNothing(lookups_[i]);
     }
   }
-  for (Table& table : tables_) {
-    pack_.Set(table.packed_numbers, absl::MakeConstSpan(table.numbers));
+  for (const Table& table : tables_) {
+    pack_.Set(table.packed_numbers, table.numbers);
   }
 }
 
@@ -228,15 +285,19 @@ void StagedInputs::PackLabels(const Batch& batch) {
   }
 }
 
-// A CPU adds gradients up place by place and has no use for places by row.
+// Places by row of several inputs are listed here.
 void StagedInputs::PackPlaces(const Batch& batch, Lookup& lookup) {
   for (size_t i = 0; i < lookup.inputs.size(); ++i) {
     Positions& input = lookup.inputs[i];
-    pack_.Set(input.packed, absl::MakeConstSpan(lookup.positions[i]));
+    pack_.Set(input.packed, lookup.distinct.positions(i));
     if (device_.shares_host_memory()) continue;
     PlacesByRow& by_row = input.by_row;
-    by_row.Assign(batch.ids[input.id_input].offsets, lookup.positions[i],
-                  lookup.distinct.ids().size());
+    if (lookup.inputs.size() == 1) {
+      by_row.End(lookup.distinct.size());
+    } else {
+      by_row.Assign(batch.ids[input.id_input].offsets,
+                    lookup.distinct.positions(i), lookup.distinct.size());
+    }
     pack_.Set(input.packed_rows, by_row.counted_rows());
     pack_.Set(input.packed_starts, by_row.starts());
     pack_.Set(input.packed_places, by_row.places());
@@ -264,7 +325,7 @@ absl::Status StagedInputs::ReserveRows() {
   for (Rows& rows : rows_on_host_) {
     const Table& table = tables_[rows.table];
     rows.values =
-        host_rows_.span().subspan(table.offset, rows.ids.size() * table.width);
+        host_rows_.span().subspan(table.offset, table.num_rows * table.width);
   }
   return absl::OkStatus();
 }
@@ -308,7 +369,7 @@ void StagedInputs::ListArrays(std::vector<const void*>& arrays) const {
 TableRows StagedInputs::RowsOf(size_t index) const {
   const Table& table = tables_[index];
   TableRows rows = {};
-  rows.elements = static_cast<int64_t>(ids(index).size()) * table.width;
+  rows.elements = static_cast<int64_t>(table.num_rows) * table.width;
   rows.width = static_cast<int32_t>(table.width);
   if (table.is_on_device) {
     rows.numbers = pack_.data<int32_t>(table.packed_numbers);

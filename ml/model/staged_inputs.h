@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -66,9 +67,9 @@ class StagedInputs : public StagedBatch {
   const float* numbers(size_t output) const {
     return pack_.data<float>(compared_[output].numbers);
   }
-  // The distinct ids of a table, whose rows the pass reads.
+  // The distinct ids of a table that is on the host, whose rows the pass reads.
   absl::Span<const uint64_t> ids(size_t table) const {
-    return SourceOf(lookups_[tables_[table].lookup]).distinct.ids();
+    return tables_[table].ids;
   }
   bool is_on_device(size_t table) const { return tables_[table].is_on_device; }
   // The table's rows, without gradients, as kernels read them.
@@ -94,8 +95,17 @@ class StagedInputs : public StagedBatch {
     size_t source = 0;
     std::vector<size_t> id_inputs;
     DistinctIds distinct;
-    std::vector<std::vector<int32_t>> positions;  // one list per id input
-    std::vector<Positions> inputs;
+    std::vector<Positions> inputs;  // one per id input
+    // The tables in which these ids are looked up.
+    std::vector<RowProbe> probes;
+  };
+  // A thread's part of a batch: to divide the ids of a lookup among their
+  // stripes, or to look up a group of them.
+  struct Part {
+    static constexpr size_t kDivision = SIZE_MAX;
+
+    Lookup* lookup;
+    size_t group;
   };
   // The labels of an output, the weights of its losses, and what its loss makes
   // of the batch beside them.
@@ -121,8 +131,13 @@ class StagedInputs : public StagedBatch {
     size_t lookup = 0;
     int64_t width = 0;
     bool is_on_device = false;
-    // Rows on the device: their numbers, on the host and in the pack.
-    std::vector<int32_t> numbers;
+    size_t num_rows = 0;  // number of those that the batch reads
+    // Rows on the host.
+    absl::Span<const uint64_t> ids = {};
+    // Rows on the device: what DeviceRows::Probe() has written, in an array
+    // that may be longer, and their numbers, on the host and in the pack.
+    std::vector<int32_t> probed;
+    absl::Span<const int32_t> numbers = {};
     size_t packed_numbers = 0;
     RowBlocks blocks = {};
     // Rows on the host: their start in the array of all.
@@ -132,10 +147,14 @@ class StagedInputs : public StagedBatch {
   const Lookup& SourceOf(const Lookup& lookup) const {
     return lookups_[lookup.source];
   }
+  Lookup& SourceOf(const Lookup& lookup) { return lookups_[lookup.source]; }
   void AddLookup(const std::vector<size_t>& id_inputs);
   // Returns the first lookup that has the ids of lookup `index`.
   size_t FindSource(const Batch& batch, size_t index) const;
-  void LookUp(const Batch& batch, Lookup& lookup);
+  // Makes ids distinct and looks them up in `tables`.
+  void LookUp(const Batch& batch, DeviceRows* tables);
+  void Begin(const Batch& batch, Lookup& lookup);
+  void DoPart(const Batch& batch, const DeviceRows* tables, const Part& part);
   // Finds the rows of all tables.
   absl::Status FindRows(DeviceRows* tables);
   void PlaceRows();
@@ -155,7 +174,9 @@ class StagedInputs : public StagedBatch {
   std::vector<size_t> dense_;
   std::vector<Compared> compared_;  // one per output
   std::vector<Ids> ids_;
-  std::vector<Lookup> lookups_;
+  std::deque<Lookup> lookups_;
+  std::vector<absl::Span<const uint64_t>> looked_up_;  // memory of Begin()
+  std::vector<Part> parts_;
   std::vector<Table> tables_;
   std::vector<RowLookup> row_lookups_;  // one per table
   // The rows of all tables that are on the host, so that one copy takes all.

@@ -42,26 +42,29 @@ DeviceTable::DeviceTable(const Options& options, RowInitializer initializer,
                .block_bytes = options.block_bytes},
               memory, device) {}
 
-absl::Status DeviceTable::Find(absl::Span<const uint64_t> ids,
-                               absl::Span<int32_t> places,
-                               SeatExchange& exchange) {
-  most_at_once_ = std::max(most_at_once_, ids.size());
-  if (cache_ == nullptr) return Number(ids, places);
-  if (ids.size() > cache_->seats()) {
-    RETURN_IF_ERROR(AddSeats(ids.size()));
+absl::StatusOr<absl::Span<const int32_t>> DeviceTable::Find(
+    absl::Span<const uint64_t> hashes, absl::Span<int32_t> probed,
+    SeatExchange& exchange) {
+  most_at_once_ = std::max(most_at_once_, hashes.size());
+  if (cache_ != nullptr && hashes.size() > cache_->seats()) {
+    RETURN_IF_ERROR(AddSeats(hashes.size()));
   }
-  found_.resize(ids.size());
-  RETURN_IF_ERROR(Number(ids, absl::MakeSpan(found_)));
-  return cache_->Take(found_, places, exchange);
+  RETURN_IF_ERROR(Number(hashes, probed));
+  if (cache_ == nullptr) return probed;
+  places_.resize(hashes.size());
+  RETURN_IF_ERROR(cache_->Take(probed, absl::MakeSpan(places_), exchange));
+  return absl::MakeConstSpan(places_);
 }
 
-absl::Status DeviceTable::Number(absl::Span<const uint64_t> ids,
-                                 absl::Span<int32_t> numbers) {
-  numbers_.Find(ids, numbers);
+absl::Status DeviceTable::Number(absl::Span<const uint64_t> hashes,
+                                 absl::Span<int32_t> probed) {
+  numbers_.Find(hashes, probed);
   const absl::Span<const uint64_t> missing = numbers_.missing();
   if (missing.empty()) return absl::OkStatus();
-  return Add(missing,
-             [&](size_t i, float* row) { return Fill(missing[i], row); });
+  RETURN_IF_ERROR(MakeRows(
+      missing, [&](size_t i, float* row) { return Fill(missing[i], row); }));
+  numbers_.AddMissing(probed);
+  return absl::OkStatus();
 }
 
 void DeviceTable::Fill(uint64_t id, float* row) const {
@@ -85,16 +88,18 @@ absl::Status DeviceTable::Insert(const RowBatch& batch) {
         absl::StrCat("table ", options_.name, ": row ", *known));
   }
   if (!batch.ids.empty()) {
-    RETURN_IF_ERROR(Add(batch.ids, [&](size_t i, float* row) {
+    RETURN_IF_ERROR(MakeRows(batch.ids, [&](size_t i, float* row) {
       std::copy_n(batch.rows.data() + i * floats(), floats(), row);
     }));
+    numbers_.Add(batch.ids);
   }
   updates_ = std::max(updates_, batch.updates);
   return absl::OkStatus();
 }
 
-absl::Status DeviceTable::Add(absl::Span<const uint64_t> ids,
-                              absl::FunctionRef<void(size_t, float*)> fill) {
+absl::Status DeviceTable::MakeRows(
+    absl::Span<const uint64_t> ids,
+    absl::FunctionRef<void(size_t, float*)> fill) {
   if (ids.size() > RowNumbers::kMaxRows - numbers_.size()) {
     return absl::ResourceExhaustedError(
         absl::StrCat(ids.size(), " more rows than ", numbers_.size(),
@@ -109,7 +114,6 @@ absl::Status DeviceTable::Add(absl::Span<const uint64_t> ids,
     for (size_t i = 0; i < ids.size(); ++i) fill(i, rows + i * floats());
     RETURN_IF_ERROR(CopyStaged(ids.size()));
   }
-  numbers_.Add(ids);
   return absl::OkStatus();
 }
 
@@ -209,9 +213,10 @@ absl::Status DeviceTable::VisitBlock(const float* rows, size_t first,
 
 absl::Status DeviceTable::Read(uint64_t id, absl::Span<float> out) {
   CHECK_EQ(out.size(), options_.width);
-  int32_t number = 0;
+  const uint64_t hash = RowHash(id);
+  int32_t number = RowNumbers::kMissing;
   RETURN_IF_ERROR(
-      Number(absl::MakeConstSpan(&id, 1), absl::MakeSpan(&number, 1)));
+      Number(absl::MakeConstSpan(&hash, 1), absl::MakeSpan(&number, 1)));
   if (cache_ == nullptr) return ReadFromDevice(number, out);
   const int32_t seat = cache_->seat_of(number);
   if (seat != RowSeats::kNone) return ReadFromDevice(seat, out);

@@ -50,15 +50,19 @@ class DeviceTable {
       const Options& options, const Optimizer& optimizer, RowMemory& memory,
       Device& device);
 
-  // Writes the places of the rows of `ids`, which are distinct, in blocks() to
-  // `places`, and makes those that are missing. New rows' copy is on the
-  // copy-in stream. Those of a cached table that have to move are added to
-  // `exchange`, and have their places when it was sent.
+  // Finds the rows of distinct ids with the hashes `hashes`, and makes those
+  // that are missing. `probed` is what numbers().Probe() has written for them,
+  // perhaps before others were made, or an earlier call that has failed.
+  // Returns the rows' places in blocks(), in `probed` or in memory that stays
+  // until the next call. New rows' copy is on the copy-in stream. Those of a
+  // cached table that have to move are added to `exchange`, and have their
+  // places when it was sent.
   //   ResourceExhausted  the device or the host has no memory for them; the
   //                      table is as it was, but a cached one has the new rows.
   //   Unavailable        the device was lost.
-  absl::Status Find(absl::Span<const uint64_t> ids, absl::Span<int32_t> places,
-                    SeatExchange& exchange);
+  absl::StatusOr<absl::Span<const int32_t>> Find(
+      absl::Span<const uint64_t> hashes, absl::Span<int32_t> probed,
+      SeatExchange& exchange);
 
   // Adds rows as Visit() gives them, and advances to their updates. Errors are
   // those of Find() and
@@ -97,8 +101,12 @@ class DeviceTable {
   size_t capacity() const { return blocks_.capacity(); }
   size_t floats() const { return blocks_.floats(); }
   int64_t rows() const { return static_cast<int64_t>(numbers_.size()); }
-  // The rows' ids, by their numbers; valid until rows are made.
-  absl::Span<const uint64_t> ids() const { return numbers_.ids(); }
+  // The numbers of the rows.
+  const RowNumbers& numbers() const { return numbers_; }
+  // Compares them with those of another table (RowNumbers::Compare()).
+  void CompareNumbers(const DeviceTable& other) {
+    numbers_.Compare(other.numbers_);
+  }
 
   // Bytes of the device's memory that its blocks take.
   size_t allocated_bytes() const { return blocks_.allocated_bytes(); }
@@ -111,14 +119,15 @@ class DeviceTable {
   DeviceTable(const Options& options, RowInitializer initializer,
               const Optimizer& optimizer, RowMemory& memory, Device& device);
 
-  // Writes the numbers of the rows of `ids`, and makes those that are missing.
-  // Errors are those of Find().
-  absl::Status Number(absl::Span<const uint64_t> ids,
-                      absl::Span<int32_t> numbers);
-  // Adds rows whose elements `fill` writes: called with the position of each
-  // one in `ids`, in order. Errors are those of Find().
-  absl::Status Add(absl::Span<const uint64_t> ids,
-                   absl::FunctionRef<void(size_t, float*)> fill);
+  // Writes the numbers of rows that are missing in `probed`, and makes those
+  // that are not there. Arguments and errors are those of Find().
+  absl::Status Number(absl::Span<const uint64_t> hashes,
+                      absl::Span<int32_t> probed);
+  // Makes rows whose elements `fill` writes, called with the position of each
+  // one in `ids`, in order: they have the numbers behind those that there are,
+  // which the caller adds. Errors are those of Find().
+  absl::Status MakeRows(absl::Span<const uint64_t> ids,
+                        absl::FunctionRef<void(size_t, float*)> fill);
   // Returns host memory for `rows` rows that are to be copied to the device.
   absl::StatusOr<float*> Stage(size_t rows);
   // Copies the `count` rows that are staged to the places behind all rows.
@@ -143,8 +152,8 @@ class DeviceTable {
   // Rows on their way to the device, and the end of their copy.
   Array<float> staged_;
   std::unique_ptr<Device::Event> copied_;
-  std::vector<int32_t> found_;  // numbers of one call
-  Array<float> fetched_;        // a row on its way from the device
+  std::vector<int32_t> places_;  // places of a cached table's rows
+  Array<float> fetched_;         // a row on its way from the device
 };
 
 }  // namespace parasol

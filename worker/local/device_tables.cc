@@ -17,6 +17,8 @@ constexpr size_t kBlocksOfLimit = 256;
 // A table that is to make room gives back its blocks divided by this.
 constexpr size_t kShareGivenBack = 8;
 
+constexpr size_t kMostHelpers = 3;
+
 size_t LimitOf(const job::WorkerSettings& worker) {
   if (!worker.has_max_device_table_bytes()) return SIZE_MAX;
   return static_cast<size_t>(worker.max_device_table_bytes());
@@ -31,7 +33,12 @@ DeviceTables::DeviceTables(const job::Job& job, Device& device,
       reserve_bytes_(options.reserve_bytes),
       memory_(LimitOf(job.worker())),
       tables_(job.model().sparse_table_size()),
-      exchange_(device, options.exchange_bytes) {}
+      exchange_(device, options.exchange_bytes),
+      helpers_(options.helpers) {}
+
+size_t DeviceTables::HelpersByCores() {
+  return std::min(kMostHelpers, WorkHelpers::ThreadsForServer() / 2);
+}
 
 absl::StatusOr<std::unique_ptr<DeviceTables>> DeviceTables::Create(
     const job::Job& job, Device& device, const Options& options) {
@@ -85,13 +92,49 @@ absl::Status DeviceTables::Start(std::vector<RowTable*> on_host) {
   return absl::OkStatus();
 }
 
+// Tables that are looked up with the same ids, as those of wide and deep models
+// are, usually have the same numbers for them.
+void DeviceTables::Probe(absl::Span<const uint64_t> hashes, size_t first,
+                         absl::Span<const RowProbe> tables) const {
+  for (size_t i = 0; i < tables.size(); ++i) {
+    if (!Has(tables[i].table)) continue;
+    const RowNumbers& numbers = tables_[tables[i].table]->numbers();
+    const auto before = tables.first(i);
+    const auto twin =
+        std::find_if(before.begin(), before.end(), [&](const RowProbe& other) {
+          return Has(other.table) &&
+                 numbers.AreThoseOf(tables_[other.table]->numbers());
+        });
+    if (twin == before.end()) {
+      numbers.Probe(hashes, tables[i].probed + first);
+    } else {
+      std::copy_n(twin->probed + first, hashes.size(),
+                  tables[i].probed + first);
+    }
+  }
+}
+
+void DeviceTables::CompareNumbers(absl::Span<const RowLookup> lookups) {
+  for (size_t i = 1; i < lookups.size(); ++i) {
+    if (!Has(lookups[i].table)) continue;
+    const auto before = lookups.first(i);
+    const auto twin =
+        std::find_if(before.begin(), before.end(), [&](const RowLookup& other) {
+          return Has(other.table) &&
+                 other.hashes.data() == lookups[i].hashes.data();
+        });
+    if (twin == before.end()) continue;
+    tables_[lookups[i].table]->CompareNumbers(*tables_[twin->table]);
+  }
+}
+
 // Rows that have been given seats go there whatever happens to other tables.
 absl::Status DeviceTables::Find(absl::Span<RowLookup> lookups) {
   const auto rows_before = cache_use_.rows;
   do {
     has_shrunk_ = false;
-    cache_use_.rows =
-        rows_before;  // counted once, however often they are found
+    // Counted once, however often they are found.
+    cache_use_.rows = rows_before;
     absl::Status found;
     for (size_t i = 0; i < lookups.size() && found.ok(); ++i) {
       found = Find(lookups[i]);
@@ -100,6 +143,7 @@ absl::Status DeviceTables::Find(absl::Span<RowLookup> lookups) {
     RETURN_IF_ERROR(found);
     // Rows that were found may have lost their seats.
   } while (has_shrunk_);
+  CompareNumbers(lookups);
   return absl::OkStatus();
 }
 
@@ -108,17 +152,18 @@ absl::Status DeviceTables::Find(RowLookup& lookup) {
   lookup.is_on_device = false;
   while (Has(table)) {
     const size_t added = exchange_.added();
-    const absl::Status found =
-        tables_[table]->Find(lookup.ids, lookup.numbers, exchange_);
-    if (absl::IsResourceExhausted(found)) {
-      RETURN_IF_ERROR(GiveWay(table, lookup.ids.size(), found));
+    const absl::StatusOr<absl::Span<const int32_t>> found =
+        tables_[table]->Find(lookup.hashes, lookup.probed, exchange_);
+    if (absl::IsResourceExhausted(found.status())) {
+      RETURN_IF_ERROR(GiveWay(table, lookup.hashes.size(), found.status()));
       continue;
     }
-    RETURN_IF_ERROR(found) << "table " << on_host_[table]->name();
+    RETURN_IF_ERROR(found.status()) << "table " << on_host_[table]->name();
     lookup.is_on_device = true;
+    lookup.numbers = *found;
     lookup.blocks = tables_[table]->blocks();
     if (IsCached(table)) {
-      cache_use_.rows += lookup.ids.size();
+      cache_use_.rows += lookup.hashes.size();
       cache_use_.misses += exchange_.added() - added;
     }
     return KeepReserve();
@@ -323,7 +368,7 @@ absl::Status DeviceTables::Visit(size_t table, RowVisit visit) {
 
 void DeviceTables::AddTo(size_t table, RowSample& sample) const {
   CHECK(Has(table));
-  for (const uint64_t id : tables_[table]->ids()) sample.Add(id);
+  for (const uint64_t id : tables_[table]->numbers().ids()) sample.Add(id);
 }
 
 absl::StatusOr<bool> DeviceTables::MakeRoom(const absl::Status& why) {

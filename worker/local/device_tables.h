@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/work_helpers.h"
 #include "cluster/rows/row_memory.h"
 #include "cluster/rows/row_sample.h"
 #include "cluster/rows/row_table.h"
@@ -33,11 +34,11 @@ namespace parasol {
 // A table whose rows don't fit in the device's memory any more, or exceed the
 // job's limit, becomes a cached one: host memory has the rows, and the device
 // those that were used last. Where that can't be, because the optimizer moves
-// all rows or a batch's rows alone don't fit, the table goes to host memory. It
-// stays that until Start(), and a line in the log says what it becomes.
-// Large tables leave a reserve free, for what else may need memory later; when
-// that is not enough, the caller has the largest table make room. Not
-// thread-safe.
+// all rows or a batch's rows alone don't fit, the table goes to host memory.
+// It stays that until Start(), and a line in the log says what it
+// becomes. Large tables leave a reserve free, for what else may need memory
+// later; when that is not enough, the caller has the largest table make room.
+// Not thread-safe.
 class DeviceTables : public DeviceRows, public TablesElsewhere {
  public:
   // Bytes of the reserve, which is made when the tables take as many.
@@ -47,6 +48,8 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
     size_t reserve_bytes = kReserveBytes;
     // Bytes of the buffers through which rows of cached tables go.
     size_t exchange_bytes = SeatExchange::kBufferBytes;
+    // Number of threads that help to look up a batch's ids.
+    size_t helpers = HelpersByCores();
   };
 
   // Rows of cached tables that batches have read, and those of them that were
@@ -55,6 +58,10 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
     int64_t rows = 0;
     int64_t misses = 0;
   };
+
+  // Returns the number of helpers for a process one of whose threads stages,
+  // while others decode: half of the cores that are left, 3 at most.
+  static size_t HelpersByCores();
 
   // Creates the job's tables, which are on the host until Start(). Borrows
   // `device`. The job must be one of CanUpdateOnDevice().
@@ -91,7 +98,10 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
     return Has(table) && tables_[table]->is_cached();
   }
 
+  void Probe(absl::Span<const uint64_t> hashes, size_t first,
+             absl::Span<const RowProbe> tables) const override;
   absl::Status Find(absl::Span<RowLookup> lookups) override;
+  WorkHelpers& helpers() override { return helpers_; }
 
   absl::Status Start(std::vector<RowTable*> on_host) override;
   bool Has(size_t table) const override { return tables_[table] != nullptr; }
@@ -114,6 +124,8 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
   absl::Status Update(Group& group, size_t index,
                       absl::Span<const DeviceTraining::Rows> rows);
   absl::Status Find(RowLookup& lookup);
+  // Looks which tables have the same rows under the same numbers.
+  void CompareNumbers(absl::Span<const RowLookup> lookups);
   // Has a table that lacks memory, as `why` says, get some of others; or become
   // a cached one; or go to the host if it has no room for `rows` rows at once.
   absl::Status GiveWay(size_t table, size_t rows, const absl::Status& why);
@@ -149,6 +161,7 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
   std::vector<std::unique_ptr<DeviceTable>> tables_;  // null: on the host
   std::vector<RowTable*> on_host_;
   SeatExchange exchange_;
+  WorkHelpers helpers_;
   CacheUse cache_use_;
   bool has_shrunk_ = false;  // true once a table has, in the present Find()
   // Tables of one update, with the same number of updates before it.

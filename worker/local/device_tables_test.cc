@@ -86,6 +86,38 @@ TEST_P(DeviceTablesTest, ATableGrowsOverTheBordersOfItsBlocks) {
             kBlocks * DeviceBlocks::kBlockBytes);
 }
 
+// In between one table gets rows that the other has not, and then other
+// numbers.
+TEST_P(DeviceTablesTest, TablesWithTheSameIdsHaveTheirOwnRows) {
+  const job::Job job = ParseJob(kTwoTables);
+  LocalWorker on_device(job, device(), Place::kDevice, /*batches=*/2);
+  LocalWorker on_host(job, device(), Place::kHost);
+  for (LocalWorker* const worker : {&on_device, &on_host}) {
+    for (int step = 0; step < 4; ++step) worker->Step(step, ManyIds(step, 11));
+    worker->PullRows(1, {3, 1, 2});
+    for (int step = 4; step < 8; ++step) worker->Step(step, ManyIds(step, 11));
+    worker->PullRows(0, {4});
+    for (int step = 8; step < 10; ++step) worker->Step(step, ManyIds(step, 11));
+  }
+  ExpectSame(on_device, on_host);
+}
+
+TEST_P(DeviceTablesTest, HelpersFindTheRowsThatOneThreadFinds) {
+  for (const char* const text : {kTwoTables, kManyRows}) {
+    const job::Job job = ParseJob(text);
+    LocalWorker helped(job, device(), Place::kDevice, /*batches=*/2,
+                       {.helpers = 3});
+    LocalWorker alone(job, device(), Place::kDevice, /*batches=*/2,
+                      {.helpers = 0});
+    for (int step = 0; step < 6; ++step) {
+      const Batch batch = TwiceTheIds(ManyIds(step, 301));
+      EXPECT_EQ(helped.Step(step, batch).loss_sum,
+                alone.Step(step, batch).loss_sum);
+    }
+    ExpectSame(helped, alone);
+  }
+}
+
 TEST_P(DeviceTablesTest, RowsGoFromTheDeviceToTheHostAndBack) {
   const job::Job job = JobWith("optimizer { adam { amsgrad: true } }");
   LocalWorker first(job, device(), Place::kDevice);

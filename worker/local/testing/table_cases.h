@@ -119,6 +119,20 @@ inline constexpr char kManyRows[] = R"(
   optimizer { adam {} }
 )";
 
+// Two tables in which the same ids are looked up.
+inline constexpr char kTwoTables[] = R"(
+  model {
+    input { name: "ids" ids {} }
+    sparse_table { name: "rows" width: 4 }
+    sparse_table { name: "others" width: 4 }
+    layer { name: "a" input: "ids" embedding_bag { table: "rows" } }
+    layer { name: "b" input: "ids" embedding_bag { table: "others" } }
+    layer { input: ["a", "b"] add {} }
+    loss { sparse_categorical_crossentropy {} }
+  }
+  optimizer { adagrad {} }
+)";
+
 // `ids` per example, of which a third was there in the step before.
 inline Batch ManyIds(int step, int64_t ids) {
   constexpr int64_t kExamples = 20;
