@@ -24,6 +24,7 @@
 namespace parasol {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -143,6 +144,34 @@ TEST_P(CachedTablesTest, ABatchIsStagedWhileTheLastStepUpdatesTables) {
 TEST_P(CachedTablesTest, RowsThatExceedTheBufferGoInRounds) {
   ExpectSameBits(JobWith("optimizer { adagrad {} }"), /*batches=*/2,
                  {.exchange_bytes = 256});
+}
+
+// The windows are so short that it leaves in the midst of the steps.
+TEST_P(CachedTablesTest, ATableThatIsNotWorthItGoesToTheHostWithTheSameBits) {
+  const job::Job job = JobWith("optimizer { lazy_adam {} clipnorm: .02 }");
+  constexpr int kBatches = 2;
+  LocalWorker cached(
+      WithLimit(job), device(), Place::kDevice, kBatches,
+      {.worth = {.batches = 2, .windows = 2, .least_share = 1.01, .rise = 1}});
+  testing::internal::CaptureStderr();
+  const std::vector<double> losses = TrainSkewed(cached, 0, kSteps);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("table deep: of the rows of its last 4 batches "),
+                    HasSubstr("which is worth it from 101 % on")));
+  EXPECT_FALSE(cached.IsOnDevice(kDeep));
+  EXPECT_FALSE(cached.IsOnDevice(kBags));
+  LocalWorker on_host(job, device(), Place::kHost);
+  EXPECT_EQ(losses, TrainSkewed(on_host, 0, kSteps));
+  ExpectSame(cached, on_host);
+}
+
+TEST_P(CachedTablesTest, ATableThatIsWorthItStays) {
+  LocalWorker cached(
+      WithLimit(JobWith("optimizer { adagrad {} }")), device(), Place::kDevice,
+      /*batches=*/1,
+      {.worth = {.batches = 2, .windows = 2, .least_share = .1, .rise = 0}});
+  TrainSkewed(cached, 0, kSteps);
+  ExpectCached(cached);
 }
 
 TEST_P(CachedTablesTest, RowsGoFromACachedTableToTheHostAndBack) {

@@ -168,6 +168,14 @@ void DeviceTable::UseCache() {
 }
 
 absl::Status DeviceTable::Visit(RowVisit visit) {
+  return VisitRows(visit, /*forgets=*/false);
+}
+
+absl::Status DeviceTable::Drain(RowVisit visit) {
+  return VisitRows(visit, /*forgets=*/true);
+}
+
+absl::Status DeviceTable::VisitRows(RowVisit visit, bool forgets) {
   if (numbers_.size() == 0) return visit({.updates = updates_});
   if (cache_ == nullptr) {
     return blocks_.Fetch(
@@ -181,6 +189,7 @@ absl::Status DeviceTable::Visit(RowVisit visit) {
     RETURN_IF_ERROR(VisitBlock(cache_->on_host(first), first,
                                std::min(per_block, numbers_.size() - first),
                                visit));
+    if (forgets) cache_->Forget(first);
   }
   return absl::OkStatus();
 }

@@ -78,6 +78,11 @@ class DeviceTable {
   //   Unavailable  the device was lost.
   absl::Status Visit(RowVisit visit);
 
+  // Does the same and forgets the rows that have been visited, so that `visit`
+  // may write them elsewhere on the host: there is no room for them twice,
+  // perhaps. Only the destructor may be called then.
+  absl::Status Drain(RowVisit visit);
+
   // Copies the values of the row of `id` to `out`, as they are after all
   // updates so far. Makes the row if it is missing; moves none. Requires what
   // Visit() requires. Errors are those of Find().
@@ -135,6 +140,7 @@ class DeviceTable {
   // Grows to `seats` seats, or as far as it can. Errors are those of Find().
   absl::Status AddSeats(size_t seats);
   void Fill(uint64_t id, float* row) const;
+  absl::Status VisitRows(RowVisit visit, bool forgets);
   absl::Status VisitBlock(const float* rows, size_t first, size_t count,
                           RowVisit visit);
   absl::Status ReadFromDevice(int32_t place, absl::Span<float> out);

@@ -1,8 +1,10 @@
 #include "worker/local/device_tables.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "ml/optimizer/assigned/optimizer_of.h"
@@ -31,6 +33,7 @@ DeviceTables::DeviceTables(const job::Job& job, Device& device,
     : job_(job),
       device_(device),
       reserve_bytes_(options.reserve_bytes),
+      worth_options_(options.worth),
       memory_(LimitOf(job.worker())),
       tables_(job.model().sparse_table_size()),
       exchange_(device, options.exchange_bytes),
@@ -76,6 +79,7 @@ absl::Status DeviceTables::Start(std::vector<RowTable*> on_host) {
   on_host_ = std::move(on_host);
   reserve_ = Array<std::byte>();
   may_reserve_ = true;
+  worth_.assign(tables_.size(), CacheWorth(worth_options_));
   for (size_t i = 0; i < tables_.size(); ++i) {
     const job::SparseTable& spec = job_.model().sparse_table(i);
     tables_[i] = nullptr;
@@ -130,11 +134,10 @@ void DeviceTables::CompareNumbers(absl::Span<const RowLookup> lookups) {
 
 // Rows that have been given seats go there whatever happens to other tables.
 absl::Status DeviceTables::Find(absl::Span<RowLookup> lookups) {
-  const auto rows_before = cache_use_.rows;
+  RETURN_IF_ERROR(LeaveCaches());
+  misses_.assign(tables_.size(), 0);
   do {
     has_shrunk_ = false;
-    // Counted once, however often they are found.
-    cache_use_.rows = rows_before;
     absl::Status found;
     for (size_t i = 0; i < lookups.size() && found.ok(); ++i) {
       found = Find(lookups[i]);
@@ -144,6 +147,7 @@ absl::Status DeviceTables::Find(absl::Span<RowLookup> lookups) {
     // Rows that were found may have lost their seats.
   } while (has_shrunk_);
   CompareNumbers(lookups);
+  CountUse(lookups);
   return absl::OkStatus();
 }
 
@@ -162,11 +166,37 @@ absl::Status DeviceTables::Find(RowLookup& lookup) {
     lookup.is_on_device = true;
     lookup.numbers = *found;
     lookup.blocks = tables_[table]->blocks();
-    if (IsCached(table)) {
-      cache_use_.rows += lookup.hashes.size();
-      cache_use_.misses += exchange_.added() - added;
-    }
+    misses_[table] += exchange_.added() - added;
     return KeepReserve();
+  }
+  return absl::OkStatus();
+}
+
+// A batch is counted once, however often its rows were found.
+void DeviceTables::CountUse(absl::Span<const RowLookup> lookups) {
+  for (const RowLookup& lookup : lookups) {
+    if (!IsCached(lookup.table)) continue;
+    const auto rows = static_cast<int64_t>(lookup.hashes.size());
+    const int64_t misses = misses_[lookup.table];
+    cache_use_.rows += rows;
+    cache_use_.misses += misses;
+    worth_[lookup.table].Add(rows, std::min(rows, misses));
+  }
+}
+
+absl::Status DeviceTables::LeaveCaches() {
+  for (size_t i = 0; i < worth_.size(); ++i) {
+    const std::optional<double> share = worth_[i].LowShare();
+    if (!IsCached(i) || !share.has_value()) continue;
+    LOG(INFO) << "table " << on_host_[i]->name() << ": of the rows of its last "
+              << worth_[i].batches() << " batches "
+              << absl::StrFormat("%.0f %%", 100 * *share)
+              << " were in the memory of " << device_.name()
+              << ", which is worth it from "
+              << absl::StrFormat("%.0f %%", 100 * worth_options_.least_share)
+              << " on: all of its " << tables_[i]->rows()
+              << " rows are in host memory from now on";
+    RETURN_IF_ERROR(MoveToHost(i));
   }
   return absl::OkStatus();
 }
@@ -176,7 +206,7 @@ absl::Status DeviceTables::GiveWay(size_t table, size_t rows,
   ASSIGN_OR_RETURN(const bool has_more, TakeFromOthers(table, rows, why));
   if (has_more) return absl::OkStatus();
   ASSIGN_OR_RETURN(const bool is_cached, TryCache(table, rows, why));
-  return is_cached ? absl::OkStatus() : MoveToHost(table, why);
+  return is_cached ? absl::OkStatus() : GiveUp(table, why);
 }
 
 absl::StatusOr<bool> DeviceTables::TakeFromOthers(size_t table, size_t rows,
@@ -231,7 +261,7 @@ absl::StatusOr<bool> DeviceTables::Shrink(size_t table,
   has_shrunk_ = true;
   const absl::Status reserved = exchange_.Reserve(large.floats());
   if (absl::IsResourceExhausted(reserved)) {
-    RETURN_IF_ERROR(MoveToHost(table, reserved));
+    RETURN_IF_ERROR(GiveUp(table, reserved));
     return true;
   }
   RETURN_IF_ERROR(reserved);
@@ -376,23 +406,29 @@ absl::StatusOr<bool> DeviceTables::MakeRoom(const absl::Status& why) {
   if (tables.empty()) return false;
   ASSIGN_OR_RETURN(const bool has_shrunk, Shrink(tables.front(), why));
   if (!has_shrunk) {
-    RETURN_IF_ERROR(MoveToHost(tables.front(), why));
+    RETURN_IF_ERROR(GiveUp(tables.front(), why));
   }
   return true;
 }
 
-absl::Status DeviceTables::MoveToHost(size_t table, const absl::Status& why) {
-  // Visit() waits for nothing if the table has no rows, but the list of its
-  // blocks may be on its way.
+absl::Status DeviceTables::GiveUp(size_t table, const absl::Status& why) {
+  RETURN_IF_ERROR(MoveToHost(table));
+  LOG(WARNING) << "table " << on_host_[table]->name() << ": its rows don't fit "
+               << "in the memory of " << device_.name() << " and are in host "
+               << "memory from now on, which is slower: " << why.message();
+  return absl::OkStatus();
+}
+
+absl::Status DeviceTables::MoveToHost(size_t table) {
+  // What is to be visited waits for nothing if the table has no rows, but the
+  // list of its blocks may be on its way.
   RETURN_IF_ERROR(device_.Synchronize());
+  RETURN_IF_ERROR(exchange_.Finish());
   RowTable& on_host = *on_host_[table];
-  RETURN_IF_ERROR(Visit(
-      table,
-      [&on_host](const RowBatch& batch) { return on_host.Insert(batch); }))
-      << "table " << on_host.name() << ", from the device to host memory";
-  LOG(WARNING) << "table " << on_host.name() << ": its rows don't fit in the "
-               << "memory of " << device_.name() << " and are in host memory "
-               << "from now on, which is slower: " << why.message();
+  RETURN_IF_ERROR(tables_[table]->Drain([&on_host](const RowBatch& batch) {
+    return on_host.Insert(batch);
+  })) << "table "
+      << on_host.name() << ", from the device to host memory";
   tables_[table] = nullptr;
   return absl::OkStatus();
 }

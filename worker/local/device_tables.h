@@ -20,6 +20,7 @@
 #include "ml/optimizer/device/table_update.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
+#include "worker/local/cache_worth.h"
 #include "worker/local/device_table.h"
 #include "worker/local/seat_exchange.h"
 #include "worker/local/tables_elsewhere.h"
@@ -34,8 +35,9 @@ namespace parasol {
 // A table whose rows don't fit in the device's memory any more, or exceed the
 // job's limit, becomes a cached one: host memory has the rows, and the device
 // those that were used last. Where that can't be, because the optimizer moves
-// all rows or a batch's rows alone don't fit, the table goes to host memory.
-// It stays that until Start(), and a line in the log says what it
+// all rows or a batch's rows alone don't fit, the table goes to host memory;
+// and where too few of the rows that batches read are on the device
+// (CacheWorth). It stays that until Start(), and a line in the log says what it
 // becomes. Large tables leave a reserve free, for what else may need memory
 // later; when that is not enough, the caller has the largest table make room.
 // Not thread-safe.
@@ -48,6 +50,8 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
     size_t reserve_bytes = kReserveBytes;
     // Bytes of the buffers through which rows of cached tables go.
     size_t exchange_bytes = SeatExchange::kBufferBytes;
+    // The rule by which a cached table goes to the host.
+    CacheWorth::Options worth = {};
     // Number of threads that help to look up a batch's ids.
     size_t helpers = HelpersByCores();
   };
@@ -147,12 +151,19 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
   std::vector<size_t> BySize() const;
   // Makes the reserve if the tables have become large enough and there is room.
   absl::Status KeepReserve();
+  // Moves cached tables to the host that are not worth it.
+  absl::Status LeaveCaches();
+  // Tells CacheWorth what a batch has read.
+  void CountUse(absl::Span<const RowLookup> lookups);
   // Copies the table's rows to the host and frees them on the device.
-  absl::Status MoveToHost(size_t table, const absl::Status& why);
+  absl::Status MoveToHost(size_t table);
+  // Does that for want of memory, as `why` says.
+  absl::Status GiveUp(size_t table, const absl::Status& why);
 
   const job::Job job_;
   Device& device_;
   const size_t reserve_bytes_;
+  const CacheWorth::Options worth_options_;
   RowMemory memory_;  // the limit of what all tables take of the device's
   bool may_reserve_ = true;  // false once it was freed
   Array<std::byte> reserve_;
@@ -163,6 +174,8 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
   SeatExchange exchange_;
   WorkHelpers helpers_;
   CacheUse cache_use_;
+  std::vector<CacheWorth> worth_;  // one per table
+  std::vector<int64_t> misses_;    // one per table, of the present Find()
   bool has_shrunk_ = false;  // true once a table has, in the present Find()
   // Tables of one update, with the same number of updates before it.
   std::vector<TableUpdate::Table> updated_;

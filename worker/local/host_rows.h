@@ -1,7 +1,10 @@
 #ifndef PARASOL_WORKER_LOCAL_HOST_ROWS_H_
 #define PARASOL_WORKER_LOCAL_HOST_ROWS_H_
 
+#include <sys/mman.h>
+
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "cluster/rows/row_arena.h"
@@ -21,6 +24,20 @@ class HostRows {
     const size_t bytes = (floats_ << shift_) * sizeof(float);
     while (blocks_.size() << shift_ < rows) {
       blocks_.push_back(static_cast<float*>(arena_.Allocate(bytes)));
+    }
+  }
+
+  // Gives back the memory of the block that row `number` is in. Its rows have
+  // any values then.
+  void Forget(size_t number) {
+    constexpr uintptr_t kPage = 4096;
+    const auto begin = reinterpret_cast<uintptr_t>(blocks_[number >> shift_]);
+    const uintptr_t end = begin + (floats_ << shift_) * sizeof(float);
+    // Pages that other blocks have a part of stay.
+    const uintptr_t first = (begin + kPage - 1) / kPage * kPage;
+    const uintptr_t last = end / kPage * kPage;
+    if (first < last) {
+      madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
     }
   }
 

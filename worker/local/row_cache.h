@@ -46,6 +46,10 @@ class RowCache {
   //   Unavailable  the device was lost.
   absl::Status Resize(size_t seats);
 
+  // Gives back the host's memory of the block that row `number` is the first
+  // of, whose rows may not be looked at any more.
+  void Forget(size_t number) { on_host_.Forget(number); }
+
   // Address of a row on the host.
   const float* on_host(size_t number) const { return on_host_.row(number); }
   // The seat of a row; RowSeats::kNone: only the host has it.

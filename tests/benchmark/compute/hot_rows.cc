@@ -56,6 +56,9 @@ ABSL_FLAG(std::vector<std::string>, shares,
           std::vector<std::string>({"1", "0.5", "0.25", "0.1", "0.05", "0"}),
           "Shares of the table's bytes that the device may have; 0: the table "
           "is in host memory.");
+ABSL_FLAG(bool, choose, false,
+          "Whether a cached table of which too few rows are on the device goes "
+          "to the host, as in a training.");
 ABSL_FLAG(bool, cuda_graphs, true, "Whether steps are recorded and replayed.");
 
 namespace parasol {
@@ -149,7 +152,10 @@ class Steps {
                                             graph.variables, job,
                                             *model->device_training(), device));
     if (has_tables) {
-      ASSIGN_OR_RETURN(steps->tables_, DeviceTables::Create(job, device));
+      DeviceTables::Options options;
+      if (!absl::GetFlag(FLAGS_choose)) options.worth.least_share = 0;
+      ASSIGN_OR_RETURN(steps->tables_,
+                       DeviceTables::Create(job, device, options));
     }
     steps->model_ = UpdateOnDevice(std::move(model), *steps->variables_,
                                    steps->tables_.get());
