@@ -265,7 +265,12 @@ sockaddr_in Loopback(uint32_t port) {
 
 }  // namespace
 
-RemoteLink::~RemoteLink() { close(fd); }
+RemoteLink::~RemoteLink() {
+  const std::lock_guard<std::mutex> lock(queue_mu);
+  close(fd);
+}
+
+void RemoteLink::EndUse() { const std::lock_guard<std::mutex> lock(queue_mu); }
 
 void StartHub(ncclUniqueId& id) {
   const int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -300,8 +305,14 @@ std::shared_ptr<RemoteLink> JoinHub(const ncclUniqueId& id, int size, int rank,
     return nullptr;
   }
   link->tells_of_loss = TheRandom().Below(2) == 0;
-  std::thread([link, clique] { ReadResults(link, clique); }).detach();
-  std::thread([link] { WriteQueue(link); }).detach();
+  std::thread([link, clique] {
+    ReadResults(link, clique);
+    link->EndUse();
+  }).detach();
+  std::thread([link] {
+    WriteQueue(link);
+    link->EndUse();
+  }).detach();
   return link;
 }
 
@@ -332,11 +343,9 @@ void LeaveHub(RemoteLink& link) {
   link.has_left = true;
   for (RemoteLink::Awaited& each : link.awaited) Close(*each.part.end, {});
   link.awaited.clear();
-  {
-    const std::lock_guard<std::mutex> lock(link.queue_mu);
-    link.queue_ends = true;
-    link.queue_changed.notify_all();
-  }
+  const std::lock_guard<std::mutex> lock(link.queue_mu);
+  link.queue_ends = true;
+  link.queue_changed.notify_all();
   shutdown(link.fd, SHUT_RDWR);
 }
 

@@ -30,6 +30,11 @@ struct RemoteLink {
   explicit RemoteLink(int fd) : fd(fd) {}
   ~RemoteLink();
 
+  // Ends the calling thread's use of the link: the destructor comes after it.
+  // ThreadSanitizer does not see the counts of shared_ptr in code that is not
+  // instrumented.
+  void EndUse();
+
   const int fd;
   bool is_complete = false;  // all ranks have come
   bool has_left = false;     // the rank has aborted
