@@ -8,33 +8,20 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/log.h"
+#include "base/parallel_calls.h"
 #include "base/status_macros.h"
 #include "cluster/collective/custom/custom_all_reduce.h"
 #include "ml/optimizer/device/replica_mean.h"
 #include "worker/clipped_model.h"
 #include "worker/local/device_steps.h"
+#include "worker/local/micro_batch_model.h"
 #include "worker/local/replica_model.h"
 #include "worker/local/replica_parameters.h"
-#include "worker/micro_batch_model.h"
 #include "worker/shared_steps.h"
 #include "worker/sync_training_loop.h"
 #include "worker/worker_device.h"
 
 namespace parasol {
-namespace {
-
-// Returns the first error that is the cause of others: a replica that fails
-// cancels the others' waits.
-absl::Status FirstCause(const std::vector<absl::Status>& results) {
-  absl::Status cause;
-  for (const absl::Status& result : results) {
-    if (!result.ok() && !absl::IsCancelled(result)) return result;
-    cause.Update(result);
-  }
-  return cause;
-}
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<ReplicaThreads>> ReplicaThreads::Create(
     Options options, const InputPipeline& input, Clock& clock,

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "worker/pass_seed.h"
 
 namespace parasol {
 namespace {
@@ -17,9 +18,14 @@ namespace {
 constexpr absl::Duration kWatchInterval = absl::Milliseconds(50);
 constexpr absl::Duration kStepLogInterval = absl::Seconds(10);
 
-void Scale(float weight, std::vector<float>& gradient) {
-  if (weight == 1) return;
-  for (float& element : gradient) element *= weight;
+// The replicas of device `device` of `devices`.
+std::vector<int> PartOf(const std::vector<int>& replicas, size_t device,
+                        size_t devices) {
+  std::vector<int> part;
+  for (size_t i = device; i < replicas.size(); i += devices) {
+    part.push_back(replicas[i]);
+  }
+  return part;
 }
 
 }  // namespace
@@ -30,39 +36,70 @@ SyncTrainingLoop::SyncTrainingLoop(const Options& options, Model& model,
                                    ReplicaSource& replicas, Clock& clock,
                                    WorkerMetrics& metrics,
                                    TrainingReporter& reporter)
+    : SyncTrainingLoop(options, {{&model, &input}}, parameters, replicas, clock,
+                       metrics, reporter) {}
+
+SyncTrainingLoop::SyncTrainingLoop(const Options& options,
+                                   const std::vector<Place>& places,
+                                   ParameterClient& parameters,
+                                   ReplicaSource& replicas, Clock& clock,
+                                   WorkerMetrics& metrics,
+                                   TrainingReporter& reporter)
     : options_(options),
-      model_(model),
-      input_(input),
+      model_(*places.front().model),
       parameters_(parameters),
       replicas_(replicas),
       clock_(clock),
       metrics_(metrics),
-      record_(options.non_finite_loss, clock, metrics, reporter) {
-  for (Staged& staged : staged_) staged.batch = model.NewStagedBatch();
+      reporter_(reporter),
+      values_(model_.variables().size()) {
+  for (size_t i = 0; i < places.size(); ++i) {
+    ReplicaPasses::Options of_device;
+    of_device.non_finite_loss = options.non_finite_loss;
+    of_device.seed = options.seed;
+    of_device.counts_records = options.counts_steps && i == 0;
+    of_device.gradients_stay_on_device = options.gradients_stay_on_device;
+    of_device.device = static_cast<int>(i);
+    if (i > 0) of_others_.emplace_back(clock);
+    passes_.push_back(std::make_unique<ReplicaPasses>(
+        of_device, *places[i].model, *places[i].input, parameters,
+        [this](ParameterClient::Pending& pull, int64_t step) {
+          return AwaitPull(pull, step);
+        },
+        clock, metrics, i == 0 ? reporter : of_others_.back()));
+  }
 }
 
 absl::Status SyncTrainingLoop::Run() {
+  threads_ =
+      std::make_unique<ParallelCalls>(passes_.size(), options_.on_thread);
+  options_.on_thread(0);
   absl::Status result = RunSteps();
   if (!result.ok()) Abandon();
+  threads_ = nullptr;
   return is_over_ ? absl::OkStatus() : result;
 }
 
-// What is in flight comes to and is sent from this object's memory.
+// What is in flight comes to and is sent from the passes' memory.
 void SyncTrainingLoop::Abandon() {
   parameters_.Stop();
-  for (Staged& staged : staged_) {
-    if (staged.rows != nullptr) staged.rows->Wait().IgnoreError();
-    staged.rows = nullptr;
-  }
-  for (Sent& sent : sent_) sent.push->Wait().IgnoreError();
-  sent_.clear();
+  for (const auto& passes : passes_) passes->Abandon();
+}
+
+// A device that fails ends the others' waits for values.
+absl::Status SyncTrainingLoop::OnAllDevices(const ParallelCalls::Call& call) {
+  return threads_->Run([&](size_t device) {
+    absl::Status result = call(device);
+    if (!result.ok()) parameters_.Stop();
+    return result;
+  });
 }
 
 absl::Status SyncTrainingLoop::RunSteps() {
   while (true) {
     const absl::Time start = clock_.Now();
     ASSIGN_OR_RETURN(std::optional<ReplicaShare> share, replicas_.Await());
-    record_.Charge(metrics_.wait_steps_seconds, start);
+    record().Charge(metrics_.wait_steps_seconds, start);
     if (!share) return absl::OkStatus();
     ASSIGN_OR_RETURN(const int64_t step, PullValues(share->completed_steps));
     if (step >= share->end_step) continue;
@@ -102,8 +139,9 @@ absl::StatusOr<int64_t> SyncTrainingLoop::PullValues(int64_t min_step) {
     // Others may be further than the chief knew.
     replicas_.Complete(step);
   } while (outcome.min_updates < outcome.max_updates);
-  record_.Charge(metrics_.wait_pull_seconds, start);
+  record().Charge(metrics_.wait_pull_seconds, start);
   for (const size_t i : pulled) {
+    values_[i] = model_.HostValue(i);
     RETURN_IF_ERROR(model_.Upload(i)) << model_.variables()[i].name;
   }
   has_values_ = true;
@@ -126,202 +164,68 @@ absl::Status SyncTrainingLoop::AwaitPull(ParameterClient::Pending& pull,
 }
 
 absl::Status SyncTrainingLoop::RunStep(int64_t step, ReplicaShare share) {
-  std::erase_if(gradients_, [&share](const auto& entry) {
-    return std::count(share.replicas.begin(), share.replicas.end(),
-                      entry.first) == 0;
-  });
+  const size_t devices = passes_.size();
+  for (size_t i = 0; i < devices; ++i) {
+    passes_[i]->BeginStep(PartOf(share.replicas, i, devices));
+  }
   std::set<int> computed;
   pushed_moves_ = parameters_.moves();
-  bool is_complete = false;
+  bool is_first = true, is_complete = false;
   while (!is_complete) {
-    input_.Keep(share.replicas);
     std::vector<int> replicas;
     for (const int replica : share.replicas) {
       if (computed.insert(replica).second) replicas.push_back(replica);
     }
     replicas_.Pushed(step);
-    RETURN_IF_ERROR(ComputeAll(step, replicas));
+    RETURN_IF_ERROR(OnAllDevices([&](size_t i) -> absl::Status {
+      // The first device's model has pulled them.
+      if (is_first && i > 0) {
+        RETURN_IF_ERROR(passes_[i]->TakeValues(values_));
+      }
+      passes_[i]->KeepReaders(PartOf(share.replicas, i, devices));
+      return passes_[i]->ComputeAll(step, PartOf(replicas, i, devices));
+    }));
+    is_first = false;
     replicas_.Pushed(step + 1);
-    ASSIGN_OR_RETURN(is_complete, AwaitPushes(step, computed, share));
+    ASSIGN_OR_RETURN(is_complete, AwaitPushes(step, share));
   }
   return FinishStep(step);
 }
 
-// The next replica's rows come while one computes. A device may still be in the
-// backward pass of the last step, and reads its batch: the next one takes the
-// other place.
-absl::Status SyncTrainingLoop::ComputeAll(int64_t step,
-                                          const std::vector<int>& replicas) {
-  for (size_t i = 0; i < replicas.size(); ++i) {
-    Staged& staged = staged_[(first_staged_ + i) % 2];
-    if (i == 0) {
-      RETURN_IF_ERROR(Stage(step, replicas[i], staged));
-    }
-    if (i + 1 < replicas.size()) {
-      RETURN_IF_ERROR(
-          Stage(step, replicas[i + 1], staged_[(first_staged_ + i + 1) % 2]));
-    }
-    RETURN_IF_ERROR(FinishRows(step, staged));
-    RETURN_IF_ERROR(Compute(step, staged));
-  }
-  if (options_.gradients_stay_on_device) first_staged_ += replicas.size();
-  return absl::OkStatus();
-}
-
-absl::Status SyncTrainingLoop::Stage(int64_t step, int replica,
-                                     Staged& staged) {
-  const absl::Time start = clock_.Now();
-  ASSIGN_OR_RETURN(const ReplicaInput::Share share,
-                   input_.ShareOf(replica, step));
-  record_.Charge(metrics_.wait_input_seconds, start);
-  if (options_.counts_steps) {
-    metrics_.corrupt_records.Add(input_.TakeSkippedRecords());
-  }
-  staged.replica = replica;
-  staged.weight = share.weight;
-  staged.has_examples = share.batch != nullptr && share.batch->size > 0;
-  if (!staged.has_examples) return absl::OkStatus();
-  const absl::Time stage_start = clock_.Now();
-  RETURN_IF_ERROR(model_.Stage(*share.batch, *staged.batch));
-  record_.ChargePass(stage_start);
-  ParameterClient::PullRequest request;
-  request.min_updates = step;
-  for (const StagedBatch::Rows& rows : staged.batch->rows()) {
-    if (rows.ids.empty()) continue;
-    request.rows.push_back({rows.table, rows.ids, rows.values});
-  }
-  if (!request.rows.empty()) staged.rows = parameters_.Pull(std::move(request));
-  return absl::OkStatus();
-}
-
-absl::Status SyncTrainingLoop::FinishRows(int64_t step, Staged& staged) {
-  const auto rows = std::move(staged.rows);
-  if (rows == nullptr) return absl::OkStatus();
-  const absl::Time start = clock_.Now();
-  RETURN_IF_ERROR(AwaitPull(*rows, step));
-  record_.Charge(metrics_.wait_pull_seconds, start);
-  if (rows->outcome().max_updates > step) {
-    LOG_EVERY(INFO, kStepLogInterval)
-        << "step " << step << ", replica " << staged.replica
-        << ": some rows are of step " << rows->outcome().max_updates
-        << " already: their tables will drop this gradient";
-  }
-  return absl::OkStatus();
-}
-
-absl::Status SyncTrainingLoop::Compute(int64_t step, Staged& staged) {
-  const int replica = staged.replica;
-  if (!staged.has_examples) {
-    options_.gradients_stay_on_device ? PushPart(step, staged)
-                                      : PushNothing(step, replica);
-    return absl::OkStatus();
-  }
-  Gradients& kept = gradients_[replica];
-  kept.variables.resize(model_.variables().size());
-  kept.tables.resize(model_.tables().size());
-  ParameterClient::PushRequest pack;
-  size_t pack_elements = 0;
-  // The model's own memory is that of the next replica's gradients too.
-  const auto add_variable = [&](size_t variable,
-                                absl::Span<const float> gradient) {
-    std::vector<float>& copy = kept.variables[variable];
-    copy.assign(gradient.begin(), gradient.end());
-    Scale(staged.weight, copy);
-    pack.gradients.push_back({variable, copy});
-    pack_elements += gradient.size();
-    if (pack_elements < ParameterClient::kPackElements) return;
-    Push(step, replica, std::exchange(pack, {}));
-    pack_elements = 0;
-  };
-  // A table is pushed without rows too: it counts the steps.
-  const auto add_rows = [&](size_t table, absl::Span<const uint64_t> ids,
-                            absl::Span<const float> gradients) {
-    Gradients::Rows& copy = kept.tables[table];
-    copy.ids.assign(ids.begin(), ids.end());
-    copy.values.assign(gradients.begin(), gradients.end());
-    Scale(staged.weight, copy.values);
-    pack.rows.push_back({table, copy.ids, copy.values});
-  };
-  const absl::Time start = clock_.Now();
-  const absl::StatusOr<BatchResult> result =
-      model_.Gradients(*staged.batch, PassSeed(options_.seed, step, replica),
-                       {.variable = add_variable, .rows = add_rows});
-  record_.ChargePass(start);
-  RETURN_IF_ERROR(result.status());
-  RETURN_IF_ERROR(record_.AddResult(*result));
-  options_.gradients_stay_on_device ? PushPart(step, staged)
-                                    : Push(step, replica, std::move(pack));
-  return absl::OkStatus();
-}
-
-void SyncTrainingLoop::PushNothing(int64_t step, int replica) {
-  Gradients& kept = gradients_[replica];
-  kept.variables.resize(model_.variables().size());
-  kept.tables.resize(model_.tables().size());
-  ParameterClient::PushRequest request;
-  for (size_t i = 0; i < kept.variables.size(); ++i) {
-    if (model_.variables()[i].frozen) continue;
-    kept.variables[i].assign(model_.variables()[i].elements(), 0);
-    request.gradients.push_back({i, kept.variables[i]});
-  }
-  for (size_t table = 0; table < kept.tables.size(); ++table) {
-    request.rows.push_back({table, {}, {}});
-  }
-  Push(step, replica, std::move(request));
-}
-
-void SyncTrainingLoop::Push(int64_t step, int replica,
-                            ParameterClient::PushRequest request) {
-  if (request.gradients.empty() && request.rows.empty()) return;
-  request.sync = {.step = step, .replica = replica};
-  sent_.push_back({replica, parameters_.Push(std::move(request))});
-}
-
-void SyncTrainingLoop::PushPart(int64_t step, const Staged& staged) {
-  ParameterClient::PushRequest request;
-  request.sync = {.step = step, .replica = staged.replica};
-  request.on_device = {.has_examples = staged.has_examples,
-                       .weight = staged.weight};
-  const absl::Time start = clock_.Now();
-  sent_.push_back({staged.replica, parameters_.Push(std::move(request))});
-  record_.Charge(metrics_.wait_push_seconds, start);
-}
-
 // True: the step is complete. False: `share` has become another one.
-absl::StatusOr<bool> SyncTrainingLoop::AwaitPushes(
-    int64_t step, const std::set<int>& computed, ReplicaShare& share) {
+absl::StatusOr<bool> SyncTrainingLoop::AwaitPushes(int64_t step,
+                                                   ReplicaShare& share) {
   const absl::Time start = clock_.Now();
-  for (size_t i = 0; i < sent_.size(); ++i) {
-    while (!sent_[i].push->WaitFor(kWatchInterval)) {
+  const auto sent = [this](size_t i) -> ParameterClient::Pending* {
+    for (const auto& passes : passes_) {
+      if (i < passes->sent().size()) return passes->sent()[i].push.get();
+      i -= passes->sent().size();
+    }
+    return nullptr;
+  };
+  for (size_t i = 0; sent(i) != nullptr; ++i) {
+    while (!sent(i)->WaitFor(kWatchInterval)) {
       RETURN_IF_ERROR(CheckWait(step, start, /*has_pushed=*/true));
-      if (pushed_moves_ != parameters_.moves()) PushAgain(step, computed);
+      if (pushed_moves_ != parameters_.moves()) {
+        PushAgain(step);
+        i = 0;
+      }
       ASSIGN_OR_RETURN(ReplicaShare now, replicas_.Now());
       if (now.version == share.version) continue;
       share = std::move(now);
-      record_.Charge(metrics_.wait_push_seconds, start);
+      record().Charge(metrics_.wait_push_seconds, start);
       return false;
     }
   }
-  record_.Charge(metrics_.wait_push_seconds, start);
+  record().Charge(metrics_.wait_push_seconds, start);
   return true;
 }
 
 // A shard that came in place of another may lack gradients that the other has
 // acknowledged. Shards that have them count them once.
-void SyncTrainingLoop::PushAgain(int64_t step, const std::set<int>& computed) {
+void SyncTrainingLoop::PushAgain(int64_t step) {
   pushed_moves_ = parameters_.moves();
-  for (const int replica : computed) {
-    const Gradients& kept = gradients_[replica];
-    ParameterClient::PushRequest request;
-    for (size_t i = 0; i < kept.variables.size(); ++i) {
-      if (model_.variables()[i].frozen) continue;
-      request.gradients.push_back({i, kept.variables[i]});
-    }
-    for (size_t i = 0; i < kept.tables.size(); ++i) {
-      request.rows.push_back({i, kept.tables[i].ids, kept.tables[i].values});
-    }
-    Push(step, replica, std::move(request));
-  }
+  for (const auto& passes : passes_) passes->PushAgain(step);
 }
 
 absl::Status SyncTrainingLoop::CheckWait(int64_t step, absl::Time start,
@@ -358,15 +262,23 @@ absl::Status SyncTrainingLoop::CheckWait(int64_t step, absl::Time start,
 
 absl::Status SyncTrainingLoop::FinishStep(int64_t step) {
   std::set<int> stale;
-  while (!sent_.empty()) {
-    const Sent sent = std::move(sent_.back());
-    sent_.pop_back();
-    RETURN_IF_ERROR(sent.push->Wait())
-        << "push of step " << step << ", replica " << sent.replica;
-    if (sent.push->outcome().stale) stale.insert(sent.replica);
+  for (const auto& passes : passes_) {
+    std::vector<ReplicaPasses::Sent>& all = passes->sent();
+    while (!all.empty()) {
+      const ReplicaPasses::Sent sent = std::move(all.back());
+      all.pop_back();
+      RETURN_IF_ERROR(sent.push->Wait())
+          << "push of step " << step << ", replica " << sent.replica;
+      if (sent.push->outcome().stale) stale.insert(sent.replica);
+    }
   }
   metrics_.stale_gradients.Add(stale.size());
-  if (options_.counts_steps) record_.AddStep();
+  for (TrainingReporter& other : of_others_) {
+    const TrainingReport report = other.Take();
+    reporter_.AddExamples(report.examples, report.loss_sum,
+                          report.output_loss_sums);
+  }
+  if (options_.counts_steps) record().AddStep();
   replicas_.Complete(step + 1);
   return absl::OkStatus();
 }

@@ -1,11 +1,12 @@
 #ifndef PARASOL_WORKER_SYNC_TRAINING_LOOP_H_
 #define PARASOL_WORKER_SYNC_TRAINING_LOOP_H_
 
-#include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <map>
+#include <deque>
+#include <functional>
 #include <memory>
-#include <set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,10 +14,12 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
+#include "base/parallel_calls.h"
 #include "cluster/client/parameter_client.h"
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
 #include "worker/replica_input.h"
+#include "worker/replica_passes.h"
 #include "worker/replica_source.h"
 #include "worker/training_record.h"
 #include "worker/training_report.h"
@@ -30,9 +33,12 @@ namespace parasol {
 // step is complete, whichever workers compute the other replicas. At the end of
 // an epoch replicas may have batches of different sizes: their gradients are
 // weighted by ReplicaInput, so the mean is that over the step's examples. A
-// replica
-// that is assigned during a step, because its worker was lost, is computed from
-// the same values. Must be used from one thread.
+// replica that is assigned during a step, because its worker was lost, is
+// computed from the same values. Must be used from one thread.
+//
+// A worker may have several devices, which compute at the same time, each on a
+// thread of its own. Replica i of those that are to be computed goes to device
+// i modulo their number: after a loss a device may have several, in turn.
 //
 // A step's gradients depend on (step, replica) alone, not on the worker that
 // computes them or on timing. They are equal to the last bit on CPUs of one
@@ -58,16 +64,28 @@ class SyncTrainingLoop {
     // False where another loop of this process counts the same steps and
     // corrupt records.
     bool counts_steps = true;
-    // True if the model's gradients stay in the memory of its device, which
+    // True if the models' gradients stay in the memory of their devices, which
     // `parameters` knows: a push says that they are there
     // (PushRequest::on_device).
     bool gradients_stay_on_device = false;
+    // Called once on the thread of each device, with its number.
+    std::function<void(size_t device)> on_thread = [](size_t) {};
+  };
+  // The model of a device, and the reader of its replicas.
+  struct Place {
+    Model* model;
+    ReplicaInput* input;
   };
 
   // All references must outlive the loop. The variables and tables of `model`
   // and `parameters` are the same, in the same order. After an error, and after
   // Stop() of `replicas`, `parameters` has been stopped.
   SyncTrainingLoop(const Options& options, Model& model, ReplicaInput& input,
+                   ParameterClient& parameters, ReplicaSource& replicas,
+                   Clock& clock, WorkerMetrics& metrics,
+                   TrainingReporter& reporter);
+  // The same on several devices, at least one, with equal models.
+  SyncTrainingLoop(const Options& options, const std::vector<Place>& places,
                    ParameterClient& parameters, ReplicaSource& replicas,
                    Clock& clock, WorkerMetrics& metrics,
                    TrainingReporter& reporter);
@@ -80,48 +98,18 @@ class SyncTrainingLoop {
   absl::Status Run();
 
  private:
-  // The push of one replica's gradients.
-  struct Sent {
-    int replica = 0;
-    std::unique_ptr<ParameterClient::Pending> push;
-  };
-  // Gradients of one replica. Kept from step to step so that the memory is used
-  // again.
-  struct Gradients {
-    struct Rows {
-      std::vector<uint64_t> ids;
-      std::vector<float> values;
-    };
-    std::vector<std::vector<float>> variables;
-    std::vector<Rows> tables;
-  };
-  // A replica whose batch is staged and whose rows are being pulled.
-  struct Staged {
-    int replica = 0;
-    bool has_examples = false;
-    float weight = 1;  // ReplicaInput::Share::weight
-    std::unique_ptr<StagedBatch> batch;
-    std::unique_ptr<ParameterClient::Pending> rows;  // nullptr: no rows
-  };
-
+  TrainingRecord& record() { return passes_.front()->record(); }
   absl::Status RunSteps();
   // Pulls the values of one step, at least `min_step`, and returns which. All
   // steps before it are complete everywhere.
   absl::StatusOr<int64_t> PullValues(int64_t min_step);
   absl::Status RunStep(int64_t step, ReplicaShare share);
-  absl::Status ComputeAll(int64_t step, const std::vector<int>& replicas);
-  absl::Status Stage(int64_t step, int replica, Staged& staged);
-  absl::Status FinishRows(int64_t step, Staged& staged);
-  absl::Status Compute(int64_t step, Staged& staged);
-  // Pushes gradients of 0 for a replica whose batch has no examples: the step
-  // awaits a push of every replica.
-  void PushNothing(int64_t step, int replica);
-  void Push(int64_t step, int replica, ParameterClient::PushRequest request);
-  // The same where gradients stay on the device.
-  void PushPart(int64_t step, const Staged& staged);
-  absl::StatusOr<bool> AwaitPushes(int64_t step, const std::set<int>& computed,
-                                   ReplicaShare& share);
-  void PushAgain(int64_t step, const std::set<int>& computed);
+  // Calls `call` for all devices at the same time, and returns the cause of
+  // what has failed, if any.
+  absl::Status OnAllDevices(const ParallelCalls::Call& call);
+  absl::StatusOr<bool> AwaitPushes(int64_t step, ReplicaShare& share);
+  void PushAgain(int64_t step);
+  // Called by the threads of all devices, as is CheckWait().
   absl::Status AwaitPull(ParameterClient::Pending& pull, int64_t step);
   // Ends a wait for too long, and names whom it is for in the log.
   absl::Status CheckWait(int64_t step, absl::Time start, bool has_pushed);
@@ -129,26 +117,24 @@ class SyncTrainingLoop {
   void Abandon();
 
   const Options options_;
-  Model& model_;
-  ReplicaInput& input_;
+  Model& model_;  // the first device's
   ParameterClient& parameters_;
   ReplicaSource& replicas_;
   Clock& clock_;
   WorkerMetrics& metrics_;
-  TrainingRecord record_;
+  TrainingReporter& reporter_;
   bool has_values_ = false;  // true once the model has had all variables
+  // The first model's values, which the others take; index: variable.
+  std::vector<absl::Span<const float>> values_;
 
-  // Batches of the replica that is computing and of the next one.
-  std::array<Staged, 2> staged_;
-  // Index of that of a step's first replica.
-  size_t first_staged_ = 0;
-  std::map<int, Gradients> gradients_;  // key: replica
-  // Pushes of the current step, in the order in which they were sent.
-  std::vector<Sent> sent_;
+  // Reports of the devices after the first one, until the step is complete.
+  std::deque<TrainingReporter> of_others_;
+  std::vector<std::unique_ptr<ReplicaPasses>> passes_;  // index: device
+  std::unique_ptr<ParallelCalls> threads_;              // null: not running
   // ParameterClient::moves() since which the step's pushes were sent.
   int64_t pushed_moves_ = 0;
   // True if the job was complete while a step was not.
-  bool is_over_ = false;
+  std::atomic<bool> is_over_ = false;
 };
 
 }  // namespace parasol

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/barrier.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "base/clock.h"
@@ -286,6 +287,129 @@ TEST(SyncTrainingLoop, TheChiefHearsOfThePushesOfAllReplicas) {
   worker.replicas.Assign({0, 1});
   thread.join();
   EXPECT_THAT(worker.replicas.pushed(), ElementsAre(0, 1, 0, 1));
+}
+
+std::vector<std::unique_ptr<FakeModel>> Models(int devices) {
+  std::vector<std::unique_ptr<FakeModel>> models;
+  for (int i = 0; i < devices; ++i) {
+    models.push_back(std::make_unique<FakeModel>());
+    models.back()->AddTable();
+  }
+  return models;
+}
+
+TEST(SyncTrainingLoop, DevicesOfOneWorkerOrOfTwoEndWithTheSameBits) {
+  constexpr int kReplicas = 6, kSteps = 30;
+  struct Share {
+    int devices;
+    std::vector<int> replicas;
+  };
+  std::vector<std::pair<float, std::map<uint64_t, float>>> ends;
+  for (const std::vector<Share>& shares :
+       std::vector<std::vector<Share>>{{{1, {0, 1, 2, 3, 4, 5}}},
+                                       {{6, {0, 1, 2, 3, 4, 5}}},
+                                       {{2, {0, 1, 2}}, {2, {3, 4, 5}}},
+                                       {{3, {1, 4, 5}}, {4, {0, 2, 3}}}}) {
+    FakeShard shard(kReplicas);
+    std::vector<std::unique_ptr<WorkerOfDevices>> workers;
+    std::vector<std::thread> threads;
+    for (const Share& share : shares) {
+      workers.push_back(std::make_unique<WorkerOfDevices>(
+          shard, Models(share.devices), share.replicas, kSteps, kReplicas));
+      threads.emplace_back(
+          [&worker = *workers.back()] { EXPECT_OK(worker.Run()); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (size_t i = 0; i < shares.size(); ++i) {
+      // Replicas are dealt out among the devices.
+      const size_t devices = shares[i].devices;
+      const size_t replicas = shares[i].replicas.size();
+      for (size_t device = 0; device < devices; ++device) {
+        EXPECT_EQ(workers[i]->models[device]->computed.size(),
+                  kSteps * ((replicas + devices - 1 - device) / devices));
+      }
+      const TrainingReport report = workers[i]->reporter.Take();
+      EXPECT_EQ(report.steps, kSteps);
+      EXPECT_EQ(report.examples, kSteps * replicas);
+      EXPECT_EQ(workers[i]->metrics.steps.value(), kSteps);
+    }
+    EXPECT_EQ(shard.Read().second, kSteps);
+    ends.emplace_back(shard.Read().first, shard.rows());
+  }
+  for (const auto& end : ends) EXPECT_EQ(end, ends.front());
+}
+
+// Computes when as many others do.
+class MeetingModel : public FakeModel {
+ public:
+  explicit MeetingModel(absl::Barrier* barrier) : barrier_(barrier) {}
+  absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t seed,
+                                        GradientSinks sinks) override {
+    if (barrier_->Block()) delete barrier_;
+    return FakeModel::Gradients(staged, seed, sinks);
+  }
+
+ private:
+  absl::Barrier* const barrier_;
+};
+
+TEST(SyncTrainingLoop, DevicesComputeAtTheSameTime) {
+  constexpr int kDevices = 3;
+  auto* const barrier = new absl::Barrier(kDevices);
+  std::vector<std::unique_ptr<FakeModel>> models;
+  for (int i = 0; i < kDevices; ++i) {
+    models.push_back(std::make_unique<MeetingModel>(barrier));
+  }
+  FakeShard shard(kDevices);
+  WorkerOfDevices worker(shard, std::move(models), {0, 1, 2}, /*end=*/1,
+                         kDevices);
+  EXPECT_OK(worker.Run());
+  EXPECT_EQ(shard.Read().second, 1);
+}
+
+TEST(SyncTrainingLoop, ReplicasThatAreAssignedMeanwhileAreDealtOutToDevices) {
+  FakeShard shard(5);
+  WorkerOfDevices worker(shard, Models(2), {3, 4}, /*end=*/1, 5);
+  std::thread thread([&] { EXPECT_OK(worker.Run()); });
+  shard.AwaitHeld(3);
+  shard.AwaitHeld(4);
+  worker.replicas.Assign({0, 1, 2, 3, 4});
+  thread.join();
+  EXPECT_THAT(worker.models[0]->computed,
+              ElementsAre("x1 b300", "x1 b0", "x1 b200"));
+  EXPECT_THAT(worker.models[1]->computed, ElementsAre("x1 b400", "x1 b100"));
+}
+
+TEST(SyncTrainingLoop, ADeviceWithoutAReplicaHasTheValuesOfTheStepLater) {
+  FakeShard shard(2);
+  WorkerOfDevices worker(shard, Models(2), {0}, /*end=*/1, 2);
+  std::thread thread([&] { EXPECT_OK(worker.Run()); });
+  shard.AwaitHeld(0);
+  worker.replicas.Assign({0, 1});
+  thread.join();
+  // The only new one is the first device's.
+  EXPECT_THAT(worker.models[0]->computed, ElementsAre("x1 b0", "x1 b100"));
+  EXPECT_EQ(worker.models[1]->HostValue(0)[0], 1);
+}
+
+TEST(SyncTrainingLoop, WhatADeviceFailsWithEndsTheWorker) {
+  FakeShard shard(3);
+  WorkerOfDevices worker(shard, Models(3), {0, 1, 2}, /*end=*/1, 3);
+  worker.models[2]->loss = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(worker.Run(), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_TRUE(worker.parameters.stopped);
+}
+
+TEST(SyncTrainingLoop, WhenAPsIsReplacedAllDevicesPushAgain) {
+  FakeShard shard(4);
+  WorkerOfDevices worker(shard, Models(2), {0, 1, 2}, /*end=*/1, 4);
+  std::thread thread([&] { EXPECT_OK(worker.Run()); });
+  shard.AwaitPushes(3);
+  worker.parameters.moved = 1;
+  shard.AwaitPushes(6);
+  shard.Push(0, 3, 0);
+  thread.join();
+  EXPECT_EQ(worker.parameters.tables_pushed, 6u);
 }
 
 TEST(SyncTrainingLoop, ALossThatIsNotFiniteEndsTheJob) {

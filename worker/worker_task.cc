@@ -26,7 +26,7 @@
 #include "ml/model/model.h"
 #include "worker/clipped_model.h"
 #include "worker/failure_report.h"
-#include "worker/micro_batch_model.h"
+#include "worker/local/micro_batch_model.h"
 #include "worker/placement_follower.h"
 #include "worker/replica_input.h"
 #include "worker/replica_source.h"

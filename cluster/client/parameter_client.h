@@ -113,6 +113,8 @@ class ParameterClient {
     bool has_examples = true;
     // Factor of the gradients.
     float weight = 1;
+    // Number of the device, among those of this process.
+    int device = 0;
   };
 
   struct PullRequest {

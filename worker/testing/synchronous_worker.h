@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -203,6 +204,7 @@ class FakeParameters : public ParameterClient {
   std::unique_ptr<Pending> Pull(PullRequest request) override {
     auto reply = std::make_unique<Reply>(*this, request.min_updates);
     reply->request = request;
+    absl::MutexLock lock(&mu_);
     if (!request.rows.empty()) {
       row_pulls.push_back(request.min_updates);
       return reply;
@@ -213,12 +215,15 @@ class FakeParameters : public ParameterClient {
   std::unique_ptr<Pending> Push(PushRequest request) override {
     std::map<uint64_t, float> rows;
     for (const RowGradient& table : request.rows) {
-      ++tables_pushed;
       for (size_t i = 0; i < table.ids.size(); ++i) {
         rows[table.ids[i]] = table.values[i];
       }
     }
-    if (request.on_device) on_device.push_back(*request.on_device);
+    {
+      absl::MutexLock lock(&mu_);
+      tables_pushed += request.rows.size();
+      if (request.on_device) on_device.push_back(*request.on_device);
+    }
     auto reply = std::make_unique<Reply>(*this, request.sync->step + 1);
     const float gradient =
         request.gradients.empty() ? 0 : request.gradients[0].values[0];
@@ -241,7 +246,7 @@ class FakeParameters : public ParameterClient {
   size_t tables_pushed = 0;
   std::vector<DevicePart> on_device;  // parts of pushes, in order
   std::vector<int64_t> row_pulls;     // the step of each pull of rows
-  bool stopped = false;
+  std::atomic<bool> stopped = false;
 
  private:
   class Reply : public Pending {
@@ -281,6 +286,7 @@ class FakeParameters : public ParameterClient {
   };
 
   FakeShard& shard_;
+  absl::Mutex mu_;  // several devices push at once; tests read when they don't
 };
 
 // Hands out what the test says, until `end` steps are done.
@@ -366,6 +372,41 @@ struct Worker {
   SyncTrainingLoop::Options options{.seed = 5,
                                     .step_timeout = absl::Seconds(20)};
   SyncTrainingLoop loop;
+};
+
+// The same with several devices.
+struct WorkerOfDevices {
+  WorkerOfDevices(FakeShard& shard, std::vector<std::unique_ptr<FakeModel>> m,
+                  std::vector<int> share, int64_t end, int total_replicas)
+      : models(std::move(m)),
+        parameters(shard),
+        replicas(std::move(share), end) {
+    for (const auto& model : models) {
+      inputs.emplace_back(
+          set,
+          ReplicaInput::Options{
+              .seed = 1, .total_replicas = total_replicas, .batch_size = 1});
+      places.push_back({model.get(), &inputs.back()});
+    }
+  }
+
+  absl::Status Run() {
+    return SyncTrainingLoop(options, places, parameters, replicas,
+                            Clock::Real(), metrics, reporter)
+        .Run();
+  }
+
+  FakeInput set{{}};
+  std::vector<std::unique_ptr<FakeModel>> models;
+  std::deque<ReplicaInput> inputs;
+  std::vector<SyncTrainingLoop::Place> places;
+  FakeParameters parameters;
+  FakeReplicas replicas;
+  MetricsRegistry registry;
+  WorkerMetrics metrics{registry};
+  TrainingReporter reporter{Clock::Real()};
+  SyncTrainingLoop::Options options{.seed = 5,
+                                    .step_timeout = absl::Seconds(20)};
 };
 
 }  // namespace parasol

@@ -1,4 +1,4 @@
-#include "worker/micro_batch_model.h"
+#include "worker/local/micro_batch_model.h"
 
 #include <cstdint>
 #include <map>

@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_MICRO_BATCH_MODEL_H_
-#define PARASOL_WORKER_MICRO_BATCH_MODEL_H_
+#ifndef PARASOL_WORKER_LOCAL_MICRO_BATCH_MODEL_H_
+#define PARASOL_WORKER_LOCAL_MICRO_BATCH_MODEL_H_
 
 #include <memory>
 
@@ -23,4 +23,4 @@ std::unique_ptr<Model> SplitBatches(std::unique_ptr<Model> model,
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_MICRO_BATCH_MODEL_H_
+#endif  // PARASOL_WORKER_LOCAL_MICRO_BATCH_MODEL_H_

@@ -1,0 +1,222 @@
+#include "worker/replica_passes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "worker/pass_seed.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::Duration kRowsLogInterval = absl::Seconds(10);
+
+void Scale(float weight, std::vector<float>& gradient) {
+  if (weight == 1) return;
+  for (float& element : gradient) element *= weight;
+}
+
+}  // namespace
+
+ReplicaPasses::ReplicaPasses(const Options& options, Model& model,
+                             ReplicaInput& input, ParameterClient& parameters,
+                             AwaitPull await_pull, Clock& clock,
+                             WorkerMetrics& metrics, TrainingReporter& reporter)
+    : options_(options),
+      model_(model),
+      input_(input),
+      parameters_(parameters),
+      await_pull_(std::move(await_pull)),
+      clock_(clock),
+      metrics_(metrics),
+      record_(options.non_finite_loss, clock, metrics, reporter) {
+  for (Staged& staged : staged_) staged.batch = model.NewStagedBatch();
+}
+
+void ReplicaPasses::Abandon() {
+  for (Staged& staged : staged_) {
+    if (staged.rows != nullptr) staged.rows->Wait().IgnoreError();
+    staged.rows = nullptr;
+  }
+  for (Sent& sent : sent_) sent.push->Wait().IgnoreError();
+  sent_.clear();
+}
+
+absl::Status ReplicaPasses::TakeValues(
+    const std::vector<absl::Span<const float>>& values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (has_values_ && model_.variables()[i].frozen) continue;
+    std::copy(values[i].begin(), values[i].end(), model_.HostValue(i).begin());
+    RETURN_IF_ERROR(model_.Upload(i)) << model_.variables()[i].name;
+  }
+  has_values_ = true;
+  return absl::OkStatus();
+}
+
+void ReplicaPasses::BeginStep(const std::vector<int>& replicas) {
+  std::erase_if(gradients_, [&replicas](const auto& entry) {
+    return std::count(replicas.begin(), replicas.end(), entry.first) == 0;
+  });
+  computed_.clear();
+}
+
+// The next replica's rows come while one computes. A device may still be in the
+// backward pass of the last step, and reads its batch: the next one takes the
+// other place.
+absl::Status ReplicaPasses::ComputeAll(int64_t step,
+                                       const std::vector<int>& replicas) {
+  for (size_t i = 0; i < replicas.size(); ++i) {
+    Staged& staged = staged_[(first_staged_ + i) % 2];
+    if (i == 0) {
+      RETURN_IF_ERROR(Stage(step, replicas[i], staged));
+    }
+    if (i + 1 < replicas.size()) {
+      RETURN_IF_ERROR(
+          Stage(step, replicas[i + 1], staged_[(first_staged_ + i + 1) % 2]));
+    }
+    RETURN_IF_ERROR(FinishRows(step, staged));
+    RETURN_IF_ERROR(Compute(step, staged));
+    computed_.push_back(replicas[i]);
+  }
+  if (options_.gradients_stay_on_device) first_staged_ += replicas.size();
+  return absl::OkStatus();
+}
+
+absl::Status ReplicaPasses::Stage(int64_t step, int replica, Staged& staged) {
+  const absl::Time start = clock_.Now();
+  ASSIGN_OR_RETURN(const ReplicaInput::Share share,
+                   input_.ShareOf(replica, step));
+  record_.Charge(metrics_.wait_input_seconds, start);
+  if (options_.counts_records) {
+    metrics_.corrupt_records.Add(input_.TakeSkippedRecords());
+  }
+  staged.replica = replica;
+  staged.weight = share.weight;
+  staged.has_examples = share.batch != nullptr && share.batch->size > 0;
+  if (!staged.has_examples) return absl::OkStatus();
+  const absl::Time stage_start = clock_.Now();
+  RETURN_IF_ERROR(model_.Stage(*share.batch, *staged.batch));
+  record_.ChargePass(stage_start);
+  ParameterClient::PullRequest request;
+  request.min_updates = step;
+  for (const StagedBatch::Rows& rows : staged.batch->rows()) {
+    if (rows.ids.empty()) continue;
+    request.rows.push_back({rows.table, rows.ids, rows.values});
+  }
+  if (!request.rows.empty()) staged.rows = parameters_.Pull(std::move(request));
+  return absl::OkStatus();
+}
+
+absl::Status ReplicaPasses::FinishRows(int64_t step, Staged& staged) {
+  const auto rows = std::move(staged.rows);
+  if (rows == nullptr) return absl::OkStatus();
+  const absl::Time start = clock_.Now();
+  RETURN_IF_ERROR(await_pull_(*rows, step));
+  record_.Charge(metrics_.wait_pull_seconds, start);
+  if (rows->outcome().max_updates > step) {
+    LOG_EVERY(INFO, kRowsLogInterval)
+        << "step " << step << ", replica " << staged.replica
+        << ": some rows are of step " << rows->outcome().max_updates
+        << " already: their tables will drop this gradient";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReplicaPasses::Compute(int64_t step, Staged& staged) {
+  const int replica = staged.replica;
+  if (!staged.has_examples) {
+    options_.gradients_stay_on_device ? PushPart(step, staged)
+                                      : PushNothing(step, replica);
+    return absl::OkStatus();
+  }
+  Gradients& kept = gradients_[replica];
+  kept.variables.resize(model_.variables().size());
+  kept.tables.resize(model_.tables().size());
+  ParameterClient::PushRequest pack;
+  size_t pack_elements = 0;
+  // The model's own memory is that of the next replica's gradients too.
+  const auto add_variable = [&](size_t variable,
+                                absl::Span<const float> gradient) {
+    std::vector<float>& copy = kept.variables[variable];
+    copy.assign(gradient.begin(), gradient.end());
+    Scale(staged.weight, copy);
+    pack.gradients.push_back({variable, copy});
+    pack_elements += gradient.size();
+    if (pack_elements < ParameterClient::kPackElements) return;
+    Push(step, replica, std::exchange(pack, {}));
+    pack_elements = 0;
+  };
+  // A table is pushed without rows too: it counts the steps.
+  const auto add_rows = [&](size_t table, absl::Span<const uint64_t> ids,
+                            absl::Span<const float> gradients) {
+    Gradients::Rows& copy = kept.tables[table];
+    copy.ids.assign(ids.begin(), ids.end());
+    copy.values.assign(gradients.begin(), gradients.end());
+    Scale(staged.weight, copy.values);
+    pack.rows.push_back({table, copy.ids, copy.values});
+  };
+  const absl::Time start = clock_.Now();
+  const absl::StatusOr<BatchResult> result =
+      model_.Gradients(*staged.batch, PassSeed(options_.seed, step, replica),
+                       {.variable = add_variable, .rows = add_rows});
+  record_.ChargePass(start);
+  RETURN_IF_ERROR(result.status());
+  RETURN_IF_ERROR(record_.AddResult(*result));
+  options_.gradients_stay_on_device ? PushPart(step, staged)
+                                    : Push(step, replica, std::move(pack));
+  return absl::OkStatus();
+}
+
+void ReplicaPasses::PushNothing(int64_t step, int replica) {
+  Gradients& kept = gradients_[replica];
+  kept.variables.resize(model_.variables().size());
+  kept.tables.resize(model_.tables().size());
+  ParameterClient::PushRequest request;
+  for (size_t i = 0; i < kept.variables.size(); ++i) {
+    if (model_.variables()[i].frozen) continue;
+    kept.variables[i].assign(model_.variables()[i].elements(), 0);
+    request.gradients.push_back({i, kept.variables[i]});
+  }
+  for (size_t table = 0; table < kept.tables.size(); ++table) {
+    request.rows.push_back({table, {}, {}});
+  }
+  Push(step, replica, std::move(request));
+}
+
+void ReplicaPasses::Push(int64_t step, int replica,
+                         ParameterClient::PushRequest request) {
+  if (request.gradients.empty() && request.rows.empty()) return;
+  request.sync = {.step = step, .replica = replica};
+  sent_.push_back({replica, parameters_.Push(std::move(request))});
+}
+
+void ReplicaPasses::PushPart(int64_t step, const Staged& staged) {
+  ParameterClient::PushRequest request;
+  request.sync = {.step = step, .replica = staged.replica};
+  request.on_device = {.has_examples = staged.has_examples,
+                       .weight = staged.weight,
+                       .device = options_.device};
+  const absl::Time start = clock_.Now();
+  sent_.push_back({staged.replica, parameters_.Push(std::move(request))});
+  record_.Charge(metrics_.wait_push_seconds, start);
+}
+
+// A shard that came in place of another may lack gradients that the other has
+// acknowledged. Shards that have them count them once.
+void ReplicaPasses::PushAgain(int64_t step) {
+  for (const int replica : computed_) {
+    const Gradients& kept = gradients_[replica];
+    ParameterClient::PushRequest request;
+    for (size_t i = 0; i < kept.variables.size(); ++i) {
+      if (model_.variables()[i].frozen) continue;
+      request.gradients.push_back({i, kept.variables[i]});
+    }
+    for (size_t i = 0; i < kept.tables.size(); ++i) {
+      request.rows.push_back({i, kept.tables[i].ids, kept.tables[i].values});
+    }
+    Push(step, replica, std::move(request));
+  }
+}
+
+}  // namespace parasol

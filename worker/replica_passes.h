@@ -1,0 +1,132 @@
+#ifndef PARASOL_WORKER_REPLICA_PASSES_H_
+#define PARASOL_WORKER_REPLICA_PASSES_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "base/clock.h"
+#include "cluster/client/parameter_client.h"
+#include "ml/model/model.h"
+#include "proto/job.pb.h"
+#include "worker/replica_input.h"
+#include "worker/training_record.h"
+#include "worker/training_report.h"
+#include "worker/worker_metrics.h"
+
+namespace parasol {
+
+// The passes of a SyncTrainingLoop on one device: replicas' gradients, one
+// after the other, and their pushes. Used by one thread at a time.
+class ReplicaPasses {
+ public:
+  struct Options {
+    job::WorkerSettings::NonFiniteLoss non_finite_loss =
+        job::WorkerSettings::STOP;
+    // Seed of everything random in a pass: see PassSeed().
+    uint64_t seed = 0;
+    // True where corrupt records are counted: once in a process.
+    bool counts_records = true;
+    // True if gradients stay on the device, which is the worker's `device`-th
+    // one (ParameterClient::DevicePart).
+    bool gradients_stay_on_device = false;
+    int device = 0;
+  };
+  // Waits for a pull of values of a step.
+  using AwaitPull =
+      std::function<absl::Status(ParameterClient::Pending& pull, int64_t step)>;
+  // The push of one replica's gradients.
+  struct Sent {
+    int replica = 0;
+    std::unique_ptr<ParameterClient::Pending> push;
+  };
+
+  // All references must outlive this object.
+  ReplicaPasses(const Options& options, Model& model, ReplicaInput& input,
+                ParameterClient& parameters, AwaitPull await_pull, Clock& clock,
+                WorkerMetrics& metrics, TrainingReporter& reporter);
+
+  Model& model() { return model_; }
+  TrainingRecord& record() { return record_; }
+
+  // Makes `values`, of each variable, those of the model; frozen ones once.
+  // Errors are those of Model::Upload().
+  absl::Status TakeValues(const std::vector<absl::Span<const float>>& values);
+
+  // Begins a step, in which the device has `replicas` as far as is known, and
+  // forgets the gradients of others.
+  void BeginStep(const std::vector<int>& replicas);
+  // Closes the readers of all other replicas.
+  void KeepReaders(const std::vector<int>& replicas) { input_.Keep(replicas); }
+  // Computes and pushes the gradients of `replicas`, from the values that the
+  // model has. Errors are those of the input, the model and AwaitPull, and
+  //   OutOfRange  the loss is not finite and the job says to stop.
+  absl::Status ComputeAll(int64_t step, const std::vector<int>& replicas);
+  // Pushes again what the step's replicas have pushed.
+  void PushAgain(int64_t step);
+
+  // The pushes of the step, in the order in which they were sent. Whoever has
+  // waited for them removes them.
+  std::vector<Sent>& sent() { return sent_; }
+  // Waits for all that reads or writes this object's memory, after the
+  // parameters were stopped.
+  void Abandon();
+
+ private:
+  // Gradients of one replica. Kept from step to step so that the memory is used
+  // again.
+  struct Gradients {
+    struct Rows {
+      std::vector<uint64_t> ids;
+      std::vector<float> values;
+    };
+    std::vector<std::vector<float>> variables;
+    std::vector<Rows> tables;
+  };
+  // A replica whose batch is staged and whose rows are being pulled.
+  struct Staged {
+    int replica = 0;
+    bool has_examples = false;
+    float weight = 1;  // ReplicaInput::Share::weight
+    std::unique_ptr<StagedBatch> batch;
+    std::unique_ptr<ParameterClient::Pending> rows;  // nullptr: no rows
+  };
+
+  absl::Status Stage(int64_t step, int replica, Staged& staged);
+  absl::Status FinishRows(int64_t step, Staged& staged);
+  absl::Status Compute(int64_t step, Staged& staged);
+  // Pushes gradients of 0 for a replica whose batch has no examples: the step
+  // awaits a push of every replica.
+  void PushNothing(int64_t step, int replica);
+  void Push(int64_t step, int replica, ParameterClient::PushRequest request);
+  // The same where gradients stay on the device.
+  void PushPart(int64_t step, const Staged& staged);
+
+  const Options options_;
+  Model& model_;
+  ReplicaInput& input_;
+  ParameterClient& parameters_;
+  const AwaitPull await_pull_;
+  Clock& clock_;
+  WorkerMetrics& metrics_;
+  TrainingRecord record_;
+  bool has_values_ = false;  // true once the model has had all variables
+
+  // Batches of the replica that is computing and of the next one.
+  std::array<Staged, 2> staged_;
+  // Index of that of a step's first replica.
+  size_t first_staged_ = 0;
+  std::map<int, Gradients> gradients_;  // key: replica
+  std::vector<int> computed_;           // replicas of this step
+  std::vector<Sent> sent_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_WORKER_REPLICA_PASSES_H_
