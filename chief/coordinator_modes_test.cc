@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "chief/testing/coordinator_fixture.h"
+#include "cluster/job/defaults.h"
 
 namespace parasol {
 namespace {
@@ -284,6 +285,22 @@ TEST_F(MirroredTest, AGroupIsAllWorkersWithTheirAddressesAndReplicas) {
   }
   // Who knows the group is not told again.
   EXPECT_EQ(ClaimWith(worker0_, answer.assignment_version()).member_size(), 0);
+}
+
+TEST_F(MirroredTest, AWorkerHasTheNeighboursOfItsPlaceWheneverItComes) {
+  job::MultiWorkerMirrored& strategy =
+      *options_.job.mutable_strategy()->mutable_multi_worker_mirrored();
+  strategy.add_device("cpu:0");
+  strategy.add_device("cpu:1");
+  ASSERT_OK(FillClusterDefaults(options_.job, /*workers=*/2));
+  RegisterWorker(worker1_);
+  RegisterWorker(worker0_);
+  LoadVariables();
+  const auto answer = ClaimWith(worker0_, 0);
+  EXPECT_THAT(answer.replica(), ElementsAre(0, 1));
+  ASSERT_EQ(answer.member_size(), 2);
+  EXPECT_THAT(answer.member(1).replica(), ElementsAre(2, 3));
+  EXPECT_EQ(chief().Status().num_replicas_in_sync(), 4);
 }
 
 TEST_F(MirroredTest, ALostWorkersReplicasGoToTheOthersUntilItIsBack) {

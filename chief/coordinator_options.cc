@@ -4,6 +4,7 @@
 
 #include "chief/replica_plan.h"
 #include "chief/steps/step_ledger.h"
+#include "cluster/job/strategy.h"
 #include "cluster/job/training_end.h"
 #include "google/protobuf/util/message_differencer.h"
 
@@ -79,7 +80,8 @@ std::unique_ptr<StepPlan> PlanOf(const CoordinatorOptions& options,
         strategy.synchronous().total_replicas(),
         options.chief_epoch << kVersionShift,
         resumed ? std::optional<int64_t>(resumed->global_step()) : std::nullopt,
-        EarlierEnd(options), options.is_mirrored);
+        EarlierEnd(options),
+        options.is_mirrored ? ReplicasOfWorker(options.job) : 0);
   }
   StepLedger::Options ledger;
   ledger.first_version = absl::ToUnixMicros(now);

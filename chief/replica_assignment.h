@@ -2,6 +2,7 @@
 #define PARASOL_CHIEF_REPLICA_ASSIGNMENT_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -13,14 +14,23 @@ namespace parasol {
 // its replicas, unless a worker that joins has fewer than its fair share and
 // the former has more. The replicas of a lost worker go to the workers that
 // have fewest.
+//
+// Replicas may have homes, if there are as many as all places have: a worker
+// that joins gets those of its own place from whoever has them, and keeps them.
 class ReplicaAssignment {
  public:
-  // `first_version` must grow from one chief process to the next.
-  ReplicaAssignment(int total_replicas, int64_t first_version)
-      : owners_(total_replicas), version_(first_version) {}
+  // `first_version` must grow from one chief process to the next. The homes of
+  // `per_place` neighbouring replicas are at each worker's place; 0: replicas
+  // have none.
+  ReplicaAssignment(int total_replicas, int64_t first_version,
+                    int per_place = 0)
+      : owners_(total_replicas),
+        per_place_(per_place),
+        version_(first_version) {}
 
-  // Adds a worker. Changes nothing if it is there already.
-  void Join(uint64_t worker);
+  // Adds the worker at `place`, a number from 0 on. Changes nothing if it is
+  // there already.
+  void Join(uint64_t worker, int place = 0);
   void Lose(uint64_t worker);
   // Makes this a new assignment of the same replicas.
   void Renew() { ++version_; }
@@ -36,6 +46,10 @@ class ReplicaAssignment {
 
  private:
   int CountOf(std::optional<uint64_t> worker) const;
+  bool IsAtHome(int replica) const;
+  // Returns a replica of the worker that another one may have: the last one
+  // that is not at home, or else the last one. Requires that it has one.
+  int LastOf(uint64_t worker) const;
   // Return the worker with the fewest or the most replicas. Of several, the one
   // that joined first.
   uint64_t WithFewest() const;
@@ -43,6 +57,8 @@ class ReplicaAssignment {
 
   std::vector<std::optional<uint64_t>> owners_;  // index: replica
   std::vector<uint64_t> workers_;                // ordered by time of joining
+  const int per_place_;
+  std::map<uint64_t, int> places_;  // key: worker that is there
   int64_t version_;
 };
 

@@ -64,7 +64,7 @@ void ReplicaPlan::Enter(uint64_t worker, const WorkerArrival& arrival) {
   if (is_new_run_ && is_first && arrival.completed > 0)
     strangers_.insert(worker);
   if (strangers_.contains(worker)) return;
-  assignment_.Join(worker);
+  assignment_.Join(worker, arrival.shard);
   pushed_.try_emplace(worker);
   // In a new run the next claim says it, once there are variables.
   if (!is_new_run_) Report(worker, arrival.completed);

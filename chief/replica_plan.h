@@ -24,13 +24,14 @@ class ReplicaPlan : public StepPlan {
   // checkpoint that the run is resumed from. It is nullopt in a new run: there
   // a worker that enters with completed steps did them for another run, and its
   // reports are ignored. `earlier_end` is the step up to which an earlier chief
-  // may have let workers go, if its job had another end. `is_mirrored`: workers
-  // sum gradients among themselves, and none can complete a step alone.
+  // may have let workers go, if its job had another end. `mirrored_devices`,
+  // if it is not 0: workers sum gradients among themselves, and none can
+  // complete a step alone; each has so many devices, with replicas of its own.
   ReplicaPlan(int total_replicas, int64_t first_version,
               std::optional<int64_t> resumed_step, int64_t earlier_end = 0,
-              bool is_mirrored = false)
-      : assignment_(total_replicas, first_version),
-        is_mirrored_(is_mirrored),
+              int mirrored_devices = 0)
+      : assignment_(total_replicas, first_version, mirrored_devices),
+        is_mirrored_(mirrored_devices > 0),
         is_new_run_(!resumed_step),
         earlier_end_(earlier_end),
         global_step_(resumed_step.value_or(0)) {}

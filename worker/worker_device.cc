@@ -1,5 +1,16 @@
 #include "worker/worker_device.h"
 
+#include <deque>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "base/thread_priority.h"
+#include "cluster/job/strategy.h"
+#include "worker/clipped_model.h"
+#include "worker/local/micro_batch_model.h"
+#include "worker/replica_input.h"
+
 namespace parasol {
 namespace {
 
@@ -23,6 +34,61 @@ absl::StatusOr<std::unique_ptr<Device>> OpenDevice(
                              .precision = PrecisionOf(settings),
                              .cuda_graphs = !settings.has_cuda_graphs() ||
                                             settings.cuda_graphs()});
+}
+
+absl::StatusOr<std::vector<WorkerDevice>> OpenWorkerDevices(
+    const job::Job& job, const Graph& graph, absl::string_view flag,
+    int threads) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                   ResolveWorkerDevices(job, flag));
+  std::vector<WorkerDevice> devices;
+  for (const std::string& name : names) {
+    WorkerDevice& opened = devices.emplace_back();
+    ASSIGN_OR_RETURN(opened.device, OpenDevice(name, threads, job.worker()));
+    ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
+                     Model::Create(graph, *opened.device));
+    opened.model = ClipGradients(SplitBatches(std::move(model), job), job);
+  }
+  return devices;
+}
+
+std::string DescribeDevices(const std::vector<WorkerDevice>& devices) {
+  return absl::StrJoin(devices, ", ",
+                       [](std::string* out, const WorkerDevice& opened) {
+                         out->append(opened.device->name());
+                       });
+}
+
+void LowerPriorityFor(const WorkerDevice& device, const job::Job& job) {
+  if (device.device->kind() != Device::Kind::kCpu) return;
+  LowerThreadPriority(job.worker().compute_niceness());
+}
+
+absl::Status TrainReplicas(SyncTrainingLoop::Options options,
+                           const job::Job& job,
+                           const std::vector<WorkerDevice>& devices,
+                           const InputPipeline& examples,
+                           ParameterClient& parameters, ReplicaSource& replicas,
+                           Clock& clock, WorkerMetrics& metrics,
+                           TrainingReporter& reporter) {
+  options.non_finite_loss = job.worker().non_finite_loss();
+  options.seed = job.seed();
+  options.on_thread = [&](size_t device) {
+    LowerPriorityFor(devices[device], job);
+  };
+  const ReplicaInput::Options input = {
+      .seed = job.seed(),
+      .total_replicas = job.parameter_server().synchronous().total_replicas(),
+      .batch_size = job.train().batch_size()};
+  std::deque<ReplicaInput> inputs;
+  std::vector<SyncTrainingLoop::Place> places;
+  for (const WorkerDevice& device : devices) {
+    inputs.emplace_back(examples, input);
+    places.push_back({device.model.get(), &inputs.back()});
+  }
+  return SyncTrainingLoop(options, places, parameters, replicas, clock, metrics,
+                          reporter)
+      .Run();
 }
 
 }  // namespace parasol

@@ -2,11 +2,23 @@
 #define PARASOL_WORKER_WORKER_DEVICE_H_
 
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/clock.h"
+#include "cluster/client/parameter_client.h"
 #include "ml/device/device.h"
+#include "ml/input/input_pipeline.h"
+#include "ml/model/graph.h"
+#include "ml/model/model.h"
 #include "proto/job.pb.h"
+#include "worker/replica_source.h"
+#include "worker/sync_training_loop.h"
+#include "worker/training_report.h"
+#include "worker/worker_metrics.h"
 
 namespace parasol {
 
@@ -16,6 +28,39 @@ namespace parasol {
 // Device::Open().
 absl::StatusOr<std::unique_ptr<Device>> OpenDevice(
     absl::string_view name, int threads, const job::WorkerSettings& settings);
+
+// A device of a worker of a cluster, and the model that computes on it.
+struct WorkerDevice {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Model> model;
+};
+
+// Opens the devices of a worker of a cluster and creates the model of each, in
+// the order of ResolveWorkerDevices(). `flag` is --device, `threads` the number
+// of CPU threads of each. Errors are those of ResolveWorkerDevices(),
+// Device::Open() and Model::Create().
+absl::StatusOr<std::vector<WorkerDevice>> OpenWorkerDevices(
+    const job::Job& job, const Graph& graph, absl::string_view flag,
+    int threads);
+
+// Returns the devices' names for the log.
+std::string DescribeDevices(const std::vector<WorkerDevice>& devices);
+
+// Lowers the priority of the calling thread, as the job says, if it is one that
+// computes: a thread that feeds another device computes nothing itself.
+void LowerPriorityFor(const WorkerDevice& device, const job::Job& job);
+
+// Runs the loop of synchronous training for the replicas that `replicas` gives
+// this worker, on all devices at the same time. `examples` is the training set.
+// Sets what the job says in `options`. All references must outlive the call.
+// Errors are those of SyncTrainingLoop::Run().
+absl::Status TrainReplicas(SyncTrainingLoop::Options options,
+                           const job::Job& job,
+                           const std::vector<WorkerDevice>& devices,
+                           const InputPipeline& examples,
+                           ParameterClient& parameters, ReplicaSource& replicas,
+                           Clock& clock, WorkerMetrics& metrics,
+                           TrainingReporter& reporter);
 
 }  // namespace parasol
 

@@ -1,6 +1,5 @@
 #include "worker/worker_task.h"
 
-#include <algorithm>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -11,7 +10,6 @@
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "base/thread_priority.h"
 #include "cluster/client/chief_session.h"
 #include "cluster/client/parameter_client.h"
 #include "cluster/client/same_job.h"
@@ -24,11 +22,8 @@
 #include "ml/model/graph.h"
 #include "ml/model/graph_inputs.h"
 #include "ml/model/model.h"
-#include "worker/clipped_model.h"
 #include "worker/failure_report.h"
-#include "worker/local/micro_batch_model.h"
 #include "worker/placement_follower.h"
-#include "worker/replica_input.h"
 #include "worker/replica_source.h"
 #include "worker/shard_client.h"
 #include "worker/step_claims.h"
@@ -152,6 +147,9 @@ class Task : public WorkerTask {
   bool IsSynchronous() const {
     return job_.parameter_server().has_synchronous();
   }
+  const std::vector<VariableSpec>& variables() const {
+    return devices_.front().model->variables();
+  }
   int TotalReplicas() const {
     return job_.parameter_server().synchronous().total_replicas();
   }
@@ -183,8 +181,7 @@ class Task : public WorkerTask {
   // Used by the task's thread alone, in the order in which they are made.
   // `parameters_` sends from the model's memory: it goes first.
   job::Job job_;
-  std::unique_ptr<Device> device_;
-  std::unique_ptr<Model> model_;
+  std::vector<WorkerDevice> devices_;
   std::unique_ptr<InputPipeline> input_;
   std::vector<int64_t> shard_examples_;  // as in ClaimStepsRequest
   // `claims_`, as what the job's loop needs of it; the other is nullptr.
@@ -274,12 +271,10 @@ absl::StatusOr<std::unique_ptr<ChiefSession>> Task::JoinCluster() {
 // it waits for anybody.
 absl::Status Task::Prepare(ChiefSession& session) {
   job_ = session.registration().job();
-  ASSIGN_OR_RETURN(
-      device_, OpenDevice(options_.device, options_.threads, job_.worker()));
   ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(job_.model()));
   RETURN_IF_ERROR(CheckLossCode(graph.outputs));
-  ASSIGN_OR_RETURN(model_, Model::Create(graph, *device_));
-  model_ = ClipGradients(SplitBatches(std::move(model_), job_), job_);
+  ASSIGN_OR_RETURN(devices_, OpenWorkerDevices(job_, graph, options_.device,
+                                               options_.threads));
   InputOptions input;
   input.data_dir = options_.data_dir;
   input.seed = job_.seed();
@@ -291,14 +286,18 @@ absl::Status Task::Prepare(ChiefSession& session) {
   ASSIGN_OR_RETURN(shard_examples_, input_->ShardSizes(NumShards()));
   const std::string in_replicas =
       IsSynchronous() ? absl::StrCat(" in ", TotalReplicas(), " replicas") : "";
-  LOG(INFO) << "training on " << device_->name() << " with "
+  LOG(INFO) << "training on " << DescribeDevices(devices_) << " with "
             << input_->total_examples() << " examples" << in_replicas;
   RETURN_IF_ERROR(CheckHasPlace(job_, options_.mirrored));
   if (mirrored_ == nullptr) return absl::OkStatus();
-  ASSIGN_OR_RETURN(model_,
-                   mirrored_->PrepareModel(job_, std::move(model_), *device_));
-  return mirrored_->Prepare(model_->variables(), session.registration(),
-                            device_->name(), [this] { return IsStopping(); });
+  for (WorkerDevice& opened : devices_) {
+    ASSIGN_OR_RETURN(
+        opened.model,
+        mirrored_->PrepareModel(job_, std::move(opened.model), *opened.device));
+  }
+  return mirrored_->Prepare(variables(), session.registration(),
+                            DescribeDevices(devices_),
+                            [this] { return IsStopping(); });
 }
 
 absl::Status Task::Train(ChiefSession& session) {
@@ -345,7 +344,7 @@ absl::StatusOr<bool> Task::ConnectToShards(ChiefSession& session) {
   if (HasEnded(session.state())) return false;
   RETURN_IF_ERROR(placement.status());
   ASSIGN_OR_RETURN(std::unique_ptr<ParameterClient> parameters,
-                   MakeShardClient(*placement, model_->variables(), job_,
+                   MakeShardClient(*placement, variables(), job_,
                                    options_.task.incarnation(),
                                    options_.ps_timeout, clock_, registry_));
   MirroredParameters* peers = nullptr;
@@ -426,24 +425,15 @@ absl::Status Task::Loop(ChiefSession& session, int64_t placement_version) {
 }
 
 absl::Status Task::RunLoop(ParameterClient& parameters) {
-  // A thread that feeds another device computes nothing itself.
-  if (device_->kind() == Device::Kind::kCpu) {
-    LowerThreadPriority(job_.worker().compute_niceness());
-  }
   if (IsSynchronous()) {
     SyncTrainingLoop::Options options;
-    options.non_finite_loss = job_.worker().non_finite_loss();
-    options.seed = job_.seed();
     options.step_timeout = StepTimeoutOf(job_, options_.ps_timeout);
     options.gradients_stay_on_device =
         mirrored_ != nullptr && mirrored_->sums_on_device();
-    ReplicaInput input(*input_, {.seed = job_.seed(),
-                                 .total_replicas = TotalReplicas(),
-                                 .batch_size = job_.train().batch_size()});
-    return SyncTrainingLoop(options, *model_, input, parameters, *replicas_,
-                            clock_, metrics_, reporter_)
-        .Run();
+    return TrainReplicas(std::move(options), job_, devices_, *input_,
+                         parameters, *replicas_, clock_, metrics_, reporter_);
   }
+  LowerPriorityFor(devices_.front(), job_);
   TrainingLoop::Options options;
   options.overlap = job_.worker().overlap();
   options.may_reuse_values = options.overlap && job_.worker().reuse_values() &&
@@ -451,8 +441,8 @@ absl::Status Task::RunLoop(ParameterClient& parameters) {
   options.non_finite_loss = job_.worker().non_finite_loss();
   options.seed = job_.seed();
   options.worker = options_.task.index();
-  return TrainingLoop(options, *model_, *input_, parameters, *steps_, clock_,
-                      metrics_, reporter_)
+  return TrainingLoop(options, *devices_.front().model, *input_, parameters,
+                      *steps_, clock_, metrics_, reporter_)
       .Run();
 }
 

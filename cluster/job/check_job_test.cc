@@ -14,6 +14,7 @@
 namespace parasol {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -77,6 +78,24 @@ TEST_F(CheckJobTest, TheExamplesOfTheDocumentsHaveNoFault) {
       CheckedJob::Read("docs/examples/mnist_mlp.textproto", {});
   ASSERT_OK(checked);
   EXPECT_THAT(checked->faults(), IsEmpty());
+}
+
+// No machine is asked whether it has the devices: workers have theirs.
+TEST_F(CheckJobTest, TheListsOfWorkersDevicesAreRead) {
+  const auto with = [this](const std::string& devices) {
+    return FaultsOf(
+        {{"end { epochs: 2 }",
+          absl::StrCat("end { epochs: 2 }\nstrategy {\n",
+                       "  multi_worker_mirrored { ", devices, " }\n}")}});
+  };
+  EXPECT_THAT(with("device: '/gpu:0' device: 'cuda:900' device: 'cpu:1'"),
+              IsEmpty());
+  EXPECT_THAT(
+      with("device: 'cpu:0' device: 'tpu:1'"),
+      ElementsAre(AllOf(HasSubstr("22:43: strategy.multi_worker_mirrored"),
+                        HasSubstr("device[1]: \"tpu:1\": there is no such"))));
+  EXPECT_THAT(with("device: 'GPU:0' device: 'cuda:0'"),
+              ElementsAre(HasSubstr("device[1]: cuda:0 appears twice")));
 }
 
 // The faults of a job that someone has written in a hurry, all at once.

@@ -10,6 +10,7 @@
 #include "cluster/job/evaluation_policy.h"
 #include "cluster/job/global_batch_rate.h"
 #include "cluster/job/layer_defaults.h"
+#include "cluster/job/strategy.h"
 #include "ml/initializer/initializer_fields.h"
 #include "ml/loss/loss_kinds.h"
 #include "ml/metric/metric_spec.h"
@@ -111,12 +112,14 @@ void FillStrategy(job::Strategy& strategy) {
   if (strategy.has_hybrid()) FillHybrid(*strategy.mutable_hybrid());
 }
 
-// Each worker has one replica, and the others compute those of a lost one.
+// Each worker has a replica on each of its devices, and the others compute
+// those of a lost one.
 void SynchronizeWorkers(int workers, job::Job& job) {
+  const int replicas = workers * ReplicasOfWorker(job);
   job::Synchronous& mode =
       *job.mutable_parameter_server()->mutable_synchronous();
-  mode.set_replicas_to_aggregate(workers);
-  mode.set_total_replicas(workers);
+  mode.set_replicas_to_aggregate(replicas);
+  mode.set_total_replicas(replicas);
   mode.set_lost_worker(job::Synchronous::REASSIGN);
   // A setting of variables' way to ps, which they don't take.
   job.mutable_parameter_server()->set_push_share(1);

@@ -14,8 +14,8 @@ void FillDefaults(job::Job& job);
 
 // Sets the defaults that depend on the cluster, which has `workers` workers:
 // the numbers of replicas of a synchronous step (under multi-worker mirrored
-// and hybrid, the workers'), and what SetReplicas() sets. The chief applies
-// them before it gives the job to any task.
+// and hybrid those of all workers' devices), and what SetReplicas() sets. The
+// chief applies them before it gives the job to any task.
 //   InvalidArgument  as for SetReplicas().
 absl::Status FillClusterDefaults(job::Job& job, int workers);
 

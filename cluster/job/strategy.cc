@@ -1,5 +1,6 @@
 #include "cluster/job/strategy.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -15,13 +16,21 @@ namespace {
 
 using DeviceNames = google::protobuf::RepeatedPtrField<std::string>;
 
+std::string Quoted(const std::string& path, const std::string& name) {
+  return absl::StrCat(path, ": \"", name, "\"");
+}
+
 absl::StatusOr<std::string> DeviceAt(const std::string& path,
                                      const std::string& name) {
-  const std::string quoted = absl::StrCat(path, ": \"", name, "\"");
-  ASSIGN_OR_RETURN(const DeviceName device, ParseDeviceName(name), _ << quoted);
+  ASSIGN_OR_RETURN(const DeviceName device, ParseDeviceName(name),
+                   _ << Quoted(path, name));
   std::string canonical = device.ToString();
-  RETURN_IF_ERROR(Device::CheckName(canonical)) << quoted;
+  RETURN_IF_ERROR(Device::CheckName(canonical)) << Quoted(path, name);
   return canonical;
+}
+
+std::string ElementOf(const std::string& path, int i) {
+  return absl::StrCat(path, ".device[", i, "]");
 }
 
 absl::StatusOr<std::vector<std::string>> DevicesOf(const std::string& path,
@@ -33,17 +42,11 @@ absl::StatusOr<std::vector<std::string>> DevicesOf(const std::string& path,
     if (all.empty()) all.push_back(DeviceName().ToString());
     return all;
   }
+  RETURN_IF_ERROR(CheckDeviceNames(path, names));
   std::vector<std::string> devices;
-  std::set<std::string> distinct;
   for (int i = 0; i < names.size(); ++i) {
-    const std::string field = absl::StrCat(path, ".device[", i, "]");
-    ASSIGN_OR_RETURN(std::string device, DeviceAt(field, names[i]));
-    if (!distinct.insert(device).second) {
-      return Fault(field, absl::StrCat(device,
-                                       " appears twice; a second replica "
-                                       "of one processor is cpu:1"));
-    }
-    devices.push_back(std::move(device));
+    ASSIGN_OR_RETURN(devices.emplace_back(),
+                     DeviceAt(ElementOf(path, i), names[i]));
   }
   return devices;
 }
@@ -211,6 +214,41 @@ const job::MultiWorkerMirrored* AllReduceOf(const job::Job& job) {
   return IsHybrid(job) ? &job.strategy().hybrid().all_reduce() : nullptr;
 }
 
+int ReplicasOfWorker(const job::Job& job) {
+  const job::MultiWorkerMirrored* const workers = AllReduceOf(job);
+  return workers == nullptr ? 1 : std::max(1, workers->device_size());
+}
+
+absl::StatusOr<std::vector<std::string>> ResolveWorkerDevices(
+    const job::Job& job, absl::string_view device) {
+  const job::MultiWorkerMirrored* const workers = AllReduceOf(job);
+  if (workers == nullptr || workers->device().empty()) {
+    return std::vector{std::string(device)};
+  }
+  const std::string path = IsHybrid(job) ? "strategy.hybrid.all_reduce"
+                                         : "strategy.multi_worker_mirrored";
+  ASSIGN_OR_RETURN(std::vector<std::string> devices,
+                   DevicesOf(path, workers->device(), device));
+  RETURN_IF_ERROR(CheckFlag(device, path, devices));
+  return devices;
+}
+
+absl::Status CheckDeviceNames(const std::string& path,
+                              const DeviceNames& names) {
+  std::set<std::string> distinct;
+  for (int i = 0; i < names.size(); ++i) {
+    ASSIGN_OR_RETURN(const DeviceName device, ParseDeviceName(names[i]),
+                     _ << Quoted(ElementOf(path, i), names[i]));
+    if (!distinct.insert(device.ToString()).second) {
+      return Fault(ElementOf(path, i), absl::StrCat(device.ToString(),
+                                                    " appears twice; a second "
+                                                    "replica of one processor "
+                                                    "is cpu:1"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 bool HasTablesInStep(const job::Job& job) {
   return job.parameter_server().has_synchronous() &&
          job.strategy().hybrid().tables() != job::Hybrid::ASYNCHRONOUS;
@@ -289,8 +327,8 @@ absl::StatusOr<LocalReplicas> ResolveLocalReplicas(const job::Job& job,
           "strategy.hybrid: needs a cluster with ps; set TF_CONFIG, or choose "
           "--strategy=default");
     case StrategyKind::kMultiWorkerMirrored:
-      return InStep(StrategyKind::kMultiWorkerMirrored, DeviceNames(), job,
-                    device);
+      return InStep(StrategyKind::kMultiWorkerMirrored,
+                    strategy.multi_worker_mirrored().device(), job, device);
     case StrategyKind::kDefault:
       break;
   }

@@ -33,6 +33,25 @@ bool IsHybrid(const job::Job& job);
 // job is trained neither by workers without ps nor under hybrid.
 const job::MultiWorkerMirrored* AllReduceOf(const job::Job& job);
 
+// Returns the number of replicas of each worker of a cluster: one for each
+// device that the job lists for it, or one.
+int ReplicasOfWorker(const job::Job& job);
+
+// Returns the devices of a worker of a cluster, in the order of its replicas:
+// those that the job lists, by their names for Device::Open(), or that of
+// `device`, the flag --device ("auto" if it was not given).
+//   InvalidArgument  this machine lacks a device, or the flag and the list are
+//                    both there and differ. Names the field and what to do.
+absl::StatusOr<std::vector<std::string>> ResolveWorkerDevices(
+    const job::Job& job, absl::string_view device);
+
+// Returns OK if `names` are names of devices, all distinct. Asks no machine
+// whether it has them. `path` is the list's.
+//   InvalidArgument  names the element.
+absl::Status CheckDeviceNames(
+    const std::string& path,
+    const google::protobuf::RepeatedPtrField<std::string>& names);
+
 // Returns true if ps take the gradients of a step's replicas together.
 bool HasTablesInStep(const job::Job& job);
 
@@ -70,7 +89,8 @@ struct LocalReplicas {
 };
 
 // Returns the replicas of `job`, its defaults filled in, in a process without a
-// cluster; under multi-worker mirrored those of the only worker. `device` is
+// cluster; under multi-worker mirrored those of the only worker, with the
+// devices that the job lists for it. `device` is
 // the flag --device, "auto" if it was not given.
 //   InvalidArgument  the strategy needs a cluster, or names a device that does
 //                    not exist or twice, or --device contradicts it, or the job

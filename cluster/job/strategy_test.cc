@@ -2,10 +2,12 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 #include "base/status_matchers.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
@@ -270,6 +272,93 @@ TEST(StrategyTest, TablesAreInStepUnlessTheJobSaysOtherwise) {
       job::Hybrid::ASYNCHRONOUS);
   EXPECT_FALSE(HasTablesInStep(job));
   EXPECT_EQ(AllReduceOf(JobWith("parameter_server {}")), nullptr);
+}
+
+// The settings that list the devices of a cluster's workers.
+const std::pair<const char*, const char*> kListsOfWorkers[] = {
+    {"strategy.multi_worker_mirrored", "multi_worker_mirrored { $0 }"},
+    {"strategy.hybrid.all_reduce", "hybrid { all_reduce { $0 } }"}};
+
+TEST(StrategyTest, WorkersInStepHaveAReplicaOnEachDeviceOfTheirList) {
+  for (const auto& [path, strategy] : kListsOfWorkers) {
+    SCOPED_TRACE(path);
+    job::Job job =
+        JobWith(absl::Substitute(strategy, "device: '/cpu:0' device: 'CPU:1'"));
+    job.mutable_train()->set_global_batch_size(12);
+    job.mutable_optimizer()->mutable_sgd();
+    job::LearningRateByGlobalBatch& rate =
+        *job.mutable_optimizer()->mutable_learning_rate_by_global_batch();
+    rate.set_linear(true);
+    rate.add_batch(24);
+    rate.add_rate(0.5);
+    EXPECT_EQ(ReplicasOfWorker(job), 2);
+    ASSERT_OK(FillClusterDefaults(job, 3));
+    EXPECT_EQ(job.parameter_server().synchronous().total_replicas(), 6);
+    EXPECT_EQ(job.parameter_server().synchronous().replicas_to_aggregate(), 6);
+    EXPECT_EQ(job.train().batch_size(), 2);
+    EXPECT_FLOAT_EQ(job.optimizer().sgd().learning_rate(), 0.25);
+    ASSERT_OK_AND_ASSIGN(const std::vector<std::string> devices,
+                         ResolveWorkerDevices(job, "auto"));
+    EXPECT_THAT(devices, ElementsAre("cpu:0", "cpu:1"));
+  }
+  job::Job odd =
+      JobWith("multi_worker_mirrored { device: 'cpu:0' device: 'cpu:1' }");
+  odd.mutable_train()->set_global_batch_size(15);
+  EXPECT_THAT(FillClusterDefaults(odd, 3),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("15 examples can't be split into 6")));
+}
+
+TEST(StrategyTest, WithoutAListTheDeviceOfAWorkerIsThatOfTheFlag) {
+  for (const auto& [path, strategy] : kListsOfWorkers) {
+    const job::Job job = JobWith(absl::Substitute(strategy, ""));
+    EXPECT_EQ(ReplicasOfWorker(job), 1);
+    ASSERT_OK_AND_ASSIGN(const std::vector<std::string> devices,
+                         ResolveWorkerDevices(job, "cpu:1"));
+    EXPECT_THAT(devices, ElementsAre("cpu:1"));
+  }
+  // One that names the only device of the list says the same.
+  EXPECT_OK(ResolveWorkerDevices(
+      JobWith("multi_worker_mirrored { device: '/cpu:1' }"), "cpu:1"));
+  EXPECT_EQ(ReplicasOfWorker(JobWith("mirrored { device: 'cpu:0' }")), 1);
+}
+
+TEST(StrategyTest, AListOfWorkersDevicesThatCannotBeIsNamed) {
+  const struct {
+    const char* devices;
+    const char* flag;
+    const char* want;  // after the path
+  } kCases[] = {
+      {"device: 'tpu:0'", "auto", ".device[0]: \"tpu:0\": there is no such"},
+      {"device: 'cpu:0' device: '/job:worker/task:1/cpu:0'", "auto",
+       ".device[1]: \"/job:worker/task:1/cpu:0\": "},
+      {"device: 'cpu' device: '/cpu:0'", "auto",
+       ".device[1]: cpu:0 appears twice; a second replica of one processor is "
+       "cpu:1"},
+      {"device: 'cpu:0' device: 'cuda:999'", "auto",
+       ".device[1]: \"cuda:999\": this "},
+      {"device: 'cpu:0' device: 'cpu:1'", "cpu",
+       " names the devices; leave the flag out, or the strategy"},
+  };
+  for (const auto& [path, strategy] : kListsOfWorkers) {
+    for (const auto& test : kCases) {
+      const job::Job job = JobWith(absl::Substitute(strategy, test.devices));
+      EXPECT_THAT(ResolveWorkerDevices(job, test.flag),
+                  StatusIs(absl::StatusCode::kInvalidArgument,
+                           HasSubstr(absl::StrCat(path, test.want))));
+    }
+  }
+}
+
+// The list of a cluster's workers serves one without a cluster.
+TEST(StrategyTest, AWorkerWithoutAClusterHasTheDevicesOfItsList) {
+  ASSERT_OK_AND_ASSIGN(
+      const LocalReplicas replicas,
+      ResolveLocalReplicas(
+          JobWith("multi_worker_mirrored { device: 'cpu:0' device: 'cpu:1' }"),
+          "auto"));
+  EXPECT_EQ(replicas.strategy, StrategyKind::kMultiWorkerMirrored);
+  EXPECT_THAT(replicas.devices, ElementsAre("cpu:0", "cpu:1"));
 }
 
 TEST(StrategyTest, WorkersInStepHaveOneReplicaEach) {

@@ -358,6 +358,7 @@ Faults ValidateAllReduce(const std::string& path,
                      "NCCL sums gradients that stay on the device, and those "
                      "of sparse tables are on the host; choose AUTO or RING"));
   }
+  faults.Add(CheckDeviceNames(path, strategy.device()));
   if (strategy.has_custom()) {
     const bool is_auto =
         strategy.communication() == job::MultiWorkerMirrored::AUTO;

@@ -223,6 +223,11 @@ absl::Status ResolveStrategyOf(job::Job& job, LocalJob& local) {
   if (kind == StrategyKind::kMultiWorkerMirrored) local.num_ps = 0;
   RETURN_IF_ERROR(ResolveClusterStrategy(flag, local.num_ps, job))
       << local.job_file;
+  // Other hosts have devices of their own.
+  if (absl::GetFlag(FLAGS_hosts).empty()) {
+    RETURN_IF_ERROR(ResolveWorkerDevices(job, local.device).status())
+        << local.job_file;
+  }
   local.is_hybrid = IsHybrid(job);
   RETURN_IF_ERROR(FillClusterDefaults(job, local.num_workers));
   local.batch_size = job.train().batch_size() * ReplicasOf(job);

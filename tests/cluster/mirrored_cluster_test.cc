@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
+#include "cluster/job/defaults.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cluster/cluster_runs.h"
@@ -20,6 +21,7 @@
 namespace parasol {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -29,10 +31,17 @@ constexpr absl::Duration kSlow = absl::Milliseconds(1);
 
 class MirroredClusterTest : public ClusterRunsTest {
  protected:
-  // A run with tables, to which `disturb` happens.
+  // A run with tables and `devices` replicas on each worker, to which `disturb`
+  // happens.
   static Trained Run(const std::string& run,
-                     const std::function<void(TestCluster&)>& disturb) {
+                     const std::function<void(TestCluster&)>& disturb,
+                     int devices = 1) {
     job::Job job = RatingsJob(kSteps);
+    for (int i = 0; i < devices && devices > 1; ++i) {
+      job.mutable_strategy()->mutable_multi_worker_mirrored()->add_device(
+          absl::StrCat("cpu:", i));
+    }
+    FillDefaults(job);
     job.mutable_checkpoint()->set_every_steps(40);
     DelayingClock slow(1, kSlow);
     TestCluster cluster(job, /*num_ps=*/0, kWorkers, Directory(run));
@@ -47,8 +56,9 @@ class MirroredClusterTest : public ClusterRunsTest {
     EXPECT_TRUE(checkpoint->manifest().final());
     return ReadTrained(*checkpoint);
   }
-  static Trained Undisturbed() {
-    return Run("undisturbed", [](TestCluster&) {});
+  static Trained Undisturbed(int devices = 1) {
+    return Run(
+        "undisturbed", [](TestCluster&) {}, devices);
   }
 
   static void Stop(TestCluster& cluster, int worker) {
@@ -76,6 +86,49 @@ TEST_F(MirroredClusterTest, WorkersThatComeBackGoOnWithThePeersVariables) {
     }
   });
   EXPECT_EQ(replaced, Undisturbed());
+}
+
+// Two replicas of each worker go to others and come back; worker 0's variables
+// are a peer's, once.
+TEST_F(MirroredClusterTest, WorkersOfSeveralDevicesMayBeLostAndComeBack) {
+  const Trained replaced = Run(
+      "replaced",
+      [](TestCluster& cluster) {
+        ASSERT_OK(cluster.AwaitStep(20));
+        Stop(cluster, 1);
+        ASSERT_OK(cluster.AwaitStep(40));
+        Stop(cluster, 2);
+        ASSERT_OK(cluster.AwaitStep(60));
+        ASSERT_OK(cluster.StartWorker(1));
+        ASSERT_OK(cluster.AwaitStep(70));
+        Stop(cluster, 0);
+        ASSERT_OK(cluster.StartWorker(0));
+        ASSERT_OK(cluster.StartWorker(2));
+      },
+      /*devices=*/2);
+  EXPECT_EQ(replaced, Undisturbed(/*devices=*/2));
+}
+
+TEST_F(MirroredClusterTest, ADeviceThatAWorkerLacksIsNamedWithTheWorker) {
+  job::Job job = RatingsJob(20);
+  job::MultiWorkerMirrored& strategy =
+      *job.mutable_strategy()->mutable_multi_worker_mirrored();
+  strategy.add_device("cpu:0");
+  strategy.add_device("cuda:99");
+  FillDefaults(job);
+  TestCluster cluster(job, /*num_ps=*/0, /*num_workers=*/2,
+                      Directory("lacking"));
+  cluster.SetDataDirectory(RatingsDirectory());
+  ASSERT_OK(cluster.StartChief());
+  ASSERT_OK(cluster.StartWorker(1));
+  EXPECT_THAT(
+      cluster.WaitForWorker(1),
+      StatusIs(
+          absl::StatusCode::kInvalidArgument,
+          HasSubstr("strategy.multi_worker_mirrored.device[1]: \"cuda:99")));
+  EXPECT_THAT(cluster.WaitForChief(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("worker/1"), HasSubstr("device[1]"))));
 }
 
 TEST_F(MirroredClusterTest, TheWorkerThatWritesCheckpointsMayBeReplaced) {

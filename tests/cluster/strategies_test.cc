@@ -5,6 +5,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -118,6 +119,61 @@ TEST_F(StrategiesTest, AModelOfBothEndsWithTheBitsOfASynchronousCluster) {
     TrainInCluster(job, replicas, RatingsDirectory(), cluster);
     TrainByBoth(job, replicas, RatingsDirectory(), hybrid);
     EXPECT_EQ(TrainedBy(hybrid), TrainedBy(cluster));
+  }
+}
+
+// Four replicas, however many of them a worker has.
+TEST_F(StrategiesTest, SeveralDevicesInEachWorkerEndWithTheBitsOfOneProcess) {
+  TrainAlone(ImageJob(), absl::StrCat("mirrored { ", DevicesOf(4), " }"),
+             QuadrantsDirectory(), "mirrored");
+  const Trained want = TrainedBy("mirrored");
+  TrainInCluster(ImageJob(), 4, QuadrantsDirectory(), "cluster");
+  EXPECT_EQ(TrainedBy("cluster"), want);
+  for (const auto& [workers, devices] :
+       std::vector<std::pair<int, int>>{{4, 1}, {2, 2}, {1, 4}}) {
+    for (const auto communication :
+         {job::MultiWorkerMirrored::AUTO, job::MultiWorkerMirrored::RING}) {
+      const std::string run =
+          absl::StrCat(workers, "x", devices, "_", communication);
+      SCOPED_TRACE(run);
+      job::Job job = ImageJob();
+      job::MultiWorkerMirrored& strategy =
+          *job.mutable_strategy()->mutable_multi_worker_mirrored();
+      strategy.set_communication(communication);
+      // Several packs leave while others are computed.
+      strategy.set_bytes_per_pack(100);
+      ListDevices(devices, strategy);
+      FillDefaults(job);
+      TrainByWorkers(job, workers, QuadrantsDirectory(), run);
+      EXPECT_EQ(TrainedBy(run), want);
+    }
+  }
+}
+
+TEST_F(StrategiesTest, SeveralDevicesWithTablesEndWithTheBitsOfOneProcess) {
+  for (const int micro_batch : {0, 5}) {
+    SCOPED_TRACE(micro_batch);
+    const auto run = [micro_batch](const std::string& name) {
+      return absl::StrCat(name, micro_batch);
+    };
+    job::Job job = RatingsJob(100);
+    if (micro_batch > 0) {
+      job.mutable_train()->set_micro_batch_size(micro_batch);
+    }
+    TrainAlone(job, absl::StrCat("mirrored { ", DevicesOf(4), " }"),
+               RatingsDirectory(), run("mirrored"));
+    const Trained want = TrainedBy(run("mirrored"));
+    job::Job of_workers = job;
+    ListDevices(
+        2, *of_workers.mutable_strategy()->mutable_multi_worker_mirrored());
+    FillDefaults(of_workers);
+    TrainByWorkers(of_workers, 2, RatingsDirectory(), run("workers"));
+    EXPECT_EQ(TrainedBy(run("workers")), want);
+    job::Job of_both = job;
+    ListDevices(
+        2, *of_both.mutable_strategy()->mutable_hybrid()->mutable_all_reduce());
+    TrainByBoth(of_both, 2, RatingsDirectory(), run("both"));
+    EXPECT_EQ(TrainedBy(run("both")), want);
   }
 }
 

@@ -57,6 +57,12 @@ std::string DevicesOf(int replicas) {
   return devices;
 }
 
+void ListDevices(int devices, job::MultiWorkerMirrored& strategy) {
+  for (int i = 0; i < devices; ++i) {
+    strategy.add_device(absl::StrCat("cpu:", i));
+  }
+}
+
 absl::Status StrategyRunsTest::TryAlone(job::Job job,
                                         const std::string& strategy,
                                         const std::string& data_dir,

@@ -17,6 +17,9 @@ job::Job ImageJob();
 // Returns the devices of `replicas` replicas as a strategy names them.
 std::string DevicesOf(int replicas);
 
+// Gives each worker so many logical devices of the processor.
+void ListDevices(int devices, job::MultiWorkerMirrored& strategy);
+
 // Trains one job under several strategies. Each run has a checkpoint directory
 // of its own, or goes on with what is there.
 class StrategyRunsTest : public ClusterRunsTest {
@@ -31,11 +34,12 @@ class StrategyRunsTest : public ClusterRunsTest {
   static void TrainInCluster(job::Job job, int replicas,
                              const std::string& data_dir,
                              const std::string& run);
-  // Trains without ps.
+  // Trains without ps; a worker has as many replicas as the job lists devices.
   static void TrainByWorkers(job::Job job, int workers,
                              const std::string& data_dir,
                              const std::string& run);
-  // Trains under hybrid, with 2 ps and a replica on each worker.
+  // Trains under hybrid, with 2 ps and as many replicas on each worker as the
+  // job lists devices for that.
   static void TrainByBoth(job::Job job, int workers,
                           const std::string& data_dir, const std::string& run);
 

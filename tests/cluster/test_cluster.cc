@@ -169,7 +169,8 @@ absl::Status TestCluster::StartWorker(int index) {
   options.chief_address = Address("chief", 0);
   options.listen_address = Address("worker", index);
   options.data_dir = data_directory_;
-  options.device = "cpu";
+  // A job that lists devices takes no flag beside them.
+  options.device = ReplicasOfWorker(job_) > 1 ? "auto" : "cpu";
   options.input_shards = num_workers_;
   if (num_ps_ == 0 || IsHybrid(job_)) {
     endpoints_[index] = network_.MakeEndpoint(options.listen_address);

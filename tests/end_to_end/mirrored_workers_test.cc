@@ -121,6 +121,53 @@ TEST(MirroredWorkersTest, ReplicasOfOneProcessEndWithTheSameBits) {
             TrainedIn(workers->checkpoint_dir(), kSteps));
 }
 
+// Two workers with two devices each, of which one is killed in a step, have the
+// bits of one process with four.
+TEST(MirroredWorkersTest, SeveralDevicesInEachWorkerEndWithTheSameBits) {
+  constexpr int kSteps = 3000;
+  LaunchedCluster::Options options = Mirrored(kSteps);
+  options.overrides.push_back(
+      "strategy.multi_worker_mirrored={ device: '/cpu:0' device: 'cpu:1' }");
+  ASSERT_OK_AND_ASSIGN(auto workers, LaunchedCluster::Start(options));
+  ASSERT_OK(workers->AwaitStep(300));
+  const auto before = workers->Tasks();
+  ASSERT_OK_AND_ASSIGN(const auto status, workers->Status());
+  EXPECT_EQ(status.num_replicas_in_sync(), 4);
+  ASSERT_OK(workers->Signal("worker/1", SIGKILL));
+  ASSERT_OK(WaitUntil("a new worker/1", [&] {
+    const auto now = workers->Tasks();
+    return now.contains("worker/1") &&
+           now.at("worker/1") != before.at("worker/1");
+  }));
+  EXPECT_EQ(workers->Tasks().at("worker/0"), before.at("worker/0"));
+  ASSERT_OK_AND_ASSIGN(const auto killed, workers->Wait());
+  ExpectDone(killed, kSteps);
+  EXPECT_THAT(workers->LogOf("worker/0"),
+              AllOf(HasSubstr("4 replicas in sync, each with a batch of 32"),
+                    HasSubstr("this worker computes replica 0, 1\n"),
+                    HasSubstr("group has ended")));
+  EXPECT_THAT(workers->LogOf("worker/1"),
+              HasSubstr("this worker computes replica 2, 3\n"));
+
+  LaunchedCluster::Options one;
+  one.overrides = {absl::StrCat("end.steps=", kSteps),
+                   "strategy.mirrored={ device: 'cpu:0' device: 'cpu:1' "
+                   "device: 'cpu:2' device: 'cpu:3' }"};
+  ASSERT_OK_AND_ASSIGN(auto alone, LaunchedCluster::Start(one));
+  ASSERT_OK_AND_ASSIGN(const auto undisturbed, alone->Wait());
+  ExpectDone(undisturbed, kSteps);
+  EXPECT_EQ(TrainedIn(workers->checkpoint_dir(), kSteps),
+            TrainedIn(alone->checkpoint_dir(), kSteps));
+
+  options.flags.push_back("--device=cpu");
+  ASSERT_OK_AND_ASSIGN(auto refused, LaunchedCluster::Start(options));
+  ASSERT_OK_AND_ASSIGN(const auto refusal, refused->Wait());
+  EXPECT_EQ(refusal.exit_code, 2);
+  EXPECT_THAT(refusal.progress,
+              HasSubstr("--device=cpu: strategy.multi_worker_mirrored names "
+                        "the devices; leave the flag out"));
+}
+
 TEST(MirroredWorkersTest, AWorkerThatStandsStillIsDoneWithout) {
   ASSERT_OK_AND_ASSIGN(auto cluster, LaunchedCluster::Start(Mirrored(3000)));
   ASSERT_OK(cluster->AwaitStep(300));

@@ -96,6 +96,13 @@ absl::StatusOr<std::unique_ptr<Model>> MirroredWorker::PrepareModel(
         kSetting, found.message(),
         "; give each worker --device=cuda:N and NCCL 2, or choose AUTO"));
   }
+  if (ReplicasOfWorker(job) > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        kSetting,
+        "NCCL sums between workers with one device each, and the job "
+        "lists ",
+        ReplicasOfWorker(job), "; choose AUTO, or list one"));
+  }
   DeviceTraining* const training = model->device_training();
   if (training == nullptr || !model->tables().empty()) {
     return absl::InvalidArgumentError(absl::StrCat(

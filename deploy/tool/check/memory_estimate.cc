@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cluster/job/strategy.h"
 #include "cluster/placement/placement.h"
 #include "ml/model/arena.h"
 #include "ml/model/plan.h"
@@ -93,9 +94,8 @@ absl::StatusOr<std::vector<RoleMemory>> EstimateMemory(
   const int64_t variables = VariableBytes(graph);
   // Two arrays of values and two of gradients: one is read while the next
   // comes or the last leaves.
-  const int64_t worker = 4 * variables +
-                         PassBytes(graph, BatchOf(job.train())) +
-                         options.data_bytes;
+  const int64_t device = 4 * variables + PassBytes(graph, BatchOf(job.train()));
+  const int64_t worker = ReplicasOfWorker(job) * device + options.data_bytes;
   roles.push_back({.role = "a worker",
                    .bytes = worker,
                    .parts = "values, gradients, a batch's pass, data"});

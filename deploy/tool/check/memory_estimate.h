@@ -22,7 +22,8 @@ struct MemoryOptions {
 // Returns what each role holds of `job`, whose defaults are filled in and whose
 // model is `graph`: of each ps the parts that it would be given, with their
 // slots, and its share of the rows; of a worker values and gradients, the
-// memory of a pass over one batch, and the data; of a worker without a cluster
+// memory of a pass over one batch, these for each device that the job lists,
+// and the data; of a worker without a cluster
 // the slots and rows as well. Programs, threads and buffers of the network come
 // on top.
 //   InvalidArgument  the job can't be placed.
