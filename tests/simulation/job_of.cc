@@ -33,6 +33,13 @@ void GoByLoss(int patience, job::Job& job) {
   plateau.set_patience(1);
 }
 
+void SetGroup(const Shape& shape, job::MultiWorkerMirrored& strategy) {
+  strategy.set_timeout_seconds(300);
+  for (int i = 0; i < shape.devices; ++i) {
+    strategy.add_device(absl::StrCat("cpu:", i));
+  }
+}
+
 job::Job MakeJob(const Shape& shape, const JobChoice& choice) {
   job::Job job;
   job.mutable_train()->set_batch_size(kBatchSize);
@@ -63,9 +70,7 @@ job::Job MakeJob(const Shape& shape, const JobChoice& choice) {
       strategy.mutable_synchronous()->set_replicas_to_aggregate(shape.replicas);
       strategy.mutable_synchronous()->set_total_replicas(shape.replicas);
       job.mutable_optimizer()->mutable_sgd()->set_momentum(0.5);
-      job.mutable_strategy()
-          ->mutable_multi_worker_mirrored()
-          ->set_timeout_seconds(300);
+      SetGroup(shape, *job.mutable_strategy()->mutable_multi_worker_mirrored());
       break;
   }
   return job;

@@ -292,7 +292,8 @@ std::string Seconds(absl::Duration duration) {
 std::string Shape::ToString() const {
   const std::string consistency =
       mode == Mode::kGroup
-          ? absl::StrCat("a group with ", replicas, " replicas, the chief ",
+          ? absl::StrCat("a group with ", replicas, " replicas, ", devices,
+                         " at once in each worker, the chief ",
                          chief_beside ? "beside worker/0" : "apart",
                          ", summed by ", NameOf(all_reduce))
       : mode == Mode::kAsynchronous ? "asynchronous"

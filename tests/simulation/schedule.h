@@ -39,6 +39,8 @@ struct Shape {
   // chief is a task of its own, as under hybrid.
   bool chief_beside = true;
   AllReduce all_reduce = AllReduce::kAuto;
+  // Groups: replicas that a worker computes at the same time.
+  int devices = 1;
   int64_t steps = 20;
   // Number of epochs that make up `steps`; 0: the job ends by steps.
   int epochs = 0;

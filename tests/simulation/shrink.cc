@@ -39,6 +39,7 @@ const std::vector<std::function<void(Shape&)>>& Reductions() {
           [](Shape& shape) { shape.epochs = 0; },
           [](Shape& shape) { shape.overlap = 1; },
           [](Shape& shape) { shape.all_reduce = Shape::AllReduce::kAuto; },
+          [](Shape& shape) { shape.devices = 1; },
           [](Shape& shape) {
             if (shape.mode != Shape::Mode::kGroup) {
               shape.mode = Shape::Mode::kAsynchronous;

@@ -36,7 +36,7 @@ TEST(GroupControlTest, NoScheduleViolatesAnInvariant) {
   }
 }
 
-// Worker 0 may have no replica, and its reports alone count.
+// Workers may have no replica.
 TEST(GroupControlTest, AJobOfFewerReplicasThanWorkersEnds) {
   Schedule schedule;
   schedule.shape.mode = Shape::Mode::kGroup;
@@ -75,16 +75,21 @@ TEST(GroupControlTest, NoGradientOfOtherValuesIsSummed) {
 
 // Each message and operation of a small job's protocol in turn, with each
 // worker killed, stopped for a while, parted or told to end there.
-class EveryPointTest : public testing::TestWithParam<Shape::AllReduce> {};
+struct PointsOf {
+  Shape::AllReduce all_reduce;
+  int devices = 1;  // of each worker
+};
+class EveryPointTest : public testing::TestWithParam<PointsOf> {};
 
 TEST_P(EveryPointTest, AFaultThereLosesNothing) {
   Schedule schedule;
-  schedule.shape.all_reduce = GetParam();
+  schedule.shape.all_reduce = GetParam().all_reduce;
   schedule.seed = 1;
   schedule.shape.mode = Shape::Mode::kGroup;
   schedule.shape.ps = 1;
   schedule.shape.workers = 3;
-  schedule.shape.replicas = 3;
+  schedule.shape.devices = GetParam().devices;
+  schedule.shape.replicas = 3 * GetParam().devices;
   schedule.shape.steps = 3;
   schedule.shape.checkpoint_every = 2;
   const int64_t points = GroupControl::Run(schedule).points;
@@ -108,10 +113,13 @@ TEST_P(EveryPointTest, AFaultThereLosesNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllReduces, EveryPointTest,
-                         testing::Values(Shape::AllReduce::kAuto,
-                                         Shape::AllReduce::kMachines,
-                                         Shape::AllReduce::kStar,
-                                         Shape::AllReduce::kTree));
+                         testing::Values(PointsOf{Shape::AllReduce::kAuto},
+                                         PointsOf{Shape::AllReduce::kMachines},
+                                         PointsOf{Shape::AllReduce::kStar},
+                                         PointsOf{Shape::AllReduce::kTree},
+                                         PointsOf{Shape::AllReduce::kChain, 2},
+                                         PointsOf{Shape::AllReduce::kMachines,
+                                                  3}));
 
 TEST(GroupControlTest, AScheduleRunsTheSameEachTime) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {

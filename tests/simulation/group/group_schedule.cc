@@ -45,6 +45,13 @@ Shape DrawShape(Random& random) {
   return shape;
 }
 
+// Half have several in each worker.
+void DrawDevices(Random& random, Shape& shape) {
+  if (random.Chance(500)) return;
+  shape.devices = static_cast<int>(random.Between(2, 3));
+  shape.replicas = shape.workers * shape.devices;
+}
+
 TaskId DrawTarget(const Shape& shape, Random& random) {
   const uint64_t kind = random.Below(10);
   if (kind < 2) return {"chief", 0};
@@ -133,6 +140,7 @@ Schedule DrawGroupSchedule(uint64_t seed) {
     schedule.faults.push_back(fault);
   }
   schedule.shape.all_reduce = DrawAllReduce(random);
+  DrawDevices(random, schedule.shape);
   std::stable_sort(schedule.faults.begin(), schedule.faults.end(),
                    [](const Fault& a, const Fault& b) { return a.at < b.at; });
   return schedule;

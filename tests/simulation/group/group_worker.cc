@@ -160,22 +160,25 @@ void GroupWorker::TakeValues() {
 }
 
 void GroupWorker::ComputeNext() {
-  if (is_computing_) return;
   for (const int replica : claims_.share().replicas) {
-    if (!computed_.insert(replica).second) continue;
-    is_computing_ = true;
-    const absl::Duration compute = world().schedule().shape.compute;
-    return world().After(*this,
-                         world().random().Between(compute / 2, compute * 1.5),
-                         [this, replica] {
-                           is_computing_ = false;
-                           Push(replica);
-                           if (is_ending_) return StopParameters();
-                           ComputeNext();
-                         });
+    if (computing_ == world().schedule().shape.devices) return;
+    if (computed_.insert(replica).second) Compute(replica);
   }
+  if (computing_ > 0) return;
   claims_.Pushed(step_ + 1);
   CheckStep();
+}
+
+void GroupWorker::Compute(int replica) {
+  ++computing_;
+  const absl::Duration compute = world().schedule().shape.compute;
+  world().After(*this, world().random().Between(compute / 2, compute * 1.5),
+                [this, replica] {
+                  --computing_;
+                  Push(replica);
+                  if (!is_ending_) return ComputeNext();
+                  if (computing_ == 0) StopParameters();
+                });
 }
 
 void GroupWorker::Push(int replica) {
@@ -193,7 +196,7 @@ void GroupWorker::Push(int replica) {
 // AwaitPushes(): until the step is made.
 void GroupWorker::CheckStep() {
   const bool is_waiting =
-      stage_ == Stage::kInStep && !is_computing_ && !is_ending_;
+      stage_ == Stage::kInStep && computing_ == 0 && !is_ending_;
   if (!is_waiting || state_->version().step <= step_) return;
   stage_ = Stage::kIdle;
   claims_.NoteSteps();
@@ -227,7 +230,7 @@ void GroupWorker::Observe() {
 
 void GroupWorker::Watch() {
   if (is_ending_) return;
-  const bool is_waiting = stage_ != Stage::kIdle && !is_computing_;
+  const bool is_waiting = stage_ != Stage::kIdle && computing_ == 0;
   const absl::Time now = threads_.Now();
   // One look may come right after the process stood still.
   const bool is_long = is_waiting && now - waits_since_ >= kNamedAfter;
@@ -271,7 +274,7 @@ void GroupWorker::End(const absl::Status& result) {
   if (parameters_ == nullptr) return Leave();
   // A loop that is told to stop computes its step's gradients first; one whose
   // job is over or whose chief is lost does not.
-  const bool computes_on = is_computing_ && !is_lost_ && !result.ok();
+  const bool computes_on = computing_ > 0 && !is_lost_ && !result.ok();
   if (!computes_on) StopParameters();
 }
 

@@ -81,7 +81,9 @@ class GroupWorker : public Process {
   void OnNews();
   void BeginStep();
   void TakeValues();
+  // Has each device compute that is free, if there are replicas for it.
   void ComputeNext();
+  void Compute(int replica);
   void Push(int replica);
   void CheckStep();
   // Looks now and then how long the worker has waited.
@@ -117,7 +119,7 @@ class GroupWorker : public Process {
   absl::Time long_wait_ = absl::InfinitePast();
   std::vector<std::vector<float>> values_;
   std::set<int> computed_;
-  bool is_computing_ = false;
+  int computing_ = 0;  // number of replicas
 };
 
 }  // namespace parasol::simulation
