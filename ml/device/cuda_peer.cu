@@ -157,6 +157,7 @@ class LoadedPeer final : public CudaPeer {
     }
     RETURN_IF_ERROR(AwaitUnderWay("ncclAllReduce", may_go_on,
                                   absl::ToChronoSeconds(kJoinLimit)));
+    if (host == nullptr) return absl::OkStatus();
     return CudaStatus(cudaMemcpyAsync(host, array, elements * sizeof(float),
                                       cudaMemcpyDeviceToHost, stream_),
                       absl::StrCat("copy of sums from ", device_.name()));

@@ -13,9 +13,10 @@
 
 namespace parasol {
 
-// A CUDA device's place among devices of other processes, a rank, whose arrays
-// NCCL adds. Its work has a stream of its own, so other threads may use the
-// device meanwhile. Used by one thread at a time.
+// A CUDA device's place among devices of this and other processes, a rank,
+// whose arrays NCCL adds. Its work has a stream of its own, so other threads
+// may use the device meanwhile. Used by one thread at a time, and each rank of
+// a process by a thread of its own: calls of one wait for those of the others.
 class DevicePeer {
  public:
   // Longest time that the ranks take to connect.
@@ -50,9 +51,10 @@ class DevicePeer {
 
   // Replaces `array`, in the memory of the device, by the sum of all ranks'
   // arrays, in NCCL's own order, the same bits at all ranks, and copies it to
-  // `host`, an array of NewHostArray(). All that writes `array` must be done.
-  // Blocks until the copy is there. After an error the rank is of no use, and
-  // the arrays are undefined. Errors are those of `may_go_on`, and
+  // `host`, an array of NewHostArray(), unless that is null. All that writes
+  // `array` must be done. Blocks until sum and copy are there. After an error
+  // the rank is of no use, and the arrays are undefined. Errors are those of
+  // `may_go_on`, and
   //   Unavailable  NCCL or the device fails: the message has its reason.
   virtual absl::Status AllReduce(float* array, int64_t elements, float* host,
                                  MayGoOn may_go_on) = 0;

@@ -21,6 +21,7 @@ namespace parasol {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -71,6 +72,45 @@ TEST(CudaWorkersTest, WithNcclTheyEndAsWithSumsOfTheHost) {
               AllOf(HasSubstr("strategy multi_worker_mirrored, NCCL"),
                     HasSubstr("NCCL adds gradients on cuda:0"),
                     Not(HasSubstr("group has ended"))));
+}
+
+// Two workers with two devices each: with sums of the host the bits are those
+// of one process with four, with NCCL, of which each device is a rank, near
+// them; also when a worker is killed.
+TEST(CudaWorkersTest, SeveralDevicesInEachWorkerAreRanksOfTheirOwn) {
+  const auto options = [](const std::string& communication, int steps) {
+    LaunchedCluster::Options options =
+        WorkersOn("auto", communication, 2, steps);
+    options.overrides.back() = absl::StrCat(
+        "strategy.multi_worker_mirrored={communication: ", communication,
+        " device: 'cuda:0' device: '/gpu:1'}");
+    return options;
+  };
+  LaunchedCluster::Options one = WorkersOn("auto", "AUTO", 1, kSteps);
+  one.overrides = {absl::StrCat("end.steps=", kSteps),
+                   "strategy.central_storage={ device: 'cuda:0' device: "
+                   "'cuda:1' device: 'cuda:2' device: 'cuda:3' }"};
+  ASSERT_OK_AND_ASSIGN(auto alone, LaunchedCluster::Start(one));
+  ASSERT_OK_AND_ASSIGN(const auto by_one, alone->Wait());
+  ASSERT_EQ(by_one.exit_code, 0) << by_one.progress;
+
+  ASSERT_OK_AND_ASSIGN(auto host,
+                       LaunchedCluster::Start(options("AUTO", kSteps)));
+  ASSERT_OK_AND_ASSIGN(const auto by_host, host->Wait());
+  ASSERT_EQ(by_host.exit_code, 0) << by_host.progress;
+  EXPECT_EQ(TrainedIn(*host, kSteps), TrainedIn(*alone, kSteps));
+
+  ASSERT_OK_AND_ASSIGN(auto nccl,
+                       LaunchedCluster::Start(options("NCCL", kSteps)));
+  ASSERT_OK(nccl->AwaitStep(40));
+  ASSERT_OK(nccl->Signal("worker/1", SIGKILL));
+  ASSERT_OK_AND_ASSIGN(const auto by_nccl, nccl->Wait());
+  ASSERT_EQ(by_nccl.exit_code, 0) << by_nccl.progress;
+  ExpectNear(TrainedIn(*nccl, kSteps), TrainedIn(*host, kSteps));
+  EXPECT_THAT(nccl->LogOf("worker/1"),
+              AllOf(HasSubstr("NCCL adds gradients on cuda:0"),
+                    HasSubstr("NCCL adds gradients on cuda:1"),
+                    ContainsRegex(", rank [0-3] of 4")));
 }
 
 TEST(CudaWorkersTest, AKilledWorkerEndsTheSumOfAllAndTheJobGoesOn) {

@@ -10,7 +10,7 @@ namespace parasol {
 
 absl::StatusOr<std::unique_ptr<DeviceGradients>> DeviceGradients::Create(
     Device& device, DeviceTraining& training,
-    const std::vector<VariableSpec>& variables) {
+    const std::vector<VariableSpec>& variables, bool fetches_sum) {
   ASSIGN_OR_RETURN(const std::vector<DeviceTraining::Variable> arrays,
                    training.Variables());
   const absl::Span<float> all = training.AllGradients();
@@ -26,8 +26,11 @@ absl::StatusOr<std::unique_ptr<DeviceGradients>> DeviceGradients::Create(
   }
   ASSIGN_OR_RETURN(gradients->sum_, device.NewArray<float>(all.size()),
                    _ << "the sum of gradients");
-  ASSIGN_OR_RETURN(gradients->on_host_, device.NewHostArray<float>(all.size()),
-                   _ << "the sum of gradients");
+  if (fetches_sum) {
+    ASSIGN_OR_RETURN(gradients->on_host_,
+                     device.NewHostArray<float>(all.size()),
+                     _ << "the sum of gradients");
+  }
   return gradients;
 }
 

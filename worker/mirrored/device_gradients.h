@@ -28,10 +28,11 @@ namespace parasol {
 class DeviceGradients {
  public:
   // Borrows `device` and `training`, whose variables `variables` describes.
+  // `fetches_sum`: the sum is copied to the host (on_host()).
   //   ResourceExhausted  the device is full.
   static absl::StatusOr<std::unique_ptr<DeviceGradients>> Create(
       Device& device, DeviceTraining& training,
-      const std::vector<VariableSpec>& variables);
+      const std::vector<VariableSpec>& variables, bool fetches_sum = true);
 
   // The device, which takes the work of one thread at a time: whoever uses it
   // holds the mutex.

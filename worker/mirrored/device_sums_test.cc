@@ -52,9 +52,12 @@ class CudaDeviceSumsTest : public testing::Test {
   }
 
   DeviceWorker& Add(int index) {
+    std::vector<std::string> devices;
+    for (int i = 0; i < devices_; ++i) {
+      devices.push_back(absl::StrCat("cuda:", index * devices_ + i));
+    }
     workers_[index] = std::make_unique<DeviceWorker>(
-        index, kReplicas, kSteps, absl::StrCat("cuda:", index), assignments_,
-        network_);
+        index, kReplicas, kSteps, devices, assignments_, network_);
     return *workers_[index];
   }
   void AddAll(const std::map<int, std::vector<int>>& shares) {
@@ -68,11 +71,11 @@ class CudaDeviceSumsTest : public testing::Test {
   }
 
   // Returns what one worker alone ends with.
-  static Arrays Alone(const std::string& device) {
+  static Arrays Alone(const std::vector<std::string>& devices) {
     Assignments assignments;
     MemoryNetwork network;
     assignments.Assign({{0, {0, 1, 2}}});
-    DeviceWorker alone(0, kReplicas, kSteps, device, assignments, network);
+    DeviceWorker alone(0, kReplicas, kSteps, devices, assignments, network);
     mirrored_testing::Initialize(alone.state());
     alone.Start();
     alone.AwaitEnd();
@@ -91,17 +94,18 @@ class CudaDeviceSumsTest : public testing::Test {
     }
   }
 
+  int devices_ = 1;  // of each worker
   MemoryNetwork network_;
   Assignments assignments_;
   std::map<int, std::unique_ptr<DeviceWorker>> workers_;
 };
 
 TEST_F(CudaDeviceSumsTest, AWorkerAloneHasTheBitsOfTheHost) {
-  EXPECT_EQ(Alone("cuda:0"), Alone(""));
+  EXPECT_EQ(Alone({"cuda:0"}), Alone({}));
 }
 
 TEST_F(CudaDeviceSumsTest, AnyNumberOfWorkersEndsNearTheSumsOfTheHost) {
-  const Arrays want = Alone("");
+  const Arrays want = Alone({});
   const std::vector<std::map<int, std::vector<int>>> assignments = {
       {{0, {0}}, {1, {1, 2}}},
       {{0, {1}}, {1, {0, 2}}},
@@ -115,9 +119,54 @@ TEST_F(CudaDeviceSumsTest, AnyNumberOfWorkersEndsNearTheSumsOfTheHost) {
   }
 }
 
+// Replicas change the device in each step, and some devices have none.
+TEST_F(CudaDeviceSumsTest, SeveralDevicesInEachWorkerEndNearTheSumsOfTheHost) {
+  const Arrays want = Alone({});
+  devices_ = 2;
+  const std::vector<std::map<int, std::vector<int>>> assignments = {
+      {{0, {0, 1, 2}}}, {{0, {0, 1}}, {1, {2}}}, {{0, {}}, {1, {0, 1, 2}}}};
+  for (const auto& shares : assignments) {
+    AddAll(shares);
+    TrainAll();
+    ExpectAllNear(want);
+    workers_.clear();
+  }
+}
+
+TEST_F(CudaDeviceSumsTest, OthersGoOnWithTheReplicasOfSeveralDevices) {
+  const Arrays want = Alone({});
+  devices_ = 2;
+  AddAll({{0, {0}}, {1, {1, 2}}});
+  workers_[1]->EndBefore(3);
+  for (auto& [index, worker] : workers_) worker->Start();
+  workers_[1]->Stop();
+  workers_.erase(1);
+  assignments_.Assign({{0, {0, 1, 2}}});
+  for (auto& [index, worker] : workers_) worker->AwaitEnd();
+  ExpectAllNear(want);
+}
+
+// One rank of a worker fails, and ends the calls of its others.
+TEST_F(CudaDeviceSumsTest, AFailureOfOneOfItsDevicesEndsTheGroupOfAll) {
+  const Arrays want = Alone({});
+  devices_ = 2;
+  for (const std::string fault :
+       {"ncclAllReduce=2@7", "ncclCommInitRankConfig=5@3"}) {
+    SCOPED_TRACE(fault);
+    AddAll({{0, {0, 1}}, {1, {2}}});
+    const int64_t first = assignments_.version();
+    cuda_on_host::SetFaults(fault);
+    TrainAll();
+    cuda_on_host::SetFaults("");
+    EXPECT_GT(assignments_.version(), first) << "the fault ended no group";
+    ExpectAllNear(want);
+    workers_.clear();
+  }
+}
+
 // The others have all that they need but its gradients when it goes.
 TEST_F(CudaDeviceSumsTest, OthersGoOnWithTheReplicasOfOneThatHasLeft) {
-  const Arrays want = Alone("");
+  const Arrays want = Alone({});
   AddAll({{0, {0}}, {1, {1}}, {2, {2}}});
   workers_[1]->EndBefore(3);
   for (auto& [index, worker] : workers_) worker->Start();
@@ -131,7 +180,7 @@ TEST_F(CudaDeviceSumsTest, OthersGoOnWithTheReplicasOfOneThatHasLeft) {
 // A rank whose NCCL fails ends the sum of the others, who wait for it in NCCL
 // and are told nothing there.
 TEST_F(CudaDeviceSumsTest, AFailureOfNcclEndsTheGroupAndTheNextOneGoesOn) {
-  const Arrays want = Alone("");
+  const Arrays want = Alone({});
   for (const std::string fault :
        {"ncclAllReduce=2@5", "ncclCommInitRankConfig=5@2",
         "ncclGetUniqueId=2@1", "ncclCommGetAsyncError=3@20"}) {

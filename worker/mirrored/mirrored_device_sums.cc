@@ -1,6 +1,11 @@
 // The part of the parameters that adds on devices.
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -19,13 +24,29 @@ constexpr absl::Duration kNamingPause = absl::Milliseconds(10);
 
 }  // namespace
 
+absl::Status MirroredParameters::OnAllDevices(
+    const std::function<absl::Status()>& may_go_on,
+    const std::function<absl::Status(
+        size_t device, const std::function<absl::Status()>& may_go_on)>& call) {
+  std::atomic<bool> has_failed = false;
+  const auto all_go_on = [&]() -> absl::Status {
+    if (has_failed) return absl::CancelledError("another device has failed");
+    return may_go_on();
+  };
+  return calls_->Run([&](size_t device) {
+    absl::Status result = call(device, all_go_on);
+    if (!result.ok()) has_failed = true;
+    return result;
+  });
+}
+
 // The meeting's name travels on the group's connections: it is that of this
 // epoch, and no rank of another one hears of it.
 absl::Status MirroredParameters::MeetDevices(const Group& group,
                                              Collective& collective) {
-  const int ranks = static_cast<int>(group.collective.ranks.size());
-  if (options_.on_device == nullptr || ranks == 1) return absl::OkStatus();
-  const auto may_go_on = [&] { return CheckMayGoOn(group, collective); };
+  const size_t devices =
+      options_.on_devices.size() * group.collective.ranks.size();
+  if (devices <= 1) return absl::OkStatus();
   std::string own;
   if (group.collective.own_rank == 0) {
     const absl::StatusOr<std::string> meeting = DevicePeer::NewMeeting();
@@ -34,19 +55,35 @@ absl::Status MirroredParameters::MeetDevices(const Group& group,
   }
   collective.AllGather(own, &met_, CountPending(group));
   RETURN_IF_ERROR(collective.Await());
-  absl::StatusOr<std::unique_ptr<DevicePeer>> peer =
-      DevicePeer::Join(options_.on_device->device(), met_[0], ranks,
-                       group.collective.own_rank, may_go_on);
-  // The others wait for this rank, in NCCL.
-  if (!peer.ok()) {
+  const absl::Status joined = JoinMeeting(group, collective, met_[0]);
+  // The others wait for this worker's ranks, in NCCL.
+  if (!joined.ok()) {
     EndIfDeviceIsLost();
-    collective.Abort(peer.status());
+    collective.Abort(joined);
   }
-  RETURN_IF_ERROR(peer.status());
-  peer_ = *std::move(peer);
-  LOG(INFO) << "NCCL adds gradients on " << options_.on_device->device().name()
-            << ", rank " << group.collective.own_rank << " of " << ranks;
+  RETURN_IF_ERROR(joined);
   return AwaitAll(group, collective);
+}
+
+absl::Status MirroredParameters::JoinMeeting(const Group& group,
+                                             Collective& collective,
+                                             const std::string& meeting) {
+  const int own_devices = static_cast<int>(options_.on_devices.size());
+  const int ranks =
+      own_devices * static_cast<int>(group.collective.ranks.size());
+  peers_.resize(own_devices);
+  RETURN_IF_ERROR(OnAllDevices(
+      [&] { return CheckMayGoOn(group, collective); },
+      [&](size_t i, const auto& may_go_on) -> absl::Status {
+        Device& device = options_.on_devices[i]->device();
+        const int rank = group.collective.own_rank * own_devices + i;
+        ASSIGN_OR_RETURN(peers_[i], DevicePeer::Join(device, meeting, ranks,
+                                                     rank, may_go_on));
+        LOG(INFO) << "NCCL adds gradients on " << device.name() << ", rank "
+                  << rank << " of " << ranks;
+        return absl::OkStatus();
+      }));
+  return absl::OkStatus();
 }
 
 absl::Status MirroredParameters::AwaitAll(const Group& group,
@@ -55,13 +92,30 @@ absl::Status MirroredParameters::AwaitAll(const Group& group,
   return collective.Await();
 }
 
-absl::Status MirroredParameters::SumOnDevice(const Group& group, int64_t step,
-                                             Collective& collective) {
+std::optional<std::vector<std::vector<int>>> MirroredParameters::PartsOnDevices(
+    int64_t step, const std::vector<int>& replicas) const {
+  const std::vector<DeviceGradients*>& devices = options_.on_devices;
+  std::vector<std::vector<int>> parts(devices.size());
+  for (const int replica : replicas) {
+    const auto device = std::find_if(devices.begin(), devices.end(),
+                                     [&](const DeviceGradients* gradients) {
+                                       return gradients->Has(step, {replica});
+                                     });
+    if (device == devices.end()) return std::nullopt;
+    parts[device - devices.begin()].push_back(replica);
+  }
+  return parts;
+}
+
+absl::Status MirroredParameters::SumOnDevices(const Group& group, int64_t step,
+                                              Collective& collective) {
+  std::optional<std::vector<std::vector<int>>> parts;
   RETURN_IF_ERROR(AwaitGradients(group, collective, [&] {
-    return options_.on_device->Has(step, group.replicas);
+    parts = PartsOnDevices(step, group.replicas);
+    return parts.has_value();
   }));
   RETURN_IF_ERROR(AwaitAll(group, collective));
-  absl::Status added = AddOnDevice(group, collective);
+  absl::Status added = AddOnDevices(*parts, collective);
   if (!added.ok()) {
     EndIfDeviceIsLost();
     added = Named(added, collective);
@@ -71,18 +125,21 @@ absl::Status MirroredParameters::SumOnDevice(const Group& group, int64_t step,
   return AwaitAll(group, collective);
 }
 
-absl::Status MirroredParameters::AddOnDevice(const Group& group,
-                                             Collective& collective) {
-  DeviceGradients& gradients = *options_.on_device;
-  RETURN_IF_ERROR(gradients.AddUp(group.replicas));
-  if (peer_ == nullptr) {
-    RETURN_IF_ERROR(gradients.FetchSum());
-  } else {
-    RETURN_IF_ERROR(peer_->AllReduce(
-        gradients.sum().data(), static_cast<int64_t>(gradients.sum().size()),
-        gradients.on_host().data(), [&] { return collective.status(); }));
-  }
-  gradients.CopyTo(packs_, sums_);
+// The first device's copy of the sum is as good as any.
+absl::Status MirroredParameters::AddOnDevices(
+    const std::vector<std::vector<int>>& parts, Collective& collective) {
+  RETURN_IF_ERROR(OnAllDevices(
+      [&] { return collective.status(); },
+      [&](size_t i, const auto& may_go_on) -> absl::Status {
+        DeviceGradients& gradients = *options_.on_devices[i];
+        RETURN_IF_ERROR(gradients.AddUp(parts[i]));
+        if (peers_.empty()) return gradients.FetchSum();
+        return peers_[i]->AllReduce(
+            gradients.sum().data(),
+            static_cast<int64_t>(gradients.sum().size()),
+            i == 0 ? gradients.on_host().data() : nullptr, may_go_on);
+      }));
+  options_.on_devices.front()->CopyTo(packs_, sums_);
   return absl::OkStatus();
 }
 
@@ -99,12 +156,14 @@ absl::Status MirroredParameters::Named(const absl::Status& why,
 }
 
 void MirroredParameters::EndIfDeviceIsLost() {
-  absl::Status device;
-  {
-    absl::MutexLock lock(&options_.on_device->device_mutex());
-    device = options_.on_device->device().Synchronize();
+  for (DeviceGradients* const gradients : options_.on_devices) {
+    absl::Status device;
+    {
+      absl::MutexLock lock(&gradients->device_mutex());
+      device = gradients->device().Synchronize();
+    }
+    if (!device.ok()) state_.End(device);
   }
-  if (!device.ok()) state_.End(device);
 }
 
 }  // namespace parasol

@@ -95,6 +95,9 @@ MirroredParameters::MirroredParameters(Options options, MirroredState& state,
     row_sums_.push_back(std::make_unique<RowAccumulator>(
         state.job().model().sparse_table(i).width(), /*memory=*/nullptr));
   }
+  if (!options_.on_devices.empty()) {
+    calls_ = std::make_unique<ParallelCalls>(options_.on_devices.size());
+  }
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -152,12 +155,13 @@ std::unique_ptr<ParameterClient::Pending> MirroredParameters::Pull(
 std::unique_ptr<ParameterClient::Pending> MirroredParameters::Push(
     PushRequest request) {
   const int64_t step = request.sync->step;
-  if (options_.on_device != nullptr) {
-    const absl::Status added = options_.on_device->Add(request);
+  if (!options_.on_devices.empty()) {
+    const absl::Status added =
+        options_.on_devices[request.on_device->device]->Add(request);
     if (!added.ok()) state_.End(added);
   }
   absl::MutexLock lock(&mu_);
-  if (options_.on_device == nullptr) gradients_.Add(request);
+  if (options_.on_devices.empty()) gradients_.Add(request);
   return std::make_unique<PendingPush>(*this, step);
 }
 
@@ -290,8 +294,8 @@ absl::Status MirroredParameters::RunGroup(const Group& group) {
     RETURN_IF_ERROR(joined.status());
     collective_ = collective;
     gradients_.SetShare(group.replicas);
-    if (options_.on_device != nullptr) {
-      options_.on_device->SetShare(group.replicas);
+    for (DeviceGradients* const device : options_.on_devices) {
+      device->SetShare(group.replicas);
     }
     gradients_.AllocateBy([collective](size_t elements) {
       return collective->AllocateContribution(elements);
@@ -299,7 +303,7 @@ absl::Status MirroredParameters::RunGroup(const Group& group) {
   }
   groups_joined_.Add();
   const absl::Status why = MakeSteps(group, *collective);
-  peer_ = nullptr;
+  peers_.clear();
   Release(*collective, why);
   return why;
 }

@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/parallel_calls.h"
 #include "cluster/client/parameter_client.h"
 #include "cluster/collective/collective.h"
 #include "cluster/replica_sum/row_accumulator.h"
@@ -67,9 +68,10 @@ class MirroredParameters : public ParameterClient {
     // The pushes of tables' rows, which ps have; null: they are part of the
     // state. Must outlive the parameters.
     TablePushes* tables = nullptr;
-    // The gradients, which stay on a device, where NCCL adds them; null: they
-    // are in host memory. Must outlive the parameters.
-    DeviceGradients* on_device = nullptr;
+    // The gradients on each of this worker's devices, where they stay, and NCCL
+    // adds them; none: they are in host memory. Must outlive the parameters.
+    // All workers have as many devices.
+    std::vector<DeviceGradients*> on_devices = {};
   };
 
   // All references must outlive this object.
@@ -137,20 +139,34 @@ class MirroredParameters : public ParameterClient {
   absl::Status MakeStep(const Group& group, Collective& collective);
   absl::Status SumPacks(const Group& group, int64_t step,
                         Collective& collective);
-  // Connects this worker's device with those of the group's others, if NCCL
-  // adds.
+  // Connects this worker's devices with each other and with those of the
+  // group's others, if NCCL adds: rank r's are r * n and following.
   absl::Status MeetDevices(const Group& group, Collective& collective);
+  absl::Status JoinMeeting(const Group& group, Collective& collective,
+                           const std::string& meeting);
   // The same as SumPacks() for gradients that are on the device. No rank begins
   // before all have their gradients, and none goes on before all have the sums:
   // NCCL itself may wait for a rank that is gone.
-  absl::Status SumOnDevice(const Group& group, int64_t step,
-                           Collective& collective);
-  absl::Status AddOnDevice(const Group& group, Collective& collective);
+  absl::Status SumOnDevices(const Group& group, int64_t step,
+                            Collective& collective);
+  // Returns which of `replicas` have pushed the step from each device; nullopt
+  // if one has not.
+  std::optional<std::vector<std::vector<int>>> PartsOnDevices(
+      int64_t step, const std::vector<int>& replicas) const;
+  absl::Status AddOnDevices(const std::vector<std::vector<int>>& parts,
+                            Collective& collective);
+  // Calls `call` for all devices at the same time, with what says whether it
+  // may go on: no longer than `may_go_on` and the calls for the others.
+  absl::Status OnAllDevices(
+      const std::function<absl::Status()>& may_go_on,
+      const std::function<absl::Status(
+          size_t device, const std::function<absl::Status()>& may_go_on)>&
+          call);
   // Returns why the group has ended if it does so soon, otherwise `why`: NCCL
   // says that a rank is gone, the group's connections say which.
   absl::Status Named(const absl::Status& why, const Collective& collective);
-  // Ends this worker if its own device fails: the next group would end for it,
-  // too.
+  // Ends this worker if a device of its own fails: the next group would end for
+  // it, too.
   void EndIfDeviceIsLost();
   // Returns when all ranks of the group have come here.
   absl::Status AwaitAll(const Group& group, Collective& collective);
@@ -238,9 +254,11 @@ class MirroredParameters : public ParameterClient {
   std::optional<TablesMade> tables_made_;
   std::vector<std::string> nothing_;  // answers to AskWhoIsThere()
   std::vector<std::string> met_;      // answers to MeetDevices(), AwaitAll()
-  std::unique_ptr<DevicePeer> peer_;  // null: not met, or the only rank
-  int invalid_ends_ = 0;              // the last ends with InvalidArgument, ...
-  int64_t invalid_step_ = 0;          // ... all at this step
+  // Index: device. None: not met, or it is the only one.
+  std::vector<std::unique_ptr<DevicePeer>> peers_;
+  std::unique_ptr<ParallelCalls> calls_;  // null: gradients are on the host
+  int invalid_ends_ = 0;      // the last ends with InvalidArgument, ...
+  int64_t invalid_step_ = 0;  // ... all at this step
 
   mutable absl::Mutex mu_;
   StepGradients gradients_ ABSL_GUARDED_BY(mu_);

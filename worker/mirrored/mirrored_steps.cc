@@ -46,9 +46,9 @@ absl::Status MirroredParameters::MakeStep(const Group& group,
   const int64_t step = state_.version().step;
   tables_made_.reset();
   AskWhoIsThere(group, step, collective);
-  RETURN_IF_ERROR(options_.on_device == nullptr
+  RETURN_IF_ERROR(options_.on_devices.empty()
                       ? SumPacks(group, step, collective)
-                      : SumOnDevice(group, step, collective));
+                      : SumOnDevices(group, step, collective));
   RETURN_IF_ERROR(GatherRows(group, step, collective));
   RETURN_IF_ERROR(SendRows(group, step, collective));
   RETURN_IF_ERROR(collective.Await());

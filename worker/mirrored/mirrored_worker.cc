@@ -96,13 +96,6 @@ absl::StatusOr<std::unique_ptr<Model>> MirroredWorker::PrepareModel(
         kSetting, found.message(),
         "; give each worker --device=cuda:N and NCCL 2, or choose AUTO"));
   }
-  if (ReplicasOfWorker(job) > 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        kSetting,
-        "NCCL sums between workers with one device each, and the job "
-        "lists ",
-        ReplicasOfWorker(job), "; choose AUTO, or list one"));
-  }
   DeviceTraining* const training = model->device_training();
   if (training == nullptr || !model->tables().empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -110,9 +103,12 @@ absl::StatusOr<std::unique_ptr<Model>> MirroredWorker::PrepareModel(
         "NCCL sums gradients that stay on the device, and those of this job "
         "need the host (sparse tables, train.micro_batch_size): choose AUTO"));
   }
-  ASSIGN_OR_RETURN(on_device_, DeviceGradients::Create(device, *training,
-                                                       model->variables()));
-  return KeepGradientsOnDevice(std::move(model), *on_device_);
+  // The sum leaves the first device alone.
+  ASSIGN_OR_RETURN(
+      on_devices_.emplace_back(),
+      DeviceGradients::Create(device, *training, model->variables(),
+                              /*fetches_sum=*/on_devices_.empty()));
+  return KeepGradientsOnDevice(std::move(model), *on_devices_.back());
 }
 
 absl::Status MirroredWorker::Prepare(std::vector<VariableSpec> variables,
@@ -137,7 +133,9 @@ MirroredParameters::Options MirroredWorker::ParametersOptions() const {
   options.replicas = job.parameter_server().synchronous().total_replicas();
   options.bytes_per_pack = AllReduceOf(job)->bytes_per_pack();
   options.planner = planner_;
-  options.on_device = on_device_.get();
+  for (const auto& gradients : on_devices_) {
+    options.on_devices.push_back(gradients.get());
+  }
   return options;
 }
 

@@ -75,15 +75,15 @@ class MirroredWorker {
   int state_port() const { return keeper_ == nullptr ? 0 : keeper_->port(); }
 
   // Has the gradients of `model`, which computes on `device`, stay there if the
-  // job says that NCCL adds them, and returns the model to train. Borrows
-  // `device`.
+  // job says that NCCL adds them, and returns the model to train. Called for
+  // each of the worker's devices, in their order. Borrows `device`.
   //   FailedPrecondition  NCCL is not here, or the job's gradients need the
   //                       host: says why and what to choose.
   //   ResourceExhausted   device or host are full.
   absl::StatusOr<std::unique_ptr<Model>> PrepareModel(
       const job::Job& job, std::unique_ptr<Model> model, Device& device);
-  // Returns true if gradients stay on the device.
-  bool sums_on_device() const { return on_device_ != nullptr; }
+  // Returns true if gradients stay on the devices.
+  bool sums_on_device() const { return !on_devices_.empty(); }
 
   // Makes room for the variables of the job that the chief has answered the
   // registration with, and lets the chief order worker 0 to load them. Says in
@@ -117,7 +117,8 @@ class MirroredWorker {
   Clock& clock_;
   MetricsRegistry& metrics_;
   std::unique_ptr<MirroredState> state_;
-  std::unique_ptr<DeviceGradients> on_device_;       // null: in host memory
+  // The gradients on each device; none: in host memory.
+  std::vector<std::unique_ptr<DeviceGradients>> on_devices_;
   std::unique_ptr<StateKeeper> keeper_;              // null: another worker
   std::shared_ptr<const AllReducePlanner> planner_;  // null: AUTO
 };

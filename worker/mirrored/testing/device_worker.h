@@ -74,7 +74,7 @@ class FakeTraining : public DeviceTraining {
   Array<float> on_host_;
 };
 
-// A worker whose gradients are on a device, with a thread that trains as
+// A worker whose gradients are on devices, with a thread that trains as
 // SyncTrainingLoop does. Values are those of MirroredState.
 class DeviceWorker {
  public:
@@ -84,10 +84,11 @@ class DeviceWorker {
     return job;
   }
 
-  // `device` "": gradients are in host memory.
+  // `devices`: replicas are dealt out to them, another way in each step. None:
+  // gradients are in host memory.
   DeviceWorker(int index, int replicas, int64_t steps,
-               const std::string& device, Assignments& assignments,
-               MemoryNetwork& network)
+               const std::vector<std::string>& devices,
+               Assignments& assignments, MemoryNetwork& network)
       : index_(index),
         steps_(steps),
         assignments_(assignments),
@@ -99,12 +100,14 @@ class DeviceWorker {
     options.task.set_incarnation(100 + index);
     options.replicas = replicas;
     options.report_delay = absl::Milliseconds(1);
-    if (!device.empty()) {
-      device_ = *Device::Open(device);
-      training_ = std::make_unique<FakeTraining>(*device_);
-      gradients_ =
-          *DeviceGradients::Create(*device_, *training_, MakeVariables());
-      options.on_device = gradients_.get();
+    for (const std::string& name : devices) {
+      Place& place = places_.emplace_back();
+      place.device = *Device::Open(name);
+      place.training = std::make_unique<FakeTraining>(*place.device);
+      place.gradients = *DeviceGradients::Create(
+          *place.device, *place.training, MakeVariables(),
+          /*fetches_sum=*/places_.size() == 1);
+      options.on_devices.push_back(place.gradients.get());
     }
     parameters_ = std::make_unique<MirroredParameters>(
         options, state_, *endpoint_, Clock::Real(), metrics_);
@@ -130,6 +133,11 @@ class DeviceWorker {
   void Claim() { parameters_->Hear(assignments_.Claim(parameters_->broken())); }
 
  private:
+  struct Place {
+    std::unique_ptr<Device> device;
+    std::unique_ptr<FakeTraining> training;
+    std::unique_ptr<DeviceGradients> gradients;
+  };
   using PendingPtr = std::unique_ptr<ParameterClient::Pending>;
 
   void Train() {
@@ -182,12 +190,16 @@ class DeviceWorker {
     }
     ParameterClient::PushRequest push;
     push.sync = {.step = step, .replica = replica};
-    if (device_ != nullptr) {
+    if (!places_.empty()) {
+      const size_t number = (replica + step) % places_.size();
+      Place& place = places_[number];
       {
-        absl::MutexLock lock(&gradients_->device_mutex());
-        RETURN_IF_ERROR(training_->Write(*gradients));
+        absl::MutexLock lock(&place.gradients->device_mutex());
+        RETURN_IF_ERROR(place.training->Write(*gradients));
       }
-      push.on_device = {.has_examples = has_examples, .weight = weight};
+      push.on_device = {.has_examples = has_examples,
+                        .weight = weight,
+                        .device = static_cast<int>(number)};
       return parameters_->Push(std::move(push));
     }
     for (size_t i = 0; i < gradients->size(); ++i) {
@@ -205,9 +217,7 @@ class DeviceWorker {
   MetricsRegistry metrics_;
   const std::unique_ptr<CollectiveEndpoint> endpoint_;
   MirroredState state_;
-  std::unique_ptr<Device> device_;
-  std::unique_ptr<FakeTraining> training_;
-  std::unique_ptr<DeviceGradients> gradients_;
+  std::vector<Place> places_;
   std::unique_ptr<MirroredParameters> parameters_;
   std::thread thread_;
 };
