@@ -24,9 +24,10 @@ class ReplicaPlan : public StepPlan {
   // checkpoint that the run is resumed from. It is nullopt in a new run: there
   // a worker that enters with completed steps did them for another run, and its
   // reports are ignored. `earlier_end` is the step up to which an earlier chief
-  // may have let workers go, if its job had another end. `mirrored_devices`,
-  // if it is not 0: workers sum gradients among themselves, and none can
-  // complete a step alone; each has so many devices, with replicas of its own.
+  // may have let workers go, if its job had another end. `mirrored_devices` is
+  // the number of devices of each worker, which have replicas of their own,
+  // where workers sum gradients among themselves and none can complete a step
+  // alone; otherwise 0.
   ReplicaPlan(int total_replicas, int64_t first_version,
               std::optional<int64_t> resumed_step, int64_t earlier_end = 0,
               int mirrored_devices = 0)

@@ -71,8 +71,8 @@ class ReplicaPasses {
   // Pushes again what the step's replicas have pushed.
   void PushAgain(int64_t step);
 
-  // The pushes of the step, in the order in which they were sent. Whoever has
-  // waited for them removes them.
+  // The pushes of the step, in the order in which they were sent. The loop
+  // removes them when it has waited for them.
   std::vector<Sent>& sent() { return sent_; }
   // Waits for all that reads or writes this object's memory, after the
   // parameters were stopped.

@@ -51,7 +51,7 @@ class PlacesByRow {
   size_t num_places_ = 0;
   // Arrays that may be longer than they are said to be.
   std::vector<int32_t> counted_rows_;
-  size_t numbered_rows_ = 0;  // counted_rows_ has row i for so many i
+  size_t numbered_rows_ = 0;  // counted_rows_[1 + i] is i below it
   std::vector<int32_t> starts_;
   std::vector<int32_t> places_;
   std::vector<int32_t> examples_;

@@ -17,7 +17,7 @@ job::Job ImageJob();
 // Returns the devices of `replicas` replicas as a strategy names them.
 std::string DevicesOf(int replicas);
 
-// Gives each worker so many logical devices of the processor.
+// Gives each worker `devices` logical devices of the processor.
 void ListDevices(int devices, job::MultiWorkerMirrored& strategy);
 
 // Trains one job under several strategies. Each run has a checkpoint directory

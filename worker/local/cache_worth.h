@@ -22,7 +22,8 @@ class CacheWorth {
     // Share below which a window is low; 0: no table leaves. On an H200 two
     // thirds were even with the host.
     double least_share = .5;
-    // A share that is larger than that of the window before by so much rises.
+    // A share rises if it is larger than that of the window before by more than
+    // this.
     double rise = .02;
   };
 
