@@ -9,8 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "cluster/rpc/message_memory.h"
 #include "cluster/rpc/tensor_frame.h"
-#include "google/protobuf/arena.h"
 #include "ml/compression/half.h"
 
 namespace parasol {
@@ -169,9 +169,8 @@ grpc::ByteBuffer EncodeOperations(
     absl::Span<const ShardOutbox::Entry> operations,
     const std::shared_ptr<const void>& owner, const MessageAddress& address,
     SharedPayloads* shared, bool more) {
-  google::protobuf::Arena arena;
-  auto& header =
-      *google::protobuf::Arena::CreateMessage<wire::RequestHeader>(&arena);
+  MessageMemory memory;
+  auto& header = memory.Make<wire::RequestHeader>();
   header.set_run_id(*operations.front().operation->call().run_id);
   header.set_worker_incarnation(address.worker_incarnation);
   header.set_layout(address.layout);
@@ -244,7 +243,7 @@ template <typename Use>
 void PayloadReader::Consume(size_t bytes, Use use) {
   remaining_ -= bytes;
   while (bytes > 0) {
-    const std::vector<absl::string_view>& pieces = payloads_[payload_].pieces();
+    const PayloadView::Pieces& pieces = payloads_[payload_].pieces();
     if (piece_ == pieces.size()) {
       ++payload_;
       piece_ = 0;

@@ -1,8 +1,8 @@
 #include "cluster/client/operation_plan.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -146,25 +146,24 @@ absl::Status OperationPlan::SortAndCheck(Variable& variable) {
   return absl::OkStatus();
 }
 
-std::vector<OperationPlan::Operation> OperationPlan::Operations(
-    const std::vector<size_t>& variables) const {
+absl::InlinedVector<OperationPlan::Operation, 1> OperationPlan::Operations(
+    absl::Span<const size_t> variables) const {
   struct Open {
-    size_t operation = 0;
+    size_t operation = SIZE_MAX;  // none is open
     size_t elements = 0;
   };
-  std::vector<Operation> operations;
-  // The open operations; the key is (shard, lane, untrained).
-  std::map<std::tuple<size_t, size_t, bool>, Open> open;
+  absl::InlinedVector<Operation, 1> operations;
+  // The open operations of each (shard, lane, untrained).
+  absl::InlinedVector<Open, 16> open(2 * num_shards_ * limits_.lanes_per_shard);
   const size_t capacity =
       std::min(limits_.operation_bytes, limits_.message_bytes) / sizeof(float);
   // Whole chunks.
   const size_t max_count =
       std::max(capacity / kChunkElements, size_t{1}) * kChunkElements;
   const auto add = [&](const Route& route, bool untrained, const Range& range) {
-    const auto [found, is_new] =
-        open.try_emplace({route.shard, route.lane, untrained});
-    Open& to = found->second;
-    if (is_new || to.elements + range.count > capacity ||
+    const size_t place = route.shard * limits_.lanes_per_shard + route.lane;
+    Open& to = open[2 * place + untrained];
+    if (to.operation == SIZE_MAX || to.elements + range.count > capacity ||
         operations[to.operation].ranges.size() == kMaxRangesPerMessage) {
       to = {.operation = operations.size()};
       operations.push_back(

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "proto/chief.pb.h"
 
 namespace parasol {
@@ -53,12 +55,13 @@ class OperationPlan {
     // True if the variables are not trained: their parts have optimizers of
     // their own.
     bool untrained = false;
-    std::vector<Range> ranges = {};
+    absl::InlinedVector<Range, 1> ranges = {};
   };
 
   // Returns the operations for `variables`, which are numbers. Each element is
   // in exactly one range.
-  std::vector<Operation> Operations(const std::vector<size_t>& variables) const;
+  absl::InlinedVector<Operation, 1> Operations(
+      absl::Span<const size_t> variables) const;
 
   size_t num_shards() const { return num_shards_; }
   size_t num_variables() const { return variables_.size(); }

@@ -29,8 +29,8 @@ namespace parasol {
 namespace {
 
 template <typename Item>
-std::vector<size_t> NumbersOf(const std::vector<Item>& items) {
-  std::vector<size_t> numbers;
+absl::InlinedVector<size_t, 4> NumbersOf(const std::vector<Item>& items) {
+  absl::InlinedVector<size_t, 4> numbers;
   numbers.reserve(items.size());
   for (const Item& item : items) numbers.push_back(item.variable);
   return numbers;
@@ -39,7 +39,9 @@ std::vector<size_t> NumbersOf(const std::vector<Item>& items) {
 // The operations of one call that are not sent yet. Those of variables are
 // encoded one by one as they are sent.
 struct Draft {
-  std::vector<ShardOperation> dense;
+  using Dense = absl::InlinedVector<ShardOperation, 1>;
+
+  Dense dense;
   std::vector<EncodedOperation> rows;
 };
 
@@ -59,9 +61,9 @@ void SetMemory(ShardOperation::Range& range, const PushPullItem& item,
   range.target = item.target.data() + offset;
 }
 
-template <typename Operation, typename Shard>
-void SortByShard(std::vector<Operation>& operations, Shard shard) {
-  const auto is_before = [&](const Operation& a, const Operation& b) {
+template <typename Operations, typename Shard>
+void SortByShard(Operations& operations, Shard shard) {
+  const auto is_before = [&](const auto& a, const auto& b) {
     return shard(a) < shard(b);
   };
   if (std::is_sorted(operations.begin(), operations.end(), is_before)) return;
@@ -97,8 +99,7 @@ class ShardedParameterClient : public ParameterClient {
   // Appends the call's operations of variables.
   template <typename Item>
   void AddDense(const std::shared_ptr<const Call>& call,
-                const std::vector<Item>& items,
-                std::vector<ShardOperation>& operations) const;
+                const std::vector<Item>& items, Draft::Dense& operations) const;
   // Sends a push. What `pull` has of it too is taken out of both requests and
   // is part of the call.
   absl::StatusOr<std::shared_ptr<const Call>> StartPush(PushRequest& push,
@@ -266,12 +267,11 @@ absl::Status ShardedParameterClient::Check(
 }
 
 template <typename Item>
-void ShardedParameterClient::AddDense(
-    const std::shared_ptr<const Call>& call, const std::vector<Item>& items,
-    std::vector<ShardOperation>& operations) const {
-  const std::vector<OperationPlan::Operation> planned =
-      plan_.Operations(NumbersOf(items));
-  operations.reserve(planned.size());
+void ShardedParameterClient::AddDense(const std::shared_ptr<const Call>& call,
+                                      const std::vector<Item>& items,
+                                      Draft::Dense& operations) const {
+  const auto planned = plan_.Operations(NumbersOf(items));
+  operations.reserve(operations.size() + planned.size());
   for (const OperationPlan::Operation& plan : planned) {
     ShardOperation::Ranges ranges;
     ranges.reserve(plan.ranges.size());

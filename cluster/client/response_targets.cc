@@ -14,9 +14,6 @@ namespace {
 
 using OperationPtr = std::shared_ptr<const EncodedOperation>;
 
-// Copying fewer bytes costs less than a piece of their own.
-constexpr size_t kMinTargetBytes = 8 << 10;
-
 // Holds the memory of the callers that wait for operations.
 class HeldMemory {
  public:
@@ -110,13 +107,15 @@ bool Fits(const ResponseStart& start, size_t frame_bytes) {
 
 }  // namespace
 
-std::optional<ResponseStart> ReadResponseStart(absl::string_view start) {
-  ResponseStart result;
+std::optional<ResponseStart> ReadResponseStart(absl::string_view start,
+                                               MessageMemory& memory) {
   const FrameStart frame = FindHeader(start);
   if (frame.needs_more) return std::nullopt;
+  auto& header = memory.Make<wire::ResponseHeader>();
+  ResponseStart result = {.header = header};
   if (frame.header.has_value() &&
-      result.header.ParseFromArray(frame.header->data(),
-                                   static_cast<int>(frame.header->size()))) {
+      header.ParseFromArray(frame.header->data(),
+                            static_cast<int>(frame.header->size()))) {
     result.end = frame.header->end() - start.begin();
   }
   return result;

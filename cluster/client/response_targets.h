@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "cluster/client/shard_operation.h"
 #include "cluster/payload_lane/frame_reader.h"
+#include "cluster/rpc/message_memory.h"
 #include "cluster/rpc/payload.h"
 #include "proto/parameter.pb.h"
 
@@ -20,13 +21,18 @@ namespace parasol {
 // The header of an encoded wire::ExchangeResponse, and the offset of what
 // follows it; 0 if the bytes are no response that begins with its header.
 struct ResponseStart {
-  wire::ResponseHeader header;
+  const wire::ResponseHeader& header;
   size_t end = 0;
 };
 
-// Reads the header of a response whose first bytes are `start`. Returns nullopt
-// if it is not all there.
-std::optional<ResponseStart> ReadResponseStart(absl::string_view start);
+// Reads the header of a response whose first bytes are `start` into `memory`.
+// Returns nullopt if it is not all there.
+std::optional<ResponseStart> ReadResponseStart(absl::string_view start,
+                                               MessageMemory& memory);
+
+// The fewest bytes of values that have a target. To copy fewer costs less than
+// to receive a piece of their own, so a shorter response has no targets.
+inline constexpr size_t kMinTargetBytes = 8 << 10;
 
 // Returns the targets in the callers' memory of the values that a response of
 // `frame_bytes` bytes brings: those of pulls in float32 that travel in one run.

@@ -95,7 +95,8 @@ class ResponseTargetsTest : public testing::Test {
     return it == operations_.end() ? nullptr : it->second;
   }
   FrameTargets Targets(const std::string& frame) const {
-    const auto start = ReadResponseStart(frame);
+    MessageMemory memory;
+    const auto start = ReadResponseStart(frame, memory);
     EXPECT_TRUE(start.has_value());
     return FindResponseTargets(*start, frame.size(),
                                [this](uint64_t id) { return Find(id); });
@@ -108,7 +109,8 @@ class ResponseTargetsTest : public testing::Test {
       explicit Finder(ResponseTargetsTest& test) : test_(test) {}
       std::optional<FrameTargets> FindTargets(absl::string_view start,
                                               size_t frame_bytes) override {
-        const auto response = ReadResponseStart(start);
+        MessageMemory memory;
+        const auto response = ReadResponseStart(start, memory);
         if (!response.has_value()) return std::nullopt;
         return FindResponseTargets(*response, frame_bytes, [this](uint64_t id) {
           return test_.Find(id);
@@ -316,11 +318,12 @@ TEST_F(ResponseTargetsTest, SizesInAnotherOrderAreRefused) {
 TEST_F(ResponseTargetsTest, AStartThatIsCutShortAsksForMore) {
   AddPull(1, {70000}, {70000});
   const std::string frame = Encoded();
-  const size_t end = ReadResponseStart(frame)->end;
+  MessageMemory memory;
+  const size_t end = ReadResponseStart(frame, memory)->end;
   for (size_t bytes = 0; bytes < end; ++bytes) {
-    EXPECT_FALSE(ReadResponseStart(frame.substr(0, bytes)).has_value());
+    EXPECT_FALSE(ReadResponseStart(frame.substr(0, bytes), memory).has_value());
   }
-  EXPECT_TRUE(ReadResponseStart(frame.substr(0, end)).has_value());
+  EXPECT_TRUE(ReadResponseStart(frame.substr(0, end), memory).has_value());
 }
 
 TEST_F(ResponseTargetsTest, WhatIsNoResponseHasNoPlaces) {
@@ -328,7 +331,8 @@ TEST_F(ResponseTargetsTest, WhatIsNoResponseHasNoPlaces) {
                                                "abc"),
                                    std::string("\x0a\xff\xff\xff\xff\xff\xff"),
                                    std::string("\x0a\x02\xff\xff")}) {
-    const auto start = ReadResponseStart(bytes);
+    MessageMemory memory;
+    const auto start = ReadResponseStart(bytes, memory);
     ASSERT_TRUE(start.has_value());
     EXPECT_EQ(start->end, 0u);
   }

@@ -24,6 +24,10 @@ constexpr size_t kLaneMessageBytes = 256 << 10;
 // that is busy with those sends the next pull between two of them.
 constexpr size_t kTurnBytes = 64 << 10;
 
+// Operations in flight from which on a lane's loop writes smaller ones too: the
+// answers wake it anyway, and what comes before its turn leaves together.
+constexpr size_t kBusyOperations = 4;
+
 // At once after the first failure, then 100 ms, 200 ms … 1 s.
 absl::Duration Backoff(int failures) {
   if (failures == 0) return absl::ZeroDuration();
@@ -96,9 +100,11 @@ std::vector<std::shared_ptr<ShardStream>> ShardLink::GiveTurns() {
   for (size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[i];
     if (lane.stream == nullptr || lane.writing || lane.refused ||
-        !outbox_.HasWaitingBytes(i, kTurnBytes) || !lane.stream->has_lane()) {
+        !lane.stream->has_lane()) {
       continue;
     }
+    const bool is_busy = outbox_.in_flight(i) >= kBusyOperations;
+    if (!outbox_.HasWaitingBytes(i, is_busy ? 1 : kTurnBytes)) continue;
     lane.writing = true;
     turns.push_back(lane.stream);
   }
@@ -205,7 +211,10 @@ void ShardLink::OnWritable(size_t index) {
 std::optional<FrameTargets> ShardLink::FindReplyTargets(size_t index,
                                                         absl::string_view start,
                                                         size_t frame_bytes) {
-  const std::optional<ResponseStart> response = ReadResponseStart(start);
+  if (frame_bytes < kMinTargetBytes) return FrameTargets();
+  MessageMemory memory;
+  const std::optional<ResponseStart> response =
+      ReadResponseStart(start, memory);
   if (!response.has_value()) return std::nullopt;
   absl::MutexLock lock(&mu_);
   if (lanes_[index].refused) return FrameTargets();
@@ -216,8 +225,9 @@ std::optional<FrameTargets> ShardLink::FindReplyTargets(size_t index,
 }
 
 absl::StatusOr<ShardLink::Response> ShardLink::Parse(
-    const grpc::ByteBuffer& buffer, SharedPayloads* shared) {
-  wire::ResponseHeader header;
+    const grpc::ByteBuffer& buffer, SharedPayloads* shared,
+    MessageMemory& memory) {
+  auto& header = memory.Make<wire::ResponseHeader>();
   ASSIGN_OR_RETURN(ReceivedFrame frame,
                    ReceivedFrame::Parse(buffer, kMaxResponsePayloads, &header));
   std::vector<PayloadView> payloads = frame.TakePayloads();
@@ -226,7 +236,7 @@ absl::StatusOr<ShardLink::Response> ShardLink::Parse(
   if (shared != nullptr) {
     ASSIGN_OR_RETURN(hold, shared->Receive(header.shared_payload(), payloads));
   }
-  return Response{.header = std::move(header),
+  return Response{.header = header,
                   .frame = std::move(frame),
                   .payloads = std::move(payloads),
                   .hold = std::move(hold)};
@@ -235,8 +245,9 @@ absl::StatusOr<ShardLink::Response> ShardLink::Parse(
 void ShardLink::OnResponse(ShardStream& stream,
                            const grpc::ByteBuffer& buffer) {
   const size_t index = stream.lane();
+  MessageMemory memory;
   const absl::StatusOr<Response> response =
-      Parse(buffer, stream.shared_payloads());
+      Parse(buffer, stream.shared_payloads(), memory);
   const absl::Time now = clock_.Now();
   Answered answered;
   Departures departures;

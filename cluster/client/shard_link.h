@@ -26,6 +26,7 @@
 #include "cluster/client/shard_stream.h"
 #include "cluster/payload_lane/frame_reader.h"
 #include "cluster/payload_lane/socket_loop.h"
+#include "cluster/rpc/message_memory.h"
 #include "cluster/rpc/payload.h"
 #include "cluster/rpc/shared_payloads.h"
 #include "cluster/rpc/tensor_frame.h"
@@ -136,9 +137,10 @@ class ShardLink : private ShardStream::Observer {
   };
   using Departures = absl::InlinedVector<Departure, 4>;
 
-  // A response as it was received.
+  // A response as it was received; its header is in the memory that Parse() was
+  // given.
   struct Response {
-    wire::ResponseHeader header;
+    const wire::ResponseHeader& header;
     ReceivedFrame frame;
     std::vector<PayloadView> payloads;
     SharedPayloads::Hold hold;  // keeps payloads from shared memory
@@ -188,7 +190,8 @@ class ShardLink : private ShardStream::Observer {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   static absl::StatusOr<Response> Parse(const grpc::ByteBuffer& buffer,
-                                        SharedPayloads* shared);
+                                        SharedPayloads* shared,
+                                        MessageMemory& memory);
 
   // Takes the operations that the results answer, up to the first refusal.
   Answered TakeAnswered(size_t lane, const wire::ResponseHeader& header)

@@ -89,6 +89,8 @@ class ShardOutbox {
   // `bytes`.
   bool HasWaitingBytes(size_t lane, size_t bytes) const;
   size_t unanswered() const { return unanswered_; }
+  // Number of operations in flight in the lane that wait for no other worker.
+  size_t in_flight(size_t lane) const { return lanes_[lane].in_flight; }
   // Number of unanswered operations that the shard could have answered: all
   // except those in flight that wait for other workers.
   size_t owed() const { return unanswered_ - held_; }

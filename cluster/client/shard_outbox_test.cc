@@ -246,10 +246,13 @@ TEST(ShardOutboxTest, WhatWaitsForOtherWorkersHoldsNothingBack) {
   }
   outbox.Add(Pull(0, 1));
   EXPECT_EQ(outbox.owed(), 1u);
+  EXPECT_EQ(outbox.in_flight(0), 0u);
   EXPECT_EQ(outbox.Take(0).size(), 1u);
   EXPECT_EQ(outbox.owed(), 1u);
+  EXPECT_EQ(outbox.in_flight(0), 1u) << "without those that wait for others";
   outbox.Answer(0, 2 * kDedupWindow + 1);
   EXPECT_EQ(outbox.owed(), 0u);
+  EXPECT_EQ(outbox.in_flight(0), 0u);
   outbox.Rewind(0);
   EXPECT_EQ(outbox.owed(), 2 * kDedupWindow);
 }

@@ -6,7 +6,7 @@
 
 namespace parasol {
 
-PayloadView::PayloadView(std::vector<absl::string_view> pieces, bool may_change)
+PayloadView::PayloadView(Pieces pieces, bool may_change)
     : pieces_(std::move(pieces)), may_change_(may_change) {
   for (absl::string_view piece : pieces_) size_ += piece.size();
 }

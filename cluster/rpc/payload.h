@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 
 namespace parasol {
@@ -13,9 +14,10 @@ namespace parasol {
 // alignment. Points into a frame that keeps them alive.
 class PayloadView {
  public:
+  using Pieces = absl::InlinedVector<absl::string_view, 1>;
+
   PayloadView() = default;
-  explicit PayloadView(std::vector<absl::string_view> pieces,
-                       bool may_change = false);
+  explicit PayloadView(Pieces pieces, bool may_change = false);
 
   // True if the peer can still write to the bytes: anything that memory safety
   // depends on has to be checked in a copy. Elements need not be: the check
@@ -23,7 +25,7 @@ class PayloadView {
   // writes late.
   bool may_change() const { return may_change_; }
   size_t size() const { return size_; }
-  const std::vector<absl::string_view>& pieces() const { return pieces_; }
+  const Pieces& pieces() const { return pieces_; }
 
   // Copies bytes [first, first + count) to `out`; they must be there.
   void CopyTo(size_t first, size_t count, void* out) const;
@@ -35,7 +37,7 @@ class PayloadView {
                               std::byte* scratch) const;
 
  private:
-  std::vector<absl::string_view> pieces_;
+  Pieces pieces_;
   size_t size_ = 0;
   bool may_change_ = false;
 };

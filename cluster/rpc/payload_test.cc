@@ -12,7 +12,7 @@ namespace {
 TEST(PayloadViewTest, EveryRangeIsCopiedWhereverThePiecesEnd) {
   const std::string bytes = "0123456789";
   const absl::string_view all = bytes;
-  const PayloadView payload(std::vector<absl::string_view>{
+  const PayloadView payload(PayloadView::Pieces{
       all.substr(0, 1), all.substr(1, 0), all.substr(1, 5), all.substr(6)});
   ASSERT_EQ(payload.size(), bytes.size());
   for (size_t first = 0; first <= bytes.size(); ++first) {
@@ -30,7 +30,7 @@ TEST(PayloadViewTest, EveryRangeIsCopiedWhereverThePiecesEnd) {
 
 TEST(PayloadViewTest, BytesInOnePieceAreNotCopied) {
   const std::string a = "abcd", b = "efgh";
-  const PayloadView payload(std::vector<absl::string_view>{a, b});
+  const PayloadView payload(PayloadView::Pieces{a, b});
   std::byte scratch[4];
   const auto* in_b = reinterpret_cast<const std::byte*>(b.data());
   EXPECT_EQ(payload.Contiguous(5, 2, scratch), in_b + 1);

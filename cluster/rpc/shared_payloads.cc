@@ -112,7 +112,7 @@ absl::StatusOr<PayloadView> SharedPayloads::View(
     return Malformed(absl::StrCat(bytes, " bytes in ", shared.block_size(),
                                   " blocks of ", kBlockBytes));
   }
-  std::vector<absl::string_view> pieces;
+  PayloadView::Pieces pieces;
   size_t left = bytes;
   for (const uint32_t block : shared.block()) {
     if (block >= kBlocks) {

@@ -67,8 +67,8 @@ class SliceReader {
   }
 
   // The next `count` bytes, of which there must be as many.
-  std::vector<absl::string_view> Take(size_t count) {
-    std::vector<absl::string_view> pieces;
+  PayloadView::Pieces Take(size_t count) {
+    PayloadView::Pieces pieces;
     while (count > 0) {
       const grpc::Slice& slice = slices_[index_];
       const size_t n = std::min(count, slice.size() - within_);
@@ -109,7 +109,7 @@ absl::Status ReadVarint(SliceReader& reader, int max_bytes, uint64_t* value) {
 }
 
 absl::Status ReadPieces(SliceReader& reader, uint64_t count,
-                        std::vector<absl::string_view>* pieces) {
+                        PayloadView::Pieces* pieces) {
   if (count > reader.remaining()) {
     return Malformed(absl::StrFormat("%d bytes announced, %d there", count,
                                      reader.remaining()),
@@ -119,15 +119,14 @@ absl::Status ReadPieces(SliceReader& reader, uint64_t count,
   return absl::OkStatus();
 }
 
-absl::Status ReadBytes(SliceReader& reader,
-                       std::vector<absl::string_view>* pieces) {
+absl::Status ReadBytes(SliceReader& reader, PayloadView::Pieces* pieces) {
   uint64_t size = 0;
   RETURN_IF_ERROR(ReadVarint(reader, kMaxVarint32Bytes, &size));
   return ReadPieces(reader, size, pieces);
 }
 
 absl::Status SkipField(SliceReader& reader, uint32_t wire_type) {
-  std::vector<absl::string_view> pieces;
+  PayloadView::Pieces pieces;
   uint64_t number = 0;
   switch (wire_type) {
     case kVarint:
@@ -149,7 +148,7 @@ absl::Status SkipField(SliceReader& reader, uint32_t wire_type) {
 absl::Status MergeHeader(SliceReader& reader,
                          google::protobuf::MessageLite* header,
                          size_t* merged_bytes) {
-  std::vector<absl::string_view> pieces;
+  PayloadView::Pieces pieces;
   RETURN_IF_ERROR(ReadBytes(reader, &pieces));
   std::string joined;
   absl::string_view bytes;
@@ -312,7 +311,7 @@ absl::StatusOr<ReceivedFrame> ReceivedFrame::Parse(
         return Malformed(absl::StrFormat("more than %d payloads", max_payloads),
                          at);
       }
-      std::vector<absl::string_view> pieces;
+      PayloadView::Pieces pieces;
       RETURN_IF_ERROR(ReadBytes(reader, &pieces));
       frame.payloads_.emplace_back(std::move(pieces));
     } else {

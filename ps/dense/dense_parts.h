@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -41,13 +42,13 @@ class DenseParts {
       PartLayout layout, PartOptimizers optimizers, const TrainingRules& rules,
       Fill fill);
 
-  using Ranges = std::vector<PartLayout::ChunkRange>;
+  using Ranges = PartLayout::ChunkRanges;
 
   // A push that has been checked and may be applied. Points into the push's
   // payloads.
   struct Gradients {
     Ranges ranges;
-    std::vector<ReceivedGradient> of_ranges;
+    absl::InlinedVector<ReceivedGradient, 1> of_ranges;
   };
   //   InvalidArgument  a range, an encoding, a payload's size or an offset is
   //                    wrong, a variable is frozen, or the values that are
@@ -86,7 +87,7 @@ class DenseParts {
   // (Chunk::Value()): as float32, references to the chunks' arrays, which no
   // longer change; in another encoding, copies.
   struct Pulled {
-    std::vector<PayloadRef> payloads;
+    OperationResult::Payloads payloads;
     UpdateBounds updates;
   };
   Pulled Pull(const Ranges& ranges, job::Encoding encoding,

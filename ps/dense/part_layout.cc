@@ -26,7 +26,7 @@ absl::Status BadRange(const wire::TensorRange& range, absl::string_view what) {
 
 absl::Status CheckRangesDisjoint(
     const google::protobuf::RepeatedPtrField<wire::TensorRange>& ranges,
-    const std::vector<PartLayout::ChunkRange>& resolved) {
+    const PartLayout::ChunkRanges& resolved) {
   const auto begins_earlier = [](const PartLayout::ChunkRange& a,
                                  const PartLayout::ChunkRange& b) {
     return a.first < b.first;
@@ -134,14 +134,14 @@ absl::Status PartLayout::CheckPartsDisjoint() const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<PartLayout::ChunkRange>> PartLayout::Resolve(
+absl::StatusOr<PartLayout::ChunkRanges> PartLayout::Resolve(
     const google::protobuf::RepeatedPtrField<wire::TensorRange>& ranges) const {
   if (ranges.empty() ||
       ranges.size() > static_cast<int>(kMaxRangesPerMessage)) {
     return absl::InvalidArgumentError(absl::StrCat(
         ranges.size(), " ranges, not 1 to ", kMaxRangesPerMessage));
   }
-  std::vector<ChunkRange> resolved;
+  ChunkRanges resolved;
   resolved.reserve(ranges.size());
   for (const wire::TensorRange& range : ranges) {
     ASSIGN_OR_RETURN(const ChunkRange chunks, ResolveOne(range));

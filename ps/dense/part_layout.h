@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "google/protobuf/repeated_field.h"
 #include "proto/parameter.pb.h"
@@ -43,11 +44,12 @@ class PartLayout {
     size_t last = 0;
     size_t elements = 0;
   };
+  using ChunkRanges = absl::InlinedVector<ChunkRange, 1>;
 
   // Returns the chunks of each range.
   //   InvalidArgument  a range names no part, doesn't consist of whole chunks,
   //                    or overlaps another; there are none, or too many ranges.
-  absl::StatusOr<std::vector<ChunkRange>> Resolve(
+  absl::StatusOr<ChunkRanges> Resolve(
       const google::protobuf::RepeatedPtrField<wire::TensorRange>& ranges)
       const;
 

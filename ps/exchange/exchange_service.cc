@@ -300,7 +300,8 @@ bool ExchangeStream::ServeMessages() {
 
 absl::StatusOr<ExchangeStream::Message> ExchangeStream::Parse(
     Received received) {
-  wire::RequestHeader header;
+  message_memory_.Reset();
+  auto& header = message_memory_.Make<wire::RequestHeader>();
   ASSIGN_OR_RETURN(
       ReceivedFrame frame,
       ReceivedFrame::Parse(received.bytes, kMaxRangesPerMessage, &header));
@@ -311,9 +312,8 @@ absl::StatusOr<ExchangeStream::Message> ExchangeStream::Parse(
         shared, shared_payloads_->Receive(header.shared_payload(), payloads));
     environment_.metrics.shared_memory_push_bytes.Add(shared.bytes());
   }
-  ASSIGN_OR_RETURN(
-      ReceivedMessage request,
-      ReceivedMessage::Create(std::move(header), std::move(payloads)));
+  ASSIGN_OR_RETURN(ReceivedMessage request,
+                   ReceivedMessage::Create(header, std::move(payloads)));
   BufferBudget::Hold shared_hold = environment_.budget->Take(shared.bytes());
   return Message{.hold = std::move(received.hold),
                  .shared_hold = std::move(shared_hold),
@@ -430,16 +430,16 @@ void ExchangeStream::BeginWrite(
   if (!message.has_value()) return;
   if (shared_payloads_ != nullptr) {
     environment_.metrics.shared_memory_pull_bytes.Add(shared_payloads_->Send(
-        message->payloads, *message->header.mutable_shared_payload()));
+        message->payloads, *message->header->mutable_shared_payload()));
   }
   if (payload_lane_ != nullptr) {
-    auto& sizes = *message->header.mutable_payload_size();
+    auto& sizes = *message->header->mutable_payload_size();
     for (const PayloadRef& payload : message->payloads) {
       sizes.Add(static_cast<uint32_t>(payload.size));
     }
   }
   const grpc::ByteBuffer frame =
-      EncodeFrame(message->header, message->payloads);
+      EncodeFrame(*message->header, message->payloads);
   if (payload_lane_ == nullptr) return call_.Write(frame, &written_);
   if (!payload_lane_->Write(frame)) return;
   // Not from here: results that come meanwhile leave together.

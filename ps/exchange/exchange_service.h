@@ -15,6 +15,7 @@
 #include "cluster/payload_lane/payload_offer.h"
 #include "cluster/payload_lane/socket_loop.h"
 #include "cluster/rpc/completion_thread.h"
+#include "cluster/rpc/message_memory.h"
 #include "cluster/rpc/shared_payloads.h"
 #include "cluster/rpc/tensor_frame.h"
 #include "grpcpp/alarm.h"
@@ -194,6 +195,7 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream>,
   grpc::ByteBuffer incoming_;  // filled by a read under way
   std::optional<Received> received_;
   std::optional<Message> message_;
+  MessageMemory message_memory_;  // has message_'s header
 
   absl::Mutex mu_;
   StreamFlow flow_ ABSL_GUARDED_BY(mu_);

@@ -55,26 +55,35 @@ void PendingResponses::Add(uint64_t operation_id,
 }
 
 PendingResponses::Message PendingResponses::Take() {
-  Message message;
+  memory_->Reset();
+  Message message = {.header = &memory_->Make<wire::ResponseHeader>()};
+  message.payloads.reserve(results());
   uint64_t bytes = 0;
+  size_t count = 0;
   do {
-    Waiting& next = waiting_.front();
+    Waiting& next = waiting_[first_++];
     bytes += next.result.payload_bytes();
-    message.header.mutable_result()->Add(std::move(next.result));
+    message.header->add_result()->CopyFrom(next.result);
     std::move(next.payloads.begin(), next.payloads.end(),
               std::back_inserter(message.payloads));
-    waiting_.pop_front();
-  } while (!waiting_.empty() &&
-           message.header.result_size() < static_cast<int>(kResponseResults) &&
-           bytes + waiting_.front().result.payload_bytes() <= kResponseBytes &&
-           message.payloads.size() + waiting_.front().payloads.size() <=
+    next.payloads.clear();
+    ++count;
+  } while (results() > 0 && count < kResponseResults &&
+           bytes + waiting_[first_].result.payload_bytes() <= kResponseBytes &&
+           message.payloads.size() + waiting_[first_].payloads.size() <=
                kMaxRangesPerMessage);
   payload_bytes_ -= bytes;
+  // Each result is moved to the front once at most.
+  if (2 * first_ >= waiting_.size()) {
+    waiting_.erase(waiting_.begin(), waiting_.begin() + first_);
+    first_ = 0;
+  }
   return message;
 }
 
 void PendingResponses::Clear() {
   waiting_.clear();
+  first_ = 0;
   payload_bytes_ = 0;
 }
 

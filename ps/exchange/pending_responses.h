@@ -3,10 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cluster/rpc/message_memory.h"
 #include "cluster/rpc/payload.h"
 #include "proto/parameter.pb.h"
 #include "ps/operation/operation.h"
@@ -23,8 +24,9 @@ class PendingResponses {
   static constexpr size_t kResponseResults = 1024;
 
   struct Message {
-    wire::ResponseHeader header;
-    std::vector<PayloadRef> payloads;
+    // Lives until the next Take().
+    wire::ResponseHeader* header = nullptr;
+    std::vector<PayloadRef> payloads = {};
   };
 
   void Add(uint64_t operation_id, absl::StatusOr<OperationResult> result);
@@ -34,15 +36,19 @@ class PendingResponses {
   Message Take();
   void Clear();
 
-  size_t results() const { return waiting_.size(); }
+  size_t results() const { return waiting_.size() - first_; }
   uint64_t payload_bytes() const { return payload_bytes_; }
 
  private:
   struct Waiting {
     wire::Result result;
-    std::vector<PayloadRef> payloads;
+    OperationResult::Payloads payloads;
   };
-  std::deque<Waiting> waiting_;
+  // Results wait from first_ on; the memory is kept for later ones.
+  std::vector<Waiting> waiting_;
+  size_t first_ = 0;
+  // Has the header that was taken last.
+  std::unique_ptr<MessageMemory> memory_ = std::make_unique<MessageMemory>();
   uint64_t payload_bytes_ = 0;
 };
 

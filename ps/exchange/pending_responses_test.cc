@@ -30,8 +30,8 @@ TEST(PendingResponsesTest, AResultCarriesWhatBecameOfItsOperation) {
   EXPECT_EQ(pending.payload_bytes(), 11u);
 
   const PendingResponses::Message message = pending.Take();
-  ASSERT_EQ(message.header.result_size(), 2);
-  const wire::Result& done = message.header.result(0);
+  ASSERT_EQ(message.header->result_size(), 2);
+  const wire::Result& done = message.header->result(0);
   EXPECT_EQ(done.id(), 9u);
   EXPECT_EQ(done.code(), 0);
   EXPECT_TRUE(done.duplicate());
@@ -40,7 +40,7 @@ TEST(PendingResponsesTest, AResultCarriesWhatBecameOfItsOperation) {
   EXPECT_EQ(done.max_updates(), 4);
   EXPECT_EQ(done.payload_bytes(), 11u);
   EXPECT_EQ(message.payloads.size(), 2u);
-  const wire::Result& failed = message.header.result(1);
+  const wire::Result& failed = message.header->result(1);
   EXPECT_EQ(failed.id(), 8u);
   EXPECT_EQ(failed.code(), static_cast<int>(absl::StatusCode::kNotFound));
   EXPECT_EQ(failed.message(), "no such part");
@@ -53,7 +53,7 @@ TEST(PendingResponsesTest, ALongErrorIsCutBetweenCharacters) {
   while (message.size() < 2000) message += "\u20ac";  // 3 bytes; 512 is none's
   PendingResponses pending;
   pending.Add(1, absl::NotFoundError(message));
-  const std::string sent = pending.Take().header.SerializeAsString();
+  const std::string sent = pending.Take().header->SerializeAsString();
   wire::ResponseHeader received;
   ASSERT_TRUE(received.ParseFromString(sent));
   EXPECT_EQ(received.result(0).message(), message.substr(0, 510));
@@ -66,7 +66,7 @@ TEST(PendingResponsesTest, AMessageHasAsManyResultsAsItsSizeAllows) {
     pending.Add(1, Pulled(bytes));
   }
   for (const int results : {2, 1, 1, 1}) {
-    EXPECT_EQ(pending.Take().header.result_size(), results);
+    EXPECT_EQ(pending.Take().header->result_size(), results);
   }
 }
 
@@ -75,7 +75,7 @@ TEST(PendingResponsesTest, AMessageOfErrorsStaysWithinTheHeadersLimit) {
   for (size_t i = 0; i <= PendingResponses::kResponseResults; ++i) {
     pending.Add(UINT64_MAX, absl::InvalidArgumentError(std::string(9999, 'x')));
   }
-  const wire::ResponseHeader header = pending.Take().header;
+  const wire::ResponseHeader& header = *pending.Take().header;
   EXPECT_EQ(header.result_size(),
             static_cast<int>(PendingResponses::kResponseResults));
   EXPECT_LT(header.ByteSizeLong(), kMaxHeaderBytes);

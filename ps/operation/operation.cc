@@ -27,14 +27,14 @@ size_t PayloadsOf(const wire::Operation& operation) {
 }  // namespace
 
 absl::StatusOr<ReceivedMessage> ReceivedMessage::Create(
-    wire::RequestHeader header, std::vector<PayloadView> payloads) {
+    const wire::RequestHeader& header, std::vector<PayloadView> payloads) {
   const size_t operations = header.operation_size();
   if (operations > kMaxOperationsPerMessage) {
     return absl::InvalidArgumentError(absl::StrCat("a message of ", operations,
                                                    " operations: more than ",
                                                    kMaxOperationsPerMessage));
   }
-  ReceivedMessage request;
+  ReceivedMessage request(header);
   request.first_payload_.reserve(operations + 1);
   size_t first = 0;
   for (const wire::Operation& operation : header.operation()) {
@@ -47,7 +47,6 @@ absl::StatusOr<ReceivedMessage> ReceivedMessage::Create(
         absl::StrCat("a message of ", operations, " operations with ",
                      payloads.size(), " payloads, not ", first));
   }
-  request.header_ = std::move(header);
   request.payloads_ = std::move(payloads);
   return request;
 }

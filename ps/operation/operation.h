@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,7 @@
 #include "cluster/rpc/payload.h"
 #include "cluster/rpc/protocol_limits.h"
 #include "proto/parameter.pb.h"
+#include "ps/operation/inline_function.h"
 
 namespace parasol {
 
@@ -22,25 +24,28 @@ namespace parasol {
 // Immutable.
 class ReceivedMessage {
  public:
-  // The memory that `payloads` point into must outlive the request.
+  // `header` and the memory that `payloads` point into must outlive the
+  // message.
   //   InvalidArgument  more than kMaxOperationsPerMessage operations, or a
   //                    number of payloads other than what the operations have
   //                    together.
   static absl::StatusOr<ReceivedMessage> Create(
-      wire::RequestHeader header, std::vector<PayloadView> payloads);
+      const wire::RequestHeader& header, std::vector<PayloadView> payloads);
+  static absl::StatusOr<ReceivedMessage> Create(
+      wire::RequestHeader&& header, std::vector<PayloadView> payloads) = delete;
 
-  const std::string& run_id() const { return header_.run_id(); }
-  uint64_t worker_incarnation() const { return header_.worker_incarnation(); }
+  const std::string& run_id() const { return header_->run_id(); }
+  uint64_t worker_incarnation() const { return header_->worker_incarnation(); }
   // The layout and the ps process that the message is meant for; 0: any.
-  uint64_t layout() const { return header_.layout(); }
-  uint64_t ps_incarnation() const { return header_.ps_incarnation(); }
+  uint64_t layout() const { return header_->layout(); }
+  uint64_t ps_incarnation() const { return header_->ps_incarnation(); }
 
   // True if the worker has sent another message right behind this one.
-  bool more() const { return header_.more(); }
+  bool more() const { return header_->more(); }
 
-  size_t size() const { return header_.operation_size(); }
+  size_t size() const { return header_->operation_size(); }
   const wire::Operation& operation(size_t i) const {
-    return header_.operation(static_cast<int>(i));
+    return header_->operation(static_cast<int>(i));
   }
   absl::Span<const PayloadView> payloads(size_t i) const {
     return absl::MakeSpan(payloads_).subspan(
@@ -48,9 +53,10 @@ class ReceivedMessage {
   }
 
  private:
-  ReceivedMessage() = default;
+  explicit ReceivedMessage(const wire::RequestHeader& header)
+      : header_(&header) {}
 
-  wire::RequestHeader header_;
+  const wire::RequestHeader* header_;
   std::vector<PayloadView> payloads_;
   // Index of each operation's first payload; the last entry is the number of
   // payloads.
@@ -84,7 +90,8 @@ struct OperationResult {
   int64_t min_updates = 0;
   int64_t max_updates = 0;
   // The values that were pulled.
-  std::vector<PayloadRef> payloads = {};
+  using Payloads = absl::InlinedVector<PayloadRef, 1>;
+  Payloads payloads = {};
   // Set if a pull has waited, perhaps with many others: returns the pull's
   // actual result. Call it once, when there is room for the values.
   std::function<absl::StatusOr<OperationResult>()> read = nullptr;
@@ -93,8 +100,12 @@ struct OperationResult {
 // Called once per operation: before the call that it was given to returns, or
 // later, on any thread that holds no lock. It keeps alive everything that it
 // needs. An operation whose OperationDone is destroyed without a call leaves a
-// worker waiting.
-using OperationDone = std::function<void(absl::StatusOr<OperationResult>)>;
+// worker waiting. It is made for each operation, and allocates nothing.
+using OperationDone = InlineFunction<void(absl::StatusOr<OperationResult>), 48>;
+
+// An OperationDone, and what the ps counts before it is called.
+using CountedDone = InlineFunction<void(absl::StatusOr<OperationResult>),
+                                   sizeof(OperationDone) + 48>;
 
 }  // namespace parasol
 

@@ -30,8 +30,9 @@ TEST(ReceivedRequestTest, EachOperationHasItsOwnPayloads) {
   for (size_t size = 1; size <= 5; ++size) bytes.emplace_back(size, 'x');
   std::vector<PayloadView> payloads;
   for (const std::string& b : bytes) payloads.push_back(ViewOf(b));
+  const wire::RequestHeader header = FourOperations();
   ASSERT_OK_AND_ASSIGN(const ReceivedMessage request,
-                       ReceivedMessage::Create(FourOperations(), payloads));
+                       ReceivedMessage::Create(header, payloads));
   ASSERT_EQ(request.size(), 4u);
   size_t next = 1;
   for (size_t i = 0; i < request.size(); ++i) {
@@ -46,11 +47,12 @@ TEST(ReceivedRequestTest, EachOperationHasItsOwnPayloads) {
 }
 
 TEST(ReceivedRequestTest, PayloadsThatDoNotMatchTheOperationsAreRefused) {
+  const wire::RequestHeader header = FourOperations();
   for (const size_t payloads : {0, 4, 6}) {
-    EXPECT_THAT(ReceivedMessage::Create(FourOperations(),
-                                        std::vector<PayloadView>(payloads)),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr("payloads, not 5")));
+    EXPECT_THAT(
+        ReceivedMessage::Create(header, std::vector<PayloadView>(payloads)),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 HasSubstr("payloads, not 5")));
   }
 }
 

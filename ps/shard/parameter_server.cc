@@ -55,7 +55,7 @@ uint64_t BytesOf(absl::Span<const PayloadView> payloads) {
   return bytes;
 }
 
-uint64_t BytesOf(const std::vector<PayloadRef>& payloads) {
+uint64_t BytesOf(const OperationResult::Payloads& payloads) {
   uint64_t bytes = 0;
   for (const PayloadRef& payload : payloads) bytes += payload.size;
   return bytes;
@@ -375,8 +375,8 @@ ParameterServer::ShardOf(absl::string_view run_id, uint64_t layout) const {
   return shard_;
 }
 
-OperationDone ParameterServer::CountedPush(std::shared_ptr<Shard> shard,
-                                           uint64_t bytes, OperationDone done) {
+CountedDone ParameterServer::CountedPush(std::shared_ptr<Shard> shard,
+                                         uint64_t bytes, OperationDone done) {
   return [this, shard = std::move(shard), bytes, start = clock_.Now(),
           done = std::move(done)](absl::StatusOr<OperationResult> result) {
     if (!result.ok()) return Reject(result.status(), done);
@@ -395,8 +395,8 @@ OperationDone ParameterServer::CountedPush(std::shared_ptr<Shard> shard,
   };
 }
 
-OperationDone ParameterServer::CountedPull(std::shared_ptr<Shard> shard,
-                                           OperationDone done) {
+CountedDone ParameterServer::CountedPull(std::shared_ptr<Shard> shard,
+                                         OperationDone done) {
   return [this, shard = std::move(shard),
           done = std::move(done)](absl::StatusOr<OperationResult> result) {
     if (result.ok() && result->read != nullptr) {

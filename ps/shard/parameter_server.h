@@ -171,9 +171,9 @@ class ParameterServer {
 
   // Returns a callback that counts the operation's result in the metrics, then
   // calls `done`. It keeps `shard` until then.
-  OperationDone CountedPush(std::shared_ptr<Shard> shard, uint64_t bytes,
-                            OperationDone done);
-  OperationDone CountedPull(std::shared_ptr<Shard> shard, OperationDone done);
+  CountedDone CountedPush(std::shared_ptr<Shard> shard, uint64_t bytes,
+                          OperationDone done);
+  CountedDone CountedPull(std::shared_ptr<Shard> shard, OperationDone done);
   void CountPull(const absl::StatusOr<OperationResult>& result);
   void Reject(const absl::Status& status, const OperationDone& done);
 

@@ -78,7 +78,7 @@ ParameterShard::ParameterShard(std::unique_ptr<DenseParts> dense,
 
 void ParameterShard::Push(uint64_t worker_incarnation, const wire::Push& push,
                           absl::Span<const PayloadView> payloads,
-                          OperationDone done) {
+                          CountedDone done) {
   const absl::Status mode = CheckMode(push.has_sync());
   if (!mode.ok()) return done(mode);
   const absl::StatusOr<DenseParts::Gradients> gradients =
@@ -110,7 +110,7 @@ void ParameterShard::Push(uint64_t worker_incarnation, const wire::Push& push,
       [this, ranges] { return dense_->Updates(ranges); }, std::move(done));
 }
 
-void ParameterShard::Pull(const wire::Pull& pull, OperationDone done) {
+void ParameterShard::Pull(const wire::Pull& pull, CountedDone done) {
   const absl::Status wait = CheckWait(pull.min_updates());
   if (!wait.ok()) return done(wait);
   const absl::StatusOr<job::Encoding> encoding = EncodingOf(pull.encoding());
@@ -137,7 +137,7 @@ void ParameterShard::Pull(const wire::Pull& pull, OperationDone done) {
 void ParameterShard::PushRows(uint64_t worker_incarnation,
                               const wire::RowPush& push,
                               absl::Span<const PayloadView> payloads,
-                              OperationDone done) {
+                              CountedDone done) {
   const absl::Status mode = CheckMode(push.has_sync());
   if (!mode.ok()) return done(mode);
   const absl::StatusOr<SparseTable*> table = TableNumber(push.table());
@@ -167,7 +167,7 @@ void ParameterShard::PushRows(uint64_t worker_incarnation,
 
 void ParameterShard::PullRows(const wire::RowPull& pull,
                               absl::Span<const PayloadView> payloads,
-                              OperationDone done) {
+                              CountedDone done) {
   const absl::Status wait = CheckWait(pull.min_updates());
   if (!wait.ok()) return done(wait);
   const absl::StatusOr<job::Encoding> encoding = EncodingOf(pull.encoding());
@@ -241,9 +241,9 @@ absl::StatusOr<OperationResult> ParameterShard::ApplyOnce(
 
 void ParameterShard::ContributeStep(size_t places, Contribute contribute,
                                     std::function<UpdateBounds()> updates,
-                                    OperationDone done) {
+                                    CountedDone done) {
   const auto entries = std::make_shared<StepEntries>();
-  const auto answer = std::make_shared<const OperationDone>(std::move(done));
+  const auto answer = std::make_shared<const CountedDone>(std::move(done));
   // One more than the places: `entries` are complete before it calls back.
   const auto latch = std::make_shared<Latch>(
       places + 1, [entries, places, updates = std::move(updates),

@@ -55,14 +55,14 @@ class ParameterShard {
   //                      be sent again, of which a part may have been taken.
   // and the status of Abandon().
   void Push(uint64_t worker_incarnation, const wire::Push& push,
-            absl::Span<const PayloadView> payloads, OperationDone done)
+            absl::Span<const PayloadView> payloads, CountedDone done)
       ABSL_LOCKS_EXCLUDED(snapshot_mu_);
-  void Pull(const wire::Pull& pull, OperationDone done);
+  void Pull(const wire::Pull& pull, CountedDone done);
   void PushRows(uint64_t worker_incarnation, const wire::RowPush& push,
-                absl::Span<const PayloadView> payloads, OperationDone done)
+                absl::Span<const PayloadView> payloads, CountedDone done)
       ABSL_LOCKS_EXCLUDED(snapshot_mu_);
   void PullRows(const wire::RowPull& pull,
-                absl::Span<const PayloadView> payloads, OperationDone done);
+                absl::Span<const PayloadView> payloads, CountedDone done);
 
   // Goes on with the optimizers, and with the initializers and seeds of `rows`,
   // which are in the order of the tables. Every push goes by the old ones or by
@@ -124,7 +124,7 @@ class ParameterShard {
   using Contribute = absl::FunctionRef<StepEntries(
       const std::shared_ptr<Latch>& latch, Released& released)>;
   void ContributeStep(size_t places, Contribute contribute,
-                      std::function<UpdateBounds()> updates, OperationDone done)
+                      std::function<UpdateBounds()> updates, CountedDone done)
       ABSL_LOCKS_EXCLUDED(snapshot_mu_);
 
   absl::StatusOr<StepPush> CheckStep(const wire::SyncStep& step) const;

@@ -63,8 +63,8 @@ absl::StatusOr<Claim> Push(ParameterShard& table, uint64_t worker,
   return pending.Get()->duplicate ? Claim::kDuplicate : Claim::kNew;
 }
 
-absl::StatusOr<std::vector<PayloadRef>> Pull(ParameterShard& table,
-                                             const wire::Pull& pull) {
+absl::StatusOr<OperationResult::Payloads> Pull(ParameterShard& table,
+                                               const wire::Pull& pull) {
   PendingResult pending;
   table.Pull(pull, pending.Done());
   RETURN_IF_ERROR(pending.Get().status());

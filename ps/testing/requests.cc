@@ -148,14 +148,14 @@ PayloadView ViewOf(const std::string& bytes) {
 }
 
 PayloadView ViewOf(const std::string& bytes, size_t piece_bytes) {
-  std::vector<absl::string_view> pieces;
+  PayloadView::Pieces pieces;
   for (size_t first = 0; first < bytes.size(); first += piece_bytes) {
     pieces.push_back(absl::string_view(bytes).substr(first, piece_bytes));
   }
   return PayloadView(std::move(pieces));
 }
 
-std::vector<float> FloatsOf(const std::vector<PayloadRef>& payloads) {
+std::vector<float> FloatsOf(absl::Span<const PayloadRef> payloads) {
   std::vector<float> floats;
   for (const PayloadRef& payload : payloads) {
     const float* data = static_cast<const float*>(payload.data);

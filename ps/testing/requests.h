@@ -62,7 +62,7 @@ class PendingResult {
   const std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-std::vector<float> FloatsOf(const std::vector<PayloadRef>& payloads);
+std::vector<float> FloatsOf(absl::Span<const PayloadRef> payloads);
 
 // Returns an optimizer that does value += gradient, and the same with its slot
 // "sum", which starts at 100.

@@ -101,8 +101,7 @@ std::vector<PayloadView> PayloadsOf(const EncodedOperation& operation) {
   const char* next = reinterpret_cast<const char*>(operation.payload.get());
   for (const ShardOperation::Range& range : operation.asked.ranges()) {
     const size_t bytes = range.count * sizeof(float);
-    payloads.emplace_back(
-        std::vector<absl::string_view>{absl::string_view(next, bytes)});
+    payloads.emplace_back(PayloadView::Pieces{absl::string_view(next, bytes)});
     next += bytes;
   }
   return payloads;
@@ -211,7 +210,7 @@ void PushSimulation::Deliver(Worker& worker, Stream& stream, bool is_ghost) {
                    if (push.with_values() && !is_ghost) {
                      CheckValues(*entry.operation,
                                  options_.mutant == Mutant::kPullsAhead
-                                     ? values_ahead
+                                     ? absl::MakeConstSpan(values_ahead)
                                      : result->payloads);
                    }
                  });
@@ -230,7 +229,7 @@ std::vector<PayloadRef> PushSimulation::ValuesOf(const wire::Push& push) {
   std::vector<PayloadRef> values;
   table_->Pull(pull, [&](const absl::StatusOr<OperationResult>& result) {
     CHECK(result.ok()) << result.status();
-    values = result->payloads;
+    values.assign(result->payloads.begin(), result->payloads.end());
   });
   return values;
 }
@@ -238,7 +237,7 @@ std::vector<PayloadRef> PushSimulation::ValuesOf(const wire::Push& push) {
 // Behind a push-pull, which is not acknowledged yet, are all acknowledged
 // pushes, and itself.
 void PushSimulation::CheckValues(const EncodedOperation& push,
-                                 const std::vector<PayloadRef>& payloads) {
+                                 absl::Span<const PayloadRef> payloads) {
   std::vector<float> values;
   for (const PayloadRef& payload : payloads) {
     const auto* const some = static_cast<const float*>(payload.data);

@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "cluster/client/shard_operation.h"
 #include "cluster/client/shard_outbox.h"
 #include "cluster/rpc/payload.h"
@@ -117,7 +118,7 @@ class PushSimulation {
   // Returns the shard's values of the push's ranges.
   std::vector<PayloadRef> ValuesOf(const wire::Push& push);
   void CheckValues(const EncodedOperation& push,
-                   const std::vector<PayloadRef>& payloads);
+                   absl::Span<const PayloadRef> payloads);
   void Acknowledge(Worker& worker, size_t lane);
   void EndStream(Worker& worker, size_t lane);
   void DeliverLate(Worker& worker);

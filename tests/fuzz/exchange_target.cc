@@ -72,9 +72,10 @@ uint64_t PulledBytes(const OperationResult& result) {
   return bytes;
 }
 
+constexpr uint64_t kPulledIds[] = {1, 2, UINT64_MAX};
+
 // Pulls of all dense variables and of the rows that the valid messages name.
-ReceivedMessage PullOfAll(absl::string_view run) {
-  static constexpr uint64_t kIds[] = {1, 2, UINT64_MAX};
+wire::RequestHeader PullOfAll(absl::string_view run) {
   wire::RequestHeader header;
   header.set_run_id(std::string(run));
   for (const auto& [part, elements] : {std::pair(kLargePart, kLargeElements),
@@ -85,22 +86,22 @@ ReceivedMessage PullOfAll(absl::string_view run) {
   for (const uint32_t table : {0, 1}) {
     wire::RowPull& rows = *header.add_operation()->mutable_row_pull();
     rows.set_table(table);
-    rows.set_rows(std::size(kIds));
+    rows.set_rows(std::size(kPulledIds));
   }
-  const PayloadView ids(
-      {absl::string_view(reinterpret_cast<const char*>(kIds), sizeof(kIds))});
-  absl::StatusOr<ReceivedMessage> request =
-      ReceivedMessage::Create(std::move(header), {ids, ids});
-  CHECK(request.ok()) << request.status();
-  return *std::move(request);
+  return header;
 }
 
 // The values and how many updates they have had.
 std::string StateOf(ParameterServer& server, absl::string_view run) {
-  const ReceivedMessage request = PullOfAll(run);
+  const wire::RequestHeader header = PullOfAll(run);
+  const PayloadView ids({absl::string_view(
+      reinterpret_cast<const char*>(kPulledIds), sizeof(kPulledIds))});
+  const absl::StatusOr<ReceivedMessage> request =
+      ReceivedMessage::Create(header, {ids, ids});
+  CHECK(request.ok()) << request.status();
   std::string state;
-  for (size_t i = 0; i < request.size(); ++i) {
-    server.Execute(request, i, [&](absl::StatusOr<OperationResult> result) {
+  for (size_t i = 0; i < request->size(); ++i) {
+    server.Execute(*request, i, [&](absl::StatusOr<OperationResult> result) {
       CHECK(result.ok()) << result.status();
       for (const int64_t updates : {result->min_updates, result->max_updates}) {
         state.append(reinterpret_cast<const char*>(&updates), sizeof(updates));
@@ -177,7 +178,7 @@ ExchangeTarget::Outcome ExchangeTarget::Feed(absl::string_view bytes,
       shared_ps_->Receive(header.shared_payload(), payloads);
   if (!hold.ok()) return {};
   const absl::StatusOr<ReceivedMessage> request =
-      ReceivedMessage::Create(std::move(header), std::move(payloads));
+      ReceivedMessage::Create(header, std::move(payloads));
   if (!request.ok()) return {};
   Outcome outcome{.is_request = true};
   Ps& ps =

@@ -131,7 +131,9 @@ class Lane : public TargetFinder {
 
   std::optional<FrameTargets> FindTargets(absl::string_view start,
                                           size_t frame_bytes) override {
-    const std::optional<ResponseStart> response = ReadResponseStart(start);
+    MessageMemory memory;
+    const std::optional<ResponseStart> response =
+        ReadResponseStart(start, memory);
     if (!response.has_value()) return std::nullopt;
     if (!has_targets_) return FrameTargets();
     FrameTargets targets = FindResponseTargets(

@@ -35,7 +35,7 @@ inline std::vector<uint64_t> Ids(
     const std::optional<PendingResponses::Message>& message) {
   std::vector<uint64_t> ids;
   if (!message.has_value()) return ids;
-  for (const wire::Result& result : message->header.result()) {
+  for (const wire::Result& result : message->header->result()) {
     ids.push_back(result.id());
   }
   return ids;
