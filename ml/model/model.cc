@@ -95,6 +95,7 @@ class GraphModel final : public Model, private DeviceTraining {
       }));
     } else {
       RETURN_IF_ERROR(EnqueueTraining(batch, GradientsGo::kToHost));
+      RETURN_IF_ERROR(batch.NoteUse());
       RETURN_IF_ERROR(DeliverAll(sinks));
     }
     RETURN_IF_ERROR(DeliverRows(sinks.rows));
@@ -146,6 +147,7 @@ class GraphModel final : public Model, private DeviceTraining {
     RETURN_IF_ERROR(executor_.Begin(batch, {.training = true, .seed = seed}));
     RETURN_IF_ERROR(EnqueueTraining(batch, GradientsGo::kNowhere));
     RETURN_IF_ERROR(sinks.update(RowsOnDevice(batch)));
+    RETURN_IF_ERROR(batch.NoteUse());
     RETURN_IF_ERROR(DeliverRows(sinks.rows));
     return Result(batch);
   }

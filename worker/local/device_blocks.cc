@@ -63,6 +63,11 @@ absl::Status DeviceBlocks::AddBlocks(size_t needed) {
   RETURN_IF_ERROR(memory.status());
   RETURN_IF_ERROR(ReservePointers(blocks_.size() + added));
   const size_t first = blocks_.size();
+  // After Truncate() the device may still copy what stood there.
+  if (first < copied_) {
+    RETURN_IF_ERROR(device_.Synchronize());
+  }
+  copied_ = first + added;
   for (size_t i = 0; i < added; ++i) {
     blocks_.push_back(memory->data() + i * ElementsPerBlock());
     blocks_to_copy_.data()[first + i] = blocks_.back();

@@ -95,6 +95,9 @@ class DeviceBlocks {
   Array<float*> blocks_on_device_;
   Array<float*> blocks_to_copy_;
   std::vector<Array<float*>> outgrown_;
+  // Number of blocks in whose place a copy has begun; not fewer after
+  // Truncate().
+  size_t copied_ = 0;
 };
 
 }  // namespace parasol
