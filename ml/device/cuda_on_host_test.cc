@@ -164,6 +164,10 @@ TEST(RecorderOfCudaTest, IsThereIfTheHostCanWaitForItsEvents) {
                                Driver{Mark::kWhenRun, Late::kCopyOut, false}}) {
     cuda_on_host::SetExternalEvents(driver.mark);
     cuda_on_host::SetSchedule({.seed = 1, .late = driver.late});
+#ifdef __SANITIZE_THREAD__
+    // Such a driver is a race, which ends the program.
+    if (!driver.has_recorder) continue;
+#endif
     testing::internal::CaptureStderr();
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Device> device,
                          Device::Open("cuda:0", {.cuda_graphs = true}));
