@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <numeric>
 
 namespace parasol {
@@ -71,24 +72,44 @@ uint32_t& DistinctRows::SlotOf(uint64_t hash) {
   return seen_[slot];
 }
 
-const std::byte* DistinctRows::Sum(const std::byte* gradients, size_t width) {
+absl::Span<const std::byte* const> DistinctRows::Sum(const std::byte* gradients,
+                                                     size_t width) {
   const size_t row_bytes = width * sizeof(float);
-  if (numbers_.empty() && run_.IsAdjacent()) {
-    return gradients + run_.positions.front() * row_bytes;
-  }
-  sums_.resize(rows_.hashes.size() * width);
-  size_t summed = 0;
-  for (size_t i = 0; i < run_.positions.size(); ++i) {
-    const std::byte* const gradient = gradients + run_.positions[i] * row_bytes;
-    const size_t number = numbers_.empty() ? i : numbers_[i];
-    if (number == summed) {
-      std::memcpy(&sums_[number * width], gradient, row_bytes);
-      ++summed;
-    } else {
-      Add(gradient, width, &sums_[number * width]);
+  const size_t count = run_.size();
+  sum_of_.resize(rows_.size());
+  const std::byte** const sum_of = sum_of_.data();
+  const uint32_t* const positions = run_.positions.data();
+  if (numbers_.empty()) {
+    for (size_t i = 0; i < count; ++i) {
+      sum_of[i] = gradients + positions[i] * row_bytes;
     }
+    return sum_of_;
   }
-  return reinterpret_cast<const std::byte*>(sums_.data());
+  sums_.resize((count - rows_.size()) * width);
+  float* next_sum = sums_.data();
+  const auto is_sum = [&](const std::byte* address) {
+    const auto* const begin = reinterpret_cast<const std::byte*>(sums_.data());
+    return !std::less<>()(address, begin) &&
+           std::less<>()(address, begin + sums_.size() * sizeof(float));
+  };
+  size_t next = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const std::byte* const gradient = gradients + positions[i] * row_bytes;
+    const std::byte*& sum = sum_of[numbers_[i]];
+    if (numbers_[i] == next) {
+      sum = gradient;
+      ++next;
+      continue;
+    }
+    if (!is_sum(sum)) {
+      std::memcpy(next_sum, sum, row_bytes);
+      sum = reinterpret_cast<const std::byte*>(next_sum);
+      next_sum += width;
+    }
+    // One of sums_.
+    Add(gradient, width, reinterpret_cast<float*>(const_cast<std::byte*>(sum)));
+  }
+  return sum_of_;
 }
 
 void DistinctRows::CopyToRepeated(size_t width, float* rows) const {

@@ -21,11 +21,12 @@ class DistinctRows {
   // first appear.
   const StripedIds::Run& rows() const { return rows_; }
 
-  // Returns the sums in the order of rows(): rows().hashes.size() x width
-  // float32, each added up in the order of appearance. Gradient i is at
-  // gradients + positions[i] * width float32, at any alignment. The sums may be
-  // the gradients themselves.
-  const std::byte* Sum(const std::byte* gradients, size_t width);
+  // Returns the addresses of the sums of rows() in their order, `width` float32
+  // each, added up in the order of appearance. Gradient i is at gradients +
+  // positions[i] * width float32, at any alignment; it is itself the sum of an
+  // id that is not repeated.
+  absl::Span<const std::byte* const> Sum(const std::byte* gradients,
+                                         size_t width);
 
   // Copies each repeated id's row of `width` floats from the place of its first
   // appearance in `rows`, which are those of the whole request, to its others.
@@ -44,7 +45,8 @@ class DistinctRows {
   std::vector<uint32_t> numbers_;
   std::vector<uint64_t> hashes_;
   std::vector<uint32_t> positions_;
-  std::vector<float> sums_;
+  std::vector<const std::byte*> sum_of_;
+  std::vector<float> sums_;  // one for each repeated id
 };
 
 }  // namespace parasol

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <vector>
 
 #include "base/row_hash.h"
@@ -21,12 +22,14 @@ const std::byte* Bytes(const void* memory) {
   return static_cast<const std::byte*>(memory);
 }
 
-// Returns the first `count` sums.
+// Returns all sums.
 std::vector<float> Sums(DistinctRows& distinct, const std::byte* gradients,
-                        size_t width, size_t count) {
-  std::vector<float> sums(count);
-  std::memcpy(sums.data(), distinct.Sum(gradients, width),
-              count * sizeof(float));
+                        size_t width) {
+  std::vector<float> sums;
+  for (const std::byte* sum : distinct.Sum(gradients, width)) {
+    sums.resize(sums.size() + width);
+    std::memcpy(sums.data() + sums.size() - width, sum, width * sizeof(float));
+  }
   return sums;
 }
 
@@ -81,18 +84,43 @@ TEST(DistinctRowsTest, WithoutDuplicatesTheyAreTheRun) {
   DistinctRows distinct;
   distinct.Assign({hashes, positions});
   EXPECT_THAT(distinct.rows().hashes, ElementsAreArray(hashes));
-  EXPECT_THAT(Sums(distinct, Bytes(gradients.data()), 1, 4),
+  EXPECT_THAT(Sums(distinct, Bytes(gradients.data()), 1),
               ElementsAre(4, 2, 1, 3));
 }
 
-TEST(DistinctRowsTest, GradientsInOrderAreNotCopied) {
-  const std::vector<uint64_t> hashes = {5, 64, 128, 7};
-  const std::vector<uint32_t> positions = {6, 7, 8, 9};
+TEST(DistinctRowsTest, GradientsOfIdsThatComeOnceAreNotCopied) {
+  const std::vector<uint64_t> hashes = {5, 64, 5, 7};
+  const std::vector<uint32_t> positions = {6, 9, 7, 8};
   const std::vector<float> gradients(20);
   DistinctRows distinct;
   distinct.Assign({hashes, positions});
-  EXPECT_EQ(distinct.Sum(Bytes(gradients.data()), 2),
-            Bytes(gradients.data() + 12));
+  const auto sums = distinct.Sum(Bytes(gradients.data()), 2);
+  ASSERT_EQ(sums.size(), 3u);
+  EXPECT_EQ(sums[1], Bytes(gradients.data() + 18));
+  EXPECT_EQ(sums[2], Bytes(gradients.data() + 16));
+}
+
+// Gradients may lie right before or behind the sums.
+TEST(DistinctRowsTest, ManyRepeatedIdsEachHaveASum) {
+  std::vector<uint64_t> hashes;
+  std::vector<uint32_t> positions;
+  std::vector<float> gradients;
+  for (uint32_t i = 0; i < 900; ++i) {
+    hashes.push_back(i * i % 300);
+    positions.push_back(i);
+    gradients.push_back(i);
+  }
+  std::map<uint64_t, float> want;
+  for (size_t i = 0; i < hashes.size(); ++i) want[hashes[i]] += gradients[i];
+  DistinctRows distinct;
+  for (int time = 0; time < 2; ++time) {
+    distinct.Assign({hashes, positions});
+    const std::vector<float> sums = Sums(distinct, Bytes(gradients.data()), 1);
+    ASSERT_EQ(sums.size(), want.size());
+    for (size_t i = 0; i < sums.size(); ++i) {
+      EXPECT_EQ(sums[i], want[distinct.rows().hashes[i]]);
+    }
+  }
 }
 
 TEST(DistinctRowsTest, DuplicatesAreAddedUpInOrder) {
@@ -104,8 +132,7 @@ TEST(DistinctRowsTest, DuplicatesAreAddedUpInOrder) {
   distinct.Assign({hashes, positions});
   EXPECT_THAT(distinct.rows().hashes, ElementsAre(5, 64, 7));
   EXPECT_THAT(distinct.rows().positions, ElementsAre(0, 1, 3));
-  EXPECT_THAT(Sums(distinct, Bytes(gradients.data()), 1, 3),
-              ElementsAre(1, 7, 4));
+  EXPECT_THAT(Sums(distinct, Bytes(gradients.data()), 1), ElementsAre(1, 7, 4));
 }
 
 TEST(DistinctRowsTest, GradientsMayLieAnywhere) {
@@ -116,7 +143,7 @@ TEST(DistinctRowsTest, GradientsMayLieAnywhere) {
   const std::vector<uint32_t> positions = {0, 1};
   DistinctRows distinct;
   distinct.Assign({hashes, positions});
-  EXPECT_THAT(Sums(distinct, bytes.data() + 1, 2, 2), ElementsAre(4, 6));
+  EXPECT_THAT(Sums(distinct, bytes.data() + 1, 2), ElementsAre(4, 6));
 }
 
 TEST(DistinctRowsTest, OneIdManyTimesIsOneRow) {
@@ -127,7 +154,7 @@ TEST(DistinctRowsTest, OneIdManyTimesIsOneRow) {
   DistinctRows distinct;
   distinct.Assign({hashes, positions});
   EXPECT_THAT(distinct.rows().hashes, ElementsAre(11));
-  EXPECT_THAT(Sums(distinct, Bytes(gradients.data()), 1, 1), ElementsAre(5000));
+  EXPECT_THAT(Sums(distinct, Bytes(gradients.data()), 1), ElementsAre(5000));
 }
 
 }  // namespace

@@ -19,9 +19,13 @@ constexpr size_t kGroup = 128;
 // under way.
 constexpr size_t kAhead = 16;
 
+// Rows of several lines are too many for the first cache: those of a group
+// would drop each other.
 void PrefetchRow(const float* row, size_t bytes) {
+  if (bytes <= 64) return __builtin_prefetch(row);
   for (size_t offset = 0; offset < bytes; offset += 64) {
-    __builtin_prefetch(reinterpret_cast<const std::byte*>(row) + offset);
+    __builtin_prefetch(reinterpret_cast<const std::byte*>(row) + offset,
+                       /*rw=*/0, /*locality=*/2);
   }
 }
 
@@ -133,19 +137,19 @@ void RowStripe::Pull(const StripedIds::Run& run, const std::byte* ids,
 }
 
 void RowStripe::Push(int64_t iterations, const StripedIds::Run& run,
-                     const std::byte* ids, const std::byte* gradients,
-                     float* out) {
+                     const std::byte* ids,
+                     absl::Span<const std::byte* const> gradients, float* out) {
   std::array<float*, kGroup> rows;
   absl::MutexLock lock(&mu_);
   const size_t width = rules_->layout.width;
   for (size_t first = 0; first < run.size(); first += kGroup) {
     const StripedIds::Run group = run.subrun(first, kGroup);
     Locate<Access::kWrite>(group, ids, rows.data());
-    rules_->optimizer->ApplyRows(
-        iterations, {.count = group.size(),
-                     .width = width,
-                     .gradients = gradients + first * width * sizeof(float),
-                     .rows = rows.data()});
+    rules_->optimizer->ApplyRows(iterations,
+                                 {.count = group.size(),
+                                  .width = width,
+                                  .gradient_of = gradients.data() + first,
+                                  .rows = rows.data()});
     if (out != nullptr) CopyValues(group, width, rows.data(), out);
   }
   if (rules_->optimizer->other_rows() != Optimizer::OtherRows::kUntouched) {

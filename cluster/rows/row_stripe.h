@@ -11,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
 #include "cluster/rows/row_arena.h"
 #include "cluster/rows/row_block.h"
 #include "cluster/rows/row_index.h"
@@ -65,12 +66,11 @@ class RowStripe {
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Applies one update. Row i of `run`, all of which are distinct, has the
-  // `width` float32 at gradients + i * width * 4, at any alignment. Makes the
-  // rows that are missing. If `out` is not null, copies the new values there,
-  // as Pull() does.
+  // `width` float32 at gradients[i], at any alignment. Makes the rows that are
+  // missing. If `out` is not null, copies the new values there, as Pull() does.
   void Push(int64_t iterations, const StripedIds::Run& run,
-            const std::byte* ids, const std::byte* gradients, float* out)
-      ABSL_LOCKS_EXCLUDED(mu_);
+            const std::byte* ids, absl::Span<const std::byte* const> gradients,
+            float* out) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Adds rows with values and slots; the row at position i of the request is at
   // rows + i * layout.floats.

@@ -22,12 +22,6 @@ class StripedIds {
     absl::Span<const uint32_t> positions;
 
     size_t size() const { return hashes.size(); }
-    // Returns true if the positions are a number of the request and those that
-    // follow it, without a gap.
-    bool IsAdjacent() const {
-      return !positions.empty() &&
-             positions.back() - positions.front() == positions.size() - 1;
-    }
     // Returns at most `count` of them, from index `first` on.
     Run subrun(size_t first, size_t count) const {
       return {hashes.subspan(first, count), positions.subspan(first, count)};

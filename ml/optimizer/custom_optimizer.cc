@@ -91,7 +91,7 @@ class CustomOptimizer final : public Optimizer {
     const size_t bytes = update.width * sizeof(float);
     std::array<float*, kMaxCustomSlots> slots;
     for (size_t row = 0; row < update.count; ++row) {
-      std::memcpy(gradient.data(), update.gradients + row * bytes, bytes);
+      std::memcpy(gradient.data(), update.gradient(row), bytes);
       for (size_t i = 0; i < slot_names_.size(); ++i) {
         slots[i] = update.rows[row] + (1 + i) * update.width;
       }

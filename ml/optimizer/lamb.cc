@@ -106,12 +106,11 @@ class Lamb final : public Optimizer {
       float* const row = update.rows[i];
       const std::array<float*, 2> slots = {row + update.width,
                                            row + 2 * update.width};
-      Apply(iterations,
-            {.count = update.width,
-             .gradient = update.gradients + i * update.width * sizeof(float),
-             .value = row,
-             .new_value = row,
-             .slots = slots});
+      Apply(iterations, {.count = update.width,
+                         .gradient = update.gradient(i),
+                         .value = row,
+                         .new_value = row,
+                         .slots = slots});
     }
   }
 

@@ -41,9 +41,18 @@ struct RowUpdate {
   // Gradients [count, width] in the order of `rows`, as float32 in the
   // machine's byte order, at any alignment.
   const std::byte* gradients = nullptr;
+  // Addresses of the rows' gradients, if not null: `width` float32 each, at any
+  // alignment; `gradients` is not read then.
+  const std::byte* const* gradient_of = nullptr;
   // Addresses of distinct rows. At rows[i] lie `width` values, then `width`
   // elements of each slot.
   float* const* rows = nullptr;
+
+  // Returns the address of the gradient of row `i`.
+  const std::byte* gradient(size_t i) const {
+    return gradient_of == nullptr ? gradients + i * width * sizeof(float)
+                                  : gradient_of[i];
+  }
 };
 
 // A rule by which a gradient changes a value. Owns no memory: it works on spans

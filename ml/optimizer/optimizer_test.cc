@@ -208,6 +208,29 @@ TEST_P(OptimizerBitsTest, RowsGiveWhatTheWholeGives) {
   }
 }
 
+TEST_P(OptimizerBitsTest, GradientsOfRowsMayLieInAnyOrder) {
+  constexpr size_t kWidth = 3;
+  std::vector<std::vector<float>> rows = Rows(Initial(), kWidth);
+  const std::vector<float*> pointers = PointersTo(rows);
+  for (int step = 0; step < kSteps; ++step) {
+    const std::vector<float> gradient = Draw(step + 1);
+    // The last row's comes first.
+    std::vector<std::byte> bytes(kElements * sizeof(float) + 1);
+    std::vector<const std::byte*> gradient_of;
+    for (size_t row = 0; row < rows.size(); ++row) {
+      const size_t place = (rows.size() - 1 - row) * kWidth * sizeof(float);
+      std::memcpy(bytes.data() + 1 + place, gradient.data() + row * kWidth,
+                  kWidth * sizeof(float));
+      gradient_of.push_back(bytes.data() + 1 + place);
+    }
+    optimizer_->ApplyRows(step, {.count = rows.size(),
+                                 .width = kWidth,
+                                 .gradient_of = gradient_of.data(),
+                                 .rows = pointers.data()});
+  }
+  EXPECT_EQ(rows, Rows(InPlace(), kWidth));
+}
+
 TEST_P(OptimizerBitsTest, OtherRowsChangeAsByAGradientOfZeroOrNotAtAll) {
   constexpr size_t kWidth = 3;
   TestTable by_zeros = InPlace();

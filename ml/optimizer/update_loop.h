@@ -119,8 +119,7 @@ struct Rows {
       if (i + prefetch.rows_ahead < u.count) {
         prefetch.Fetch(u.rows[i + prefetch.rows_ahead]);
       }
-      RunRow(rule, u.gradients + i * u.width * sizeof(float), u.rows[i],
-             u.width);
+      RunRow(rule, u.gradient(i), u.rows[i], u.width);
     }
   }
 
