@@ -171,7 +171,7 @@ absl::Status ReplicaPasses::Compute(int64_t step, Staged& staged) {
 void ReplicaPasses::PushNothing(int64_t step, int replica) {
   Gradients& kept = gradients_[replica];
   kept.variables.resize(model_.variables().size());
-  kept.tables.resize(model_.tables().size());
+  kept.tables.assign(model_.tables().size(), {});
   ParameterClient::PushRequest request;
   for (size_t i = 0; i < kept.variables.size(); ++i) {
     if (model_.variables()[i].frozen) continue;

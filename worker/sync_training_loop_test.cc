@@ -190,6 +190,26 @@ TEST(SyncTrainingLoop, WhenAPsIsReplacedTheStepsGradientsArePushedAgain) {
   EXPECT_EQ(worker.model.computed.size(), 2u);
 }
 
+// Replica 1 has no examples in step 1: its rows are not those of step 0.
+TEST(SyncTrainingLoop, WhatIsPushedAgainOfAReplicaWithoutExamplesIsNothing) {
+  const auto rows_after = [](int64_t moved) {
+    FakeShard shard(3);
+    Worker worker(shard, {0, 1}, /*end=*/2, 3);
+    worker.set.shard_sizes = {2, 1, 1};
+    worker.model.AddTable();
+    std::thread thread([&] { EXPECT_OK(worker.loop.Run()); });
+    shard.AwaitPushes(2);
+    shard.Push(0, 2, 0);
+    shard.AwaitPushes(5);
+    worker.parameters.moved = moved;
+    if (moved > 0) shard.AwaitPushes(7);
+    shard.Push(1, 2, 0);
+    thread.join();
+    return shard.rows();
+  };
+  EXPECT_EQ(rows_after(/*moved=*/1), rows_after(/*moved=*/0));
+}
+
 TEST(SyncTrainingLoop, OneThatJoinsGoesOnAtTheClustersStep) {
   FakeShard shard(1);
   for (int step = 0; step < 7; ++step) shard.Push(step, 0, 0);
