@@ -126,8 +126,7 @@ absl::Status ReplicaPasses::FinishRows(int64_t step, Staged& staged) {
 absl::Status ReplicaPasses::Compute(int64_t step, Staged& staged) {
   const int replica = staged.replica;
   if (!staged.has_examples) {
-    options_.gradients_stay_on_device ? PushPart(step, staged)
-                                      : PushNothing(step, replica);
+    PushNothing(step, staged);
     return absl::OkStatus();
   }
   Gradients& kept = gradients_[replica];
@@ -163,23 +162,30 @@ absl::Status ReplicaPasses::Compute(int64_t step, Staged& staged) {
   record_.ChargePass(start);
   RETURN_IF_ERROR(result.status());
   RETURN_IF_ERROR(record_.AddResult(*result));
-  options_.gradients_stay_on_device ? PushPart(step, staged)
-                                    : Push(step, replica, std::move(pack));
+  if (options_.gradients_stay_on_device) {
+    PushPart(step, staged, std::move(pack.rows));
+  } else {
+    Push(step, replica, std::move(pack));
+  }
   return absl::OkStatus();
 }
 
-void ReplicaPasses::PushNothing(int64_t step, int replica) {
+void ReplicaPasses::PushNothing(int64_t step, const Staged& staged) {
+  const int replica = staged.replica;
   Gradients& kept = gradients_[replica];
   kept.variables.resize(model_.variables().size());
   kept.tables.assign(model_.tables().size(), {});
   ParameterClient::PushRequest request;
+  for (size_t table = 0; table < kept.tables.size(); ++table) {
+    request.rows.push_back({table, {}, {}});
+  }
+  if (options_.gradients_stay_on_device) {
+    return PushPart(step, staged, std::move(request.rows));
+  }
   for (size_t i = 0; i < kept.variables.size(); ++i) {
     if (model_.variables()[i].frozen) continue;
     kept.variables[i].assign(model_.variables()[i].elements(), 0);
     request.gradients.push_back({i, kept.variables[i]});
-  }
-  for (size_t table = 0; table < kept.tables.size(); ++table) {
-    request.rows.push_back({table, {}, {}});
   }
   Push(step, replica, std::move(request));
 }
@@ -191,8 +197,10 @@ void ReplicaPasses::Push(int64_t step, int replica,
   sent_.push_back({replica, parameters_.Push(std::move(request))});
 }
 
-void ReplicaPasses::PushPart(int64_t step, const Staged& staged) {
+void ReplicaPasses::PushPart(int64_t step, const Staged& staged,
+                             std::vector<ParameterClient::RowGradient> rows) {
   ParameterClient::PushRequest request;
+  request.rows = std::move(rows);
   request.sync = {.step = step, .replica = staged.replica};
   request.on_device = {.has_examples = staged.has_examples,
                        .weight = staged.weight,
@@ -203,12 +211,15 @@ void ReplicaPasses::PushPart(int64_t step, const Staged& staged) {
 }
 
 // A shard that came in place of another may lack gradients that the other has
-// acknowledged. Shards that have them count them once.
+// acknowledged. Shards that have them count them once. They have none of those
+// that stay on a device.
 void ReplicaPasses::PushAgain(int64_t step) {
   for (const int replica : computed_) {
     const Gradients& kept = gradients_[replica];
     ParameterClient::PushRequest request;
-    for (size_t i = 0; i < kept.variables.size(); ++i) {
+    const size_t on_host =
+        options_.gradients_stay_on_device ? 0 : kept.variables.size();
+    for (size_t i = 0; i < on_host; ++i) {
       if (model_.variables()[i].frozen) continue;
       request.gradients.push_back({i, kept.variables[i]});
     }

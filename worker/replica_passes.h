@@ -33,8 +33,8 @@ class ReplicaPasses {
     uint64_t seed = 0;
     // True where corrupt records are counted: once in a process.
     bool counts_records = true;
-    // True if gradients stay on the device, which is the worker's `device`-th
-    // one (ParameterClient::DevicePart).
+    // True if gradients of variables stay on the device, which is the worker's
+    // `device`-th one (ParameterClient::DevicePart).
     bool gradients_stay_on_device = false;
     int device = 0;
   };
@@ -103,10 +103,12 @@ class ReplicaPasses {
   absl::Status Compute(int64_t step, Staged& staged);
   // Pushes gradients of 0 for a replica whose batch has no examples: the step
   // awaits a push of every replica.
-  void PushNothing(int64_t step, int replica);
+  void PushNothing(int64_t step, const Staged& staged);
   void Push(int64_t step, int replica, ParameterClient::PushRequest request);
-  // The same where gradients stay on the device.
-  void PushPart(int64_t step, const Staged& staged);
+  // The same where gradients of variables stay on the device; `rows` are those
+  // of all tables.
+  void PushPart(int64_t step, const Staged& staged,
+                std::vector<ParameterClient::RowGradient> rows);
 
   const Options options_;
   Model& model_;

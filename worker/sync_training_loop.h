@@ -64,8 +64,8 @@ class SyncTrainingLoop {
     // False where another loop of this process counts the same steps and
     // corrupt records.
     bool counts_steps = true;
-    // True if the models' gradients stay in the memory of their devices, which
-    // `parameters` knows: a push says that they are there
+    // True if the models' gradients of variables stay in the memory of their
+    // devices, which `parameters` knows: a push says that they are there
     // (PushRequest::on_device).
     bool gradients_stay_on_device = false;
     // Called once on the thread of each device, with its number.

@@ -100,6 +100,27 @@ TEST(SyncTrainingLoop, GradientsThatStayOnTheDeviceArePushedByTheirWeights) {
   EXPECT_EQ(worker.metrics.steps.value(), 3);
 }
 
+// Replica 1 has no examples in the last step.
+TEST(SyncTrainingLoop, RowsArePushedBesideGradientsThatStayOnTheDevice) {
+  const auto rows_after = [](bool stay) {
+    FakeShard shard(2);
+    Worker worker(shard, {0, 1}, /*end=*/3, /*total_replicas=*/2, Clock::Real(),
+                  /*batch_size=*/2);
+    worker.set.shard_sizes = {5, 3};
+    worker.model.RemoveVariable();
+    worker.model.AddTable();
+    worker.options.gradients_stay_on_device = stay;
+    SyncTrainingLoop loop(worker.options, worker.model, worker.input,
+                          worker.parameters, worker.replicas, Clock::Real(),
+                          worker.metrics, worker.reporter);
+    EXPECT_OK(loop.Run());
+    EXPECT_EQ(worker.parameters.tables_pushed, 6u);
+    EXPECT_EQ(worker.parameters.on_device.size(), stay ? 6 : 0);
+    return shard.rows();
+  };
+  EXPECT_EQ(rows_after(/*stay=*/true), rows_after(/*stay=*/false));
+}
+
 TEST(SyncTrainingLoop, EveryTableCountsTheStep) {
   FakeShard shard(1);
   Worker worker(shard, {0, 1}, /*end=*/3, /*total_replicas=*/2);

@@ -105,8 +105,8 @@ class ParameterClient {
     int replica = 0;
   };
 
-  // A replica's part of a step whose gradients stay in the memory of its
-  // device, where a client adds them that knows the place.
+  // A replica's part of a step whose gradients of variables stay in the memory
+  // of its device, where a client adds them that knows the place.
   struct DevicePart {
     // False if the replica has no examples in the step: its gradients are 0,
     // whatever is in that memory.
@@ -131,7 +131,8 @@ class ParameterClient {
     // its shards, even if it has no rows there.
     std::vector<RowGradient> rows = {};
     std::optional<SyncStep> sync = std::nullopt;
-    // Set if the gradients are on a device; there are none here then.
+    // Set if the gradients of variables are on a device: `gradients` is empty
+    // then, and `rows` has those of rows.
     std::optional<DevicePart> on_device = std::nullopt;
   };
 

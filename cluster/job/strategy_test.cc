@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "base/status_matchers.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
+#include "cluster/job/validate.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/device/device.h"
@@ -22,6 +24,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 job::Job JobWith(const std::string& strategy) {
   job::Job job;
@@ -278,6 +281,50 @@ TEST(StrategyTest, TablesAreInStepUnlessTheJobSaysOtherwise) {
 const std::pair<const char*, const char*> kListsOfWorkers[] = {
     {"strategy.multi_worker_mirrored", "multi_worker_mirrored { $0 }"},
     {"strategy.hybrid.all_reduce", "hybrid { all_reduce { $0 } }"}};
+
+constexpr char kTables[] = R"(
+    name: 'tables'
+    model {
+      input { name: 'x' ids {} }
+      layer { name: 'rows' embedding_bag { table: 't' } }
+      layer { name: 'y' dense { units: 1 } }
+      loss { binary_crossentropy {} }
+      sparse_table { name: 't' width: 2 optimizer { sgd {} } }
+    }
+    train { libsvm { file: 'f' } batch_size: 8 micro_batch_size: 3 }
+    optimizer { sgd {} }
+    end { steps: 9 }
+    strategy { )";
+
+// Gradients of rows travel through the host beside NCCL's sums.
+TEST(StrategyTest, NcclBetweenWorkersTakesTablesButNoClipping) {
+  for (const auto& [path, strategy] : kListsOfWorkers) {
+    SCOPED_TRACE(path);
+    ASSERT_OK_AND_ASSIGN(
+        job::Job job,
+        ParseJob(absl::StrCat(kTables,
+                              absl::Substitute(strategy, "communication: NCCL"),
+                              " }"),
+                 "f"));
+    FillDefaults(job);
+    EXPECT_OK(Validate(job));
+    const int num_ps = absl::StrContains(path, "hybrid") ? 1 : 0;
+    EXPECT_OK(ResolveClusterStrategy(std::nullopt, num_ps, job));
+    job::Job by_table = job;
+    job.mutable_optimizer()->set_clipnorm(1);
+    EXPECT_THAT(ResolveClusterStrategy(std::nullopt, num_ps, job),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         StartsWith("optimizer: gradients are clipped")));
+    by_table.mutable_model()
+        ->mutable_sparse_table(0)
+        ->mutable_optimizer()
+        ->set_clipvalue(1);
+    EXPECT_THAT(
+        ResolveClusterStrategy(std::nullopt, num_ps, by_table),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 StartsWith("model.sparse_table[0].optimizer: gradients are")));
+  }
+}
 
 TEST(StrategyTest, WorkersInStepHaveAReplicaOnEachDeviceOfTheirList) {
   for (const auto& [path, strategy] : kListsOfWorkers) {

@@ -349,15 +349,8 @@ absl::Status ValidateMirrored(const job::Mirrored& strategy) {
 }
 
 Faults ValidateAllReduce(const std::string& path,
-                         const job::MultiWorkerMirrored& strategy,
-                         const job::Job& job) {
+                         const job::MultiWorkerMirrored& strategy) {
   Faults faults;
-  if (strategy.communication() == job::MultiWorkerMirrored::NCCL &&
-      job.model().sparse_table_size() > 0) {
-    faults.Add(Fault(absl::StrCat(path, ".communication"),
-                     "NCCL sums gradients that stay on the device, and those "
-                     "of sparse tables are on the host; choose AUTO or RING"));
-  }
   faults.Add(CheckDeviceNames(path, strategy.device()));
   if (strategy.has_custom()) {
     const bool is_auto =
@@ -441,11 +434,11 @@ std::optional<Graph> Validate(const job::Job& job, Faults& faults) {
   faults.Add(ValidateMirrored(job.strategy().mirrored()));
   if (job.strategy().has_multi_worker_mirrored()) {
     faults.Add(ValidateAllReduce("strategy.multi_worker_mirrored",
-                                 job.strategy().multi_worker_mirrored(), job));
+                                 job.strategy().multi_worker_mirrored()));
   }
   if (job.strategy().has_hybrid()) {
     faults.Add(ValidateAllReduce("strategy.hybrid.all_reduce",
-                                 job.strategy().hybrid().all_reduce(), job));
+                                 job.strategy().hybrid().all_reduce()));
   }
   return std::move(checked.graph);
 }

@@ -28,17 +28,25 @@ using ::testing::Not;
 using ::testing::Pointwise;
 
 constexpr int kSteps = 150;
+// Steps of tables are faster: a worker is lost long before the last one.
+constexpr int kTableSteps = 600;
+
+// `job`: on cuda:0.
+LaunchedCluster::Options WorkersOf(LaunchedCluster::Options job,
+                                   const std::string& communication,
+                                   int workers, int steps) {
+  job.num_workers = workers;
+  job.overrides = {absl::StrCat("end.steps=", steps),
+                   absl::StrCat("strategy.multi_worker_mirrored={"
+                                "communication: ",
+                                communication, "}")};
+  return job;
+}
 
 LaunchedCluster::Options WorkersOn(const std::string& device,
                                    const std::string& communication,
                                    int workers, int steps) {
-  LaunchedCluster::Options options = DigitsOn(device);
-  options.num_workers = workers;
-  options.overrides = {absl::StrCat("end.steps=", steps),
-                       absl::StrCat("strategy.multi_worker_mirrored={"
-                                    "communication: ",
-                                    communication, "}")};
-  return options;
+  return WorkersOf(DigitsOn(device), communication, workers, steps);
 }
 
 Trained TrainedIn(const LaunchedCluster& cluster, int steps) {
@@ -72,6 +80,106 @@ TEST(CudaWorkersTest, WithNcclTheyEndAsWithSumsOfTheHost) {
               AllOf(HasSubstr("strategy multi_worker_mirrored, NCCL"),
                     HasSubstr("NCCL adds gradients on cuda:0"),
                     Not(HasSubstr("group has ended"))));
+}
+
+// Runs the job to its end, and returns what it has trained.
+Trained TrainedBy(const LaunchedCluster::Options& options, int steps) {
+  const auto cluster = LaunchedCluster::Start(options);
+  EXPECT_OK(cluster);
+  if (!cluster.ok()) return {};
+  const auto result = (*cluster)->Wait();
+  EXPECT_OK(result);
+  if (!result.ok()) return {};
+  EXPECT_EQ(result->exit_code, 0) << result->progress;
+  return TrainedIn(**cluster, steps);
+}
+
+// With two replicas NCCL's order is that of the host, also when one worker
+// computes both.
+TEST(CudaWorkersTest, TwoWithTablesEndWithTheBitsOfTheHostAlsoAfterALoss) {
+  const auto options = [](const std::string& communication) {
+    return WorkersOf(TablesOn("cuda:0"), communication, 2, kTableSteps);
+  };
+  const Trained want = TrainedBy(options("AUTO"), kTableSteps);
+  ASSERT_EQ(want.tables.size(), 2);
+  ASSERT_OK_AND_ASSIGN(auto nccl, LaunchedCluster::Start(options("NCCL")));
+  ASSERT_OK(nccl->AwaitStep(40));
+  ASSERT_OK(nccl->Signal("worker/1", SIGKILL));
+  ASSERT_OK_AND_ASSIGN(const auto result, nccl->Wait());
+  ASSERT_EQ(result.exit_code, 0) << result.progress;
+  EXPECT_EQ(TrainedIn(*nccl, kTableSteps), want);
+  EXPECT_THAT(nccl->LogOf("worker/0"),
+              AllOf(ContainsRegex("NCCL adds gradients on .*, rank [01] of 2"),
+                    HasSubstr("group has ended: worker/1, ")));
+}
+
+TEST(CudaWorkersTest, WithoutATrainedVariableNcclHasNothingToAdd) {
+  constexpr int kFewSteps = 50;
+  const auto options = [](const std::string& communication) {
+    LaunchedCluster::Options options =
+        WorkersOf(TablesOn("cuda:0"), communication, 2, kFewSteps);
+    options.overrides.insert(
+        options.overrides.end(),
+        {"model.layer[0].embedding_bag.use_bias=false",
+         "model.layer[2].trainable=false", "model.layer[3].trainable=false"});
+    return options;
+  };
+  const Trained want = TrainedBy(options("AUTO"), kFewSteps);
+  ASSERT_EQ(want.tables.size(), 2);
+  ASSERT_OK_AND_ASSIGN(auto nccl, LaunchedCluster::Start(options("NCCL")));
+  ASSERT_OK_AND_ASSIGN(const auto result, nccl->Wait());
+  ASSERT_EQ(result.exit_code, 0) << result.progress;
+  EXPECT_EQ(TrainedIn(*nccl, kFewSteps), want);
+  EXPECT_THAT(nccl->LogOf("worker/1"),
+              HasSubstr("NCCL has nothing to add: no variable is trained"));
+}
+
+LaunchedCluster::Options HybridOn(const std::string& device,
+                                  const std::string& communication, int steps) {
+  LaunchedCluster::Options options = TablesOn(device);
+  options.num_ps = 1;
+  options.overrides = {absl::StrCat("end.steps=", steps),
+                       absl::StrCat("strategy.hybrid.all_reduce={"
+                                    "communication: ",
+                                    communication, "}")};
+  return options;
+}
+
+TEST(CudaWorkersTest, HybridHasTheBitsOfTheHostAlsoAfterALoss) {
+  const Trained want =
+      TrainedBy(HybridOn("cuda:0", "AUTO", kTableSteps), kTableSteps);
+  ASSERT_EQ(want.tables.size(), 2);
+  ASSERT_OK_AND_ASSIGN(auto nccl, LaunchedCluster::Start(
+                                      HybridOn("cuda:0", "NCCL", kTableSteps)));
+  ASSERT_OK(nccl->AwaitStep(40));
+  ASSERT_OK(nccl->Signal("worker/1", SIGKILL));
+  ASSERT_OK_AND_ASSIGN(const auto result, nccl->Wait());
+  ASSERT_EQ(result.exit_code, 0) << result.progress;
+  EXPECT_EQ(TrainedIn(*nccl, kTableSteps), want);
+  EXPECT_THAT(nccl->LogOf("worker/0"),
+              AllOf(HasSubstr("strategy hybrid, NCCL"),
+                    ContainsRegex("NCCL adds gradients on .*, rank [01] of 2"),
+                    HasSubstr("group has ended: worker/1, ")));
+}
+
+// Its rows' gradients of the step are pushed again, and no others are.
+TEST(CudaWorkersTest, UnderHybridAPsThatIsKilledIsReplaced) {
+  ASSERT_OK_AND_ASSIGN(auto cluster, LaunchedCluster::Start(HybridOn(
+                                         "cuda:0", "NCCL", kTableSteps)));
+  ASSERT_OK(cluster->AwaitStep(60));
+  ASSERT_OK(cluster->Signal("ps/0", SIGKILL));
+  ASSERT_OK_AND_ASSIGN(const auto result, cluster->Wait());
+  ExpectLearned(result, kTableSteps);
+}
+
+TEST(CudaWorkersTest, HybridNamesADeviceThatNcclCannotUse) {
+  ASSERT_OK_AND_ASSIGN(auto cluster,
+                       LaunchedCluster::Start(HybridOn("cpu", "NCCL", kSteps)));
+  ASSERT_OK_AND_ASSIGN(const auto refused, cluster->Wait());
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_THAT(refused.progress,
+              HasSubstr("strategy.hybrid.all_reduce.communication: NCCL sums "
+                        "between CUDA devices, and cpu (1 thread) is none"));
 }
 
 // Two workers with two devices each: with sums of the host the bits are those

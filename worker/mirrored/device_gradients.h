@@ -21,9 +21,9 @@
 
 namespace parasol {
 
-// The gradients of one step that the replicas of this process have computed so
-// far, in the memory of the device that computes, and their sum: the
-// counterpart of StepGradients where NCCL adds those of other workers.
+// The gradients of variables of one step that the replicas of this process have
+// computed so far, in the memory of the device that computes, and their sum:
+// the counterpart of StepGradients where NCCL adds those of other workers.
 // Thread-safe.
 class DeviceGradients {
  public:

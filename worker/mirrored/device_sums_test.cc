@@ -24,7 +24,6 @@ using mirrored_testing::DeviceWorker;
 using ::testing::FloatNear;
 using ::testing::Pointwise;
 
-constexpr int kReplicas = 3;
 constexpr int64_t kSteps = 6;
 
 using Arrays = std::vector<std::vector<float>>;
@@ -41,6 +40,11 @@ Arrays ArraysOf(MirroredState& state) {
     }
     return absl::OkStatus();
   }));
+  if (state.num_tables() == 0) return arrays;
+  const mirrored_testing::Contents contents =
+      mirrored_testing::ContentsOf(state);
+  arrays.push_back(contents.rows);
+  arrays.push_back({contents.updates.begin(), contents.updates.end()});
   return arrays;
 }
 
@@ -57,7 +61,7 @@ class CudaDeviceSumsTest : public testing::Test {
       devices.push_back(absl::StrCat("cuda:", index * devices_ + i));
     }
     workers_[index] = std::make_unique<DeviceWorker>(
-        index, kReplicas, kSteps, devices, assignments_, network_);
+        index, replicas_, kSteps, devices, job_, assignments_, network_);
     return *workers_[index];
   }
   void AddAll(const std::map<int, std::vector<int>>& shares) {
@@ -71,11 +75,16 @@ class CudaDeviceSumsTest : public testing::Test {
   }
 
   // Returns what one worker alone ends with.
-  static Arrays Alone(const std::vector<std::string>& devices) {
+  Arrays Alone(const std::vector<std::string>& devices) const {
     Assignments assignments;
     MemoryNetwork network;
-    assignments.Assign({{0, {0, 1, 2}}});
-    DeviceWorker alone(0, kReplicas, kSteps, devices, assignments, network);
+    std::vector<int> all;
+    for (int replica = 0; replica < replicas_; ++replica) {
+      all.push_back(replica);
+    }
+    assignments.Assign({{0, all}});
+    DeviceWorker alone(0, replicas_, kSteps, devices, job_, assignments,
+                       network);
     mirrored_testing::Initialize(alone.state());
     alone.Start();
     alone.AwaitEnd();
@@ -94,7 +103,17 @@ class CudaDeviceSumsTest : public testing::Test {
     }
   }
 
+  // Fails the test unless all workers have the bits of `want`.
+  void ExpectAllAre(const Arrays& want) {
+    for (auto& [index, worker] : workers_) {
+      EXPECT_EQ(worker->state().version().step, kSteps) << index;
+      EXPECT_EQ(ArraysOf(worker->state()), want) << index;
+    }
+  }
+
+  int replicas_ = 3;
   int devices_ = 1;  // of each worker
+  job::Job job_ = DeviceWorker::JobWithoutTable();
   MemoryNetwork network_;
   Assignments assignments_;
   std::map<int, std::unique_ptr<DeviceWorker>> workers_;
@@ -191,6 +210,67 @@ TEST_F(CudaDeviceSumsTest, AFailureOfNcclEndsTheGroupAndTheNextOneGoesOn) {
     TrainAll();
     cuda_on_host::SetFaults("");
     EXPECT_GT(assignments_.version(), first) << "the fault ended no group";
+    ExpectAllNear(want);
+    workers_.clear();
+  }
+}
+
+// With two replicas NCCL's order is that of the host.
+class CudaDeviceSumsWithTableTest : public CudaDeviceSumsTest {
+ protected:
+  CudaDeviceSumsWithTableTest() {
+    replicas_ = 2;
+    job_ = mirrored_testing::MakeJob();
+  }
+};
+
+TEST_F(CudaDeviceSumsWithTableTest, TwoWorkersHaveTheBitsOfTheHost) {
+  const Arrays want = Alone({});
+  AddAll({{0, {0}}, {1, {1}}});
+  TrainAll();
+  ExpectAllAre(want);
+}
+
+// A step of which some ranks have the rows and none the sums is made once.
+TEST_F(CudaDeviceSumsWithTableTest, AFailureOfNcclChangesNoBits) {
+  const Arrays want = Alone({});
+  for (const std::string fault :
+       {"ncclAllReduce=2@1", "ncclAllReduce=2@5", "ncclCommInitRankConfig=5@2",
+        "ncclCommGetAsyncError=3@20"}) {
+    SCOPED_TRACE(fault);
+    AddAll({{0, {0}}, {1, {1}}});
+    const int64_t first = assignments_.version();
+    cuda_on_host::SetFaults(fault);
+    TrainAll();
+    cuda_on_host::SetFaults("");
+    EXPECT_GT(assignments_.version(), first) << "the fault ended no group";
+    ExpectAllAre(want);
+    workers_.clear();
+  }
+}
+
+// The one that is left adds both replicas, in ascending order.
+TEST_F(CudaDeviceSumsWithTableTest, AWorkerThatLeavesChangesNoBits) {
+  const Arrays want = Alone({});
+  AddAll({{0, {0}}, {1, {1}}});
+  workers_[1]->EndBefore(3);
+  for (auto& [index, worker] : workers_) worker->Start();
+  workers_[1]->Stop();
+  workers_.erase(1);
+  assignments_.Assign({{0, {0, 1}}});
+  for (auto& [index, worker] : workers_) worker->AwaitEnd();
+  ExpectAllAre(want);
+}
+
+TEST_F(CudaDeviceSumsWithTableTest, SeveralDevicesInEachWorkerEndNearTheHost) {
+  replicas_ = 3;
+  devices_ = 2;
+  const Arrays want = Alone({});
+  const std::vector<std::map<int, std::vector<int>>> assignments = {
+      {{0, {0, 1, 2}}}, {{0, {0, 1}}, {1, {2}}}, {{0, {}}, {1, {0, 1, 2}}}};
+  for (const auto& shares : assignments) {
+    AddAll(shares);
+    TrainAll();
     ExpectAllNear(want);
     workers_.clear();
   }

@@ -115,6 +115,7 @@ absl::Status MirroredParameters::SumOnDevices(const Group& group, int64_t step,
     return parts.has_value();
   }));
   RETURN_IF_ERROR(AwaitAll(group, collective));
+  RETURN_IF_ERROR(LetRowsLeave(group, step, collective));
   absl::Status added = AddOnDevices(*parts, collective);
   if (!added.ok()) {
     EndIfDeviceIsLost();

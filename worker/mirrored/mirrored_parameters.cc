@@ -155,13 +155,13 @@ std::unique_ptr<ParameterClient::Pending> MirroredParameters::Pull(
 std::unique_ptr<ParameterClient::Pending> MirroredParameters::Push(
     PushRequest request) {
   const int64_t step = request.sync->step;
-  if (!options_.on_devices.empty()) {
+  if (request.on_device) {
     const absl::Status added =
         options_.on_devices[request.on_device->device]->Add(request);
     if (!added.ok()) state_.End(added);
   }
   absl::MutexLock lock(&mu_);
-  if (options_.on_devices.empty()) gradients_.Add(request);
+  gradients_.Add(request);
   return std::make_unique<PendingPush>(*this, step);
 }
 

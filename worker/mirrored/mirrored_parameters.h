@@ -68,9 +68,10 @@ class MirroredParameters : public ParameterClient {
     // The pushes of tables' rows, which ps have; null: they are part of the
     // state. Must outlive the parameters.
     TablePushes* tables = nullptr;
-    // The gradients on each of this worker's devices, where they stay, and NCCL
-    // adds them; none: they are in host memory. Must outlive the parameters.
-    // All workers have as many devices.
+    // The gradients of variables on each of this worker's devices, where they
+    // stay, and NCCL adds them; none: they are in host memory, as those of rows
+    // always are. Must outlive the parameters. All workers have as many
+    // devices.
     std::vector<DeviceGradients*> on_devices = {};
   };
 
@@ -144,9 +145,10 @@ class MirroredParameters : public ParameterClient {
   absl::Status MeetDevices(const Group& group, Collective& collective);
   absl::Status JoinMeeting(const Group& group, Collective& collective,
                            const std::string& meeting);
-  // The same as SumPacks() for gradients that are on the device. No rank begins
-  // before all have their gradients, and none goes on before all have the sums:
-  // NCCL itself may wait for a rank that is gone.
+  // The same as SumPacks() for gradients that are on the device, and lets the
+  // rows leave meanwhile. No rank begins before all have their gradients, and
+  // none goes on before all have the sums: NCCL itself may wait for a rank that
+  // is gone.
   absl::Status SumOnDevices(const Group& group, int64_t step,
                             Collective& collective);
   // Returns which of `replicas` have pushed the step from each device; nullopt
@@ -168,8 +170,12 @@ class MirroredParameters : public ParameterClient {
   // Ends this worker if a device of its own fails: the next group would end for
   // it, too.
   void EndIfDeviceIsLost();
-  // Returns when all ranks of the group have come here.
+  // Returns when all ranks of the group have come here, and what they began
+  // before is complete.
   absl::Status AwaitAll(const Group& group, Collective& collective);
+  // Has the gradients of rows travel, to the other members or to ps.
+  absl::Status LetRowsLeave(const Group& group, int64_t step,
+                            Collective& collective);
   absl::Status GatherRows(const Group& group, int64_t step,
                           Collective& collective);
   // Finds out, with tables on ps and in step, when all ranks have begun the

@@ -46,11 +46,12 @@ absl::Status MirroredParameters::MakeStep(const Group& group,
   const int64_t step = state_.version().step;
   tables_made_.reset();
   AskWhoIsThere(group, step, collective);
-  RETURN_IF_ERROR(options_.on_devices.empty()
-                      ? SumPacks(group, step, collective)
-                      : SumOnDevices(group, step, collective));
-  RETURN_IF_ERROR(GatherRows(group, step, collective));
-  RETURN_IF_ERROR(SendRows(group, step, collective));
+  if (options_.on_devices.empty()) {
+    RETURN_IF_ERROR(SumPacks(group, step, collective));
+    RETURN_IF_ERROR(LetRowsLeave(group, step, collective));
+  } else {
+    RETURN_IF_ERROR(SumOnDevices(group, step, collective));
+  }
   RETURN_IF_ERROR(collective.Await());
   RETURN_IF_ERROR(AwaitTables(group, collective));
   absl::Status made = CheckFinite(step);
@@ -109,6 +110,12 @@ absl::Status MirroredParameters::SumPacks(const Group& group, int64_t step,
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status MirroredParameters::LetRowsLeave(const Group& group, int64_t step,
+                                              Collective& collective) {
+  RETURN_IF_ERROR(GatherRows(group, step, collective));
+  return SendRows(group, step, collective);
 }
 
 absl::Status MirroredParameters::GatherRows(const Group& group, int64_t step,

@@ -88,20 +88,29 @@ absl::StatusOr<std::unique_ptr<Model>> MirroredWorker::PrepareModel(
       peers->communication() != job::MultiWorkerMirrored::NCCL) {
     return model;
   }
-  constexpr absl::string_view kSetting =
-      "strategy.multi_worker_mirrored.communication: ";
+  const absl::string_view setting =
+      IsHybrid(job) ? "strategy.hybrid.all_reduce.communication: "
+                    : "strategy.multi_worker_mirrored.communication: ";
   const absl::Status found = DevicePeer::Check(device);
   if (!found.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        kSetting, found.message(),
+        setting, found.message(),
         "; give each worker --device=cuda:N and NCCL 2, or choose AUTO"));
   }
+  if (std::all_of(
+          model->variables().begin(), model->variables().end(),
+          [](const VariableSpec& variable) { return variable.frozen; })) {
+    LOG(INFO) << "NCCL has nothing to add: no variable is trained, and the "
+              << "gradients of sparse tables travel through the host";
+    return model;
+  }
   DeviceTraining* const training = model->device_training();
-  if (training == nullptr || !model->tables().empty()) {
+  if (training == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
-        kSetting,
-        "NCCL sums gradients that stay on the device, and those of this job "
-        "need the host (sparse tables, train.micro_batch_size): choose AUTO"));
+        setting,
+        "NCCL sums gradients that stay on the device, and those of "
+        "micro-batches are added up on the host: leave train.micro_batch_size "
+        "out, or choose AUTO"));
   }
   // The sum leaves the first device alone.
   ASSIGN_OR_RETURN(

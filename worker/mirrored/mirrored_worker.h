@@ -74,15 +74,17 @@ class MirroredWorker {
   // Returns the port of StateKeeper; 0 if there is none.
   int state_port() const { return keeper_ == nullptr ? 0 : keeper_->port(); }
 
-  // Has the gradients of `model`, which computes on `device`, stay there if the
-  // job says that NCCL adds them, and returns the model to train. Called for
-  // each of the worker's devices, in their order. Borrows `device`.
-  //   FailedPrecondition  NCCL is not here, or the job's gradients need the
-  //                       host: says why and what to choose.
-  //   ResourceExhausted   device or host are full.
+  // Has the gradients of the variables of `model`, which computes on `device`,
+  // stay there if the job says that NCCL adds them, and returns the model to
+  // train: `model` itself if no variable is trained, since then NCCL has
+  // nothing to add. Called for each of the worker's devices, in their order.
+  // Borrows `device`.
+  //   InvalidArgument    NCCL is not here, `device` is no CUDA device, or the
+  //                      job has micro-batches: says what to choose.
+  //   ResourceExhausted  device or host are full.
   absl::StatusOr<std::unique_ptr<Model>> PrepareModel(
       const job::Job& job, std::unique_ptr<Model> model, Device& device);
-  // Returns true if gradients stay on the devices.
+  // Returns true if gradients of variables stay on the devices.
   bool sums_on_device() const { return !on_devices_.empty(); }
 
   // Makes room for the variables of the job that the chief has answered the

@@ -18,7 +18,7 @@ class PeerModel : public Model {
       : model_(std::move(model)),
         device_(gradients.device()),
         device_mu_(gradients.device_mutex()) {
-    CHECK(model_->device_training() != nullptr && model_->tables().empty());
+    CHECK(model_->device_training() != nullptr);
   }
 
   absl::Status Start() {

@@ -9,10 +9,10 @@
 
 namespace parasol {
 
-// Returns `model`, which has a device_training() and no tables, as a model
-// whose gradients stay in the memory of its device, where `gradients` finds
-// them, and whose values come from the host as ever. Gradients() calls no sink.
-// Borrows `gradients`, of the same model and device.
+// Returns `model`, which has a device_training(), as a model whose variables'
+// gradients stay in the memory of its device, where `gradients` finds them, and
+// whose values come from the host as ever. Gradients() calls only the sink of
+// rows. Borrows `gradients`, of the same model and device.
 //   ResourceExhausted  the host has no memory for the values.
 absl::StatusOr<std::unique_ptr<Model>> KeepGradientsOnDevice(
     std::unique_ptr<Model> model, DeviceGradients& gradients);

@@ -38,10 +38,10 @@ void StepGradients::BeginStep(int64_t step) {
   for (auto& [number, replica] : replicas_) {
     std::fill(replica.has_variable.begin(), replica.has_variable.end(), false);
     std::fill(replica.has_rows.begin(), replica.has_rows.end(), false);
-    for (Pack& pack : replica.packs) pack.variables = 0;
-    if (replica.generation == generation_) continue;
-    for (size_t i = 0; i < replica.packs.size(); ++i) {
-      replica.packs[i].elements = allocate_(packs_.elements(i));
+    const bool has_memory = replica.generation == generation_;
+    for (Pack& pack : replica.packs) {
+      pack.variables = 0;
+      if (!has_memory) pack.elements = nullptr;
     }
     replica.generation = generation_;
   }
@@ -52,9 +52,7 @@ StepGradients::Replica& StepGradients::ReplicaOf(int number) {
   Replica& replica = it->second;
   if (!is_new) return replica;
   replica.generation = generation_;
-  for (size_t i = 0; i < packs_.count(); ++i) {
-    replica.packs.push_back({.elements = allocate_(packs_.elements(i))});
-  }
+  replica.packs.resize(packs_.count());
   replica.has_variable.resize(packs_.num_variables());
   replica.rows.resize(tables_);
   replica.has_rows.resize(tables_);
@@ -71,6 +69,9 @@ void StepGradients::Add(const ParameterClient::PushRequest& push) {
     const GradientPacks::Place& place = packs_.place(gradient.variable);
     CHECK_LE(place.first + gradient.values.size(), packs_.elements(place.pack));
     Pack& pack = replica.packs[place.pack];
+    if (pack.elements == nullptr) {
+      pack.elements = allocate_(packs_.elements(place.pack));
+    }
     std::copy(gradient.values.begin(), gradient.values.end(),
               pack.elements.get() + place.first);
     ++pack.variables;

@@ -17,7 +17,8 @@ namespace parasol {
 
 // The gradients of one step that the replicas of this process have computed so
 // far: those of variables in packs, as they travel, and those of rows as bytes.
-// Not thread-safe.
+// A pack takes memory when a first variable of it is pushed: none where the
+// gradients of variables stay on devices. Not thread-safe.
 class StepGradients {
  public:
   // Returns zeroed memory for a number of elements.
@@ -26,8 +27,8 @@ class StepGradients {
   // `packs` must outlive this object. `tables`: number of sparse tables.
   StepGradients(const GradientPacks& packs, size_t tables);
 
-  // Takes the memory of packs from `allocate` from the next step on; null: from
-  // this process.
+  // Takes the memory of packs from `allocate`, from the next step on where
+  // there is some; null: from this process.
   void AllocateBy(Allocate allocate);
 
   // Notes which replicas are this process's. Those of others are freed when the
@@ -53,8 +54,8 @@ class StepGradients {
 
  private:
   struct Pack {
-    std::shared_ptr<float[]> elements;
-    size_t variables = 0;  // number of pushed ones
+    std::shared_ptr<float[]> elements;  // null: no variable was pushed
+    size_t variables = 0;               // number of pushed ones
   };
   struct Replica {
     int64_t generation = 0;  // the memory's

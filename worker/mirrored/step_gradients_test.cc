@@ -1,5 +1,6 @@
 #include "worker/mirrored/step_gradients.h"
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <vector>
@@ -41,7 +42,7 @@ class StepGradientsTest : public testing::Test {
   }
 
   const GradientPacks packs_{{2}, 1 << 20};
-  StepGradients gradients_{packs_, /*tables=*/0};
+  StepGradients gradients_{packs_, /*tables=*/1};
   std::vector<std::weak_ptr<float[]>> allocated_;
 };
 
@@ -75,6 +76,24 @@ TEST_F(StepGradientsTest, GradientsOfAStepThatIsOverAreIgnored) {
   ASSERT_TRUE(gradients_.HasPack(5, 0, {0}));
   EXPECT_THAT(gradients_.ContributionsTo(0, {0}).at(0).values,
               ElementsAre(1, 1));
+}
+
+// Those of variables are on a device, or come later.
+TEST_F(StepGradientsTest, RowsAloneTakeNoMemoryForVariables) {
+  const std::vector<uint64_t> ids = {7};
+  const std::vector<float> values = {3};
+  ParameterClient::PushRequest push;
+  push.rows = {{0, ids, values}};
+  push.sync = {.step = 2, .replica = 1};
+  gradients_.SetShare({1});
+  gradients_.Add(push);
+  EXPECT_TRUE(gradients_.HasRows(2, 0, {1}));
+  EXPECT_FALSE(gradients_.HasPack(2, 0, {1}));
+  EXPECT_EQ(Kept(), 0);
+  Push(2, 1, 4);
+  ASSERT_TRUE(gradients_.HasPack(2, 0, {1}));
+  EXPECT_THAT(gradients_.ContributionsTo(0, {1}).at(0).values,
+              ElementsAre(4, 4));
 }
 
 }  // namespace

@@ -74,8 +74,8 @@ class FakeTraining : public DeviceTraining {
   Array<float> on_host_;
 };
 
-// A worker whose gradients are on devices, with a thread that trains as
-// SyncTrainingLoop does. Values are those of MirroredState.
+// A worker whose gradients of variables are on devices, with a thread that
+// trains as SyncTrainingLoop does. Values are those of MirroredState.
 class DeviceWorker {
  public:
   static job::Job JobWithoutTable() {
@@ -85,15 +85,15 @@ class DeviceWorker {
   }
 
   // `devices`: replicas are dealt out to them, another way in each step. None:
-  // gradients are in host memory.
+  // gradients are in host memory. `job`: with MakeJob()'s table or without.
   DeviceWorker(int index, int replicas, int64_t steps,
-               const std::vector<std::string>& devices,
+               const std::vector<std::string>& devices, const job::Job& job,
                Assignments& assignments, MemoryNetwork& network)
       : index_(index),
         steps_(steps),
         assignments_(assignments),
         endpoint_(network.MakeEndpoint(absl::StrCat("h:", index))),
-        state_(MakeVariables(), JobWithoutTable(), Clock::Real()) {
+        state_(MakeVariables(), job, Clock::Real()) {
     MirroredParameters::Options options;
     options.task.set_role("worker");
     options.task.set_index(index);
@@ -137,6 +137,10 @@ class DeviceWorker {
     std::unique_ptr<Device> device;
     std::unique_ptr<FakeTraining> training;
     std::unique_ptr<DeviceGradients> gradients;
+  };
+  struct Rows {
+    std::vector<uint64_t> ids;
+    std::vector<float> gradients;
   };
   using PendingPtr = std::unique_ptr<ParameterClient::Pending>;
 
@@ -190,6 +194,13 @@ class DeviceWorker {
     }
     ParameterClient::PushRequest push;
     push.sync = {.step = step, .replica = replica};
+    Rows rows;
+    if (state_.num_tables() > 0) {
+      if (has_examples) {
+        ASSIGN_OR_RETURN(rows, RowsOf(step, replica, weight));
+      }
+      push.rows = {{0, rows.ids, rows.gradients}};
+    }
     if (!places_.empty()) {
       const size_t number = (replica + step) % places_.size();
       Place& place = places_[number];
@@ -209,6 +220,24 @@ class DeviceWorker {
       push.gradients.push_back({i, (*gradients)[i]});
     }
     return parameters_->Push(std::move(push));
+  }
+
+  // A replica has two rows in common with the next one. Gradients depend on the
+  // rows' values.
+  absl::StatusOr<Rows> RowsOf(int64_t step, int replica, float weight) {
+    Rows rows;
+    for (uint64_t i = 0; i < 4; ++i) {
+      rows.ids.push_back((2 * replica + step + i) % 9);
+    }
+    std::vector<float> values(rows.ids.size() * kWidth);
+    ParameterClient::PullRequest pull;
+    pull.rows = {{0, rows.ids, absl::MakeSpan(values)}};
+    RETURN_IF_ERROR(parameters_->Pull(std::move(pull))->Wait());
+    for (size_t i = 0; i < values.size(); ++i) {
+      rows.gradients.push_back(
+          weight * (0.3f * values[i] + 0.1f * (replica + 1) - 0.01f * i));
+    }
+    return rows;
   }
 
   const int index_;
