@@ -184,7 +184,7 @@ absl::Status LocalTraining::MakeModel() {
     }
     model = UpdateOnDevice(std::move(model), *variables_, tables_.get());
   }
-  model_ = ClipGradients(SplitBatches(std::move(model), job), job);
+  model_ = ClipGradients(SplitBatches(std::move(model), *device_, job), job);
   return absl::OkStatus();
 }
 

@@ -122,7 +122,8 @@ absl::Status ReplicaThreads::MakeMirrored() {
 void ReplicaThreads::TakeToHost() {
   for (Replica& replica : replicas_) {
     replica.model = ClipGradients(
-        SplitBatches(std::move(replica.model), options_.job), options_.job);
+        SplitBatches(std::move(replica.model), *replica.device, options_.job),
+        options_.job);
   }
 }
 

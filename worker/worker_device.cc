@@ -47,7 +47,8 @@ absl::StatusOr<std::vector<WorkerDevice>> OpenWorkerDevices(
     ASSIGN_OR_RETURN(opened.device, OpenDevice(name, threads, job.worker()));
     ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                      Model::Create(graph, *opened.device));
-    opened.model = ClipGradients(SplitBatches(std::move(model), job), job);
+    opened.model =
+        ClipGradients(SplitBatches(std::move(model), *opened.device, job), job);
   }
   return devices;
 }

@@ -113,6 +113,35 @@ TEST(CudaWorkersTest, TwoWithTablesEndWithTheBitsOfTheHostAlsoAfterALoss) {
                     HasSubstr("group has ended: worker/1, ")));
 }
 
+// Micro-batches are added up on the device, in the host's order. Batches of 32
+// are cut into parts of 10 and 11.
+TEST(CudaWorkersTest, TwoWithMicroBatchesEndWithTheBitsOfTheHost) {
+  const struct {
+    LaunchedCluster::Options (*on)(const std::string& device);
+    int steps;
+  } kJobs[] = {{DigitsOn, kSteps}, {TablesOn, kTableSteps}};
+  for (const auto& job : kJobs) {
+    SCOPED_TRACE(job.steps);
+    const auto options = [&job](const std::string& communication) {
+      LaunchedCluster::Options options =
+          WorkersOf(job.on("cuda:0"), communication, 2, job.steps);
+      options.overrides.push_back("train.micro_batch_size=11");
+      return options;
+    };
+    const Trained want = TrainedBy(options("AUTO"), job.steps);
+    ASSERT_FALSE(want.variables.empty());
+    ASSERT_OK_AND_ASSIGN(auto nccl, LaunchedCluster::Start(options("NCCL")));
+    ASSERT_OK(nccl->AwaitStep(40));
+    ASSERT_OK(nccl->Signal("worker/1", SIGKILL));
+    ASSERT_OK_AND_ASSIGN(const auto result, nccl->Wait());
+    ASSERT_EQ(result.exit_code, 0) << result.progress;
+    EXPECT_EQ(TrainedIn(*nccl, job.steps), want);
+    EXPECT_THAT(nccl->LogOf("worker/0"),
+                AllOf(HasSubstr("NCCL adds gradients on cuda:0"),
+                      HasSubstr("group has ended: worker/1, ")));
+  }
+}
+
 TEST(CudaWorkersTest, WithoutATrainedVariableNcclHasNothingToAdd) {
   constexpr int kFewSteps = 50;
   const auto options = [](const std::string& communication) {

@@ -8,9 +8,12 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "ml/model/device_training.h"
+#include "ml/optimizer/device/replica_mean.h"
 #include "worker/local/micro_batches.h"
 
 namespace parasol {
@@ -137,10 +140,10 @@ class SplitBatch : public StagedBatch {
   std::vector<Rows> rows_;
 };
 
-class MicroBatchModel : public Model {
+class MicroBatchModel : public Model, private DeviceTraining {
  public:
-  MicroBatchModel(std::unique_ptr<Model> model, int64_t limit)
-      : model_(std::move(model)), limit_(limit) {
+  MicroBatchModel(std::unique_ptr<Model> model, Device& device, int64_t limit)
+      : model_(std::move(model)), device_(device), limit_(limit) {
     for (Sums& side : sums_) {
       side.variables.resize(model_->variables().size());
       side.tables.resize(model_->tables().size());
@@ -186,21 +189,13 @@ class MicroBatchModel : public Model {
     if (split.parts.size() == 1) {
       return model_->Gradients(*split.parts[0].staged, seed, sinks);
     }
-    std::swap(sums_[0], sums_[1]);
-    BatchResult result;
-    for (size_t i = 0; i < split.parts.size(); ++i) {
-      SplitBatch::Part& part = split.parts[i];
-      split.GiveRowsTo(part);
-      const Pass pass = {
-          .is_first = i == 0,
-          .is_last = i + 1 == split.parts.size(),
-          .share = static_cast<float>(static_cast<double>(part.batch.size) /
-                                      static_cast<double>(split.examples))};
-      ASSIGN_OR_RETURN(const BatchResult of_part,
-                       RunPass(pass, split, part, SeedOf(seed, i), sinks));
-      result.Add(of_part);
-    }
-    return result;
+    return RunPasses(split, seed, sinks.rows,
+                     [&](const Pass& pass, StagedBatch& part,
+                         uint64_t seed_of_part, RowSink rows) {
+                       return RunPass(
+                           pass, part, seed_of_part,
+                           {.variable = sinks.variable, .rows = rows});
+                     });
   }
 
   absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) override {
@@ -222,7 +217,15 @@ class MicroBatchModel : public Model {
     return whole;
   }
 
+  DeviceTraining* device_training() override {
+    return model_->device_training() == nullptr ? nullptr : this;
+  }
+
  private:
+  using RowSink =
+      absl::FunctionRef<void(size_t table, absl::Span<const uint64_t> ids,
+                             absl::Span<const float> gradients)>;
+
   // Sums over the passes of a step. Those of rows are [ids, width] of the
   // split batch's tables.
   struct Sums {
@@ -232,10 +235,90 @@ class MicroBatchModel : public Model {
     std::vector<std::vector<uint64_t>> ids;
   };
   struct Pass {
+    bool is_whole = false;  // the batch is not cut
     bool is_first = false;
     bool is_last = false;
     float share = 1;  // of the batch's examples
   };
+  using Run = absl::FunctionRef<absl::StatusOr<BatchResult>(
+      const Pass& pass, StagedBatch& part, uint64_t seed, RowSink rows)>;
+
+  absl::StatusOr<std::vector<Variable>> Variables() override {
+    DeviceTraining& of_pass = *model_->device_training();
+    ASSIGN_OR_RETURN(std::vector<Variable> variables, of_pass.Variables());
+    const absl::Span<float> all = of_pass.AllGradients();
+    if (on_device_.size() != all.size()) {
+      ASSIGN_OR_RETURN(on_device_, device_.NewArray<float>(all.size()),
+                       _ << "the sum over micro-batches");
+    }
+    for (Variable& variable : variables) {
+      if (variable.gradient == nullptr) continue;
+      variable.gradient = on_device_.data() + (variable.gradient - all.data());
+    }
+    return variables;
+  }
+  absl::Span<float> AllGradients() override { return on_device_.span(); }
+  void UseTables(DeviceRows&) override {
+    LOG(FATAL) << "the rows of a batch that is cut are on the host";
+  }
+  absl::StatusOr<BatchResult> Train(StagedBatch& staged, uint64_t seed,
+                                    DeviceTraining::Sinks sinks) override {
+    SplitBatch& split = static_cast<SplitBatch&>(staged);
+    const auto run = [&](const Pass& pass, StagedBatch& part,
+                         uint64_t seed_of_part, RowSink rows) {
+      const auto add = [&](absl::Span<const Rows> on_device) -> absl::Status {
+        RETURN_IF_ERROR(AddOnDevice(pass));
+        return pass.is_last ? sinks.update(on_device) : absl::OkStatus();
+      };
+      return model_->device_training()->Train(part, seed_of_part,
+                                              {.update = add, .rows = rows});
+    };
+    if (split.parts.size() == 1) {
+      return run({.is_whole = true, .is_last = true}, *split.parts[0].staged,
+                 seed, sinks.rows);
+    }
+    return RunPasses(split, seed, sinks.rows, run);
+  }
+
+  // Enqueues for all variables what RunPass() does for one. The gradients of a
+  // batch that is not cut are not added to zeros there either: -0 stays.
+  absl::Status AddOnDevice(const Pass& pass) {
+    const absl::Span<float> all = model_->device_training()->AllGradients();
+    const ReplicaGradients part = {.data = all.data(), .weight = pass.share};
+    const ReplicaGradients sum = {.data = pass.is_first ? nullptr
+                                                        : on_device_.data()};
+    const std::array<ReplicaGradients, 2> terms = {sum, part};
+    return ReplicaMean(
+        device_, absl::MakeConstSpan(terms).subspan(pass.is_whole ? 1 : 0),
+        /*divisor=*/1, static_cast<int64_t>(all.size()), on_device_.data());
+  }
+
+  // Calls `run` for each micro-batch, with what takes the gradients of its
+  // rows: their sums go to `rows`.
+  absl::StatusOr<BatchResult> RunPasses(SplitBatch& split, uint64_t seed,
+                                        RowSink rows, Run run) {
+    std::swap(sums_[0], sums_[1]);
+    BatchResult result;
+    for (size_t i = 0; i < split.parts.size(); ++i) {
+      SplitBatch::Part& part = split.parts[i];
+      split.GiveRowsTo(part);
+      const Pass pass = {
+          .is_first = i == 0,
+          .is_last = i + 1 == split.parts.size(),
+          .share = static_cast<float>(static_cast<double>(part.batch.size) /
+                                      static_cast<double>(split.examples))};
+      const auto add_rows = [&](size_t table, absl::Span<const uint64_t> ids,
+                                absl::Span<const float> gradients) {
+        AddRows(pass, split, part, table, ids, gradients);
+        if (!pass.is_last) return;
+        rows(table, sums_[0].ids[table], sums_[0].tables[table]);
+      };
+      ASSIGN_OR_RETURN(const BatchResult of_part,
+                       run(pass, *part.staged, SeedOf(seed, i), add_rows));
+      result.Add(of_part);
+    }
+    return result;
+  }
 
   // Two passes must not drop the same elements of different examples. The
   // multiplier is as in PassExecutor, for another number.
@@ -244,8 +327,8 @@ class MicroBatchModel : public Model {
   }
 
   // A variable's sum leaves while the last pass goes on.
-  absl::StatusOr<BatchResult> RunPass(const Pass& pass, const SplitBatch& split,
-                                      SplitBatch::Part& part, uint64_t seed,
+  absl::StatusOr<BatchResult> RunPass(const Pass& pass, StagedBatch& part,
+                                      uint64_t seed,
                                       const GradientSinks& sinks) {
     const auto add_variable = [&](size_t variable,
                                   absl::Span<const float> gradient) {
@@ -256,14 +339,8 @@ class MicroBatchModel : public Model {
       }
       if (pass.is_last) sinks.variable(variable, sum);
     };
-    const auto add_rows = [&](size_t table, absl::Span<const uint64_t> ids,
-                              absl::Span<const float> gradients) {
-      AddRows(pass, split, part, table, ids, gradients);
-      if (!pass.is_last) return;
-      sinks.rows(table, sums_[0].ids[table], sums_[0].tables[table]);
-    };
-    return model_->Gradients(*part.staged, seed,
-                             {.variable = add_variable, .rows = add_rows});
+    return model_->Gradients(part, seed,
+                             {.variable = add_variable, .rows = sinks.rows});
   }
 
   // A table that is frozen has gradients of no rows.
@@ -295,19 +372,21 @@ class MicroBatchModel : public Model {
   }
 
   const std::unique_ptr<Model> model_;
+  Device& device_;
   const int64_t limit_;
   // Those of this step and of the last one: they live as long as the model's
   // own gradients.
   std::array<Sums, 2> sums_;
+  Array<float> on_device_;      // device_training()'s sum, as its gradients lie
   std::vector<float> outputs_;  // of the last evaluation
 };
 
 }  // namespace
 
 std::unique_ptr<Model> SplitBatches(std::unique_ptr<Model> model,
-                                    const job::Job& job) {
+                                    Device& device, const job::Job& job) {
   if (!HasMicroBatches(job)) return model;
-  return std::make_unique<MicroBatchModel>(std::move(model),
+  return std::make_unique<MicroBatchModel>(std::move(model), device,
                                            job.train().micro_batch_size());
 }
 

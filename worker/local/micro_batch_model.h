@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "ml/device/device.h"
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
 
@@ -16,10 +17,13 @@ namespace parasol {
 // that are not trained (moving means) get the mean of the micro-batches'
 // changes.
 //
-// Returns `model` itself if the job has no micro-batches. The result has no
-// device_training(): gradients are added up in host memory.
+// Gradients are added up in host memory, and those of device_training(), if
+// `model` has one, in the memory of `device`, which computes: the bits are the
+// same. It takes no tables: UseTables() must not be called.
+//
+// Returns `model` itself if the job has no micro-batches. Borrows `device`.
 std::unique_ptr<Model> SplitBatches(std::unique_ptr<Model> model,
-                                    const job::Job& job);
+                                    Device& device, const job::Job& job);
 
 }  // namespace parasol
 

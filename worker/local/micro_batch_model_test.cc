@@ -1,5 +1,6 @@
 #include "worker/local/micro_batch_model.h"
 
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/device/testing/device_fixture.h"
+#include "ml/model/device_training.h"
 #include "ml/model/testing/model_fixture.h"
 
 namespace parasol {
@@ -70,7 +72,7 @@ class MicroBatchModelTest : public ModelTestBase {
   };
 
   std::unique_ptr<Model> MakeSplit(const job::Model& spec, int micro_batch) {
-    return SplitBatches(Make(spec), JobWith(1000, micro_batch));
+    return SplitBatches(Make(spec), device(), JobWith(1000, micro_batch));
   }
 
   static void FillRows(const StagedBatch& staged) {
@@ -81,6 +83,67 @@ class MicroBatchModelTest : public ModelTestBase {
         rows.values[i] = .125f * (rows.ids[i / width] % 5) + .25f * (i % width);
       }
     }
+  }
+
+  static std::vector<uint32_t> BitsOf(const std::vector<float>& values) {
+    std::vector<uint32_t> bits;
+    for (const float value : values) {
+      bits.push_back(std::bit_cast<uint32_t>(value));
+    }
+    return bits;
+  }
+
+  static void TakeRows(size_t table, absl::Span<const uint64_t> ids,
+                       absl::Span<const float> gradients, Step& step) {
+    ++step.calls_of_rows;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const size_t width = gradients.size() / ids.size();
+      const auto row = gradients.subspan(i * width, width);
+      EXPECT_TRUE(step.rows
+                      .emplace(std::pair(table, ids[i]),
+                               std::vector(row.begin(), row.end()))
+                      .second)
+          << "id " << ids[i] << " comes twice";
+    }
+  }
+
+  // Returns the step of Run(), without outputs, whose gradients of variables
+  // stay in the memory of the device.
+  Step RunOnDevice(Model& model, const Batch& batch) {
+    DeviceTraining& training = *model.device_training();
+    const std::vector<DeviceTraining::Variable> arrays = *training.Variables();
+    const Values values = RandomValues(model);
+    for (size_t i = 0; i < values.size(); ++i) {
+      EXPECT_OK(
+          device().Copy(Device::Stream::kCompute,
+                        absl::MakeConstSpan(Put(values[i]), values[i].size()),
+                        arrays[i].value));
+    }
+    const std::unique_ptr<StagedBatch> staged = model.NewStagedBatch();
+    EXPECT_OK(model.Stage(batch, *staged));
+    FillRows(*staged);
+    Step step;
+    int updates = 0;
+    const absl::StatusOr<BatchResult> result = training.Train(
+        *staged, /*seed=*/1,
+        {.update =
+             [&](absl::Span<const DeviceTraining::Rows> on_device) {
+               EXPECT_TRUE(on_device.empty());
+               ++updates;
+               return absl::OkStatus();
+             },
+         .rows =
+             [&](size_t table, absl::Span<const uint64_t> ids,
+                 absl::Span<const float> gradients) {
+               TakeRows(table, ids, gradients, step);
+             }});
+    EXPECT_OK(result);
+    EXPECT_EQ(updates, 1);
+    step.result = *result;
+    for (size_t i = 0; i < values.size(); ++i) {
+      step.variables.push_back(Get(arrays[i].gradient, values[i].size()));
+    }
+    return step;
   }
 
   static Step Run(Model& model, const Batch& batch) {
@@ -96,16 +159,7 @@ class MicroBatchModelTest : public ModelTestBase {
     };
     const auto take_rows = [&](size_t table, absl::Span<const uint64_t> ids,
                                absl::Span<const float> gradients) {
-      ++step.calls_of_rows;
-      for (size_t i = 0; i < ids.size(); ++i) {
-        const size_t width = gradients.size() / ids.size();
-        const auto row = gradients.subspan(i * width, width);
-        EXPECT_TRUE(step.rows
-                        .emplace(std::pair(table, ids[i]),
-                                 std::vector(row.begin(), row.end()))
-                        .second)
-            << "id " << ids[i] << " comes twice";
-      }
+      TakeRows(table, ids, gradients, step);
     };
     const absl::StatusOr<BatchResult> result = model.Gradients(
         *staged, /*seed=*/1, {.variable = take_variable, .rows = take_rows});
@@ -152,6 +206,34 @@ TEST_P(MicroBatchModelTest, ABatchThatIsSmallEnoughHasTheModelsBits) {
   EXPECT_EQ(got.variables, want.variables);
   EXPECT_EQ(got.rows, want.rows);
   EXPECT_EQ(got.result.loss_sum, want.result.loss_sum);
+}
+
+TEST_P(MicroBatchModelTest, SumsInTheMemoryOfTheDeviceHaveTheBitsOfTheHosts) {
+  const std::string layers =
+      "layer { name: 'n' batch_normalization {} }"
+      "layer { name: 'o' dropout { rate: .25 } }";
+  for (const int micro_batch : {1, 2, 3, 6}) {
+    const std::unique_ptr<Model> on_host = MakeSplit(Wide(layers), micro_batch);
+    const std::unique_ptr<Model> on_device =
+        MakeSplit(Wide(layers), micro_batch);
+    ASSERT_EQ(on_device->device_training() == nullptr,
+              device().shares_host_memory());
+    if (device().shares_host_memory()) continue;
+    for (const int64_t size : {7, 1, 6}) {
+      SCOPED_TRACE(absl::StrCat(size, " in ", micro_batch));
+      const Step want = Run(*on_host, ItemsBatch(size));
+      const Step got = RunOnDevice(*on_device, ItemsBatch(size));
+      ASSERT_EQ(got.variables.size(), want.variables.size());
+      for (size_t i = 0; i < want.variables.size(); ++i) {
+        EXPECT_EQ(BitsOf(got.variables[i]), BitsOf(want.variables[i]))
+            << on_host->variables()[i].name;
+      }
+      EXPECT_EQ(got.rows, want.rows);
+      EXPECT_EQ(got.calls_of_rows, want.calls_of_rows);
+      EXPECT_EQ(got.result.examples, want.result.examples);
+      EXPECT_EQ(got.result.loss_sum, want.result.loss_sum);
+    }
+  }
 }
 
 // One memory serves batches of all sizes.
@@ -211,7 +293,7 @@ TEST_P(MicroBatchModelTest, AJobWithoutMicroBatchesKeepsItsModel) {
   for (const job::Job& job : {job::Job(), JobWith(8, 8), JobWith(8, 9)}) {
     std::unique_ptr<Model> model = Make(Wide());
     const Model* const same = model.get();
-    EXPECT_EQ(SplitBatches(std::move(model), job).get(), same);
+    EXPECT_EQ(SplitBatches(std::move(model), device(), job).get(), same);
   }
 }
 

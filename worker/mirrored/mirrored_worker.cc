@@ -105,13 +105,7 @@ absl::StatusOr<std::unique_ptr<Model>> MirroredWorker::PrepareModel(
     return model;
   }
   DeviceTraining* const training = model->device_training();
-  if (training == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        setting,
-        "NCCL sums gradients that stay on the device, and those of "
-        "micro-batches are added up on the host: leave train.micro_batch_size "
-        "out, or choose AUTO"));
-  }
+  CHECK(training != nullptr) << "replicas in step clip no gradients";
   // The sum leaves the first device alone.
   ASSIGN_OR_RETURN(
       on_devices_.emplace_back(),

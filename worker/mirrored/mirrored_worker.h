@@ -79,8 +79,8 @@ class MirroredWorker {
   // train: `model` itself if no variable is trained, since then NCCL has
   // nothing to add. Called for each of the worker's devices, in their order.
   // Borrows `device`.
-  //   InvalidArgument    NCCL is not here, `device` is no CUDA device, or the
-  //                      job has micro-batches: says what to choose.
+  //   InvalidArgument    NCCL is not here, or `device` is no CUDA device: says
+  //                      what to choose.
   //   ResourceExhausted  device or host are full.
   absl::StatusOr<std::unique_ptr<Model>> PrepareModel(
       const job::Job& job, std::unique_ptr<Model> model, Device& device);
