@@ -326,6 +326,29 @@ TEST(StrategyTest, NcclBetweenWorkersTakesTablesButNoClipping) {
   }
 }
 
+TEST(StrategyTest, AListOfBothKindsOfDevicesHasNoNccl) {
+  const std::string both = "device: '/gpu:1' device: 'CPU:1' ";
+  for (const auto& [path, strategy] : kListsOfWorkers) {
+    SCOPED_TRACE(path);
+    const auto validate = [strategy](const std::string& settings) {
+      absl::StatusOr<job::Job> job = ParseJob(
+          absl::StrCat(kTables, absl::Substitute(strategy, settings), " }"),
+          "f");
+      EXPECT_OK(job);
+      FillDefaults(*job);
+      return Validate(*job).status();
+    };
+    EXPECT_OK(validate(both));
+    EXPECT_THAT(
+        validate(both + "communication: NCCL"),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 absl::StrCat(path,
+                              ".device[1]: NCCL sums between CUDA devices, and "
+                              "cpu:1 is none; list CUDA devices alone, or "
+                              "choose communication: AUTO")));
+  }
+}
+
 TEST(StrategyTest, WorkersInStepHaveAReplicaOnEachDeviceOfTheirList) {
   for (const auto& [path, strategy] : kListsOfWorkers) {
     SCOPED_TRACE(path);

@@ -23,6 +23,7 @@
 #include "cluster/job/validate_metrics.h"
 #include "cluster/job/validate_model_inputs.h"
 #include "cluster/job/validate_optimizer.h"
+#include "ml/device/device_name.h"
 #include "ml/initializer/initializer_fields.h"
 #include "ml/layer/variable_spec.h"
 #include "ml/model/graph_faults.h"
@@ -348,10 +349,31 @@ absl::Status ValidateMirrored(const job::Mirrored& strategy) {
       strategy.has_cross_device_ops() ? "cross_device_ops" : "");
 }
 
+// Returns the fault of a worker's device that has no part in NCCL's sums.
+// CheckDeviceNames() finds those that are no devices.
+absl::Status CheckNcclDevices(const std::string& path,
+                              const job::MultiWorkerMirrored& strategy) {
+  if (strategy.communication() != job::MultiWorkerMirrored::NCCL) {
+    return absl::OkStatus();
+  }
+  for (int i = 0; i < strategy.device_size(); ++i) {
+    const absl::StatusOr<DeviceName> device =
+        ParseDeviceName(strategy.device(i));
+    if (!device.ok() || device->is_cuda) continue;
+    return Fault(
+        absl::StrCat(path, ".device[", i, "]"),
+        absl::StrCat("NCCL sums between CUDA devices, and ", device->ToString(),
+                     " is none; list CUDA devices alone, or choose "
+                     "communication: AUTO"));
+  }
+  return absl::OkStatus();
+}
+
 Faults ValidateAllReduce(const std::string& path,
                          const job::MultiWorkerMirrored& strategy) {
   Faults faults;
   faults.Add(CheckDeviceNames(path, strategy.device()));
+  faults.Add(CheckNcclDevices(path, strategy));
   if (strategy.has_custom()) {
     const bool is_auto =
         strategy.communication() == job::MultiWorkerMirrored::AUTO;

@@ -211,6 +211,22 @@ TEST(CudaWorkersTest, HybridNamesADeviceThatNcclCannotUse) {
                         "between CUDA devices, and cpu (1 thread) is none"));
 }
 
+// A worker's list may have processors and CUDA devices: the bits are those of
+// one process with as many of both.
+TEST(CudaWorkersTest, AWorkersDevicesMayBeOfBothKinds) {
+  constexpr int kFewSteps = 60;
+  LaunchedCluster::Options one = WorkersOn("auto", "AUTO", 1, kFewSteps);
+  one.overrides.back() =
+      "strategy.central_storage={ device: 'cpu:0' device: 'cuda:0' "
+      "device: 'cpu:1' device: 'cuda:1' }";
+  LaunchedCluster::Options two = WorkersOn("auto", "AUTO", 2, kFewSteps);
+  two.overrides.back() =
+      "strategy.multi_worker_mirrored={ device: 'cpu:0' device: 'cuda:0' }";
+  const Trained want = TrainedBy(one, kFewSteps);
+  ASSERT_FALSE(want.variables.empty());
+  EXPECT_EQ(TrainedBy(two, kFewSteps), want);
+}
+
 // Two workers with two devices each: with sums of the host the bits are those
 // of one process with four, with NCCL, of which each device is a rank, near
 // them; also when a worker is killed.
