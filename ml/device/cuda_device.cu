@@ -167,9 +167,12 @@ absl::StatusOr<CudaDnn*> CudaDevice::dnn() {
 absl::Status CudaDevice::Order(Stream earlier, Stream later) {
   RETURN_IF_ERROR(Select());
   RETURN_IF_ERROR(
-      CudaStatus(cudaEventRecord(order_, Get(earlier)), "cudaEventRecord"));
-  return CudaStatus(cudaStreamWaitEvent(Get(later), order_, 0),
-                    "cudaStreamWaitEvent");
+      CudaStatus(cudaEventRecord(order_, Get(earlier)), "cudaEventRecord"))
+      << name();
+  RETURN_IF_ERROR(CudaStatus(cudaStreamWaitEvent(Get(later), order_, 0),
+                             "cudaStreamWaitEvent"))
+      << name();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Device::Event>> CudaDevice::NewEvent() {
@@ -186,11 +189,13 @@ absl::StatusOr<std::unique_ptr<Device::Event>> CudaDevice::NewEvent() {
 absl::Status CudaDevice::Record(Stream stream, Event& event) {
   RETURN_IF_ERROR(Select());
   const bool records = recorder_ != nullptr && recorder_->is_recording();
-  return CudaStatus(
+  RETURN_IF_ERROR(CudaStatus(
       cudaEventRecordWithFlags(
           static_cast<CudaEvent&>(event).get(), Get(stream),
           records ? cudaEventRecordExternal : cudaEventRecordDefault),
-      "cudaEventRecord");
+      "cudaEventRecord"))
+      << name();
+  return absl::OkStatus();
 }
 
 absl::Status CudaDevice::Wait(Event& event) {

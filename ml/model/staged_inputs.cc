@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -86,9 +85,6 @@ void StagedInputs::AddLookup(const std::vector<size_t>& id_inputs) {
 }
 
 absl::Status StagedInputs::Load(const Batch& batch, DeviceRows* tables) {
-  if (std::exchange(is_used_, false)) {
-    RETURN_IF_ERROR(device_.Wait(*used_));
-  }
   examples_ = batch.size;
   LookUp(batch, tables);
   RETURN_IF_ERROR(FindRows(tables));
@@ -331,16 +327,6 @@ absl::Status StagedInputs::ReserveRows() {
     rows.values =
         host_rows_.span().subspan(table.offset, table.num_rows * table.width);
   }
-  return absl::OkStatus();
-}
-
-absl::Status StagedInputs::NoteUse() {
-  if (device_.shares_host_memory()) return absl::OkStatus();
-  if (used_ == nullptr) {
-    ASSIGN_OR_RETURN(used_, device_.NewEvent());
-  }
-  RETURN_IF_ERROR(device_.Record(Device::Stream::kCompute, *used_));
-  is_used_ = true;
   return absl::OkStatus();
 }
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -35,7 +34,6 @@ class StagedInputs : public StagedBatch {
   // Looks up the ids of `batch`, and the rows that `tables` has on the device,
   // and starts to copy the batch there. The caller has checked `batch` and
   // keeps it until its pass is over. `tables`: null if none is on the device.
-  // Waits for the work that read the batch before, if NoteUse() has noted it.
   //   InvalidArgument    it has too many different ids for one array.
   //   ResourceExhausted  the device is full.
   //   Unavailable        the device was lost.
@@ -46,11 +44,6 @@ class StagedInputs : public StagedBatch {
   // Starts to copy the rows, which the caller has written, to the device: on
   // the copy-in stream, behind Load()'s copies.
   absl::Status LoadRows();
-
-  // Notes that all work which reads the batch has been enqueued. A pass is over
-  // for its caller when its results are there; that may be before its last
-  // kernels have run, which read what the next Load() would copy over.
-  absl::Status NoteUse();
 
   int64_t examples() const { return examples_; }
   // Adds the addresses from which a pass reads all but the rows.
@@ -191,9 +184,6 @@ class StagedInputs : public StagedBatch {
   size_t row_elements_ = 0;
   Array<float> host_rows_;
   Array<float> device_rows_;  // empty on the CPU
-  // Marks the end of the work that reads the batch, on a CUDA device.
-  std::unique_ptr<Device::Event> used_;
-  bool is_used_ = false;
 };
 
 }  // namespace parasol
