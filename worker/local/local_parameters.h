@@ -20,7 +20,7 @@
 #include "storage/shard_writer.h"
 #include "worker/local/host_variables.h"
 #include "worker/local/local_variables.h"
-#include "worker/local/tables_elsewhere.h"
+#include "worker/local/table/tables_elsewhere.h"
 
 namespace parasol {
 

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "ml/model/model.h"
-#include "worker/local/device_tables.h"
 #include "worker/local/device_variables.h"
+#include "worker/local/table/device_tables.h"
 
 namespace parasol {
 

@@ -33,9 +33,9 @@
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
 #include "tests/benchmark/compute/compute_workload.h"
-#include "worker/local/device_tables.h"
 #include "worker/local/device_variables.h"
 #include "worker/local/local_parameters.h"
+#include "worker/local/table/device_tables.h"
 #include "worker/local/updating_model.h"
 
 ABSL_FLAG(std::string, device, "cuda:0", "cuda:N.");

@@ -15,9 +15,9 @@
 #include "ml/model/model.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
-#include "worker/local/device_tables.h"
 #include "worker/local/device_variables.h"
 #include "worker/local/local_parameters.h"
+#include "worker/local/table/device_tables.h"
 
 namespace parasol {
 

@@ -19,10 +19,10 @@
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
 #include "worker/clipped_model.h"
-#include "worker/local/device_tables.h"
 #include "worker/local/device_variables.h"
 #include "worker/local/host_variables.h"
 #include "worker/local/local_parameters.h"
+#include "worker/local/table/device_tables.h"
 #include "worker/local/updating_model.h"
 
 namespace parasol {

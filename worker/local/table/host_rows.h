@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_LOCAL_HOST_ROWS_H_
-#define PARASOL_WORKER_LOCAL_HOST_ROWS_H_
+#ifndef PARASOL_WORKER_LOCAL_TABLE_HOST_ROWS_H_
+#define PARASOL_WORKER_LOCAL_TABLE_HOST_ROWS_H_
 
 #include <sys/mman.h>
 
@@ -55,4 +55,4 @@ class HostRows {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_LOCAL_HOST_ROWS_H_
+#endif  // PARASOL_WORKER_LOCAL_TABLE_HOST_ROWS_H_

@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_LOCAL_ROW_CACHE_H_
-#define PARASOL_WORKER_LOCAL_ROW_CACHE_H_
+#ifndef PARASOL_WORKER_LOCAL_TABLE_ROW_CACHE_H_
+#define PARASOL_WORKER_LOCAL_TABLE_ROW_CACHE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "worker/local/device_blocks.h"
-#include "worker/local/host_rows.h"
-#include "worker/local/row_seats.h"
-#include "worker/local/seat_exchange.h"
+#include "worker/local/table/device_blocks.h"
+#include "worker/local/table/host_rows.h"
+#include "worker/local/table/row_seats.h"
+#include "worker/local/table/seat_exchange.h"
 
 namespace parasol {
 
@@ -67,4 +67,4 @@ class RowCache {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_LOCAL_ROW_CACHE_H_
+#endif  // PARASOL_WORKER_LOCAL_TABLE_ROW_CACHE_H_

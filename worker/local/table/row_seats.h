@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_LOCAL_ROW_SEATS_H_
-#define PARASOL_WORKER_LOCAL_ROW_SEATS_H_
+#ifndef PARASOL_WORKER_LOCAL_TABLE_ROW_SEATS_H_
+#define PARASOL_WORKER_LOCAL_TABLE_ROW_SEATS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -82,4 +82,4 @@ class RowSeats {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_LOCAL_ROW_SEATS_H_
+#endif  // PARASOL_WORKER_LOCAL_TABLE_ROW_SEATS_H_

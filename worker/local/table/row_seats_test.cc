@@ -1,4 +1,4 @@
-#include "worker/local/row_seats.h"
+#include "worker/local/table/row_seats.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_LOCAL_DEVICE_TABLE_H_
-#define PARASOL_WORKER_LOCAL_DEVICE_TABLE_H_
+#ifndef PARASOL_WORKER_LOCAL_TABLE_DEVICE_TABLE_H_
+#define PARASOL_WORKER_LOCAL_TABLE_DEVICE_TABLE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -18,10 +18,10 @@
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
 #include "storage/shard_entry.h"
-#include "worker/local/device_blocks.h"
-#include "worker/local/row_cache.h"
-#include "worker/local/row_numbers.h"
-#include "worker/local/seat_exchange.h"
+#include "worker/local/table/device_blocks.h"
+#include "worker/local/table/row_cache.h"
+#include "worker/local/table/row_numbers.h"
+#include "worker/local/table/seat_exchange.h"
 
 namespace parasol {
 
@@ -164,4 +164,4 @@ class DeviceTable {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_LOCAL_DEVICE_TABLE_H_
+#endif  // PARASOL_WORKER_LOCAL_TABLE_DEVICE_TABLE_H_

@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_LOCAL_DEVICE_TABLES_H_
-#define PARASOL_WORKER_LOCAL_DEVICE_TABLES_H_
+#ifndef PARASOL_WORKER_LOCAL_TABLE_DEVICE_TABLES_H_
+#define PARASOL_WORKER_LOCAL_TABLE_DEVICE_TABLES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -20,10 +20,10 @@
 #include "ml/optimizer/device/table_update.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
-#include "worker/local/cache_worth.h"
-#include "worker/local/device_table.h"
-#include "worker/local/seat_exchange.h"
-#include "worker/local/tables_elsewhere.h"
+#include "worker/local/table/cache_worth.h"
+#include "worker/local/table/device_table.h"
+#include "worker/local/table/seat_exchange.h"
+#include "worker/local/table/tables_elsewhere.h"
 
 namespace parasol {
 
@@ -183,4 +183,4 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_LOCAL_DEVICE_TABLES_H_
+#endif  // PARASOL_WORKER_LOCAL_TABLE_DEVICE_TABLES_H_

@@ -1,10 +1,10 @@
-#include "worker/local/row_cache.h"
+#include "worker/local/table/row_cache.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "worker/local/row_numbers.h"
+#include "worker/local/table/row_numbers.h"
 
 namespace parasol {
 

@@ -1,4 +1,4 @@
-#include "worker/local/cache_worth.h"
+#include "worker/local/table/cache_worth.h"
 
 namespace parasol {
 

@@ -1,4 +1,4 @@
-#include "worker/local/device_blocks.h"
+#include "worker/local/table/device_blocks.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_LOCAL_ROW_NUMBERS_H_
-#define PARASOL_WORKER_LOCAL_ROW_NUMBERS_H_
+#ifndef PARASOL_WORKER_LOCAL_TABLE_ROW_NUMBERS_H_
+#define PARASOL_WORKER_LOCAL_TABLE_ROW_NUMBERS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -72,4 +72,4 @@ class RowNumbers {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_LOCAL_ROW_NUMBERS_H_
+#endif  // PARASOL_WORKER_LOCAL_TABLE_ROW_NUMBERS_H_

@@ -16,7 +16,7 @@
 #include "ml/device/testing/lazy_copy_device.h"
 #include "ml/input/feature/batch.h"
 #include "ml/optimizer/testing/update_cases.h"
-#include "worker/local/device_tables.h"
+#include "worker/local/table/device_tables.h"
 #include "worker/local/testing/full_device.h"
 #include "worker/local/testing/local_worker.h"
 #include "worker/local/testing/table_cases.h"

@@ -1,4 +1,4 @@
-#include "worker/local/device_table.h"
+#include "worker/local/table/device_table.h"
 
 #include <algorithm>
 #include <numeric>

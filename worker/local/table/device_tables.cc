@@ -1,4 +1,4 @@
-#include "worker/local/device_tables.h"
+#include "worker/local/table/device_tables.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_LOCAL_CACHE_WORTH_H_
-#define PARASOL_WORKER_LOCAL_CACHE_WORTH_H_
+#ifndef PARASOL_WORKER_LOCAL_TABLE_CACHE_WORTH_H_
+#define PARASOL_WORKER_LOCAL_TABLE_CACHE_WORTH_H_
 
 #include <cstdint>
 #include <optional>
@@ -56,4 +56,4 @@ class CacheWorth {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_LOCAL_CACHE_WORTH_H_
+#endif  // PARASOL_WORKER_LOCAL_TABLE_CACHE_WORTH_H_

@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_LOCAL_SEAT_EXCHANGE_H_
-#define PARASOL_WORKER_LOCAL_SEAT_EXCHANGE_H_
+#ifndef PARASOL_WORKER_LOCAL_TABLE_SEAT_EXCHANGE_H_
+#define PARASOL_WORKER_LOCAL_TABLE_SEAT_EXCHANGE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -79,4 +79,4 @@ class SeatExchange {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_LOCAL_SEAT_EXCHANGE_H_
+#endif  // PARASOL_WORKER_LOCAL_TABLE_SEAT_EXCHANGE_H_

@@ -1,4 +1,4 @@
-#include "worker/local/row_numbers.h"
+#include "worker/local/table/row_numbers.h"
 
 #include <cstdint>
 #include <optional>

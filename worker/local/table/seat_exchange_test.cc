@@ -1,4 +1,4 @@
-#include "worker/local/seat_exchange.h"
+#include "worker/local/table/seat_exchange.h"
 
 #include <cstddef>
 #include <vector>

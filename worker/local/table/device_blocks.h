@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_LOCAL_DEVICE_BLOCKS_H_
-#define PARASOL_WORKER_LOCAL_DEVICE_BLOCKS_H_
+#ifndef PARASOL_WORKER_LOCAL_TABLE_DEVICE_BLOCKS_H_
+#define PARASOL_WORKER_LOCAL_TABLE_DEVICE_BLOCKS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -102,4 +102,4 @@ class DeviceBlocks {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_LOCAL_DEVICE_BLOCKS_H_
+#endif  // PARASOL_WORKER_LOCAL_TABLE_DEVICE_BLOCKS_H_
