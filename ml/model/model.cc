@@ -77,7 +77,7 @@ class GraphModel final : public Model, private DeviceTraining {
   absl::Status Stage(const Batch& batch, StagedBatch& staged) override {
     RETURN_IF_ERROR(CheckBatch(graph_, batch));
     RETURN_IF_ERROR(CheckLabels(batch));
-    if (&staged == last_trained_) {
+    if (&staged == still_read_) {
       RETURN_IF_ERROR(
           device_.Order(Device::Stream::kCompute, Device::Stream::kCopyIn));
     }
@@ -90,7 +90,6 @@ class GraphModel final : public Model, private DeviceTraining {
   absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t seed,
                                         GradientSinks sinks) override {
     StagedInputs& batch = static_cast<StagedInputs&>(staged);
-    last_trained_ = &staged;
     RETURN_IF_ERROR(executor_.Begin(batch, {.training = true, .seed = seed}));
     if (device_.shares_host_memory()) {
       RETURN_IF_ERROR(executor_.RunForward());
@@ -103,6 +102,8 @@ class GraphModel final : public Model, private DeviceTraining {
       RETURN_IF_ERROR(DeliverAll(sinks));
     }
     RETURN_IF_ERROR(DeliverRows(sinks.rows));
+    // Otherwise all work has been waited for.
+    still_read_ = executor_.row_gradients().awaits_pass() ? nullptr : &staged;
     return Result(batch);
   }
 
@@ -148,7 +149,7 @@ class GraphModel final : public Model, private DeviceTraining {
   absl::StatusOr<BatchResult> Train(StagedBatch& staged, uint64_t seed,
                                     Sinks sinks) override {
     StagedInputs& batch = static_cast<StagedInputs&>(staged);
-    last_trained_ = &staged;
+    still_read_ = &staged;
     RETURN_IF_ERROR(executor_.Begin(batch, {.training = true, .seed = seed}));
     RETURN_IF_ERROR(EnqueueTraining(batch, GradientsGo::kNowhere));
     RETURN_IF_ERROR(sinks.update(RowsOnDevice(batch)));
@@ -260,10 +261,10 @@ class GraphModel final : public Model, private DeviceTraining {
   VariableMemory memory_;
   PassExecutor executor_;
   PassRecordings recordings_;
-  // The batch of the last training pass. A pass is over for its caller when its
-  // results are there, which may be before its last kernels have run: they read
-  // what is staged over it. Those of a pass before it have run.
-  const StagedBatch* last_trained_ = nullptr;
+  // The batch of the last training pass, if the pass was over for its caller
+  // before its last kernels had run, which read it; null otherwise. Those of
+  // passes before it have run.
+  const StagedBatch* still_read_ = nullptr;
   DeviceRows* tables_on_device_ = nullptr;  // null: none is
   std::vector<Rows> rows_;  // of the present pass, on the device
   PassKey key_;  // key of the present pass; kept here lest each step allocates

@@ -49,6 +49,11 @@ class RowGradientMemory {
   // now; Await() blocks until they are there, as those of OnHost().
   absl::Status Fetch();
   absl::Status Await();
+  // Returns true if Await() has waited for the pass, or there are no tables:
+  // false if no table has rows in it that go to the host.
+  bool awaits_pass() const {
+    return !has_tables() || to_host_ > 0 || device_.shares_host_memory();
+  }
   struct Fetched {
     absl::Span<const uint64_t> ids;
     absl::Span<const float> gradients;
