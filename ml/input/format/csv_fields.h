@@ -39,6 +39,8 @@ class CsvFields {
                                               size_t max_values);
 
  private:
+  // Splits a record without quotes at a delimiter of one character.
+  void SplitUnquoted(absl::string_view record, size_t max_values);
   // Takes the quoted value that begins at `at`, and moves `at` behind it.
   bool TakeQuoted(absl::string_view record, size_t& at);
 

@@ -1,8 +1,12 @@
 #include "ml/input/format/csv_fields.h"
 
+#include <algorithm>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -47,6 +51,42 @@ TEST(CsvFieldsTest, TextBehindAQuoteAndQuotesWithoutEndAreRefused) {
   CsvFields fields(",");
   for (const std::string record : {"\"a\"b,c", "\"a", "\"a\"\"", "x,\""}) {
     EXPECT_THAT(fields.Split(record, 100), IsNull()) << record;
+  }
+}
+
+// Delimiters at all places of the 16 bytes that are looked at together.
+TEST(CsvFieldsTest, DelimitersAreFoundAtAnyOffset) {
+  std::mt19937 draw(1);
+  const absl::string_view letters = "ab \t";
+  for (const char delimiter : {',', '\t'}) {
+    CsvFields fields(absl::string_view(&delimiter, 1));
+    for (int time = 0; time < 2000; ++time) {
+      std::vector<std::string> want;
+      std::string record;
+      const size_t count = 1 + draw() % 12;
+      for (size_t i = 0; i < count; ++i) {
+        std::string value;
+        for (size_t length = draw() % 9; length > 0; --length) {
+          const char c = letters[draw() % letters.size()];
+          if (c != delimiter) value += c;
+        }
+        absl::StrAppend(&record, i > 0 ? std::string(1, delimiter) : "", value);
+        const std::string blanks = delimiter == ',' ? " \t" : " ";
+        const size_t first = value.find_first_not_of(blanks);
+        want.push_back(
+            first == std::string::npos
+                ? ""
+                : value.substr(first,
+                               value.find_last_not_of(blanks) + 1 - first));
+      }
+      const auto* const values = fields.Split(record, 100);
+      ASSERT_NE(values, nullptr);
+      ASSERT_THAT(*values, ElementsAreArray(want)) << record;
+      const size_t most = draw() % 12;
+      EXPECT_EQ(fields.Split(record, most)->size(),
+                std::min(want.size(), most + 1))
+          << record;
+    }
   }
 }
 

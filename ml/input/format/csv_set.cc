@@ -105,9 +105,13 @@ class CsvDecoder final : public ExampleDecoder {
     for (size_t i = 0; i < layout.columns; ++i) {
       const int slot = layout.slot_of_column[i];
       if (slot < 0) continue;
-      row_[slot].clear();
-      if (set_.IsMissing((*values)[i])) continue;
-      row_[slot].push_back(FieldValue::Text((*values)[i]));
+      std::vector<FieldValue>& of_slot = row_[slot];
+      if (set_.IsMissing((*values)[i])) {
+        of_slot.clear();
+      } else {
+        of_slot.resize(1, FieldValue::Integer(0));
+        of_slot.front() = FieldValue::Text((*values)[i]);
+      }
     }
     RETURN_IF_ERROR(set_.readers.features.Append(row_, batch));
     if (!layout.has_labels) {
