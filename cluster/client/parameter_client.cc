@@ -105,7 +105,6 @@ class ShardedParameterClient : public ParameterClient {
   absl::StatusOr<std::shared_ptr<const Call>> StartPush(PushRequest& push,
                                                         PullRequest& pull);
   void Start(const std::shared_ptr<const Call>& call, Draft& draft);
-  std::shared_ptr<const std::string> run_id() const ABSL_LOCKS_EXCLUDED(mu_);
   // Returns the lanes in which a pull of the table's rows sees all pushes that
   // were started before.
   RowOperations::PullLanes LanesOfPulls(size_t table) {
@@ -140,12 +139,16 @@ class ShardedParameterClient : public ParameterClient {
   std::deque<SocketLoop> socket_loops_;
   std::vector<std::unique_ptr<ShardLink>> links_;
   std::atomic<int64_t> moves_ = 0;
+  // The run that operations which begin now are of.
+  std::atomic<const std::string*> run_id_ = nullptr;
 
   RowPushes row_pushes_;
 
   mutable absl::Mutex mu_;
   wire::GetPlacementResponse placement_ ABSL_GUARDED_BY(mu_);
-  std::shared_ptr<const std::string> run_id_ ABSL_GUARDED_BY(mu_);
+  // All runs that the client has known, the last one of which is run_id_'s.
+  // They stay: operations refer to them.
+  std::deque<std::string> run_ids_ ABSL_GUARDED_BY(mu_);
   bool attention_ ABSL_GUARDED_BY(mu_) = false;
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
 
@@ -194,7 +197,8 @@ ShardedParameterClient::ShardedParameterClient(
           NumLoops(placement.shard_size() * options.streams_per_shard)),
       row_pushes_(tables_.size()),
       placement_(placement),
-      run_id_(std::make_shared<const std::string>(placement.run_id())) {
+      run_ids_({placement.run_id()}) {
+  run_id_ = &run_ids_.back();
   const ParameterClientMetrics link_metrics(metrics);
   for (int i = 0; i < placement.shard_size(); ++i) {
     links_.push_back(std::make_unique<ShardLink>(
@@ -297,7 +301,7 @@ std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Pull(
     return Failed(status);
   }
   const auto call = std::make_shared<Call>();
-  call->run_id = run_id();
+  call->run_id = run_id_.load(std::memory_order_acquire);
   call->min_updates = pull.min_updates;
   Draft draft;
   AddDense(call, pull.targets, draft.dense);
@@ -343,7 +347,7 @@ absl::StatusOr<std::shared_ptr<const Call>> ShardedParameterClient::StartPush(
   RETURN_IF_ERROR(Check(pull.targets, pull.rows));
   const auto call = std::make_shared<Call>();
   call->is_push = true;
-  call->run_id = run_id();
+  call->run_id = run_id_.load(std::memory_order_acquire);
   if (push.sync.has_value()) {
     call->sync = {.step = push.sync->step, .replica = push.sync->replica};
   }
@@ -401,11 +405,6 @@ void ShardedParameterClient::Start(const std::shared_ptr<const Call>& call,
   }
 }
 
-std::shared_ptr<const std::string> ShardedParameterClient::run_id() const {
-  absl::MutexLock lock(&mu_);
-  return run_id_;
-}
-
 void ShardedParameterClient::ShardsAreLoading(absl::Span<const int> shards) {
   for (const int shard : shards) {
     if (shard < 0 || static_cast<size_t>(shard) >= links_.size()) continue;
@@ -437,7 +436,10 @@ absl::Status ShardedParameterClient::Update(
   {
     absl::MutexLock lock(&mu_);
     old = std::exchange(placement_, placement);
-    run_id_ = std::make_shared<const std::string>(placement.run_id());
+    if (run_ids_.back() != placement.run_id()) {
+      run_ids_.push_back(placement.run_id());
+    }
+    run_id_.store(&run_ids_.back(), std::memory_order_release);
   }
   for (int i = 0; i < placement.shard_size(); ++i) {
     const wire::Shard& shard = placement.shard(i);

@@ -24,9 +24,9 @@ struct Call {
   };
 
   bool is_push = false;
-  // The run. One message has the operations of one run: ids are compared as
-  // pointers.
-  std::shared_ptr<const std::string> run_id;
+  // The run, whose name outlives the operations' streams. One message has the
+  // operations of one run: names are compared as pointers.
+  const std::string* run_id = nullptr;
   // The gradient of synchronous training that a push is.
   std::optional<Sync> sync = std::nullopt;
   // Number of updates that a pull waits for.

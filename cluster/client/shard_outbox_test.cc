@@ -18,7 +18,7 @@ using testing::IsEmpty;
 
 using OperationPtr = ShardOutbox::OperationPtr;
 
-const auto kRun = std::make_shared<const std::string>("run-1");
+const std::string kRun = "run-1";
 
 struct OperationOptions {
   size_t lane = 0;
@@ -29,7 +29,7 @@ struct OperationOptions {
 std::shared_ptr<Call> CallOf(bool is_push) {
   const auto call = std::make_shared<Call>();
   call->is_push = is_push;
-  call->run_id = kRun;
+  call->run_id = &kRun;
   return call;
 }
 
@@ -116,7 +116,8 @@ TEST(ShardOutboxTest, AMessageIsOfOneRun) {
   ShardOutbox outbox(1, {});
   outbox.Add(Push());
   const std::shared_ptr<Call> other = CallOf(/*is_push=*/true);
-  other->run_id = std::make_shared<const std::string>("run-2");
+  const std::string another = "run-2";
+  other->run_id = &another;
   outbox.Add(OperationOf(other, {}));
   EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(1));
   EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(2));
