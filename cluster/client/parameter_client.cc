@@ -139,7 +139,7 @@ class ShardedParameterClient : public ParameterClient {
   std::deque<SocketLoop> socket_loops_;
   std::vector<std::unique_ptr<ShardLink>> links_;
   std::atomic<int64_t> moves_ = 0;
-  // The run that operations which begin now are of.
+  // Name of the run of operations that begin now.
   std::atomic<const std::string*> run_id_ = nullptr;
 
   RowPushes row_pushes_;

@@ -100,7 +100,7 @@ std::vector<std::shared_ptr<ShardStream>> ShardLink::GiveTurns() {
   for (size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[i];
     if (lane.stream == nullptr || lane.writing || lane.refused ||
-        !lane.stream->has_lane()) {
+        !outbox_.HasWaiting(i) || !lane.stream->has_lane()) {
       continue;
     }
     const bool is_busy = outbox_.in_flight(i) >= kBusyOperations;

@@ -85,7 +85,7 @@ absl::Span<const std::byte* const> DistinctRows::Sum(const std::byte* gradients,
     }
     return sum_of_;
   }
-  sums_.resize((count - rows_.size()) * width);
+  sums_.resize(std::min(count - rows_.size(), rows_.size()) * width);
   float* next_sum = sums_.data();
   const auto is_sum = [&](const std::byte* address) {
     const auto* const begin = reinterpret_cast<const std::byte*>(sums_.data());

@@ -46,7 +46,7 @@ class DistinctRows {
   std::vector<uint64_t> hashes_;
   std::vector<uint32_t> positions_;
   std::vector<const std::byte*> sum_of_;
-  std::vector<float> sums_;  // one for each repeated id
+  std::vector<float> sums_;  // room for one of each repeated id
 };
 
 }  // namespace parasol

@@ -102,7 +102,6 @@ class GraphModel final : public Model, private DeviceTraining {
       RETURN_IF_ERROR(DeliverAll(sinks));
     }
     RETURN_IF_ERROR(DeliverRows(sinks.rows));
-    // Otherwise all work has been waited for.
     still_read_ = executor_.row_gradients().awaits_pass() ? nullptr : &staged;
     return Result(batch);
   }

@@ -294,13 +294,13 @@ bool ExchangeStream::ServeMessages() {
     if (read) BeginRead();
     if (!Serve(*message_)) return false;
     message_.reset();
+    message_memory_.Reset();
   }
   return true;
 }
 
 absl::StatusOr<ExchangeStream::Message> ExchangeStream::Parse(
     Received received) {
-  message_memory_.Reset();
   auto& header = message_memory_.Make<wire::RequestHeader>();
   ASSIGN_OR_RETURN(
       ReceivedFrame frame,

@@ -73,7 +73,7 @@ PendingResponses::Message PendingResponses::Take() {
            message.payloads.size() + waiting_[first_].payloads.size() <=
                kMaxRangesPerMessage);
   payload_bytes_ -= bytes;
-  // Each result is moved to the front once at most.
+  // Moves no more results than were taken since the last time.
   if (2 * first_ >= waiting_.size()) {
     waiting_.erase(waiting_.begin(), waiting_.begin() + first_);
     first_ = 0;

@@ -60,12 +60,11 @@ class AddingOptimizer : public Optimizer {
     for (size_t i = 0; i < update.count; ++i) {
       float* const row = update.rows[i];
       float* const sum = row + update.width;
-      Apply(iterations,
-            {.count = update.width,
-             .gradient = update.gradients + i * update.width * sizeof(float),
-             .value = row,
-             .new_value = row,
-             .slots = absl::MakeConstSpan(&sum, 1)});
+      Apply(iterations, {.count = update.width,
+                         .gradient = update.gradient(i),
+                         .value = row,
+                         .new_value = row,
+                         .slots = absl::MakeConstSpan(&sum, 1)});
     }
   }
 

@@ -12,7 +12,6 @@ namespace {
 
 constexpr Unit kGigabytes = {"GB/s", 1e-9};
 constexpr char kGrpc[] = "Parasol, in gRPC";
-constexpr char kSharedMemory[] = "Parasol, one machine";
 
 // As many variables of a size as make 32 MiB: the exchanges in flight are all
 // of different ones, and twice what is in flight does not fit the caches.
@@ -62,10 +61,10 @@ std::vector<Measurement> CompareAll(const Settings& settings,
     return Enter(MakeParasolContender(kGrpc, contents, options), bytes,
                  make_lane);
   });
-  lineup.Add(kSharedMemory, [&] {
+  lineup.Add(kOneMachine, [&] {
     ParameterClient::Options options = settings.client;
     options.shared_memory = true;
-    return Enter(MakeParasolContender(kSharedMemory, contents, options), bytes,
+    return Enter(MakeParasolContender(kOneMachine, contents, options), bytes,
                  make_lane, FigureTarget::All({{1.3, "raw TCP"}}));
   });
   return lineup.Measure();

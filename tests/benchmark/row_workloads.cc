@@ -34,6 +34,10 @@ std::vector<SparseWorkload> SparseWorkloads() {
            FigureTarget::Any({{10e6}, {.42, "raw TCP"}})},
           {"sparse pull", narrow, Direction::kPull,
            FigureTarget::Any({{15e6}, {.52, "raw TCP"}})},
+          {"push x 64", wide, Direction::kPush,
+           FigureTarget::Any({{6e6}, {.66, "raw TCP"}})},
+          {"pull x 64", wide, Direction::kPull,
+           FigureTarget::Any({{6e6}, {.66, "raw TCP"}})},
           {"push+pull x 64", wide, Direction::kPushPull,
            FigureTarget::Any({{4.5e6}, {.66, "raw TCP"}})}};
 }
@@ -98,6 +102,12 @@ void RunSparse(const Settings& settings, const TakeComparison& take) {
     lineup.Add("Parasol", [&] {
       return Enter(MakeParasolContender("Parasol", contents, settings.client),
                    RequestBytes(contents), make_lane, workload.target);
+    });
+    lineup.Add(kOneMachine, [&] {
+      ParameterClient::Options options = settings.client;
+      options.shared_memory = true;
+      return Enter(MakeParasolContender(kOneMachine, contents, options),
+                   RequestBytes(contents), make_lane);
     });
     take({.workload = workload.name,
           .unit = kMillionRows,

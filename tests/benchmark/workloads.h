@@ -14,6 +14,9 @@ namespace parasol {
 
 using TakeComparison = std::function<void(EntrantComparison)>;
 
+// The contender whose tensors lie in memory that worker and ps share.
+inline constexpr char kOneMachine[] = "Parasol, one machine";
+
 // A workload that the command line can name. Each one starts the servers that
 // it needs, gives its comparisons to `take` as they are done, and ends its
 // servers.

@@ -19,7 +19,7 @@ namespace parasol {
 //
 // Gradients are added up in host memory, and those of device_training(), if
 // `model` has one, in the memory of `device`, which computes: the bits are the
-// same. It takes no tables: UseTables() must not be called.
+// same. The result takes no tables: UseTables() must not be called.
 //
 // Returns `model` itself if the job has no micro-batches. Borrows `device`.
 std::unique_ptr<Model> SplitBatches(std::unique_ptr<Model> model,

@@ -170,7 +170,7 @@ class MirroredParameters : public ParameterClient {
   // Ends this worker if a device of its own fails: the next group would end for
   // it, too.
   void EndIfDeviceIsLost();
-  // Returns when all ranks of the group have come here, and what they began
+  // Returns when all ranks of the group have come here, and what this one began
   // before is complete.
   absl::Status AwaitAll(const Group& group, Collective& collective);
   // Has the gradients of rows travel, to the other members or to ps.

@@ -61,6 +61,8 @@ const Workload kWorkloads[] = {
     {"pull 4 KiB", 1024, 0, kPull, true},
     {"sparse push", 0, 16, kPush},
     {"sparse pull", 0, 16, kPull},
+    {"push x 64", 0, 64, kPush},
+    {"pull x 64", 0, 64, kPull},
     {"push+pull x 64", 0, 64, kPushPull},
 };
 

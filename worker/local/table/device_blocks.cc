@@ -63,7 +63,7 @@ absl::Status DeviceBlocks::AddBlocks(size_t needed) {
   RETURN_IF_ERROR(memory.status());
   RETURN_IF_ERROR(ReservePointers(blocks_.size() + added));
   const size_t first = blocks_.size();
-  // After Truncate() the device may still copy what stood there.
+  // Waits for a copy of what stood there before Truncate().
   if (first < copied_) {
     RETURN_IF_ERROR(device_.Synchronize());
   }
