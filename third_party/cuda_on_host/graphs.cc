@@ -206,9 +206,10 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream) {
   return cudaSuccess;
 }
 
+// Also where the call fails since the device was lost: it has nothing then.
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec) {
+  const std::unique_ptr<CUgraphExec_st> ended(graphExec);
   CUDA_ON_HOST_ENTER();
   if (graphExec == nullptr) return Fail(cudaErrorInvalidValue);
-  delete graphExec;
   return cudaSuccess;
 }
