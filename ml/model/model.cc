@@ -148,7 +148,7 @@ class GraphModel final : public Model, private DeviceTraining {
   absl::StatusOr<BatchResult> Train(StagedBatch& staged, uint64_t seed,
                                     Sinks sinks) override {
     StagedInputs& batch = static_cast<StagedInputs&>(staged);
-    still_read_ = &staged;
+    still_read_ = nullptr;
     RETURN_IF_ERROR(executor_.Begin(batch, {.training = true, .seed = seed}));
     RETURN_IF_ERROR(EnqueueTraining(batch, GradientsGo::kNowhere));
     RETURN_IF_ERROR(sinks.update(RowsOnDevice(batch)));
@@ -260,9 +260,9 @@ class GraphModel final : public Model, private DeviceTraining {
   VariableMemory memory_;
   PassExecutor executor_;
   PassRecordings recordings_;
-  // The batch of the last training pass, if the pass was over for its caller
-  // before its last kernels had run, which read it; null otherwise. Those of
-  // passes before it have run.
+  // The batch of the last pass, if Gradients() has returned before its last
+  // kernels had run, which read it; null otherwise. Those of passes before it
+  // have run. Callers of Train() wait themselves.
   const StagedBatch* still_read_ = nullptr;
   DeviceRows* tables_on_device_ = nullptr;  // null: none is
   std::vector<Rows> rows_;  // of the present pass, on the device
