@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "ml/optimizer/clip.h"
+#include "worker/local/wrapped_model.h"
 
 namespace parasol {
 namespace {
@@ -22,31 +23,14 @@ void ClipAlone(const job::Optimizer& limits, absl::Span<float> gradient) {
   if (limits.has_clipnorm()) ClipByNorm(limits.clipnorm(), gradient);
 }
 
-class ClippedModel : public Model {
+class ClippedModel : public WrappedModel {
  public:
   ClippedModel(std::unique_ptr<Model> model, const job::Job& job)
-      : model_(std::move(model)), job_(job) {
+      : WrappedModel(std::move(model)), job_(job) {
     for (Clipped& side : clipped_) {
-      side.variables.resize(model_->variables().size());
-      side.tables.resize(model_->tables().size());
+      side.variables.resize(variables().size());
+      side.tables.resize(tables().size());
     }
-  }
-
-  const std::vector<VariableSpec>& variables() const override {
-    return model_->variables();
-  }
-  const std::vector<TableUse>& tables() const override {
-    return model_->tables();
-  }
-  absl::Span<float> HostValue(size_t index) override {
-    return model_->HostValue(index);
-  }
-  absl::Status Upload(size_t index) override { return model_->Upload(index); }
-  std::unique_ptr<StagedBatch> NewStagedBatch() override {
-    return model_->NewStagedBatch();
-  }
-  absl::Status Stage(const Batch& batch, StagedBatch& staged) override {
-    return model_->Stage(batch, staged);
   }
 
   absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t seed,
@@ -57,7 +41,7 @@ class ClippedModel : public Model {
     std::vector<Rows> rows;
     const auto take_variable = [&](size_t variable,
                                    absl::Span<const float> gradient) {
-      if (!model_->variables()[variable].trained) {
+      if (!model().variables()[variable].trained) {
         return sinks.variable(variable, gradient);
       }
       const absl::Span<float> clipped = ClipVariable(variable, gradient);
@@ -72,7 +56,7 @@ class ClippedModel : public Model {
     };
     ASSIGN_OR_RETURN(
         const BatchResult result,
-        model_->Gradients(staged, seed,
+        model().Gradients(staged, seed,
                           {.variable = take_variable, .rows = take_rows}));
     if (together) ClipTogether(variables);
     for (const size_t variable : variables) {
@@ -85,7 +69,7 @@ class ClippedModel : public Model {
   }
 
   absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) override {
-    return model_->Evaluate(staged);
+    return model().Evaluate(staged);
   }
 
  private:
@@ -141,7 +125,6 @@ class ClippedModel : public Model {
     ClipByGlobalNorm(job_.optimizer().global_clipnorm(), gradients);
   }
 
-  const std::unique_ptr<Model> model_;
   const job::Job job_;
   // Gradients of this step and of the last one: they live as long as the
   // model's own.

@@ -15,6 +15,7 @@
 #include "ml/model/device_training.h"
 #include "ml/optimizer/device/replica_mean.h"
 #include "worker/local/micro_batches.h"
+#include "worker/local/wrapped_model.h"
 
 namespace parasol {
 namespace {
@@ -140,26 +141,16 @@ class SplitBatch : public StagedBatch {
   std::vector<Rows> rows_;
 };
 
-class MicroBatchModel : public Model, private DeviceTraining {
+class MicroBatchModel : public WrappedModel, private DeviceTraining {
  public:
   MicroBatchModel(std::unique_ptr<Model> model, Device& device, int64_t limit)
-      : model_(std::move(model)), device_(device), limit_(limit) {
+      : WrappedModel(std::move(model)), device_(device), limit_(limit) {
     for (Sums& side : sums_) {
-      side.variables.resize(model_->variables().size());
-      side.tables.resize(model_->tables().size());
+      side.variables.resize(variables().size());
+      side.tables.resize(tables().size());
     }
   }
 
-  const std::vector<VariableSpec>& variables() const override {
-    return model_->variables();
-  }
-  const std::vector<TableUse>& tables() const override {
-    return model_->tables();
-  }
-  absl::Span<float> HostValue(size_t index) override {
-    return model_->HostValue(index);
-  }
-  absl::Status Upload(size_t index) override { return model_->Upload(index); }
   std::unique_ptr<StagedBatch> NewStagedBatch() override {
     return std::make_unique<SplitBatch>();
   }
@@ -172,11 +163,11 @@ class MicroBatchModel : public Model, private DeviceTraining {
     split.parts.resize(parts);
     for (int64_t i = 0; i < parts; ++i) {
       SplitBatch::Part& part = split.parts[i];
-      if (part.staged == nullptr) part.staged = model_->NewStagedBatch();
-      if (parts == 1) return model_->Stage(batch, *part.staged);
+      if (part.staged == nullptr) part.staged = model().NewStagedBatch();
+      if (parts == 1) return model().Stage(batch, *part.staged);
       const int64_t first = batch.size * i / parts;
       Slice(batch, first, batch.size * (i + 1) / parts - first, part.batch);
-      RETURN_IF_ERROR(model_->Stage(part.batch, *part.staged))
+      RETURN_IF_ERROR(model().Stage(part.batch, *part.staged))
           << "micro-batch " << i << " of " << parts;
     }
     split.CollectRows(tables());
@@ -187,7 +178,7 @@ class MicroBatchModel : public Model, private DeviceTraining {
                                         GradientSinks sinks) override {
     SplitBatch& split = static_cast<SplitBatch&>(staged);
     if (split.parts.size() == 1) {
-      return model_->Gradients(*split.parts[0].staged, seed, sinks);
+      return model().Gradients(*split.parts[0].staged, seed, sinks);
     }
     return RunPasses(split, seed, sinks.rows,
                      [&](const Pass& pass, StagedBatch& part,
@@ -201,14 +192,14 @@ class MicroBatchModel : public Model, private DeviceTraining {
   absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) override {
     SplitBatch& split = static_cast<SplitBatch&>(staged);
     if (split.parts.size() == 1) {
-      return model_->Evaluate(*split.parts[0].staged);
+      return model().Evaluate(*split.parts[0].staged);
     }
     EvaluatedBatch whole;
     outputs_.clear();
     for (SplitBatch::Part& part : split.parts) {
       split.GiveRowsTo(part);
       ASSIGN_OR_RETURN(const EvaluatedBatch evaluated,
-                       model_->Evaluate(*part.staged));
+                       model().Evaluate(*part.staged));
       whole.result.Add(evaluated.result);
       outputs_.insert(outputs_.end(), evaluated.outputs.begin(),
                       evaluated.outputs.end());
@@ -218,7 +209,7 @@ class MicroBatchModel : public Model, private DeviceTraining {
   }
 
   DeviceTraining* device_training() override {
-    return model_->device_training() == nullptr ? nullptr : this;
+    return model().device_training() == nullptr ? nullptr : this;
   }
 
  private:
@@ -244,7 +235,7 @@ class MicroBatchModel : public Model, private DeviceTraining {
       const Pass& pass, StagedBatch& part, uint64_t seed, RowSink rows)>;
 
   absl::StatusOr<std::vector<Variable>> Variables() override {
-    DeviceTraining& of_pass = *model_->device_training();
+    DeviceTraining& of_pass = *model().device_training();
     ASSIGN_OR_RETURN(std::vector<Variable> variables, of_pass.Variables());
     const absl::Span<float> all = of_pass.AllGradients();
     if (on_device_.size() != all.size()) {
@@ -270,7 +261,7 @@ class MicroBatchModel : public Model, private DeviceTraining {
         RETURN_IF_ERROR(AddOnDevice(pass));
         return pass.is_last ? sinks.update(on_device) : absl::OkStatus();
       };
-      return model_->device_training()->Train(part, seed_of_part,
+      return model().device_training()->Train(part, seed_of_part,
                                               {.update = add, .rows = rows});
     };
     if (split.parts.size() == 1) {
@@ -283,7 +274,7 @@ class MicroBatchModel : public Model, private DeviceTraining {
   // Enqueues for all variables what RunPass() does for one. The gradients of a
   // batch that is not cut are not added to zeros there either: -0 stays.
   absl::Status AddOnDevice(const Pass& pass) {
-    const absl::Span<float> all = model_->device_training()->AllGradients();
+    const absl::Span<float> all = model().device_training()->AllGradients();
     const ReplicaGradients part = {.data = all.data(), .weight = pass.share};
     const ReplicaGradients sum = {.data = pass.is_first ? nullptr
                                                         : on_device_.data()};
@@ -339,7 +330,7 @@ class MicroBatchModel : public Model, private DeviceTraining {
       }
       if (pass.is_last) sinks.variable(variable, sum);
     };
-    return model_->Gradients(part, seed,
+    return model().Gradients(part, seed,
                              {.variable = add_variable, .rows = sinks.rows});
   }
 
@@ -371,7 +362,6 @@ class MicroBatchModel : public Model, private DeviceTraining {
     }
   }
 
-  const std::unique_ptr<Model> model_;
   Device& device_;
   const int64_t limit_;
   // Those of this step and of the last one: they live as long as the model's

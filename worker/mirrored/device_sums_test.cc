@@ -74,6 +74,18 @@ class CudaDeviceSumsTest : public testing::Test {
     for (auto& [index, worker] : workers_) worker->AwaitEnd();
   }
 
+  // Trains with these shares while CUDA or NCCL has the fault, which is to end
+  // a group.
+  void TrainThrough(const std::string& fault,
+                    const std::map<int, std::vector<int>>& shares) {
+    AddAll(shares);
+    const int64_t first = assignments_.version();
+    cuda_on_host::SetFaults(fault);
+    TrainAll();
+    cuda_on_host::SetFaults("");
+    EXPECT_GT(assignments_.version(), first) << "the fault ended no group";
+  }
+
   // Returns what one worker alone ends with.
   Arrays Alone(const std::vector<std::string>& devices) const {
     Assignments assignments;
@@ -172,12 +184,7 @@ TEST_F(CudaDeviceSumsTest, AFailureOfOneOfItsDevicesEndsTheGroupOfAll) {
   for (const std::string fault :
        {"ncclAllReduce=2@7", "ncclCommInitRankConfig=5@3"}) {
     SCOPED_TRACE(fault);
-    AddAll({{0, {0, 1}}, {1, {2}}});
-    const int64_t first = assignments_.version();
-    cuda_on_host::SetFaults(fault);
-    TrainAll();
-    cuda_on_host::SetFaults("");
-    EXPECT_GT(assignments_.version(), first) << "the fault ended no group";
+    TrainThrough(fault, {{0, {0, 1}}, {1, {2}}});
     ExpectAllNear(want);
     workers_.clear();
   }
@@ -204,12 +211,7 @@ TEST_F(CudaDeviceSumsTest, AFailureOfNcclEndsTheGroupAndTheNextOneGoesOn) {
        {"ncclAllReduce=2@5", "ncclCommInitRankConfig=5@2",
         "ncclGetUniqueId=2@1", "ncclCommGetAsyncError=3@20"}) {
     SCOPED_TRACE(fault);
-    AddAll({{0, {0}}, {1, {1}}, {2, {2}}});
-    const int64_t first = assignments_.version();
-    cuda_on_host::SetFaults(fault);
-    TrainAll();
-    cuda_on_host::SetFaults("");
-    EXPECT_GT(assignments_.version(), first) << "the fault ended no group";
+    TrainThrough(fault, {{0, {0}}, {1, {1}}, {2, {2}}});
     ExpectAllNear(want);
     workers_.clear();
   }
@@ -238,12 +240,7 @@ TEST_F(CudaDeviceSumsWithTableTest, AFailureOfNcclChangesNoBits) {
        {"ncclAllReduce=2@1", "ncclAllReduce=2@5", "ncclCommInitRankConfig=5@2",
         "ncclCommGetAsyncError=3@20"}) {
     SCOPED_TRACE(fault);
-    AddAll({{0, {0}}, {1, {1}}});
-    const int64_t first = assignments_.version();
-    cuda_on_host::SetFaults(fault);
-    TrainAll();
-    cuda_on_host::SetFaults("");
-    EXPECT_GT(assignments_.version(), first) << "the fault ended no group";
+    TrainThrough(fault, {{0, {0}}, {1, {1}}});
     ExpectAllAre(want);
     workers_.clear();
   }

@@ -8,23 +8,24 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "ml/model/device_training.h"
+#include "worker/local/wrapped_model.h"
 
 namespace parasol {
 namespace {
 
-class PeerModel : public Model {
+class PeerModel : public WrappedModel {
  public:
   PeerModel(std::unique_ptr<Model> model, DeviceGradients& gradients)
-      : model_(std::move(model)),
+      : WrappedModel(std::move(model)),
         device_(gradients.device()),
         device_mu_(gradients.device_mutex()) {
-    CHECK(model_->device_training() != nullptr);
+    CHECK(device_training() != nullptr);
   }
 
   absl::Status Start() {
     absl::MutexLock lock(&device_mu_);
     ASSIGN_OR_RETURN(const std::vector<DeviceTraining::Variable> arrays,
-                     model_->device_training()->Variables());
+                     model().device_training()->Variables());
     if (arrays.empty()) return absl::OkStatus();
     float* last = values_ = arrays.front().value;
     for (const DeviceTraining::Variable& array : arrays) {
@@ -37,13 +38,6 @@ class PeerModel : public Model {
     ASSIGN_OR_RETURN(on_host_, device_.NewHostArray<float>(last - values_),
                      _ << "the values of variables");
     return absl::OkStatus();
-  }
-
-  const std::vector<VariableSpec>& variables() const override {
-    return model_->variables();
-  }
-  const std::vector<TableUse>& tables() const override {
-    return model_->tables();
   }
 
   // Values may still be on their way from here, if no pass followed them.
@@ -63,9 +57,6 @@ class PeerModel : public Model {
     return absl::OkStatus();
   }
 
-  std::unique_ptr<StagedBatch> NewStagedBatch() override {
-    return model_->NewStagedBatch();
-  }
   // The device may still read the batch that was trained on last; not the one
   // before it.
   absl::Status Stage(const Batch& batch, StagedBatch& staged) override {
@@ -73,14 +64,14 @@ class PeerModel : public Model {
     if (&staged == last_trained_) {
       RETURN_IF_ERROR(device_.Synchronize());
     }
-    return model_->Stage(batch, staged);
+    return model().Stage(batch, staged);
   }
   absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t seed,
                                         GradientSinks sinks) override {
     absl::MutexLock lock(&device_mu_);
     RETURN_IF_ERROR(CopyValues());
     last_trained_ = &staged;
-    return model_->device_training()->Train(
+    return model().device_training()->Train(
         staged, seed,
         {.update =
              [](absl::Span<const DeviceTraining::Rows>) {
@@ -91,10 +82,10 @@ class PeerModel : public Model {
   absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) override {
     absl::MutexLock lock(&device_mu_);
     RETURN_IF_ERROR(CopyValues());
-    return model_->Evaluate(staged);
+    return model().Evaluate(staged);
   }
   DeviceTraining* device_training() override {
-    return model_->device_training();
+    return model().device_training();
   }
 
  private:
@@ -106,7 +97,6 @@ class PeerModel : public Model {
                         values_);
   }
 
-  const std::unique_ptr<Model> model_;
   Device& device_;
   absl::Mutex& device_mu_;
   float* values_ = nullptr;    // in the memory of the device
