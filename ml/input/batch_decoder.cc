@@ -12,6 +12,9 @@ namespace parasol {
 namespace {
 
 constexpr int kLentBatches = 2;
+// Number of examples between the one that is decoded and the one whose bytes
+// are fetched.
+constexpr size_t kPrefetched = 4;
 constexpr absl::Duration kLogPeriod = absl::Seconds(10);
 
 }  // namespace
@@ -142,7 +145,11 @@ void BatchDecoder::Decode(ExampleDecoder& decoder, Slot& slot) {
   ClearBatch(inputs_, batch);
   slot.status = absl::OkStatus();
   const uint64_t seed = RandomBits(options_.seed, slot.epoch);
-  for (const int64_t example : slot.examples) {
+  for (size_t i = 0; i < slot.examples.size(); ++i) {
+    const int64_t example = slot.examples[i];
+    if (i + kPrefetched < slot.examples.size()) {
+      decoder.Prefetch(slot.examples[i + kPrefetched]);
+    }
     const absl::Status status =
         decoder.Append(example, RandomBits(seed, example), batch);
     if (status.ok()) {

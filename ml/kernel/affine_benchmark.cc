@@ -1,5 +1,5 @@
-// The layers of an MNIST classifier (784-512-10, batch 128) against a bare
-// sgemm of the same size on one thread, which is the floor.
+// The layers of an MNIST classifier (784-512-10, batch 128) and one of a single
+// unit against a bare sgemm of the same size on one thread, which is the floor.
 //   bazel run //ml/kernel:affine_benchmark
 #include <omp.h>
 
@@ -88,7 +88,7 @@ void BM_InputGradient(benchmark::State& state) {
 }
 
 #define PARASOL_LAYERS \
-  ArgNames({"m", "k", "n"})->Args({128, 784, 512})->Args({128, 512, 10})
+  ArgNames({"m", "k", "n"})->Args({128, 784, 512})->Args({128, 512, 10})->Args({512, 416, 1})
 BENCHMARK(BM_SgemmFloor)->PARASOL_LAYERS;
 BENCHMARK(BM_Forward)->PARASOL_LAYERS;
 BENCHMARK(BM_VariableGradients)->PARASOL_LAYERS;

@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "ml/device/cpu_device.h"
 #include "ml/kernel/affine.h"
+#include "ml/kernel/column_products.h"
 
 namespace parasol::cpu {
 namespace {
@@ -57,8 +58,12 @@ void SumRows(MatrixView dy, float* sum) {
 
 absl::Status Affine(Device& device, MatrixView x, MatrixView w,
                     const float* bias, Epilogue epilogue, MutableMatrixView y) {
-  RETURN_IF_ERROR(
-      BlasOf(device).Multiply(x, Transpose::kNo, w, Transpose::kNo, y));
+  if (y.columns == 1) {
+    MultiplyByColumn(device, x, w.data, y.data);
+  } else {
+    RETURN_IF_ERROR(
+        BlasOf(device).Multiply(x, Transpose::kNo, w, Transpose::kNo, y));
+  }
   const bool relu = epilogue == Epilogue::kRelu;
   if (bias != nullptr && relu) {
     AddToRowsAndClampToZero(bias, y);
@@ -72,14 +77,22 @@ absl::Status Affine(Device& device, MatrixView x, MatrixView w,
 
 absl::Status AffineInputGradient(Device& device, MatrixView dy, MatrixView w,
                                  MutableMatrixView dx) {
+  if (dy.columns == 1) {
+    MultiplyColumnByRow(device, dy.data, w.data, dx);
+    return absl::OkStatus();
+  }
   return BlasOf(device).Multiply(dy, Transpose::kNo, w, Transpose::kYes, dx);
 }
 
 absl::Status AffineVariableGradients(Device& device, MatrixView x,
                                      MatrixView dy, MutableMatrixView dw,
                                      float* dbias) {
-  RETURN_IF_ERROR(
-      BlasOf(device).Multiply(x, Transpose::kYes, dy, Transpose::kNo, dw));
+  if (dy.columns == 1) {
+    MultiplyRowsByColumn(device, x, dy.data, dw.data);
+  } else {
+    RETURN_IF_ERROR(
+        BlasOf(device).Multiply(x, Transpose::kYes, dy, Transpose::kNo, dw));
+  }
   if (dbias != nullptr) SumRows(dy, dbias);
   return absl::OkStatus();
 }

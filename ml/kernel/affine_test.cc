@@ -30,9 +30,10 @@ using ::testing::Pointwise;
 struct Shape {
   int64_t m, k, n;
 };
-constexpr Shape kShapes[] = {
-    {1, 1, 1},    {1, 7, 3},      {5, 1, 9},    {3, 17, 1},    {33, 31, 29},
-    {64, 64, 64}, {128, 100, 10}, {2, 784, 65}, {40000, 1, 1}, {2500, 3, 33}};
+constexpr Shape kShapes[] = {{1, 1, 1},      {1, 7, 3},    {5, 1, 9},
+                             {3, 17, 1},     {33, 31, 29}, {64, 64, 64},
+                             {128, 100, 10}, {2, 784, 65}, {40000, 1, 1},
+                             {2500, 3, 33},  {517, 100, 1}};
 
 std::string Describe(const Shape& shape) {
   return absl::StrCat("m=", shape.m, " k=", shape.k, " n=", shape.n);

@@ -74,6 +74,10 @@ absl::Status IdColumnReader::Append(const ColumnValues& row,
   if (columns_.size() > 1) return AppendCross(row, ids);
   const std::vector<FieldValue>& values = row[columns_.front()];
   if (values.empty()) return AppendMissing(ids);
+  if (spec_.has_hash()) {
+    for (const FieldValue& value : values) ids.push_back(HashedIdOf(value));
+    return absl::OkStatus();
+  }
   for (const FieldValue& value : values) {
     std::optional<uint64_t> id;
     RETURN_IF_ERROR(IdOf(value, id));
@@ -113,11 +117,6 @@ absl::Status IdColumnReader::AppendCross(const ColumnValues& row,
 absl::Status IdColumnReader::IdOf(const FieldValue& value,
                                   std::optional<uint64_t>& id) const {
   switch (spec_.kind_case()) {
-    case job::IdColumn::kHash: {
-      char buffer[FieldValue::kMaxNumberBytes];
-      id = Hashed(Fingerprint(names_).AddPart(value.AsText(buffer)));
-      return absl::OkStatus();
-    }
     case job::IdColumn::kVocabulary: {
       char buffer[FieldValue::kMaxNumberBytes];
       const absl::string_view text = value.AsText(buffer);
@@ -134,6 +133,7 @@ absl::Status IdColumnReader::IdOf(const FieldValue& value,
     }
     case job::IdColumn::kBoundaries:
       return BucketOf(value, id);
+    case job::IdColumn::kHash:
     case job::IdColumn::kIdentity:
     case job::IdColumn::KIND_NOT_SET:
       break;
@@ -161,6 +161,11 @@ absl::Status IdColumnReader::NumberOf(const FieldValue& value,
   }
   if (values_ == 0 || *id < values_) return absl::OkStatus();
   return Refused(spec_, value, absl::StrCat("is not below ", values_));
+}
+
+uint64_t IdColumnReader::HashedIdOf(const FieldValue& value) const {
+  char buffer[FieldValue::kMaxNumberBytes];
+  return offset_ + Hashed(Fingerprint(names_).AddPart(value.AsText(buffer)));
 }
 
 uint64_t IdColumnReader::Hashed(const Fingerprint& fingerprint) const {

@@ -41,7 +41,10 @@ class IdColumnReader {
   absl::Status AppendMissing(std::vector<uint64_t>& ids) const;
   absl::Status AppendCross(const ColumnValues& row,
                            std::vector<uint64_t>& ids) const;
-  // Sets `id` to the value's id, from 0, or to nullopt if it counts as missing.
+  // Returns the value's id in a column of `hash`.
+  uint64_t HashedIdOf(const FieldValue& value) const;
+  // Sets `id` to the value's id, from 0, or to nullopt if it counts as missing;
+  // not for `hash`.
   absl::Status IdOf(const FieldValue& value, std::optional<uint64_t>& id) const;
   absl::Status BucketOf(const FieldValue& value,
                         std::optional<uint64_t>& id) const;

@@ -32,7 +32,7 @@ constexpr int kCriteoCategories = 26;
 // Positions of a record's values.
 struct CsvLayout {
   size_t columns = 0;
-  std::vector<int> slot_of_column;  // in the ColumnValues; -1: nobody reads it
+  std::vector<size_t> column_of_slot;  // for each place in the ColumnValues
   bool has_labels = false;          // false: labels and weights are not read
   std::optional<size_t> label;      // nullopt: the targets have them, or none
   std::optional<size_t> weight;
@@ -61,7 +61,8 @@ struct CsvSet final : public ExampleSet {
   std::unique_ptr<ExampleDecoder> NewDecoder() const override;
 
   bool IsMissing(absl::string_view value) const {
-    return IsMissingInCsv(spec, value);
+    return value.empty() ||
+           (spec.missing_size() > 0 && IsMissingInCsv(spec, value));
   }
 
   const job::CsvDataset spec;
@@ -88,6 +89,10 @@ class CsvDecoder final : public ExampleDecoder {
     return set_.records.Corrupt(example, 0, status.message());
   }
 
+  void Prefetch(int64_t example) const override {
+    set_.records.Prefetch(example);
+  }
+
  private:
   absl::Status AppendRecord(absl::string_view record, Batch& batch) {
     const CsvLayout& layout = set_.layout;
@@ -102,15 +107,15 @@ class CsvDecoder final : public ExampleDecoder {
                                           : absl::StrCat(values->size()),
           " values, not ", layout.columns));
     }
-    for (size_t i = 0; i < layout.columns; ++i) {
-      const int slot = layout.slot_of_column[i];
-      if (slot < 0) continue;
+    for (size_t slot = 0; slot < row_.size(); ++slot) {
+      const absl::string_view value = (*values)[layout.column_of_slot[slot]];
       std::vector<FieldValue>& of_slot = row_[slot];
-      if (set_.IsMissing((*values)[i])) {
+      if (set_.IsMissing(value)) {
         of_slot.clear();
+      } else if (of_slot.empty()) {
+        of_slot.push_back(FieldValue::Text(value));
       } else {
-        of_slot.resize(1, FieldValue::Integer(0));
-        of_slot.front() = FieldValue::Text((*values)[i]);
+        of_slot.front() = FieldValue::Text(value);
       }
     }
     RETURN_IF_ERROR(set_.readers.features.Append(row_, batch));
@@ -172,11 +177,9 @@ absl::StatusOr<CsvLayout> LayoutOf(const job::CsvDataset& csv,
                                    const SetOptions& options) {
   CsvLayout layout;
   layout.columns = columns.size();
-  layout.slot_of_column.assign(columns.size(), -1);
-  for (size_t slot = 0; slot < readers.columns.size(); ++slot) {
-    ASSIGN_OR_RETURN(const size_t column,
-                     ColumnOf(columns, readers.columns[slot], format));
-    layout.slot_of_column[column] = static_cast<int>(slot);
+  for (const std::string& name : readers.columns) {
+    ASSIGN_OR_RETURN(const size_t column, ColumnOf(columns, name, format));
+    layout.column_of_slot.push_back(column);
   }
   layout.has_labels = !options.without_labels;
   if (!layout.has_labels) return layout;

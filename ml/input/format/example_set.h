@@ -25,6 +25,10 @@ class ExampleDecoder {
   //   DataLoss  the record is corrupt: names the file and the offset.
   virtual absl::Status Append(int64_t example, uint64_t random,
                               Batch& batch) = 0;
+
+  // Has the processor fetch what Append() will read of `example`: a shuffled
+  // set is read at random places. Optional.
+  virtual void Prefetch(int64_t /*example*/) const {}
 };
 
 // A data set, in memory, for the inputs of one model. Its examples are numbered

@@ -188,6 +188,10 @@ class LibsvmDecoder final : public ExampleDecoder {
     return set_.records.Corrupt(example, inside, status.message());
   }
 
+  void Prefetch(int64_t example) const override {
+    set_.records.Prefetch(example);
+  }
+
  private:
   const LibsvmSet& set_;
   LineReader reader_;

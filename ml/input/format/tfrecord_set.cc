@@ -91,6 +91,10 @@ class TfRecordDecoder final : public ExampleDecoder {
     return set_.records.Corrupt(example, 0, status.message());
   }
 
+  void Prefetch(int64_t example) const override {
+    set_.records.Prefetch(example);
+  }
+
  private:
   absl::Status AppendExample(absl::string_view bytes, Batch& batch) {
     for (std::vector<FieldValue>& values : row_) values.clear();
