@@ -160,8 +160,17 @@ std::unique_ptr<ParameterClient::Pending> MirroredParameters::Push(
         options_.on_devices[request.on_device->device]->Add(request);
     if (!added.ok()) state_.End(added);
   }
-  absl::MutexLock lock(&mu_);
-  gradients_.Add(request);
+  StepGradients::Addition addition;
+  {
+    absl::MutexLock lock(&mu_);
+    addition = gradients_.Begin(request);
+  }
+  // Other replicas' threads copy meanwhile.
+  addition.Copy();
+  {
+    absl::MutexLock lock(&mu_);
+    gradients_.End(std::move(addition));
+  }
   return std::make_unique<PendingPush>(*this, step);
 }
 

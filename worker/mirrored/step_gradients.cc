@@ -37,8 +37,11 @@ void StepGradients::BeginStep(int64_t step) {
   });
   for (auto& [number, replica] : replicas_) {
     std::fill(replica.has_variable.begin(), replica.has_variable.end(), false);
+    std::fill(replica.takes_rows.begin(), replica.takes_rows.end(), false);
     std::fill(replica.has_rows.begin(), replica.has_rows.end(), false);
-    const bool has_memory = replica.generation == generation_;
+    // A late addition of an older step still writes where it began to.
+    const bool is_written = std::exchange(replica.additions, 0) > 0;
+    const bool has_memory = replica.generation == generation_ && !is_written;
     for (Pack& pack : replica.packs) {
       pack.variables = 0;
       if (!has_memory) pack.elements = nullptr;
@@ -55,14 +58,20 @@ StepGradients::Replica& StepGradients::ReplicaOf(int number) {
   replica.packs.resize(packs_.count());
   replica.has_variable.resize(packs_.num_variables());
   replica.rows.resize(tables_);
+  replica.takes_rows.resize(tables_);
   replica.has_rows.resize(tables_);
   return replica;
 }
 
-void StepGradients::Add(const ParameterClient::PushRequest& push) {
-  if (push.sync->step < step_) return;
+StepGradients::Addition StepGradients::Begin(
+    const ParameterClient::PushRequest& push) {
+  Addition addition;
+  addition.step_ = push.sync->step;
+  addition.replica_ = push.sync->replica;
+  if (push.sync->step < step_) return addition;
   if (push.sync->step > step_) BeginStep(push.sync->step);
   Replica& replica = ReplicaOf(push.sync->replica);
+  ++replica.additions;
   for (const ParameterClient::Gradient& gradient : push.gradients) {
     if (replica.has_variable[gradient.variable]) continue;
     replica.has_variable[gradient.variable] = true;
@@ -72,15 +81,40 @@ void StepGradients::Add(const ParameterClient::PushRequest& push) {
     if (pack.elements == nullptr) {
       pack.elements = allocate_(packs_.elements(place.pack));
     }
-    std::copy(gradient.values.begin(), gradient.values.end(),
-              pack.elements.get() + place.first);
-    ++pack.variables;
+    addition.variables_.push_back({.gradient = gradient.values,
+                                   .pack = place.pack,
+                                   .first = place.first,
+                                   .elements = pack.elements});
   }
   for (const ParameterClient::RowGradient& rows : push.rows) {
-    if (replica.has_rows[rows.table]) continue;
-    replica.has_rows[rows.table] = true;
-    replica.rows[rows.table] =
-        EncodeRows(push.sync->replica, rows.ids, rows.values);
+    if (replica.takes_rows[rows.table]) continue;
+    replica.takes_rows[rows.table] = true;
+    addition.rows_.push_back({.gradient = rows});
+  }
+  return addition;
+}
+
+void StepGradients::Addition::Copy() {
+  for (const Variable& variable : variables_) {
+    std::copy(variable.gradient.begin(), variable.gradient.end(),
+              variable.elements.get() + variable.first);
+  }
+  for (Rows& rows : rows_) {
+    rows.encoded =
+        EncodeRows(replica_, rows.gradient.ids, rows.gradient.values);
+  }
+}
+
+void StepGradients::End(Addition addition) {
+  if (addition.step_ != step_) return;
+  Replica& replica = replicas_.at(addition.replica_);
+  --replica.additions;
+  for (const Addition::Variable& variable : addition.variables_) {
+    ++replica.packs[variable.pack].variables;
+  }
+  for (Addition::Rows& rows : addition.rows_) {
+    replica.rows[rows.gradient.table] = std::move(rows.encoded);
+    replica.has_rows[rows.gradient.table] = true;
   }
 }
 

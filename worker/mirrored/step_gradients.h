@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "cluster/client/parameter_client.h"
 #include "cluster/collective/collective.h"
 #include "worker/mirrored/gradient_packs.h"
@@ -18,7 +19,10 @@ namespace parasol {
 // The gradients of one step that the replicas of this process have computed so
 // far: those of variables in packs, as they travel, and those of rows as bytes.
 // A pack takes memory when a first variable of it is pushed: none where the
-// gradients of variables stay on devices. Not thread-safe.
+// gradients of variables stay on devices.
+//
+// Not thread-safe, but what takes time, to copy what was pushed, needs no lock:
+// threads that compute replicas copy beside each other.
 class StepGradients {
  public:
   // Returns zeroed memory for a number of elements.
@@ -26,6 +30,32 @@ class StepGradients {
 
   // `packs` must outlive this object. `tables`: number of sparse tables.
   StepGradients(const GradientPacks& packs, size_t tables);
+
+  // What of a push is to be added, on its way from Begin() to End(). Keeps the
+  // memory to which it is copied, and borrows the push.
+  class Addition {
+   public:
+    // Copies. May be called beside functions of StepGradients.
+    void Copy();
+
+   private:
+    friend class StepGradients;
+    struct Variable {
+      absl::Span<const float> gradient;
+      size_t pack = 0;
+      size_t first = 0;
+      std::shared_ptr<float[]> elements;
+    };
+    struct Rows {
+      ParameterClient::RowGradient gradient;
+      std::string encoded = "";
+    };
+
+    int64_t step_ = 0;
+    int replica_ = 0;
+    std::vector<Variable> variables_;
+    std::vector<Rows> rows_;
+  };
 
   // Takes the memory of packs from `allocate`, from the next step on where
   // there is some; null: from this process.
@@ -35,9 +65,12 @@ class StepGradients {
   // next step begins: until then they may come back, and are not pushed again.
   void SetShare(std::vector<int> replicas);
 
-  // Adds what a replica has pushed; the first push of a step forgets those of
-  // the steps before. Ignores a step that is over, and gradients that it has.
-  void Add(const ParameterClient::PushRequest& push);
+  // Returns what a replica has pushed and is not there yet: nothing of a step
+  // that is over. The first push of a step forgets those of the steps before.
+  // The caller calls Copy(), and then End().
+  Addition Begin(const ParameterClient::PushRequest& push);
+  // Adds what was copied, unless its step is over.
+  void End(Addition addition);
 
   // Return true if all of `replicas` have pushed the pack or table of `step`.
   bool HasPack(int64_t step, size_t pack,
@@ -60,9 +93,11 @@ class StepGradients {
   struct Replica {
     int64_t generation = 0;  // the memory's
     std::vector<Pack> packs;
-    std::vector<bool> has_variable;
+    std::vector<bool> has_variable;  // from Begin() on
     std::vector<std::string> rows;
-    std::vector<bool> has_rows;
+    std::vector<bool> takes_rows;  // from Begin() on
+    std::vector<bool> has_rows;    // from End() on
+    int additions = 0;             // of this step, on their way
   };
 
   void BeginStep(int64_t step);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -32,7 +33,12 @@ class StepGradientsTest : public testing::Test {
     ParameterClient::PushRequest push;
     push.gradients = {{0, values}};
     push.sync = {.step = step, .replica = replica};
-    gradients_.Add(push);
+    Add(push);
+  }
+  void Add(const ParameterClient::PushRequest& push) {
+    StepGradients::Addition addition = gradients_.Begin(push);
+    addition.Copy();
+    gradients_.End(std::move(addition));
   }
   // Returns the number of packs of replicas that have memory.
   int Kept() const {
@@ -78,6 +84,45 @@ TEST_F(StepGradientsTest, GradientsOfAStepThatIsOverAreIgnored) {
               ElementsAre(1, 1));
 }
 
+TEST_F(StepGradientsTest, APackIsThereWhenItsCopyIs) {
+  const std::vector<float> values = {3, 4};
+  ParameterClient::PushRequest push;
+  push.gradients = {{0, values}};
+  push.sync = {.step = 2, .replica = 0};
+  gradients_.SetShare({0});
+  StepGradients::Addition addition = gradients_.Begin(push);
+  // Another thread with the same gradients has nothing to copy.
+  Push(2, 0, 9);
+  EXPECT_FALSE(gradients_.HasPack(2, 0, {0}));
+  addition.Copy();
+  gradients_.End(std::move(addition));
+  ASSERT_TRUE(gradients_.HasPack(2, 0, {0}));
+  EXPECT_THAT(gradients_.ContributionsTo(0, {0}).at(0).values,
+              ElementsAre(3, 4));
+}
+
+// A thread that was stopped while it copied, and whose group has gone on.
+TEST_F(StepGradientsTest, ALateCopyOfAnOlderStepTouchesNothingOfTheNextOne) {
+  const std::vector<float> values = {3, 4};
+  const std::vector<uint64_t> ids = {7};
+  ParameterClient::PushRequest push;
+  push.gradients = {{0, values}};
+  push.rows = {{0, ids, values}};
+  push.sync = {.step = 2, .replica = 0};
+  gradients_.SetShare({0});
+  StepGradients::Addition late = gradients_.Begin(push);
+  Push(3, 0, 5);
+  late.Copy();
+  gradients_.End(std::move(late));
+  ASSERT_TRUE(gradients_.HasPack(3, 0, {0}));
+  EXPECT_FALSE(gradients_.HasRows(3, 0, {0}));
+  EXPECT_THAT(gradients_.ContributionsTo(0, {0}).at(0).values,
+              ElementsAre(5, 5));
+  // The memory of the next steps is that of this one.
+  Push(4, 0, 6);
+  EXPECT_EQ(Kept(), 1);
+}
+
 // Those of variables are on a device, or come later.
 TEST_F(StepGradientsTest, RowsAloneTakeNoMemoryForVariables) {
   const std::vector<uint64_t> ids = {7};
@@ -86,7 +131,7 @@ TEST_F(StepGradientsTest, RowsAloneTakeNoMemoryForVariables) {
   push.rows = {{0, ids, values}};
   push.sync = {.step = 2, .replica = 1};
   gradients_.SetShare({1});
-  gradients_.Add(push);
+  Add(push);
   EXPECT_TRUE(gradients_.HasRows(2, 0, {1}));
   EXPECT_FALSE(gradients_.HasPack(2, 0, {1}));
   EXPECT_EQ(Kept(), 0);
