@@ -35,6 +35,13 @@ class RealClock : public Clock {
 
 }  // namespace
 
+void Clock::Pause(absl::Duration duration) {
+  absl::Mutex mu;
+  const bool never = false;
+  absl::MutexLock lock(&mu);
+  AwaitWithTimeout(mu, absl::Condition(&never), duration);
+}
+
 Clock& Clock::Real() {
   static auto* clock = new RealClock;
   return *clock;

@@ -22,6 +22,10 @@ class Clock {
                                 absl::Duration timeout)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) = 0;
 
+  // Blocks for `duration` on this clock. A thread that may be told something
+  // meanwhile awaits a condition instead.
+  void Pause(absl::Duration duration);
+
   // Returns the machine's monotonic clock, counted from the time of day at its
   // first use: a clock that is set moves nothing. Lives as long as the process.
   static Clock& Real();

@@ -147,10 +147,7 @@ absl::StatusOr<OwnerSight> DirectoryOwnership::AwaitTurn() {
     options_.on_wait(wait);
     if (now >= next_log) LOG(WARNING) << wait;
     if (now >= next_log) next_log = now + kLogInterval;
-    absl::Mutex mu;
-    bool never = false;
-    absl::MutexLock lock(&mu);
-    clock_.AwaitWithTimeout(mu, absl::Condition(&never), kPoll);
+    clock_.Pause(kPoll);
   }
 }
 

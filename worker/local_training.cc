@@ -25,7 +25,7 @@
 #include "worker/clipped_model.h"
 #include "worker/local/micro_batch_model.h"
 #include "worker/local/updating_model.h"
-#include "worker/step_source.h"
+#include "worker/step/step_source.h"
 #include "worker/training_loop.h"
 #include "worker/training_report.h"
 #include "worker/worker_device.h"

@@ -17,7 +17,7 @@
 #include "worker/local/micro_batch_model.h"
 #include "worker/local/replica_model.h"
 #include "worker/local/replica_parameters.h"
-#include "worker/shared_steps.h"
+#include "worker/step/shared_steps.h"
 #include "worker/sync_training_loop.h"
 #include "worker/worker_device.h"
 

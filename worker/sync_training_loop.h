@@ -20,7 +20,7 @@
 #include "proto/job.pb.h"
 #include "worker/replica_input.h"
 #include "worker/replica_passes.h"
-#include "worker/replica_source.h"
+#include "worker/step/replica_source.h"
 #include "worker/training_record.h"
 #include "worker/training_report.h"
 #include "worker/worker_metrics.h"

@@ -13,7 +13,7 @@
 #include "ml/input/input_pipeline.h"
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
-#include "worker/step_source.h"
+#include "worker/step/step_source.h"
 #include "worker/training_record.h"
 #include "worker/training_report.h"
 #include "worker/worker_metrics.h"

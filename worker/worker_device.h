@@ -15,7 +15,7 @@
 #include "ml/model/graph.h"
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
-#include "worker/replica_source.h"
+#include "worker/step/replica_source.h"
 #include "worker/sync_training_loop.h"
 #include "worker/training_report.h"
 #include "worker/worker_metrics.h"

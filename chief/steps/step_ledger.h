@@ -27,11 +27,11 @@ namespace parasol {
 //
 // The unfinished batches of a worker that is gone are granted to others. It may
 // come back with steps that it has started: its grants then have a new version
-// (worker/granted_steps.h). It is granted nothing until it has told, in a claim
-// of that version, how many steps it has started for good. Of their batches it
-// keeps those that no other worker has been granted meanwhile; the steps of the
-// others do not count. So a batch is computed twice only if it was in flight at
-// a worker when the chief gave that up, and no batch is left out.
+// (worker/step/granted_steps.h). It is granted nothing until it has told, in a
+// claim of that version, how many steps it has started for good. Of their
+// batches it keeps those that no other worker has been granted meanwhile; the
+// steps of the others do not count. So a batch is computed twice only if it was
+// in flight at a worker when the chief gave that up, and no batch is left out.
 //
 // A resumed run goes on with the checkpoint's unfinished batches and those
 // behind them. A worker that the chief before has granted steps since then

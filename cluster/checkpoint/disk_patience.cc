@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "base/log.h"
 
 namespace parasol {
@@ -34,16 +33,12 @@ absl::Status DiskPatience::Failed(const absl::Status& error) {
   options_.on_trouble(error.message());
   const absl::Time end = failed + wait_;
   wait_ = std::min(2 * wait_, kLongestWait);
-  absl::Mutex mu;
-  bool never = false;
   for (absl::Time now = failed; now < end; now = clock_.Now()) {
     if (options_.cancelled()) {
       return absl::CancelledError(
           absl::StrCat("stopped while trying again: ", error.message()));
     }
-    absl::MutexLock lock(&mu);
-    clock_.AwaitWithTimeout(mu, absl::Condition(&never),
-                            std::min(kPoll, end - now));
+    clock_.Pause(std::min(kPoll, end - now));
   }
   return absl::OkStatus();
 }

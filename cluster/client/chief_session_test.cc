@@ -223,12 +223,7 @@ class ChiefSessionTest : public testing::Test {
   }
 
   // Returns when the simulated time has gone on by `duration`.
-  void AwaitTime(absl::Duration duration) {
-    absl::Mutex mu;
-    const bool never = false;
-    absl::MutexLock lock(&mu);
-    time_.clock().AwaitWithTimeout(mu, absl::Condition(&never), duration);
-  }
+  void AwaitTime(absl::Duration duration) { time_.clock().Pause(duration); }
 
   RunningClock time_;
   FakeChief chief_;

@@ -7,7 +7,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/client/chief_client.h"
@@ -77,7 +76,6 @@ class LocalRun {
   void Interrupt(RunResult& result);
   void Fail(RunResult& result);
   void AddOutcome(RunResult& result) const;
-  void WaitOneTick();
 
   const LocalJob& job_;
   const TerminationSignal& termination_;
@@ -130,7 +128,7 @@ void LocalRun::Supervise(RunResult& result) {
       }
     }
     Observe();
-    WaitOneTick();
+    clock_.Pause(kTick);
   }
 }
 
@@ -183,13 +181,6 @@ void LocalRun::AddOutcome(RunResult& result) const {
     result.global_step = steps->back();
     result.checkpoint = store.PathOf(steps->back());
   }
-}
-
-void LocalRun::WaitOneTick() {
-  absl::Mutex mu;
-  const bool never = false;
-  absl::MutexLock lock(&mu);
-  clock_.AwaitWithTimeout(mu, absl::Condition(&never), kTick);
 }
 
 absl::StatusOr<LocalPlan> PlanJob(const LocalJob& job) {

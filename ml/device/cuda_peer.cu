@@ -7,7 +7,6 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
@@ -53,10 +52,7 @@ absl::StatusOr<NcclPeerFunctions> LoadPeerFunctions() {
 // Looks again at once for a while, then now and then.
 void PauseSince(PeerClock::time_point since) {
   if (PeerClock::now() - since < kPeerSpin) return;
-  absl::Mutex mu;
-  absl::MutexLock lock(&mu);
-  bool never = false;
-  Clock::Real().AwaitWithTimeout(mu, absl::Condition(&never), kPeerPause);
+  Clock::Real().Pause(kPeerPause);
 }
 
 class LoadedPeer final : public CudaPeer {

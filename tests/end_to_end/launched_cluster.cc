@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -156,15 +155,12 @@ absl::Status WaitUntil(const std::string& what,
                        absl::Duration limit) {
   Clock& clock = Clock::Real();
   const absl::Time deadline = clock.Now() + limit;
-  absl::Mutex mu;
-  const bool never = false;
   while (!condition()) {
     if (clock.Now() > deadline) {
       return absl::DeadlineExceededError(absl::StrCat(
           what, " has not happened in ", absl::FormatDuration(limit)));
     }
-    absl::MutexLock lock(&mu);
-    clock.AwaitWithTimeout(mu, absl::Condition(&never), kPollInterval);
+    clock.Pause(kPollInterval);
   }
   return absl::OkStatus();
 }

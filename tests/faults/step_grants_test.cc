@@ -15,7 +15,7 @@
 #include "base/status_matchers.h"
 #include "chief/steps/step_ledger.h"
 #include "gtest/gtest.h"
-#include "worker/granted_steps.h"
+#include "worker/step/granted_steps.h"
 
 namespace parasol {
 namespace {

@@ -6,8 +6,8 @@
 namespace parasol::simulation {
 namespace {
 
-// As in worker/claim_loop.h, but that a worker asks less often: a schedule has
-// fewer events.
+// As in worker/step/claim_loop.h, but that a worker asks less often: a schedule
+// has fewer events.
 constexpr absl::Duration kReportInterval = absl::Milliseconds(300);
 constexpr absl::Duration kFinishingInterval = absl::Seconds(1);
 constexpr int64_t kClaimWaitSeconds = 1;

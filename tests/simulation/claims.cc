@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "worker/step_grant.h"
+#include "worker/step/step_grant.h"
 
 namespace parasol::simulation {
 

@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "proto/chief.pb.h"
 #include "tests/simulation/claim_caller.h"
-#include "worker/granted_steps.h"
+#include "worker/step/granted_steps.h"
 
 namespace parasol::simulation {
 

@@ -147,10 +147,7 @@ absl::Status MirroredParameters::AddOnDevices(
 absl::Status MirroredParameters::Named(const absl::Status& why,
                                        const Collective& collective) {
   for (int i = 0; i < kNamingLooks && collective.status().ok(); ++i) {
-    absl::Mutex mu;
-    absl::MutexLock lock(&mu);
-    bool never = false;
-    clock_.AwaitWithTimeout(mu, absl::Condition(&never), kNamingPause);
+    clock_.Pause(kNamingPause);
   }
   const absl::Status of_group = collective.status();
   return of_group.ok() ? why : of_group;

@@ -11,7 +11,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -334,13 +333,6 @@ absl::Status CopyNewest(const std::vector<Found>& found, size_t newest,
   return absl::OkStatus();
 }
 
-void Wait(absl::Duration time, Clock& clock) {
-  absl::Mutex mu;
-  const bool never = false;
-  absl::MutexLock lock(&mu);
-  clock.AwaitWithTimeout(mu, absl::Condition(&never), time);
-}
-
 }  // namespace
 
 absl::Status AgreeOnState(Collective& collective, MirroredState& state,
@@ -361,7 +353,7 @@ absl::Status AgreeOnState(Collective& collective, MirroredState& state,
     if (!may_go_on()) return absl::CancelledError("waits for no variables");
     LOG_EVERY(INFO, kLogInterval)
         << "no worker has the variables: waiting for worker/0 to load them";
-    Wait(kTransferPollInterval, clock);
+    clock.Pause(kTransferPollInterval);
   }
 }
 

@@ -2,13 +2,13 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 namespace parasol {
@@ -35,7 +35,7 @@ std::string AwaitPublished(const RankOrder& order, int rank) {
       text << file.rdbuf();
       return text.str();
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    Clock::Real().Pause(absl::Milliseconds(10));
   }
   LOG(FATAL) << "rank " << rank << " does not come: no file " << path;
   return "";

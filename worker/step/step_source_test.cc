@@ -1,4 +1,4 @@
-#include "worker/step_source.h"
+#include "worker/step/step_source.h"
 
 #include <functional>
 #include <utility>

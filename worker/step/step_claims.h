@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_STEP_CLAIMS_H_
-#define PARASOL_WORKER_STEP_CLAIMS_H_
+#ifndef PARASOL_WORKER_STEP_STEP_CLAIMS_H_
+#define PARASOL_WORKER_STEP_STEP_CLAIMS_H_
 
 #include <cstdint>
 
@@ -27,4 +27,4 @@ class StepClaims {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_STEP_CLAIMS_H_
+#endif  // PARASOL_WORKER_STEP_STEP_CLAIMS_H_

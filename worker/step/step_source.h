@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_STEP_SOURCE_H_
-#define PARASOL_WORKER_STEP_SOURCE_H_
+#ifndef PARASOL_WORKER_STEP_STEP_SOURCE_H_
+#define PARASOL_WORKER_STEP_STEP_SOURCE_H_
 
 #include <cstdint>
 #include <memory>
@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "cluster/client/chief_client.h"
-#include "worker/claim_loop.h"
-#include "worker/step_claims.h"
+#include "worker/step/claim_loop.h"
+#include "worker/step/step_claims.h"
 
 namespace parasol {
 
@@ -65,4 +65,4 @@ class ChiefStepSource : public StepSource, public StepClaims {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_STEP_SOURCE_H_
+#endif  // PARASOL_WORKER_STEP_STEP_SOURCE_H_

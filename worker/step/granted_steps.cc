@@ -1,4 +1,4 @@
-#include "worker/granted_steps.h"
+#include "worker/step/granted_steps.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_CLAIM_LOOP_H_
-#define PARASOL_WORKER_CLAIM_LOOP_H_
+#ifndef PARASOL_WORKER_STEP_CLAIM_LOOP_H_
+#define PARASOL_WORKER_STEP_CLAIM_LOOP_H_
 
 #include <cstdint>
 #include <thread>
@@ -119,4 +119,4 @@ class ClaimLoop {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_CLAIM_LOOP_H_
+#endif  // PARASOL_WORKER_STEP_CLAIM_LOOP_H_

@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_SHARED_STEPS_H_
-#define PARASOL_WORKER_SHARED_STEPS_H_
+#ifndef PARASOL_WORKER_STEP_SHARED_STEPS_H_
+#define PARASOL_WORKER_STEP_SHARED_STEPS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "worker/replica_source.h"
+#include "worker/step/replica_source.h"
 
 namespace parasol {
 
@@ -60,4 +60,4 @@ class SharedStepsOfReplica : public ReplicaSource {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_SHARED_STEPS_H_
+#endif  // PARASOL_WORKER_STEP_SHARED_STEPS_H_

@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_STEP_GRANT_H_
-#define PARASOL_WORKER_STEP_GRANT_H_
+#ifndef PARASOL_WORKER_STEP_STEP_GRANT_H_
+#define PARASOL_WORKER_STEP_STEP_GRANT_H_
 
 #include <cstdint>
 
@@ -47,4 +47,4 @@ class StepGrant {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_STEP_GRANT_H_
+#endif  // PARASOL_WORKER_STEP_STEP_GRANT_H_

@@ -1,4 +1,4 @@
-#include "worker/replica_source.h"
+#include "worker/step/replica_source.h"
 
 #include <memory>
 #include <thread>

@@ -1,4 +1,4 @@
-#include "worker/claim_loop.h"
+#include "worker/step/claim_loop.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "worker/step_source.h"
+#include "worker/step/step_source.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -7,9 +7,9 @@
 #include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "worker/claim_loop.h"
-#include "worker/granted_steps.h"
-#include "worker/step_grant.h"
+#include "worker/step/claim_loop.h"
+#include "worker/step/granted_steps.h"
+#include "worker/step/step_grant.h"
 
 namespace parasol {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/shared_steps.h"
+#include "worker/step/shared_steps.h"
 
 #include <algorithm>
 

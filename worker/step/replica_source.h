@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_REPLICA_SOURCE_H_
-#define PARASOL_WORKER_REPLICA_SOURCE_H_
+#ifndef PARASOL_WORKER_STEP_REPLICA_SOURCE_H_
+#define PARASOL_WORKER_STEP_REPLICA_SOURCE_H_
 
 #include <cstdint>
 #include <functional>
@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "cluster/client/chief_client.h"
-#include "worker/claim_loop.h"
-#include "worker/step_claims.h"
+#include "worker/step/claim_loop.h"
+#include "worker/step/step_claims.h"
 
 namespace parasol {
 
@@ -91,4 +91,4 @@ class ChiefReplicaSource : public ReplicaSource, public StepClaims {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_REPLICA_SOURCE_H_
+#endif  // PARASOL_WORKER_STEP_REPLICA_SOURCE_H_

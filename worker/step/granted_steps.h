@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_GRANTED_STEPS_H_
-#define PARASOL_WORKER_GRANTED_STEPS_H_
+#ifndef PARASOL_WORKER_STEP_GRANTED_STEPS_H_
+#define PARASOL_WORKER_STEP_GRANTED_STEPS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "proto/chief.pb.h"
-#include "worker/step_grant.h"
+#include "worker/step/step_grant.h"
 
 namespace parasol {
 
@@ -56,4 +56,4 @@ class GrantedSteps {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_GRANTED_STEPS_H_
+#endif  // PARASOL_WORKER_STEP_GRANTED_STEPS_H_

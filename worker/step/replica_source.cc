@@ -1,4 +1,4 @@
-#include "worker/replica_source.h"
+#include "worker/step/replica_source.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "worker/claim_loop.h"
+#include "worker/step/claim_loop.h"
 
 namespace parasol {
 namespace {

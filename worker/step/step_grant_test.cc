@@ -1,4 +1,4 @@
-#include "worker/step_grant.h"
+#include "worker/step/step_grant.h"
 
 #include "gtest/gtest.h"
 
