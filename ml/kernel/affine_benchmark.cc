@@ -87,8 +87,11 @@ void BM_InputGradient(benchmark::State& state) {
   layer.Report(state);
 }
 
-#define PARASOL_LAYERS \
-  ArgNames({"m", "k", "n"})->Args({128, 784, 512})->Args({128, 512, 10})->Args({512, 416, 1})
+#define PARASOL_LAYERS        \
+  ArgNames({"m", "k", "n"})   \
+      ->Args({128, 784, 512}) \
+      ->Args({128, 512, 10})  \
+      ->Args({512, 416, 1})
 BENCHMARK(BM_SgemmFloor)->PARASOL_LAYERS;
 BENCHMARK(BM_Forward)->PARASOL_LAYERS;
 BENCHMARK(BM_VariableGradients)->PARASOL_LAYERS;

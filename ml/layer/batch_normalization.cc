@@ -11,7 +11,7 @@
 #include "base/set_default.h"
 #include "base/status_macros.h"
 #include "ml/initializer/initializer_fields.h"
-#include "ml/kernel/batch_normalization.h"
+#include "ml/kernel/normalization/batch_normalization.h"
 #include "ml/kernel/zero.h"
 #include "ml/layer/dense_inputs.h"
 #include "ml/layer/field/normalization_epsilon.h"

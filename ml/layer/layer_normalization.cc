@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/set_default.h"
 #include "base/status_macros.h"
-#include "ml/kernel/layer_normalization.h"
+#include "ml/kernel/normalization/layer_normalization.h"
 #include "ml/layer/dense_inputs.h"
 #include "ml/layer/field/normalization_epsilon.h"
 

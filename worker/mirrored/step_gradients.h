@@ -31,8 +31,8 @@ class StepGradients {
   // `packs` must outlive this object. `tables`: number of sparse tables.
   StepGradients(const GradientPacks& packs, size_t tables);
 
-  // What of a push is to be added, on its way from Begin() to End(). Keeps the
-  // memory to which it is copied, and borrows the push.
+  // The part of a push that is to be added, between Begin() and End(). Keeps
+  // the memory to which it is copied, and borrows the push.
   class Addition {
    public:
     // Copies. May be called beside functions of StepGradients.
@@ -93,11 +93,11 @@ class StepGradients {
   struct Replica {
     int64_t generation = 0;  // the memory's
     std::vector<Pack> packs;
-    std::vector<bool> has_variable;  // from Begin() on
+    std::vector<bool> has_variable;  // set by Begin()
     std::vector<std::string> rows;
-    std::vector<bool> takes_rows;  // from Begin() on
-    std::vector<bool> has_rows;    // from End() on
-    int additions = 0;             // of this step, on their way
+    std::vector<bool> takes_rows;  // set by Begin()
+    std::vector<bool> has_rows;    // set by End()
+    int additions = 0;             // number that this step's Begin() gave out
   };
 
   void BeginStep(int64_t step);

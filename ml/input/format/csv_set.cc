@@ -33,8 +33,8 @@ constexpr int kCriteoCategories = 26;
 struct CsvLayout {
   size_t columns = 0;
   std::vector<size_t> column_of_slot;  // for each place in the ColumnValues
-  bool has_labels = false;          // false: labels and weights are not read
-  std::optional<size_t> label;      // nullopt: the targets have them, or none
+  bool has_labels = false;             // false: labels and weights are not read
+  std::optional<size_t> label;  // nullopt: the targets have them, or none
   std::optional<size_t> weight;
 };
 

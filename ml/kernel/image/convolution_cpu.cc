@@ -4,8 +4,8 @@
 
 #include "base/status_macros.h"
 #include "ml/device/dnnl_operation.h"
-#include "ml/kernel/channel_sums.h"
 #include "ml/kernel/image/convolution.h"
+#include "ml/kernel/normalization/channel_sums.h"
 #include "ml/kernel/relu.h"
 #include "oneapi/dnnl/dnnl.hpp"
 

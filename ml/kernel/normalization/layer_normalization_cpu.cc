@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "base/multiversion.h"
-#include "ml/kernel/layer_normalization.h"
+#include "ml/kernel/normalization/layer_normalization.h"
 
 namespace parasol::cpu {
 namespace {

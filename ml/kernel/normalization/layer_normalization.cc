@@ -1,4 +1,4 @@
-#include "ml/kernel/layer_normalization.h"
+#include "ml/kernel/normalization/layer_normalization.h"
 
 #include "ml/device/dispatch.h"
 

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "benchmark/benchmark.h"
 #include "ml/device/device.h"
-#include "ml/kernel/batch_normalization.h"
+#include "ml/kernel/normalization/batch_normalization.h"
 #include "oneapi/dnnl/dnnl.hpp"
 
 namespace parasol {

@@ -2,7 +2,7 @@
 
 #include "ml/device/cuda_column_sums.h"
 #include "ml/device/cuda_launch.h"
-#include "ml/kernel/layer_normalization.h"
+#include "ml/kernel/normalization/layer_normalization.h"
 
 namespace parasol::cuda {
 namespace {

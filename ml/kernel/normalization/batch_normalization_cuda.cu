@@ -8,7 +8,7 @@
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_launch.h"
 #include "ml/device/cuda_pack.h"
-#include "ml/kernel/batch_normalization.h"
+#include "ml/kernel/normalization/batch_normalization.h"
 
 // Two kernels each way: one adds up slices of the rows, and the next one's
 // blocks each add up the slices' sums of their channels, and go over x.

@@ -1,4 +1,4 @@
-#include "ml/kernel/batch_normalization.h"
+#include "ml/kernel/normalization/batch_normalization.h"
 
 #include <algorithm>
 #include <cmath>

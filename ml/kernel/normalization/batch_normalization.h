@@ -1,5 +1,5 @@
-#ifndef PARASOL_ML_KERNEL_BATCH_NORMALIZATION_H_
-#define PARASOL_ML_KERNEL_BATCH_NORMALIZATION_H_
+#ifndef PARASOL_ML_KERNEL_NORMALIZATION_BATCH_NORMALIZATION_H_
+#define PARASOL_ML_KERNEL_NORMALIZATION_BATCH_NORMALIZATION_H_
 
 #include <cstdint>
 #include <memory>
@@ -99,4 +99,4 @@ absl::StatusOr<std::unique_ptr<BatchNormalization>> NewBatchNormalization(
 
 }  // namespace parasol
 
-#endif  // PARASOL_ML_KERNEL_BATCH_NORMALIZATION_H_
+#endif  // PARASOL_ML_KERNEL_NORMALIZATION_BATCH_NORMALIZATION_H_

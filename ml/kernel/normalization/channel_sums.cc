@@ -1,4 +1,4 @@
-#include "ml/kernel/channel_sums.h"
+#include "ml/kernel/normalization/channel_sums.h"
 
 #include <algorithm>
 

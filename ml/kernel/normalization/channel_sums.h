@@ -1,5 +1,5 @@
-#ifndef PARASOL_ML_KERNEL_CHANNEL_SUMS_H_
-#define PARASOL_ML_KERNEL_CHANNEL_SUMS_H_
+#ifndef PARASOL_ML_KERNEL_NORMALIZATION_CHANNEL_SUMS_H_
+#define PARASOL_ML_KERNEL_NORMALIZATION_CHANNEL_SUMS_H_
 
 #include <cstdint>
 #include <vector>
@@ -64,4 +64,4 @@ class ChannelSums {
 
 }  // namespace parasol
 
-#endif  // PARASOL_ML_KERNEL_CHANNEL_SUMS_H_
+#endif  // PARASOL_ML_KERNEL_NORMALIZATION_CHANNEL_SUMS_H_

@@ -7,8 +7,8 @@
 #include "absl/types/span.h"
 #include "base/multiversion.h"
 #include "ml/device/parallel.h"
-#include "ml/kernel/batch_normalization.h"
-#include "ml/kernel/channel_sums.h"
+#include "ml/kernel/normalization/batch_normalization.h"
+#include "ml/kernel/normalization/channel_sums.h"
 
 namespace parasol::cpu {
 namespace {
