@@ -86,7 +86,7 @@ enum class Way { kSockets, kSharedMemory, kMachines, kLanes };
 void RunRank(int rank, Way way, const Lines& test) {
   SocketEndpoint::Options options;
   options.shared_memory = way == Way::kSharedMemory;
-  options.piece_lanes = way == Way::kLanes;
+  options.piece_lanes = way == Way::kLanes || way == Way::kSharedMemory;
   if (way == Way::kMachines) {
     options.protocol.algorithm = ReductionAlgorithm::kMachines;
   }

@@ -446,6 +446,13 @@ INSTANTIATE_TEST_SUITE_P(
         Implementation{"Sockets", [] { return OverSockets(std::nullopt); }},
         Implementation{"SharedMemory",
                        [] { return OverSockets(std::nullopt, true); }},
+        Implementation{"SharedMemoryWithLanes",
+                       [] {
+                         return OverSockets(std::nullopt,
+                                            /*shared_memory=*/true,
+                                            /*ranks_of_a_host=*/1000,
+                                            /*piece_lanes=*/true);
+                       }},
         Implementation{
             "OneRound",
             [] { return OverSockets(ReductionAlgorithm::kOneRound); }},

@@ -165,13 +165,14 @@ absl::StatusOr<std::unique_ptr<Collective>> SocketEndpoint::MakeCollective(
       group, std::move(connected), options, clock_);
   newest_->Set(collective.get());
   if (group.ranks.size() == 1) return collective;
+  // Sums in shared memory leave rows and values to the connections.
+  if (options_.piece_lanes) {
+    RETURN_IF_ERROR(UseLanes(*collective));
+  }
   if (options_.shared_memory && group.planner == nullptr) {
     ASSIGN_OR_RETURN(std::unique_ptr<Collective> shared,
                      SharedCollective::MakeIfAllShare(collective));
     if (shared != nullptr) return shared;
-  }
-  if (options_.piece_lanes) {
-    RETURN_IF_ERROR(UseLanes(*collective));
   }
   return collective;
 }

@@ -28,8 +28,8 @@ class SocketEndpoint : public CollectiveEndpoint {
     // group are there and the system lets them; otherwise sums travel on
     // connections, too.
     bool shared_memory = true;
-    // Pieces between ranks of one machine travel in memory that both see, where
-    // sums do not (PieceLane).
+    // What else passes between ranks of one machine travels in memory that both
+    // see, from a few KiB on (PieceLane).
     bool piece_lanes = true;
   };
 
