@@ -94,7 +94,7 @@ class FakeChief {
     int64_t answers() const override { return 1; }
     absl::Status Await(
         std::function<bool(const wire::HeartbeatResponse&)> predicate,
-        absl::Duration) override {
+        absl::Duration, const std::function<bool()>&) override {
       absl::MutexLock lock(&chief_.mu_);
       const auto done = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(chief_.mu_) {
         return stopped_ || !chief_.lost_.ok() || predicate(chief_.state_);

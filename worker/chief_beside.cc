@@ -28,7 +28,8 @@ std::string InstalledChief() {
 
 absl::Status AsStatus(const ProcessEnd& end) {
   const std::string how =
-      absl::StrCat("the chief beside this worker ended with ", Describe(end));
+      absl::StrCat("the chief beside this worker ended with ", Describe(end),
+                   "; its last line says why");
   switch (static_cast<ExitCode>(end.code())) {
     case ExitCode::kDone:
       return absl::OkStatus();

@@ -15,6 +15,11 @@ constexpr absl::Duration kPlacementLogInterval = absl::Seconds(10);
 // Some heartbeats: a chief that has restarted may be heard after its shards.
 constexpr absl::Duration kRefusalWait = absl::Seconds(15);
 
+absl::Status JobFailed(const wire::HeartbeatResponse& state) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("the job has failed: ", state.failure()));
+}
+
 }  // namespace
 
 absl::StatusOr<wire::GetPlacementResponse> AwaitPlacement(
@@ -23,7 +28,7 @@ absl::StatusOr<wire::GetPlacementResponse> AwaitPlacement(
   absl::StatusOr<wire::GetPlacementResponse> placement;
   const absl::Status waited = session.Await(
       [&](const wire::HeartbeatResponse& state) {
-        if (HasEnded(state) || is_stopping()) return true;
+        if (HasEnded(state)) return true;
         placement = session.chief().GetPlacement();
         const bool may_pass = absl::IsUnavailable(placement.status()) ||
                               absl::IsDeadlineExceeded(placement.status());
@@ -33,7 +38,7 @@ absl::StatusOr<wire::GetPlacementResponse> AwaitPlacement(
         }
         return !may_pass;
       },
-      limit);
+      limit, is_stopping);
   if (is_stopping()) return absl::CancelledError("stopped");
   // It says which shard is missing.
   if (absl::IsDeadlineExceeded(waited)) return placement.status();
@@ -47,18 +52,19 @@ absl::Status WhyRefused(ChiefSession& session, const absl::Status& refusal,
   // A session may wait for as long as its chief answers.
   const absl::Time give_up = clock.Now() + kRefusalWait;
   absl::Status others;
-  bool has_ended = false;
+  absl::Status ended;
   const absl::Status waited = session.Await(
       [&](const wire::HeartbeatResponse& state) {
         others = CheckVariables(session.registration(), state.run_id(),
                                 state.layout());
-        has_ended = HasEnded(state);
-        return has_ended || !others.ok() || is_stopping() ||
-               clock.Now() >= give_up;
+        if (HasEnded(state)) {
+          ended = state.failure().empty() ? refusal : JobFailed(state);
+        }
+        return !ended.ok() || !others.ok() || clock.Now() >= give_up;
       },
-      kRefusalWait);
+      kRefusalWait, is_stopping);
   if (!others.ok()) return others;
-  if (has_ended) return refusal;
+  if (!ended.ok()) return ended;
   if (is_stopping()) return absl::CancelledError("stopped");
   if (!waited.ok() && !absl::IsDeadlineExceeded(waited)) return waited;
   return absl::UnavailableError(absl::StrCat(
@@ -99,8 +105,7 @@ bool PlacementFollower::Look(const wire::HeartbeatResponse& state) {
     return false;
   }
   if (state.phase() == wire::FAILED) {
-    options_.on_lost(absl::FailedPreconditionError(
-        absl::StrCat("the job has failed: ", state.failure())));
+    options_.on_lost(JobFailed(state));
     return false;
   }
   const absl::Status same =

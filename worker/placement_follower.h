@@ -30,9 +30,9 @@ absl::StatusOr<wire::GetPlacementResponse> AwaitPlacement(
 
 // Returns why a shard has refused the worker's variables as others: Unavailable
 // if the chief's variables are not those that the session joined any more, and
-// the worker has to start again; otherwise, if the job has ended, `refusal`.
-// Waits for the chief's next answers until one of the two is so, for a while;
-// Cancelled once `is_stopping` returns true, which is asked with each answer.
+// the worker has to start again; otherwise why the job has failed, or `refusal`
+// if it has ended in another way. Waits for the chief's next answers until one
+// of these is so, for a while; Cancelled once `is_stopping` returns true.
 absl::Status WhyRefused(ChiefSession& session, const absl::Status& refusal,
                         Clock& clock, const std::function<bool()>& is_stopping);
 

@@ -65,9 +65,12 @@ class FakeSession : public ChiefSession {
   void AnswerAgain() { ++answers_; }
   absl::Status Await(
       std::function<bool(const wire::HeartbeatResponse&)> predicate,
-      absl::Duration) override {
+      absl::Duration, const std::function<bool()>& cancelled) override {
     // As long as the chief answers.
-    while (!predicate(state_)) clock_.Advance(absl::Seconds(1));
+    while (!predicate(state_)) {
+      if (cancelled()) return absl::CancelledError("stopped");
+      clock_.Advance(absl::Seconds(1));
+    }
     return absl::OkStatus();
   }
   absl::Status AwaitLeave(absl::Duration, absl::Duration) override {
@@ -260,6 +263,11 @@ TEST(WhyRefusedTest, SaysWhatTheWorkerIsToDo) {
     EXPECT_EQ(
         WhyRefused(session, refusal, session.clock(), [] { return false; }),
         refusal);
+    session.next_state().set_failure("worker/1: no such file");
+    EXPECT_THAT(
+        WhyRefused(session, refusal, session.clock(), [] { return false; }),
+        StatusIs(absl::StatusCode::kFailedPrecondition,
+                 HasSubstr("the job has failed: worker/1: no such file")));
   }
   {
     SCOPED_TRACE("the worker is told to stop");

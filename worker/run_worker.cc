@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -23,6 +24,7 @@
 #include "ml/device/device.h"
 #include "ml/device/device_name.h"
 #include "worker/chief_beside.h"
+#include "worker/chief_place.h"
 #include "worker/local/local_status.h"
 #include "worker/local/local_status_service.h"
 #include "worker/local_training.h"
@@ -249,6 +251,12 @@ absl::Status RunInCluster(const TaskConfig& config,
                           TerminationSignal& signal, MetricsRegistry& registry,
                           int metrics_port) {
   WorkerTaskOptions task_options = TaskOptions(config, options, metrics_port);
+  std::optional<ChiefPlace> place;
+  if (config.is_chief) {
+    ASSIGN_OR_RETURN(place,
+                     ChiefPlace::Take(absl::StrCat("worker/", config.index),
+                                      config.address));
+  }
   std::unique_ptr<SocketEndpoint> endpoint;
   if (IsMirrored(config) || IsHybridTask(config)) {
     ASSIGN_OR_RETURN(endpoint, ListenForPeers(config, options));

@@ -81,6 +81,10 @@ class Task : public WorkerTask {
   }
 
   void Launch() {
+    {
+      absl::MutexLock lock(&mu_);
+      done_ = false;
+    }
     absl::MutexLock join_lock(&join_mu_);
     thread_ = std::thread([this] {
       absl::Status result = Run();
@@ -184,6 +188,7 @@ class Task : public WorkerTask {
   std::vector<WorkerDevice> devices_;
   std::unique_ptr<InputPipeline> input_;
   std::vector<int64_t> shard_examples_;  // as in ClaimStepsRequest
+  bool has_failed_ = false;              // ReportFailure() was called
   // `claims_`, as what the job's loop needs of it; the other is nullptr.
   ChiefStepSource* steps_ = nullptr;
   ChiefReplicaSource* replicas_ = nullptr;
@@ -193,7 +198,7 @@ class Task : public WorkerTask {
   std::unique_ptr<StepClaims> claims_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   bool drained_ ABSL_GUARDED_BY(mu_) = false;  // sends nothing any more
-  bool done_ ABSL_GUARDED_BY(mu_) = false;
+  bool done_ ABSL_GUARDED_BY(mu_) = true;      // until Launch()
   absl::Status lost_ ABSL_GUARDED_BY(mu_);
   absl::Status result_ ABSL_GUARDED_BY(mu_);
 
@@ -232,7 +237,7 @@ absl::Status Task::Run() {
 // orders its last one, another chief is asked.
 void Task::LeaveState(ChiefSession& session) {
   if (mirrored_ == nullptr) return;
-  if (HasEnded(session.state())) return mirrored_->Leave();
+  if (has_failed_ || HasEnded(session.state())) return mirrored_->Leave();
   {
     absl::MutexLock lock(&mu_);
     drained_ = true;
@@ -328,13 +333,11 @@ absl::Status Task::Train(ChiefSession& session) {
 
 absl::Status Task::AwaitPhase(ChiefSession& session,
                               bool (*reached)(const wire::HeartbeatResponse&)) {
-  RETURN_IF_ERROR(session.Await(
-      [this, reached](const wire::HeartbeatResponse& state) {
-        return reached(state) || HasEnded(state) || IsStopping();
+  return session.Await(
+      [reached](const wire::HeartbeatResponse& state) {
+        return reached(state) || HasEnded(state);
       },
-      options_.ps_timeout));
-  if (IsStopping()) return absl::CancelledError("stopped");
-  return absl::OkStatus();
+      options_.ps_timeout, [this] { return IsStopping(); });
 }
 
 // False: the job has ended, and needs no connection any more.
@@ -467,6 +470,7 @@ void Task::ReportFailure(ChiefSession& session, const absl::Status& failure) {
     clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_), time);
   };
   parasol::ReportFailure(session.chief(), options_.task, failure, wait);
+  has_failed_ = true;
 }
 
 void Task::Report(wire::HeartbeatRequest& request) {

@@ -143,9 +143,11 @@ class HeartbeatingSession : public ChiefSession {
     return state_number_;
   }
 
+  using ChiefSession::Await;
   absl::Status Await(
       std::function<bool(const wire::HeartbeatResponse&)> predicate,
-      absl::Duration missing_limit) override;
+      absl::Duration missing_limit,
+      const std::function<bool()>& cancelled) override;
   absl::Status AwaitLeave(absl::Duration limit,
                           absl::Duration silence_limit) override;
 
@@ -417,23 +419,30 @@ absl::Duration HeartbeatingSession::HeartbeatInterval() const {
 
 absl::Status HeartbeatingSession::Await(
     std::function<bool(const wire::HeartbeatResponse&)> predicate,
-    absl::Duration missing_limit) {
+    absl::Duration missing_limit, const std::function<bool()>& cancelled) {
+  const absl::Duration look =
+      cancelled == nullptr ? absl::InfiniteDuration() : kRetryInterval;
   absl::Time deadline = absl::InfiniteFuture();
   int64_t seen = 0;
   while (true) {
+    if (cancelled != nullptr && cancelled()) {
+      return absl::CancelledError("stopped");
+    }
     wire::HeartbeatResponse state;
+    bool is_new;
     {
       absl::MutexLock lock(&mu_);
       auto has_news = [this, seen]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
         return state_number_ != seen || stopping_ || !lost_.ok();
       };
       clock_.AwaitWithTimeout(mu_, absl::Condition(&has_news),
-                              deadline - clock_.Now());
+                              std::min(deadline - clock_.Now(), look));
       RETURN_IF_ERROR(CheckAlive());
+      is_new = state_number_ != seen;
       seen = state_number_;
       state = state_;
     }
-    if (seen > 0 && predicate(state)) return absl::OkStatus();
+    if (is_new && predicate(state)) return absl::OkStatus();
     if (state.missing_task().empty()) {
       deadline = absl::InfiniteFuture();
       continue;

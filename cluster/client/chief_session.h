@@ -79,14 +79,20 @@ class ChiefSession {
 
   // Blocks until the state satisfies `predicate`. A chief that answers and
   // misses no task is waited for without a limit: loading and saving take as
-  // long as they take.
+  // long as they take. Looks at `cancelled`, unless it is null, also while the
+  // chief is away.
   //   Unavailable, FailedPrecondition, Cancelled  the session is lost, as for
-  //   Join; Cancelled also after Stop().
+  //   Join; Cancelled also after Stop(), and when `cancelled` is true.
   //   DeadlineExceeded  the chief has missed tasks for `missing_limit`; the
   //                     message names them.
   virtual absl::Status Await(
       std::function<bool(const wire::HeartbeatResponse&)> predicate,
-      absl::Duration missing_limit) = 0;
+      absl::Duration missing_limit, const std::function<bool()>& cancelled) = 0;
+  absl::Status Await(
+      std::function<bool(const wire::HeartbeatResponse&)> predicate,
+      absl::Duration missing_limit) {
+    return Await(std::move(predicate), missing_limit, nullptr);
+  }
 
   // Tells the chief from now on that this task, a ps, is leaving and has
   // updates that no checkpoint has. Blocks until it may leave, or the job has

@@ -203,7 +203,7 @@ TEST_F(MirroredClusterTest, AnErrorOfOneWorkerEndsTheJobEverywhere) {
   EXPECT_FALSE(cluster.WaitForWorker(1).ok());
   EXPECT_THAT(cluster.WaitForWorker(0),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("the job has failed")));
+                       HasSubstr("the job has failed: worker/1")));
   EXPECT_THAT(
       cluster.WaitForChief(),
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("worker/1")));

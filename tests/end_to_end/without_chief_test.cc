@@ -1,5 +1,8 @@
 // Workers started by hand where no chief is listed, or no cluster at all.
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/descriptor.h"
 #include "base/status_matchers.h"
 #include "base/subprocess.h"
 #include "deploy/local/loopback_ports.h"
@@ -109,6 +113,99 @@ TEST_F(WithoutChiefTest, WorkerZeroDoesTheChiefsDuties) {
   EXPECT_EQ(ps_end.code(), 0);
   EXPECT_EQ(other_end.code(), 0);
   EXPECT_EQ(NewestStep(), 600);
+}
+
+// Two workers without ps.
+std::string MirroredConfig(const std::vector<int>& ports, int index) {
+  return absl::StrCat(
+      R"({"cluster": {"worker": ["127.0.0.1:)", ports[0], R"(", "127.0.0.1:)",
+      ports[1], R"("]}, "task": {"type": "worker", "index": )", index, "}}");
+}
+
+TEST_F(WithoutChiefTest, WorkerZeroEndsWhenItsChiefGivesUpWaiting) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<int> ports, FreeLoopbackPorts(2));
+  std::vector<std::string> flags = JobFlags();
+  flags.push_back(absl::StrCat("--data_dir=", DigitsDirectory()));
+  flags.push_back("--worker_timeout=1s");
+  // Shorter than --chief_timeout, for which it would wait for another chief.
+  ASSERT_OK_AND_ASSIGN(
+      const CompletedProcess run,
+      RunSubprocess(Role("worker/worker", MirroredConfig(ports, 0), flags),
+                    kLimit));
+  EXPECT_EQ(run.end.code(), 138) << run.standard_error;
+  EXPECT_THAT(run.standard_error, HasSubstr("chief: waited 1s for worker/1\n"));
+}
+
+TEST_F(WithoutChiefTest, ASecondWorkerZeroIsRefusedAndTheFirstGoesOn) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<int> ports, FreeLoopbackPorts(2));
+  std::vector<std::string> flags = JobFlags();
+  flags.push_back(absl::StrCat("--data_dir=", DigitsDirectory()));
+  ASSERT_OK_AND_ASSIGN(
+      auto first, Subprocess::Start(
+                      Role("worker/worker", MirroredConfig(ports, 0), flags)));
+  ASSERT_OK(WaitUntil(
+      "the first checkpoint", [&] { return NewestStep() == 0; }, kLimit));
+  ASSERT_OK_AND_ASSIGN(
+      const CompletedProcess second,
+      RunSubprocess(Role("worker/worker", MirroredConfig(ports, 0), flags),
+                    kLimit));
+  EXPECT_EQ(second.end.code(), 2);
+  EXPECT_THAT(second.standard_error,
+              HasSubstr("another process of this task runs on this machine"));
+  ASSERT_OK_AND_ASSIGN(
+      const CompletedProcess other,
+      RunSubprocess(Role("worker/worker", MirroredConfig(ports, 1),
+                         {absl::StrCat("--data_dir=", DigitsDirectory())}),
+                    kLimit));
+  EXPECT_EQ(other.end.code(), 0) << other.standard_error;
+  ASSERT_OK_AND_ASSIGN(const ProcessEnd first_end, first->Wait(kLimit));
+  EXPECT_EQ(first_end.code(), 0);
+  EXPECT_EQ(NewestStep(), 600);
+}
+
+TEST_F(WithoutChiefTest, WorkersWithOtherDataSayWhyTheyEnd) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<int> ports, FreeLoopbackPorts(2));
+  std::vector<std::string> flags = JobFlags();
+  flags.push_back(absl::StrCat("--data_dir=", DigitsDirectory()));
+  ASSERT_OK_AND_ASSIGN(
+      auto other, Subprocess::Start(Role(
+                      "worker/worker", MirroredConfig(ports, 1),
+                      {absl::StrCat("--data_dir=", directory_.string())})));
+  ASSERT_OK_AND_ASSIGN(
+      const CompletedProcess zero,
+      RunSubprocess(Role("worker/worker", MirroredConfig(ports, 0), flags),
+                    kLimit));
+  ASSERT_OK(other->Wait(kLimit).status());
+  EXPECT_NE(zero.end.code(), 0);
+  EXPECT_THAT(zero.standard_error,
+              HasSubstr("worker: the job has failed: worker/1: "));
+}
+
+TEST_F(WithoutChiefTest, AWorkerWhoseAddressIsTakenSaysSo) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<int> ports, FreeLoopbackPorts(3));
+  const std::string tf_config = absl::StrCat(
+      R"({"cluster": {"ps": ["127.0.0.1:)", ports[0], R"("], "chief": [)",
+      R"("127.0.0.1:)", ports[1], R"("], "worker": ["127.0.0.1:)", ports[2],
+      R"("]}, "task": {"type": "worker", "index": 0}})");
+  const Descriptor taken(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(ports[2]);
+  ASSERT_EQ(bind(taken.get(), reinterpret_cast<const sockaddr*>(&address),
+                 sizeof(address)),
+            0);
+  ASSERT_EQ(listen(taken.get(), 1), 0);
+  for (const std::string strategy : {"parameter_server", "hybrid"}) {
+    SCOPED_TRACE(strategy);
+    ASSERT_OK_AND_ASSIGN(
+        const CompletedProcess run,
+        RunSubprocess(Role("worker/worker", tf_config,
+                           {absl::StrCat("--strategy=", strategy)}),
+                      kLimit));
+    EXPECT_EQ(run.end.code(), 2) << run.standard_error;
+    EXPECT_THAT(run.standard_error, HasSubstr("the port is in use"));
+  }
 }
 
 TEST_F(WithoutChiefTest, WorkerZeroEndsWithTheChiefBesideIt) {

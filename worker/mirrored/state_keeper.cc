@@ -93,7 +93,8 @@ void StateKeeper::AwaitCheckpoint(absl::Duration limit) {
 
 void StateKeeper::Leave() {
   if (session_ != nullptr) session_->Leave(/*completed_steps=*/0);
-  server_->Stop(absl::ZeroDuration());
+  // Null: its address could not be listened on.
+  if (server_ != nullptr) server_->Stop(absl::ZeroDuration());
   orders_.Serve(nullptr, "", 0);
 }
 
