@@ -12,7 +12,7 @@
 #include "chief/chief_task.h"
 #include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/role_flags.h"
-#include "cluster/job/check_job.h"
+#include "cluster/job/task/task_job.h"
 
 ABSL_FLAG(std::string, job, "", "Job file. Required.");
 ABSL_FLAG(parasol::RepeatedFlag, set, {},
@@ -39,18 +39,14 @@ ABSL_FLAG(bool, beside_worker, false,
 namespace parasol {
 namespace {
 
-// Under --check_config, reports all faults of the job, each as a line on
-// stderr, and exits with 2 if there are any.
-void ExitIfJobIsFaulty() {
-  const std::string path = absl::GetFlag(FLAGS_job);
-  if (!absl::GetFlag(FLAGS_check_config) || path.empty()) return;
-  const absl::StatusOr<CheckedJob> job = CheckedJob::Read(
-      path, absl::GetFlag(FLAGS_set).values, absl::GetFlag(FLAGS_data_dir));
-  if (!job.ok()) std::exit(ExitWith(job.status()));
-  int exit_code = 0;
-  for (const JobFault& fault : job->faults()) {
-    exit_code = ExitWith(absl::InvalidArgumentError(fault.Line()));
-  }
+// Under --check_config, reports all faults of the job, those of its cluster
+// among them, each as a line on stderr, and exits with 2 if there are any.
+void ExitIfJobIsFaulty(Role role) {
+  const TaskJob job = {.path = absl::GetFlag(FLAGS_job),
+                       .overrides = absl::GetFlag(FLAGS_set).values,
+                       .data_dir = absl::GetFlag(FLAGS_data_dir)};
+  if (!absl::GetFlag(FLAGS_check_config) || job.path.empty()) return;
+  const int exit_code = ReportTaskJob(job, TaskConfigFromEnvironment(role));
   if (exit_code != 0) std::exit(exit_code);
 }
 
@@ -86,10 +82,11 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
 
 int main(int argc, char** argv) {
   parasol::ParseCommandLine(argc, argv, "Leads TF_CONFIG's cluster in a job.");
-  parasol::ExitIfJobIsFaulty();
-  const auto config = parasol::TaskConfigOrExit(
-      absl::GetFlag(FLAGS_beside_worker) ? parasol::Role::kWorker
-                                         : parasol::Role::kChief);
+  const parasol::Role role = absl::GetFlag(FLAGS_beside_worker)
+                                 ? parasol::Role::kWorker
+                                 : parasol::Role::kChief;
+  parasol::ExitIfJobIsFaulty(role);
+  const auto config = parasol::TaskConfigOrExit(role);
   parasol::TerminationSignal signal;
   return parasol::ExitWith(parasol::Run(config, signal));
 }

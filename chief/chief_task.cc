@@ -19,9 +19,11 @@
 #include "cluster/checkpoint/run_history.h"
 #include "cluster/checkpoint/warm_start.h"
 #include "cluster/client/ps_client.h"
+#include "cluster/cluster_spec/tf_config.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "cluster/job/strategy.h"
+#include "cluster/job/task/task_job.h"
 #include "cluster/placement/placement.h"
 #include "ml/optimizer/assigned/plain_subtraction.h"
 #include "storage/checkpoint_store.h"
@@ -133,18 +135,6 @@ std::vector<durable::PlaceEpoch> PlaceEpochs(
   return places;
 }
 
-// The ps and worker 0, not the other workers, hear of a rate that is reduced.
-absl::Status CheckRateCanBeReduced(const job::Job& job) {
-  if (!job.optimizer().has_reduce_on_plateau() || AllReduceOf(job) == nullptr) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("optimizer.reduce_on_plateau: strategy ",
-                   IsHybrid(job) ? "hybrid" : "multi_worker_mirrored",
-                   " can't change the rate of workers while they train; use "
-                   "parameter_server or a learning_rate_schedule"));
-}
-
 // What the checkpoints in the directory say about the run, if there are any. A
 // new run that begins warm gets one.
 absl::Status ResumeFrom(const std::vector<VariableSpec>& variables,
@@ -193,14 +183,10 @@ absl::Status ChiefTaskOptions::UseCluster(const TaskConfig& config) {
         absl::StrCat("TF_CONFIG: ", RoleName(config.role), "/", config.index,
                      " is not the chief of a cluster"));
   }
-  RETURN_IF_ERROR(ResolveClusterStrategy(config.strategy, config.num_ps, job));
+  RETURN_IF_ERROR(CheckChiefHasPs(config));
+  RETURN_IF_ERROR(FitToCluster(config, variables.size(), job));
   ps = config.cluster->tasks(Role::kPs);
   if (IsMultiWorkerMirrored(job)) {
-    if (config.cluster->num_tasks(Role::kChief) > 0) {
-      return absl::InvalidArgumentError(
-          "cluster.chief: under multi_worker_mirrored worker/0 does the "
-          "chief's duties; leave the chief out of the cluster");
-    }
     if (state_address.empty()) {
       return absl::InvalidArgumentError(
           "--state_address: missing; the worker beside this chief gives it");
@@ -218,11 +204,7 @@ absl::Status ChiefTaskOptions::UseCluster(const TaskConfig& config) {
 
 absl::Status ChiefTaskOptions::UseWorkersVariables() {
   RETURN_IF_ERROR(CheckHasVariables(job, variables.size()));
-  if (!workers.contains(0)) {
-    return absl::InvalidArgumentError(
-        "cluster.worker: no worker/0, which loads and saves the variables "
-        "under hybrid; add it");
-  }
+  RETURN_IF_ERROR(CheckHasWorkerZero(job, workers));
   const int place = StatePlace(ps);
   ps[place] = state_address.empty() ? workers.at(0) : state_address;
   return absl::OkStatus();

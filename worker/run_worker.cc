@@ -124,17 +124,6 @@ bool IsHybridTask(const TaskConfig& config) {
   return config.strategy == StrategyKind::kHybrid && config.num_ps > 0;
 }
 
-absl::Status CheckCanTrain(const TaskConfig& config) {
-  if (!IsMirrored(config) || config.cluster->num_tasks(Role::kChief) == 0) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("cluster.chief: ", config.chief_address,
-                   ", but under multi_worker_mirrored worker/0 does the "
-                   "chief's duties; make "
-                   "it a worker, or leave it out"));
-}
-
 absl::StatusOr<std::unique_ptr<ChiefBeside>> StartChief(
     const TaskConfig& config, const RunWorkerOptions& options, int state_port) {
   ChiefBeside::Options chief;
@@ -285,7 +274,6 @@ absl::Status RunWorker(const TaskConfig& config,
                        const RunWorkerOptions& options,
                        TerminationSignal& signal) {
   NameTaskInLog(absl::StrCat("worker/", config.index));
-  RETURN_IF_ERROR(CheckCanTrain(config));
   RETURN_IF_ERROR(CheckChiefFlags(config, options));
   RETURN_IF_ERROR(CheckComputeFlags({.data_dir = options.data_dir,
                                      .device = options.device,

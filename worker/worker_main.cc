@@ -1,10 +1,14 @@
 // The `worker` binary: flags and wiring.
 
+#include <cstdlib>
+
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/command_line.h"
 #include "base/process.h"
 #include "cluster/cluster_spec/role_flags.h"
+#include "cluster/job/task/task_job.h"
 #include "cluster/rpc/keep_memory.h"
 #include "worker/run_worker.h"
 
@@ -49,6 +53,28 @@ ABSL_FLAG(std::string, status_address, "",
           "host:port at which a worker without a cluster answers `parasol "
           "status`; empty: nowhere.");
 
+namespace parasol {
+namespace {
+
+// Under --check_config, reports all faults of the job that this worker would
+// train alone or as the chief of its cluster, each as a line on stderr, and
+// exits with 2 if there are any.
+void ExitIfJobIsFaulty() {
+  const TaskJob job = {.path = absl::GetFlag(FLAGS_job),
+                       .overrides = absl::GetFlag(FLAGS_set).values,
+                       .data_dir = absl::GetFlag(FLAGS_data_dir),
+                       .device = absl::GetFlag(FLAGS_device)};
+  if (!absl::GetFlag(FLAGS_check_config) || job.path.empty()) return;
+  const absl::StatusOr<TaskConfig> config =
+      TaskConfigFromEnvironment(Role::kWorker);
+  if (!config.ok() || !config->is_chief) return;
+  const int exit_code = ReportTaskJob(job, config);
+  if (exit_code != 0) std::exit(exit_code);
+}
+
+}  // namespace
+}  // namespace parasol
+
 int main(int argc, char** argv) {
   parasol::ParseCommandLine(
       argc, argv,
@@ -57,6 +83,7 @@ int main(int argc, char** argv) {
   if (absl::GetFlag(FLAGS_list_devices)) {
     return parasol::ExitWith(parasol::ListDevices());
   }
+  parasol::ExitIfJobIsFaulty();
   const parasol::TaskConfig config =
       parasol::TaskConfigOrExit(parasol::Role::kWorker);
   parasol::TerminationSignal signal;

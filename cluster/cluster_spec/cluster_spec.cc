@@ -76,6 +76,11 @@ bool IsLocal(StrategyKind strategy) {
          strategy != StrategyKind::kHybrid;
 }
 
+StrategyKind StrategyOfCluster(int num_ps) {
+  return num_ps == 0 ? StrategyKind::kMultiWorkerMirrored
+                     : StrategyKind::kParameterServer;
+}
+
 int StatePlace(const std::map<int, std::string>& ps) {
   return ps.empty() ? 0 : ps.rbegin()->first + 1;
 }

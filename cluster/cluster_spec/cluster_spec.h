@@ -37,6 +37,9 @@ std::optional<StrategyKind> StrategyNamed(absl::string_view name);
 std::string StrategyNames();
 // Returns true if the strategy trains in one process, without TF_CONFIG.
 bool IsLocal(StrategyKind strategy);
+// Returns the strategy of a cluster with `num_ps` ps for which neither
+// --strategy nor the job names one.
+StrategyKind StrategyOfCluster(int num_ps);
 
 // The tasks of a cluster.
 //
@@ -47,13 +50,18 @@ struct ClusterSpec {
   // may have gaps: a worker of a dynamic Kubeflow job is told of no other
   // worker.
   std::map<Role, std::map<int, std::string>> jobs;
+  // Key of the chief's job as it was read, for errors: "cluster.master".
+  std::string chief_key = "cluster.chief";
 
   // Returns the addresses of a role's tasks by index; empty for a role without
   // a task.
   const std::map<int, std::string>& tasks(Role role) const;
   int num_tasks(Role role) const;
 
-  friend bool operator==(const ClusterSpec&, const ClusterSpec&) = default;
+  // Returns true if the tasks are the same, whatever the chief is called.
+  friend bool operator==(const ClusterSpec& a, const ClusterSpec& b) {
+    return a.jobs == b.jobs;
+  }
 };
 
 // Returns the index of the ps that worker 0 is to the chief where workers have

@@ -49,14 +49,6 @@ std::string AbslUnparseFlag(StrategyKind strategy) {
 
 namespace {
 
-// --check_config takes parameter_server where no strategy is given, as its
-// specification says, whatever the cluster has.
-std::optional<StrategyKind> GivenStrategy() {
-  const std::optional<StrategyKind> strategy = absl::GetFlag(FLAGS_strategy);
-  if (strategy || !absl::GetFlag(FLAGS_check_config)) return strategy;
-  return StrategyKind::kParameterServer;
-}
-
 absl::StatusOr<TaskConfig> TaskConfigOfFile(const std::string& path,
                                             Role binary) {
   const std::string flag = absl::StrCat("--cluster_spec=", path);
@@ -69,9 +61,10 @@ absl::StatusOr<TaskConfig> TaskConfigOfFile(const std::string& path,
   }
   text.resize(file.gcount());
   const std::string task = absl::GetFlag(FLAGS_task);
-  ASSIGN_OR_RETURN(TaskConfig config,
-                   ParseClusterSpec(text, task, binary, GivenStrategy()),
-                   _ << flag);
+  ASSIGN_OR_RETURN(
+      TaskConfig config,
+      ParseClusterSpec(text, task, binary, absl::GetFlag(FLAGS_strategy)),
+      _ << flag);
   config.place_flags = {flag, absl::StrCat("--task=", task)};
   return config;
 }
@@ -100,7 +93,7 @@ absl::StatusOr<TaskConfig> TaskConfigFromEnvironment(Role binary) {
                      : "--cluster_spec: needs --task beside it, as worker/1");
   }
   absl::StatusOr<TaskConfig> tf_config =
-      ParseTfConfig(text, binary, GivenStrategy());
+      ParseTfConfig(text, binary, absl::GetFlag(FLAGS_strategy));
   if (path.empty()) return tf_config;
   ASSIGN_OR_RETURN(TaskConfig config, TaskConfigOfFile(path, binary));
   if (!text.empty()) {
@@ -113,6 +106,14 @@ absl::StatusOr<TaskConfig> TaskConfigFromEnvironment(Role binary) {
 TaskConfig TaskConfigOrExit(Role binary) {
   absl::StatusOr<TaskConfig> config = TaskConfigFromEnvironment(binary);
   if (!config.ok()) std::exit(ExitWith(config.status()));
+  if (const absl::Status status = CheckChiefHasPs(*config); !status.ok()) {
+    // The specification of --check_config has a place for the chief where the
+    // flag --strategy asks for it: the line is printed, and the warning, too.
+    const bool only_warns =
+        absl::GetFlag(FLAGS_check_config) && config->strategy.has_value();
+    const int exit_code = ExitWith(status);
+    if (!only_warns) std::exit(exit_code);
+  }
   if (!absl::GetFlag(FLAGS_check_config)) return *std::move(config);
   const std::string line = absl::StrCat(CheckConfigLine(*config), "\n");
   const bool written =

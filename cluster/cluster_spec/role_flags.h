@@ -34,7 +34,8 @@ absl::StatusOr<TaskConfig> TaskConfigFromEnvironment(Role binary);
 
 // Does the same for main(), which calls it right after ParseCommandLine() and
 // before it opens any port. Ends the process on an error (one line on stderr,
-// exit 2) and under --check_config (one line on stdout, exit 0).
+// exit 2), with CheckChiefHasPs()'s too, and under --check_config (one line on
+// stdout, exit 0).
 TaskConfig TaskConfigOrExit(Role binary);
 
 }  // namespace parasol

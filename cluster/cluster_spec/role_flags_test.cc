@@ -47,10 +47,43 @@ TEST_F(RoleFlagsTest, WorkersAloneAreTrainedUnderMultiWorkerMirrored) {
   EXPECT_THAT(TaskConfigFromEnvironment(Role::kWorker),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("parameter_server")));
-  // As its specification says.
-  absl::SetFlag(&FLAGS_strategy, std::nullopt);
+}
+
+// --check_config accepts the workers that the start does, and no others.
+TEST_F(RoleFlagsTest, CheckConfigTakesWorkersAloneAsTheStartDoes) {
+  const auto set_task = [](int index) {
+    setenv("TF_CONFIG",
+           absl::StrCat(R"({"cluster": {"worker": ["a:1", "b:1"]},
+                            "task": {"type": "worker", "index": )",
+                        index, "}}")
+               .c_str(),
+           /*overwrite=*/1);
+  };
   absl::SetFlag(&FLAGS_check_config, true);
-  EXPECT_FALSE(TaskConfigFromEnvironment(Role::kWorker).ok());
+  for (const int index : {0, 1}) {
+    set_task(index);
+    EXPECT_EXIT(TaskConfigOrExit(Role::kWorker), ExitedWithCode(0), "");
+  }
+  set_task(2);
+  EXPECT_EXIT(TaskConfigOrExit(Role::kWorker), ExitedWithCode(2),
+              "task.index: 2 is not in job \"worker\"");
+}
+
+TEST_F(RoleFlagsTest, AChiefWithoutPsIsRefusedByItsKey) {
+  setenv("TF_CONFIG",
+         R"({"cluster": {"master": ["a:1"], "worker": ["b:2"]},
+             "task": {"type": "worker", "index": 0}})",
+         /*overwrite=*/1);
+  constexpr char kWant[] = "TF_CONFIG: cluster.master: a:1, but without ps";
+  for (const bool checks : {false, true}) {
+    absl::SetFlag(&FLAGS_check_config, checks);
+    EXPECT_EXIT(TaskConfigOrExit(Role::kWorker), ExitedWithCode(2), kWant);
+  }
+  // Its specification has a place for this chief, so the line is printed.
+  absl::SetFlag(&FLAGS_strategy, StrategyKind::kMultiWorkerMirrored);
+  EXPECT_EXIT(TaskConfigOrExit(Role::kWorker), ExitedWithCode(0), kWant);
+  absl::SetFlag(&FLAGS_check_config, false);
+  EXPECT_EXIT(TaskConfigOrExit(Role::kWorker), ExitedWithCode(2), kWant);
 }
 
 TEST_F(RoleFlagsTest, AStrategyOfOneProcessHasNoCluster) {

@@ -36,9 +36,9 @@ std::string IndicesOf(const std::map<int, std::string>& tasks) {
 absl::Status CheckJobs(const ClusterSpec& cluster, StrategyKind strategy) {
   for (const Role role : {Role::kChief, Role::kEvaluator}) {
     if (cluster.num_tasks(role) > 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("cluster.", RoleName(role), ": ",
-                       cluster.num_tasks(role), " tasks, at most 1 allowed"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          role == Role::kChief ? cluster.chief_key : "cluster.evaluator", ": ",
+          cluster.num_tasks(role), " tasks, at most 1 allowed"));
     }
   }
   if (IsLocal(strategy)) {
@@ -129,9 +129,8 @@ absl::StatusOr<TaskConfig> LoneTask(const TfConfigJson& config, Role binary) {
 absl::StatusOr<TaskConfig> ClusterTask(const TfConfigJson& config, Role binary,
                                        std::optional<StrategyKind> given) {
   const ClusterSpec& cluster = *config.cluster;
-  const StrategyKind strategy = given.value_or(
-      cluster.num_tasks(Role::kPs) == 0 ? StrategyKind::kMultiWorkerMirrored
-                                        : StrategyKind::kParameterServer);
+  const StrategyKind strategy =
+      given.value_or(StrategyOfCluster(cluster.num_tasks(Role::kPs)));
   if (!config.type.has_value()) {
     return absl::InvalidArgumentError(
         "task.type: missing, but there is a cluster");
@@ -199,6 +198,18 @@ absl::StatusOr<TaskConfig> ParseClusterSpec(
   ASSIGN_OR_RETURN(TaskConfig place, ClusterTask(config, binary, strategy));
   place.strategy = strategy;
   return place;
+}
+
+absl::Status CheckChiefHasPs(const TaskConfig& config) {
+  if (!config.cluster.has_value() || config.num_ps > 0 ||
+      config.cluster->num_tasks(Role::kChief) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      config.place_flags.empty() ? "TF_CONFIG" : config.place_flags.front(),
+      ": ", config.cluster->chief_key, ": ", config.chief_address,
+      ", but without ps, under multi_worker_mirrored, worker/0 does the "
+      "chief's duties; make it a worker, leave it out, or add ps"));
 }
 
 std::string CheckConfigLine(const TaskConfig& config) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "cluster/cluster_spec/cluster_spec.h"
@@ -25,6 +26,11 @@ absl::StatusOr<TaskConfig> ParseTfConfig(absl::string_view text, Role binary,
 absl::StatusOr<TaskConfig> ParseClusterSpec(
     absl::string_view text, absl::string_view task, Role binary,
     std::optional<StrategyKind> strategy);
+
+// Returns OK unless the cluster lists a chief, but no ps: workers alone train
+// there, and worker 0 does the chief's duties.
+//   InvalidArgument  one line that names the chief's key and what to do.
+absl::Status CheckChiefHasPs(const TaskConfig& config);
 
 // Returns the line that --check_config prints: one JSON object, without the
 // newline.

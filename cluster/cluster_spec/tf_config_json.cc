@@ -122,6 +122,7 @@ class ClusterReader {
     const std::string path = absl::StrCat(key_, ".", name);
     ASSIGN_OR_RETURN(Tasks tasks, ReadTasks(path, value));
     if (tasks.empty()) return absl::OkStatus();
+    if (*role == Role::kChief) cluster_.chief_key = path;
     if (!cluster_.jobs.emplace(*role, std::move(tasks)).second) {
       return absl::InvalidArgumentError(absl::StrCat(
           key_, ": has both \"chief\" and \"master\", its old name"));

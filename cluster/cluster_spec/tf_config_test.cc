@@ -285,6 +285,28 @@ TEST(TfConfigTest, MirroredHasNoPsAndItsChiefComputes) {
   EXPECT_TRUE(worker.is_chief);
 }
 
+TEST(TfConfigTest, AChiefIsNamedAsItsClusterNamesIt) {
+  const auto refused = [](absl::string_view chief, absl::string_view key) {
+    const auto task = Parse(
+        absl::StrCat(R"({")", key, R"(": {")", chief, R"(": ["c:1"], "worker":
+                     ["w:1"]}, )",
+                     kWorker0, "}"),
+        Role::kWorker, StrategyKind::kMultiWorkerMirrored);
+    EXPECT_OK(task);
+    return CheckChiefHasPs(*task);
+  };
+  EXPECT_THAT(refused("chief", "cluster"), IsFault("cluster.chief: c:1"));
+  EXPECT_THAT(refused("master", "cluster"), IsFault("cluster.master: c:1"));
+  EXPECT_THAT(refused("chief", "sparseCluster"),
+              IsFault("sparseCluster.chief: c:1"));
+  EXPECT_THAT(Parse(WithCluster(R"("master": ["a:1", "b:1"], "ps": ["p:1"],
+                                   "worker": ["w:1"])")),
+              IsFault("cluster.master: 2 tasks"));
+  ASSERT_OK_AND_ASSIGN(const TaskConfig with_ps, Parse(WithCluster(kJobs)));
+  EXPECT_OK(CheckChiefHasPs(with_ps));
+  EXPECT_OK(CheckChiefHasPs(TaskConfig()));
+}
+
 TEST(TfConfigTest, SomeoneDoesTheChiefsDuties) {
   EXPECT_THAT(Parse(R"({"cluster": {"ps": ["p:1"], "worker": {"1": "w:1"}},
                         "task": {"type": "worker", "index": 1}})"),

@@ -188,6 +188,7 @@ absl::Status FillClusterDefaults(job::Job& job, int workers) {
 }
 
 absl::Status SetReplicas(int replicas, job::Job& job) {
+  if (replicas < 1) return absl::OkStatus();  // Validate() names it
   if (job.train().has_global_batch_size()) {
     const int global = job.train().global_batch_size();
     if (global % replicas != 0) {

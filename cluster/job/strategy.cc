@@ -262,6 +262,26 @@ absl::Status CheckHasVariables(const job::Job& job, size_t variables) {
       "--strategy=parameter_server");
 }
 
+absl::Status CheckHasWorkerZero(const job::Job& job,
+                                const std::map<int, std::string>& workers) {
+  if (!IsHybrid(job) || workers.contains(0)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "cluster.worker: no worker/0, which loads and saves the variables "
+      "under hybrid; add it");
+}
+
+// The ps and worker 0, not the other workers, hear of a rate that is reduced.
+absl::Status CheckRateCanBeReduced(const job::Job& job) {
+  if (!job.optimizer().has_reduce_on_plateau() || AllReduceOf(job) == nullptr) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("optimizer.reduce_on_plateau: strategy ",
+                   IsHybrid(job) ? "hybrid" : "multi_worker_mirrored",
+                   " can't change the rate of workers while they train; use "
+                   "parameter_server or a learning_rate_schedule"));
+}
+
 absl::Status CheckPsCanUpdate(const job::Job& job) {
   if (!job.optimizer().has_lamb()) return absl::OkStatus();
   return Fault("optimizer.lamb",
@@ -274,11 +294,8 @@ absl::Status CheckPsCanUpdate(const job::Job& job) {
 absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
                                     int num_ps, job::Job& job) {
   if (flag) ChooseStrategy(*flag, job);
-  if (!StrategyOf(job) && num_ps == 0) {
-    ChooseStrategy(StrategyKind::kMultiWorkerMirrored, job);
-  }
-  const StrategyKind kind =
-      StrategyOf(job).value_or(StrategyKind::kParameterServer);
+  const StrategyKind kind = StrategyOf(job).value_or(StrategyOfCluster(num_ps));
+  if (num_ps == 0) ChooseStrategy(kind, job);
   const std::string path = absl::StrCat("strategy.", StrategyName(kind));
   if (IsLocal(kind)) {
     return absl::InvalidArgumentError(absl::StrCat(

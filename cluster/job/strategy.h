@@ -2,6 +2,7 @@
 #define PARASOL_CLUSTER_JOB_STRATEGY_H_
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,6 +60,17 @@ bool HasTablesInStep(const job::Job& job);
 // no sparse tables.
 //   InvalidArgument  hybrid, and there are none.
 absl::Status CheckHasVariables(const job::Job& job, size_t variables);
+
+// Returns OK if the strategy can do with `workers`, the addresses of a
+// cluster's workers by index.
+//   InvalidArgument  hybrid, and there is no worker 0.
+absl::Status CheckHasWorkerZero(const job::Job& job,
+                                const std::map<int, std::string>& workers);
+
+// Returns OK if evaluations may reduce the rate while the job, with the
+// defaults of its cluster, is trained.
+//   InvalidArgument  workers update variables, and would not hear of it.
+absl::Status CheckRateCanBeReduced(const job::Job& job);
 
 // Returns OK if ps, which have parts of variables, can update them.
 //   InvalidArgument  the job's optimizer needs whole variables.
