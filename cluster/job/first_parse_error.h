@@ -1,9 +1,12 @@
 #ifndef PARASOL_CLUSTER_JOB_FIRST_PARSE_ERROR_H_
 #define PARASOL_CLUSTER_JOB_FIRST_PARSE_ERROR_H_
 
+#include <optional>
 #include <string>
 
+#include "google/protobuf/descriptor.h"
 #include "google/protobuf/io/tokenizer.h"
+#include "proto/job.pb.h"
 
 namespace parasol {
 
@@ -24,6 +27,20 @@ class FirstParseError : public google::protobuf::io::ErrorCollector {
   int column_ = -1;
   std::string message_;
 };
+
+// The first fault of a text that is to be a job.
+struct ParseFault {
+  int line = 0;  // counts from 0, as the column does
+  int column = 0;
+  std::string message = {};  // one line
+};
+
+// Parses `text` into `job`: a field or a choice twice is a fault. Returns the
+// first one, with the values that its field may have if these have names.
+std::optional<ParseFault> ParseJobText(const std::string& text, job::Job& job);
+
+// Returns the names of an enum's values for messages: "AUTO, RING, NCCL".
+std::string ValueNames(const google::protobuf::EnumDescriptor& values);
 
 }  // namespace parasol
 

@@ -1,9 +1,9 @@
 #include "cluster/job/job_file.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -16,7 +16,6 @@
 #include "cluster/job/first_parse_error.h"
 #include "cluster/job/override.h"
 #include "cluster/job/validate.h"
-#include "google/protobuf/text_format.h"
 
 namespace parasol {
 namespace {
@@ -65,14 +64,12 @@ absl::StatusOr<job::Job> ParseJob(absl::string_view text,
     return absl::InvalidArgumentError(absl::StrCat(
         file_name, ": longer than the limit of ", kMaxJobFileBytes, " bytes"));
   }
-  FirstParseError error;
-  google::protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&error);
   job::Job job;
-  if (parser.ParseFromString(std::string(text), &job)) return job;
+  const std::optional<ParseFault> fault = ParseJobText(std::string(text), job);
+  if (!fault.has_value()) return job;
   return absl::InvalidArgumentError(
-      absl::StrCat(file_name, ":", std::max(error.line(), 0) + 1, ":",
-                   std::max(error.column(), 0) + 1, ": ", error.message()));
+      absl::StrCat(file_name, ":", fault->line + 1, ":", fault->column + 1,
+                   ": ", fault->message));
 }
 
 absl::StatusOr<LoadedJob> LoadJob(job::Job job,

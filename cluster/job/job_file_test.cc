@@ -14,6 +14,7 @@ namespace parasol {
 namespace {
 
 using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -28,6 +29,24 @@ TEST(JobFileTest, EveryExampleOfTheDocumentationIsAJobThatCanBeTrained) {
     ++examples;
   }
   EXPECT_GE(examples, 2);
+}
+
+TEST(JobFileTest, AnUnknownValueComesWithThoseThereAre) {
+  EXPECT_THAT(
+      ParseJob("seed: 1\nstrategy { mirrored {\n"
+               "  cross_device_ops: RING } }",
+               "f"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(StartsWith("f:3:"),
+                     EndsWith("Unknown enumeration value of \"RING\" for "
+                              "field \"cross_device_ops\": it is one of "
+                              "CROSS_DEVICE_OPS_UNSPECIFIED, "
+                              "HIERARCHICAL_COPY, "
+                              "REDUCTION_TO_ONE_DEVICE, NCCL"))));
+  // Other faults have the parser's words.
+  EXPECT_THAT(ParseJob("seed: x", "f"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "f:1:7: Expected integer, got: x"));
 }
 
 TEST(JobFileTest, OverridesComeBeforeDefaultsAndValidation) {

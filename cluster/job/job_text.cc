@@ -59,6 +59,18 @@ std::string NoSuchField(absl::string_view name, const Descriptor& message) {
                                               : absl::StrJoin(fields, ", ")));
 }
 
+// What may be meant by the value of the field `known`, or the values there are.
+std::string MeantValue(const JobTokens::Field& field,
+                       const FieldDescriptor& known) {
+  const google::protobuf::EnumDescriptor* const values = known.enum_type();
+  const std::string meant = DidYouMean(field.value, ValuesOf(known));
+  if (values == nullptr || !meant.empty() || field.value.empty() ||
+      values->FindValueByName(field.value) != nullptr) {
+    return meant;
+  }
+  return absl::StrCat(": it is one of ", ValueNames(*values));
+}
+
 // "layer[1]" gives the field and 1; an index that is missing is 0 for a list.
 const FieldDescriptor* PartOf(absl::string_view part, const Descriptor& message,
                               int& index) {
@@ -146,7 +158,7 @@ bool JobText::Mend(const TextPlace& at, const std::string& message) {
                         ? NoSuchField(wrong, *field->message)
                         : absl::StrCat(field->name, ": ",
                                        absl::StripSuffix(message, "."),
-                                       DidYouMean(wrong, candidates))});
+                                       MeantValue(*field, *known))});
   }
   if (again || meant.empty()) {
     paths_.push_back(field->path);

@@ -83,6 +83,16 @@ TEST(JobTextTest, WhatIsNoValueIsLeftOutWithItsField) {
   EXPECT_FALSE(text.IsAtFault("model: is not set"));
 }
 
+TEST(JobTextTest, AValueThatNoneResemblesComesWithThoseThereAre) {
+  EXPECT_THAT(
+      FaultsOf(JobText::Parse(
+          "strategy { mirrored { cross_device_ops: QUADRATIC } }")),
+      ElementsAre("1:23: cross_device_ops: Unknown enumeration value of "
+                  "\"QUADRATIC\" for field \"cross_device_ops\": it is one of "
+                  "CROSS_DEVICE_OPS_UNSPECIFIED, HIERARCHICAL_COPY, "
+                  "REDUCTION_TO_ONE_DEVICE, NCCL"));
+}
+
 TEST(JobTextTest, AFieldThatIsThereTwiceIsLeftOutOnce) {
   const JobText text = JobText::Parse(
       "seed: 1 seed: 2\n"

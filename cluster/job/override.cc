@@ -32,7 +32,6 @@ namespace {
 constexpr size_t kMaxShown = 200;
 
 using google::protobuf::Descriptor;
-using google::protobuf::EnumDescriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
@@ -71,14 +70,6 @@ std::vector<std::string> FieldNames(const Descriptor& message) {
     names.push_back(message.field(i)->name());
   }
   return names;
-}
-
-std::string ValueNames(const EnumDescriptor& values) {
-  std::vector<std::string> names;
-  for (int i = 0; i < values.value_count(); ++i) {
-    names.push_back(values.value(i)->name());
-  }
-  return absl::StrJoin(names, ", ");
 }
 
 // The field that `part` names; its index, where it has one, exists.
@@ -142,8 +133,24 @@ absl::Status ValueFault(const FieldDescriptor& field, absl::string_view value,
                    "\" is not a value of it", why.empty() ? "" : ": ", why));
 }
 
-absl::Status SetLeaf(Message& message, const PathPart& part,
+// What is wrong with `value`, the fields in braces of the message that `path`
+// names, where a job file has them; empty: nothing. The parser of a value by
+// itself takes the second of two fields of one choice.
+std::string FaultInFile(absl::Span<const PathPart> path,
+                        absl::string_view value) {
+  std::string text(value);
+  for (auto part = path.rbegin(); part != path.rend(); ++part) {
+    text = part == path.rbegin() ? absl::StrCat(part->field, " ", text)
+                                 : absl::StrCat(part->field, " {", text, "\n}");
+  }
+  job::Job job;
+  const std::optional<ParseFault> fault = ParseJobText(text, job);
+  return fault.has_value() ? fault->message : "";
+}
+
+absl::Status SetLeaf(Message& message, absl::Span<const PathPart> path,
                      absl::string_view value) {
+  const PathPart& part = path.back();
   ASSIGN_OR_RETURN(const FieldDescriptor* field, FindField(message, part));
   const auto& reflection = *message.GetReflection();
   const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
@@ -152,6 +159,10 @@ absl::Status SetLeaf(Message& message, const PathPart& part,
         *field, value,
         absl::StrCat("it is a group of fields, in braces or one by one: ",
                      Listed(FieldNames(*field->message_type()))));
+  }
+  if (is_message) {
+    const std::string fault = FaultInFile(path, value);
+    if (!fault.empty()) return ValueFault(*field, value, fault);
   }
   if (!field->is_repeated()) reflection.ClearField(&message, field);
 
@@ -204,7 +215,7 @@ absl::Status Apply(job::Job& job, absl::string_view override) {
        absl::MakeSpan(path).subspan(0, path.size() - 1)) {
     ASSIGN_OR_RETURN(message, Descend(*message, part));
   }
-  return SetLeaf(*message, path.back(), path_and_value.second);
+  return SetLeaf(*message, path, path_and_value.second);
 }
 
 }  // namespace

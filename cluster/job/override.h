@@ -12,7 +12,8 @@ namespace parasol {
 // path through a member of a choice selects that member:
 // "optimizer.sgd.momentum=0.9" turns Adam into SGD. The value is written as in
 // a job file after the colon, but a string needs no quotes. A message is
-// written in braces: "optimizer.sgd={}".
+// written in braces: "optimizer.sgd={}". In them, too, a field or a choice
+// twice is a fault.
 //   InvalidArgument  quotes the override, and names the value or the part of
 //                    the path at fault, with the fields that exist there.
 //                    `job` is unchanged.

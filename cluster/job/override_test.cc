@@ -113,6 +113,12 @@ TEST(ApplyOverrideTest, AMessageInBracesReplacesTheOneBefore) {
   EXPECT_TRUE(job.model().layer(1).has_flatten());
 }
 
+TEST(ApplyOverrideTest, AMessageMayEndWithAComment) {
+  job::Job job = Given();
+  EXPECT_OK(ApplyOverride(job, "optimizer.sgd={ momentum: 0.5 } # as before"));
+  EXPECT_EQ(job.optimizer().sgd().momentum(), 0.5);
+}
+
 TEST(ApplyOverrideTest, AnEmptyStringIsAValue) {
   job::Job job = Given();
   EXPECT_OK(ApplyOverride(job, "checkpoint.directory="));
@@ -150,6 +156,17 @@ TEST(ApplyOverrideTest, FaultsAreNamedAndChangeNothing) {
       {"optimizer.adam={ rate: 1 }", "rate"},
       {"optimizer.adam={", "is not a value of it"},
       {"optimizer.adam={} {}", "is not a value of it"},
+      {"optimizer={ sgd {} adam {} }",
+       "Field \"adam\" is specified along with field \"sgd\", another member"},
+      {"optimizer={ sgd {} sgd {} }", "\"sgd\" is specified multiple times"},
+      {"model.layer[1]={ dense {} name: 'x' flatten {} }",
+       "Field \"flatten\" is specified along with field \"dense\""},
+      {"end={ steps: 1 } name: 'x'", "is not a value of it"},
+      {"optimizer.adam={} } end { steps: 1", "is not a value of it"},
+      {"strategy.mirrored={ cross_device_ops: RING }",
+       "Unknown enumeration value of \"RING\" for field \"cross_device_ops\": "
+       "it is one of CROSS_DEVICE_OPS_UNSPECIFIED, HIERARCHICAL_COPY, "
+       "REDUCTION_TO_ONE_DEVICE, NCCL"},
       {"seed=-1", "seed: \"-1\" is not a value of it"},
       {"seed=18446744073709551616", "seed: \"18446744073709551616\""},
       {"seed=1 2", "seed: \"1 2\""},
