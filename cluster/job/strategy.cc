@@ -66,13 +66,22 @@ absl::Status CheckFlag(absl::string_view flag, absl::string_view path,
 
 absl::Status CheckStrategyClipping(const job::Optimizer& optimizer,
                                    absl::string_view path) {
-  if (!optimizer.has_clipvalue() && !optimizer.has_clipnorm() &&
-      !optimizer.has_global_clipnorm()) {
-    return absl::OkStatus();
+  const auto fault = [path](absl::string_view field, double value) {
+    return Fault(
+        absl::StrCat(path, ".", field),
+        absl::StrCat(value,
+                     ", but gradients are clipped before they are averaged, "
+                     "not after as in Keras: with several replicas leave ",
+                     field, " out"));
+  };
+  if (optimizer.has_clipvalue()) {
+    return fault("clipvalue", optimizer.clipvalue());
   }
-  return Fault(path,
-               "gradients are clipped before they are averaged, not after as "
-               "in Keras: with several replicas leave clipping out");
+  if (optimizer.has_clipnorm()) return fault("clipnorm", optimizer.clipnorm());
+  if (optimizer.has_global_clipnorm()) {
+    return fault("global_clipnorm", optimizer.global_clipnorm());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckReplicas(const job::Job& job) {
@@ -92,7 +101,11 @@ absl::StatusOr<LocalReplicas> OneDevice(const job::OneDevice& settings,
     return LocalReplicas{.strategy = StrategyKind::kOneDevice,
                          .devices = {std::string(flag)}};
   }
-  if (!settings.has_device()) return Missing(absl::StrCat(path, ".device"));
+  if (!settings.has_device()) {
+    return Fault(absl::StrCat(path, ".device"),
+                 "is not set, but needed; choose one with --device=cpu, or "
+                 "with --set=strategy.one_device.device=cpu:0");
+  }
   ASSIGN_OR_RETURN(std::string device,
                    DeviceAt(absl::StrCat(path, ".device"), settings.device()));
   LocalReplicas replicas{.strategy = StrategyKind::kOneDevice,
@@ -119,19 +132,19 @@ absl::StatusOr<LocalReplicas> InStep(StrategyKind kind,
   return replicas;
 }
 
-absl::Status CheckNccl(const std::vector<std::string>& devices) {
-  const std::string path = "strategy.mirrored.cross_device_ops";
-  constexpr char kInstead[] = "choose HIERARCHICAL_COPY";
+// `path` is the setting that asks for NCCL, and `instead` what to do without.
+absl::Status CheckNccl(const std::vector<std::string>& devices,
+                       const std::string& path, const std::string& instead) {
   for (const std::string& name : devices) {
     const absl::StatusOr<DeviceName> device = ParseDeviceName(name);
     if (device.ok() && device->is_cuda) continue;
     return Fault(path, absl::StrCat("NCCL sums between CUDA devices, and ",
-                                    name, " is none; ", kInstead));
+                                    name, " is none; ", instead));
   }
   const absl::Status found = DeviceGroup::CheckNccl();
   if (found.ok()) return absl::OkStatus();
-  return Fault(
-      path, absl::StrCat(found.message(), "; install NCCL 2, or ", kInstead));
+  return Fault(path,
+               absl::StrCat(found.message(), "; install NCCL 2, or ", instead));
 }
 
 absl::StatusOr<LocalReplicas> Mirrored(const job::Mirrored& settings,
@@ -144,7 +157,24 @@ absl::StatusOr<LocalReplicas> Mirrored(const job::Mirrored& settings,
   replicas.sums_on_one_device = ops == job::Mirrored::REDUCTION_TO_ONE_DEVICE;
   replicas.sums_by_nccl = ops == job::Mirrored::NCCL;
   if (replicas.sums_by_nccl) {
-    RETURN_IF_ERROR(CheckNccl(replicas.devices));
+    RETURN_IF_ERROR(CheckNccl(replicas.devices,
+                              "strategy.mirrored.cross_device_ops",
+                              "choose HIERARCHICAL_COPY"));
+  }
+  return replicas;
+}
+
+// The only worker, with the settings of those of a cluster.
+absl::StatusOr<LocalReplicas> OnlyWorker(
+    const job::MultiWorkerMirrored& settings, const job::Job& job,
+    absl::string_view flag) {
+  ASSIGN_OR_RETURN(
+      LocalReplicas replicas,
+      InStep(StrategyKind::kMultiWorkerMirrored, settings.device(), job, flag));
+  if (settings.communication() == job::MultiWorkerMirrored::NCCL) {
+    RETURN_IF_ERROR(CheckNccl(replicas.devices,
+                              "strategy.multi_worker_mirrored.communication",
+                              "choose AUTO"));
   }
   return replicas;
 }
@@ -344,8 +374,7 @@ absl::StatusOr<LocalReplicas> ResolveLocalReplicas(const job::Job& job,
           "strategy.hybrid: needs a cluster with ps; set TF_CONFIG, or choose "
           "--strategy=default");
     case StrategyKind::kMultiWorkerMirrored:
-      return InStep(StrategyKind::kMultiWorkerMirrored,
-                    strategy.multi_worker_mirrored().device(), job, device);
+      return OnlyWorker(strategy.multi_worker_mirrored(), job, device);
     case StrategyKind::kDefault:
       break;
   }

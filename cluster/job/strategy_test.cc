@@ -110,7 +110,9 @@ TEST(StrategyTest, WhatCannotBeIsNamed) {
     const char* want;
   } kCases[] = {
       {"strategy { parameter_server {} }", "auto", "needs a cluster with ps"},
-      {"strategy { one_device {} }", "auto", "strategy.one_device.device"},
+      {"strategy { one_device {} }", "auto",
+       "strategy.one_device.device: is not set, but needed; choose one with "
+       "--device=cpu, or with --set=strategy.one_device.device=cpu:0"},
       {"strategy { one_device { device: 'tpu:0' } }", "auto",
        "strategy.one_device.device: \"tpu:0\": there is no such device"},
       {"strategy { one_device { device: 'cpu:0' } }", "cpu:1",
@@ -130,10 +132,18 @@ TEST(StrategyTest, WhatCannotBeIsNamed) {
        "--device=cpu: strategy.mirrored names the devices"},
       {"strategy { mirrored { device: 'cpu:0' device: 'cpu:1' } } "
        "optimizer { sgd {} clipnorm: 1 }",
-       "auto", "optimizer: gradients are clipped before they are averaged"},
+       "auto",
+       "optimizer.clipnorm: 1, but gradients are clipped before they are "
+       "averaged, not after as in Keras: with several replicas leave clipnorm "
+       "out"},
       {"strategy { central_storage { device: 'cpu:0' device: 'cpu:1' } } "
        "model { sparse_table { optimizer { sgd {} clipvalue: 1 } } }",
-       "auto", "model.sparse_table[0].optimizer: gradients are clipped"},
+       "auto",
+       "model.sparse_table[0].optimizer.clipvalue: 1, but gradients are "
+       "clipped"},
+      {"strategy { multi_worker_mirrored { communication: NCCL } }", "cpu",
+       "strategy.multi_worker_mirrored.communication: NCCL sums between CUDA "
+       "devices, and cpu is none; choose AUTO"},
   };
   for (const auto& test : kCases) {
     ASSERT_OK_AND_ASSIGN(job::Job job, ParseJob(test.job, "f"));
@@ -314,15 +324,16 @@ TEST(StrategyTest, NcclBetweenWorkersTakesTablesButNoClipping) {
     job.mutable_optimizer()->set_clipnorm(1);
     EXPECT_THAT(ResolveClusterStrategy(std::nullopt, num_ps, job),
                 StatusIs(absl::StatusCode::kInvalidArgument,
-                         StartsWith("optimizer: gradients are clipped")));
+                         StartsWith("optimizer.clipnorm: 1, but gradients")));
     by_table.mutable_model()
         ->mutable_sparse_table(0)
         ->mutable_optimizer()
         ->set_clipvalue(1);
     EXPECT_THAT(
         ResolveClusterStrategy(std::nullopt, num_ps, by_table),
-        StatusIs(absl::StatusCode::kInvalidArgument,
-                 StartsWith("model.sparse_table[0].optimizer: gradients are")));
+        StatusIs(
+            absl::StatusCode::kInvalidArgument,
+            StartsWith("model.sparse_table[0].optimizer.clipvalue: 1, but")));
   }
 }
 
