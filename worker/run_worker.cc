@@ -215,7 +215,8 @@ absl::StatusOr<std::unique_ptr<SocketEndpoint>> ListenForPeers(
   CHECK(absl::SimpleAtoi(address.substr(colon + 1), &port)) << address;
   ASSIGN_OR_RETURN(std::unique_ptr<SocketEndpoint> endpoint,
                    SocketEndpoint::Start(address.substr(0, colon), port, {}),
-                   _ << "worker/" << config.index);
+                   _ << "worker/" << config.index
+                     << ": --collective_port=" << options.collective_port);
   LOG(INFO) << "ready at " << config.address << "; peers connect to port "
             << endpoint->port();
   return endpoint;

@@ -25,6 +25,16 @@ absl::Status CantListen(const std::string& what, const std::string& host,
       absl::StrCat("can't take ", what, " on ", host, ":", port, ": ", why));
 }
 
+absl::Status CantBind(const std::string& what, const std::string& host,
+                      int port, int error) {
+  if (error != EADDRINUSE) {
+    return CantListen(what, host, port, std::strerror(error));
+  }
+  return CantListen(what, host, port,
+                    "Address already in use; stop the process that has it, "
+                    "such as another one of this task, or choose another port");
+}
+
 absl::StatusOr<Descriptor> Listen(const std::string& host, int port,
                                   const std::string& what) {
   std::string name(absl::StripSuffix(absl::StripPrefix(host, "["), "]"));
@@ -50,7 +60,7 @@ absl::StatusOr<Descriptor> Listen(const std::string& host, int port,
   }
   if (bind(socket.get(), found->ai_addr, found->ai_addrlen) != 0 ||
       listen(socket.get(), kBacklog) != 0) {
-    return CantListen(what, host, port, std::strerror(errno));
+    return CantBind(what, host, port, errno);
   }
   return socket;
 }
