@@ -111,6 +111,28 @@ TEST_F(ByHandTest, CheckConfigPrintsTheTaskAndOpensNothing) {
   EXPECT_EQ(line["chief_address"], absl::StrCat("127.0.0.1:", ports_[0]));
 }
 
+TEST_F(ByHandTest, CheckConfigOfAChiefRefusesWhatItsStartRefuses) {
+  const std::string job = absl::StrCat("--job=", Job());
+  EXPECT_EQ(RunBinary({"chief/chief", "--check_config", job}, TfConfig("chief"))
+                .end.code(),
+            0);
+  for (const std::string strategy :
+       {"mirrored", "hybrid", "multi_worker_mirrored"}) {
+    const std::string set = absl::StrCat("--set=strategy.", strategy, "={}");
+    for (const std::string check : {"--check_config", "--nocheck_config"}) {
+      SCOPED_TRACE(absl::StrCat(strategy, " ", check));
+      const CompletedProcess run = RunBinary(
+          {"chief/chief", check, job, set,
+           absl::StrCat("--checkpoint_dir=", TempPath("refused").string())},
+          TfConfig("chief"));
+      EXPECT_EQ(run.end.code(), 2);
+      EXPECT_THAT(run.standard_output, IsEmpty());
+      EXPECT_THAT(LastLine(run.standard_error),
+                  HasSubstr(absl::StrCat("strategy.", strategy)));
+    }
+  }
+}
+
 TEST_F(ByHandTest, ABadTfConfigIsOneLineAndExitCodeTwo) {
   const CompletedProcess run = RunBinary({"ps/ps"}, R"({"cluster": 7})");
   EXPECT_EQ(run.end.code(), 2);

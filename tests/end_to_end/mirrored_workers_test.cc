@@ -288,6 +288,38 @@ TEST_F(MirroredByHandTest, WorkersOfTfConfigTrainTogether) {
   EXPECT_EQ(log.find(line, said + 1), std::string::npos) << log;
 }
 
+TEST_F(MirroredByHandTest, ASecondProcessOfAWorkerSaysWhatToDo) {
+  ASSERT_OK_AND_ASSIGN(auto first, Subprocess::Start(Worker(1, {})));
+  ASSERT_OK(WaitUntil("worker/1 is ready", [&] {
+    return ReadLog(1).find("ready at") != std::string::npos;
+  }));
+  SubprocessOptions again = Worker(1, {});
+  again.standard_error = OutputTo::File(Log(2));
+  ASSERT_OK_AND_ASSIGN(auto second, Subprocess::Start(again));
+  ASSERT_OK_AND_ASSIGN(const ProcessEnd end, second->Wait(kLimit));
+  EXPECT_EQ(end.code(), 2);
+  EXPECT_THAT(ReadLog(2), HasSubstr("worker/1: --collective_port=0: can't take "
+                                    "collective operations on "));
+  EXPECT_THAT(ReadLog(2), HasSubstr("such as another one of this task"));
+}
+
+TEST_F(MirroredByHandTest, CheckConfigTakesWhatTheStartTakes) {
+  for (const auto& [index, code] : {std::pair(0, 0), {1, 0}, {2, 2}}) {
+    std::vector<std::string> flags = JobFlags();
+    flags.push_back("--check_config");
+    ASSERT_OK_AND_ASSIGN(auto worker, Subprocess::Start(Worker(index, flags)));
+    ASSERT_OK_AND_ASSIGN(const ProcessEnd end, worker->Wait(kLimit));
+    EXPECT_EQ(end.code(), code) << ReadLog(index);
+  }
+  EXPECT_THAT(ReadLog(2), HasSubstr("task.index: 2 is not in job"));
+  std::vector<std::string> local = JobFlags();
+  local.insert(local.end(), {"--check_config", "--set=strategy.mirrored={}"});
+  ASSERT_OK_AND_ASSIGN(auto refused, Subprocess::Start(Worker(0, local)));
+  ASSERT_OK_AND_ASSIGN(const ProcessEnd end, refused->Wait(kLimit));
+  EXPECT_EQ(end.code(), 2);
+  EXPECT_THAT(ReadLog(0), HasSubstr("strategy.mirrored trains in one process"));
+}
+
 TEST_F(MirroredByHandTest, ARefusalIsOneLineAndExitCodeTwo) {
   std::vector<std::string> nccl = JobFlags();
   nccl.push_back("--set=strategy.multi_worker_mirrored={communication: NCCL}");
