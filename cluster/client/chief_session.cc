@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/checkpoint/final_checkpoint.h"
+#include "cluster/client/chief_outage.h"
 #include "cluster/client/wait_log.h"
 #include "cluster/rpc/proto_duration.h"
 
@@ -25,7 +26,6 @@ namespace {
 constexpr absl::Duration kRetryInterval = absl::Milliseconds(200);
 constexpr absl::Duration kWaitingHeartbeatInterval = absl::Milliseconds(100);
 constexpr absl::Duration kDefaultHeartbeatInterval = absl::Seconds(1);
-constexpr absl::Duration kLogInterval = absl::Seconds(10);
 // Between looks for the job's last checkpoint while the chief does not answer.
 constexpr absl::Duration kLookInterval = absl::Seconds(2);
 
@@ -46,42 +46,6 @@ bool IsPermanent(const absl::Status& status) {
 std::string NameOf(const wire::Task& task) {
   return absl::StrCat(task.role(), "/", task.index());
 }
-
-// How long the chief has not answered; says so in the log, and when to give up.
-class ChiefOutage {
- public:
-  ChiefOutage(absl::Duration limit, absl::Time now)
-      : limit_(limit), last_answer_(now), next_log_(now + kLogInterval) {}
-
-  void Answered(absl::Time now) {
-    last_answer_ = now;
-    next_log_ = now + kLogInterval;
-  }
-
-  // After a call that failed with `error`. Not OK once the limit has passed.
-  absl::Status Failed(const absl::Status& error, absl::Time now) {
-    const absl::Duration silence = now - last_answer_;
-    if (silence >= limit_) {
-      return absl::UnavailableError(
-          absl::StrCat(error.message(), ": no answer for ",
-                       absl::FormatDuration(limit_), ", giving up"));
-    }
-    if (now >= next_log_) {
-      LOG(WARNING) << "waiting for the chief: " << error.message()
-                   << "; no answer for "
-                   << absl::FormatDuration(
-                          absl::Floor(silence, absl::Seconds(1)))
-                   << " of at most " << absl::FormatDuration(limit_);
-      next_log_ = now + kLogInterval;
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  const absl::Duration limit_;
-  absl::Time last_answer_;
-  absl::Time next_log_;
-};
 
 struct ChiefSessionMetrics {
   ChiefSessionMetrics(MetricsRegistry& registry, const std::string& role)

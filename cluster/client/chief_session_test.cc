@@ -477,18 +477,14 @@ TEST_F(ChiefSessionTest, ALostSessionDoesNotLeave) {
   EXPECT_EQ(chief_.leaves(), 0);
 }
 
-// A worker whose chief has ended is told to stop.
 TEST_F(ChiefSessionTest, AWaitIsCancelledWhileTheChiefIsAway) {
   options_.chief_timeout = absl::Hours(1);
   auto session = MustJoin();
   chief_.SetReachable(false);
-  const absl::Time begin = time_.clock().Now();
-  const auto cancelled = [&] {
-    return time_.clock().Now() > begin + absl::Seconds(20);
-  };
+  const absl::Time end = time_.clock().Now() + absl::Seconds(20);
+  const auto cancelled = [&] { return time_.clock().Now() > end; };
   EXPECT_THAT(session->Await(IsTraining, absl::InfiniteDuration(), cancelled),
               StatusIs(absl::StatusCode::kCancelled));
-  EXPECT_LT(time_.clock().Now() - begin, absl::Minutes(30));
 }
 
 TEST_F(ChiefSessionTest, StopEndsAWaitWithCancelled) {

@@ -28,8 +28,8 @@ class SocketEndpoint : public CollectiveEndpoint {
     // group are there and the system lets them; otherwise sums travel on
     // connections, too.
     bool shared_memory = true;
-    // What else passes between ranks of one machine travels in memory that both
-    // see, from a few KiB on (PieceLane).
+    // Pieces of all other operations between ranks of one machine travel in
+    // memory that both see, from a few KiB on (PieceLane).
     bool piece_lanes = true;
   };
 
