@@ -194,6 +194,8 @@ wire::JobStatus ChiefServer::Status() const {
   wire::JobStatus status = coordinator_.Status();
   const std::optional<int64_t> newest = coordinator_.newest_checkpoint();
   if (newest) status.set_checkpoint(executor_->store().PathOf(*newest));
+  const auto trained = coordinator_.Trained(clock_.Now());
+  if (trained) *status.mutable_trained() = ToProto(*trained);
   wire::TaskStatus* self = status.add_task();
   self->mutable_task()->set_role("chief");
   self->set_address(options_.address);

@@ -305,7 +305,8 @@ absl::Status ChiefTask::Open() {
                                     ? coordinator.resumed->global_step()
                                     : 0,
                   .outputs = OutputNames(coordinator.job.model()),
-                  .has_event_files = coordinator.job.tensorboard()}};
+                  .has_event_files = coordinator.job.tensorboard()},
+      .check_owner = [this] { return ownership_->Check(); }};
   const bool goes_by_evaluations = HasEvaluationDecisions(coordinator.job);
   ChiefServer::Options server;
   server.coordinator = std::move(coordinator);

@@ -346,7 +346,17 @@ void Coordinator::Advance(absl::Time now) {
 void Coordinator::Enter(wire::JobPhase phase, absl::Time now) {
   phase_ = phase;
   phase_since_ = now;
+  if (phase == wire::TRAINING) {
+    training_since_ = now;
+  } else if (training_since_ && !training_until_) {
+    training_until_ = now;
+  }
   ++claim_news_;
+}
+
+std::optional<absl::Duration> Coordinator::Trained(absl::Time now) const {
+  if (!training_since_) return std::nullopt;
+  return training_until_.value_or(now) - *training_since_;
 }
 
 void Coordinator::Fail(std::string failure, absl::Time now,

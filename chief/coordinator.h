@@ -123,8 +123,12 @@ class Coordinator {
   absl::Status ReportFailure(const wire::ReportFailureRequest& request,
                              absl::Time now);
   absl::Status Leave(const wire::LeaveRequest& request, absl::Time now);
-  // Returns the answer to GetStatus, without the checkpoint's path.
+  // Returns the answer to GetStatus, without the checkpoint's path and the time
+  // of the training.
   wire::JobStatus Status() const;
+  // Returns the time for which the job has trained with this chief; nullopt
+  // before that.
+  std::optional<absl::Duration> Trained(absl::Time now) const;
 
   // Takes the evaluations of the run, in ascending order of their steps: all
   // that there are, each time. Returns lines for the log about what they have
@@ -261,6 +265,9 @@ class Coordinator {
   absl::Time last_tick_;
   wire::JobPhase phase_ = wire::WAITING_FOR_PS;
   absl::Time phase_since_;
+  // The beginning and the end of TRAINING.
+  std::optional<absl::Time> training_since_;
+  std::optional<absl::Time> training_until_;
   std::string failure_;
   absl::StatusCode failure_code_ = absl::StatusCode::kOk;
   // The value of JobStatus.trouble.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "cluster/rpc/proto_duration.h"
 
 namespace parasol {
 namespace {
@@ -21,6 +22,11 @@ TrainingSample SampleOf(const wire::JobStatus& status) {
       .learning_rate = status.learning_rate()};
   if (status.has_staleness()) sample.staleness = status.staleness();
   return sample;
+}
+
+// The time at which a training is this old, on a clock of its own.
+absl::Time AtTime(absl::Duration trained) {
+  return absl::UnixEpoch() + trained;
 }
 
 }  // namespace
@@ -50,24 +56,27 @@ void ProgressWriter::Run() {
 
 void ProgressWriter::Look(bool is_last) {
   const wire::JobStatus status = options_.status();
-  const bool is_end =
-      status.phase() == wire::FINISHING || status.phase() == wire::COMPLETE;
-  const bool has_trained =
-      status.phase() == wire::TRAINING || (is_end && !status.was_complete());
-  if (!has_trained) return;
+  if (!status.has_trained()) return;
   const absl::Time now = clock_.Now();
+  const bool is_end = status.phase() != wire::TRAINING;
   if (is_end && !ended_) ended_ = now;
   if (is_end && !is_last && now < *ended_ + kLastReports) return;
-  if (!progress_) {
-    OpenJournal();
-    progress_.emplace(journal_ == nullptr ? absl::ZeroDuration()
-                                          : journal_->elapsed());
-  }
+  // A chief that ends within the training may have lost the directory.
+  if (!is_end && is_last && !options_.check_owner().ok()) return;
+  if (!progress_) Begin();
   // What workers report late belongs to the time of the end.
-  const auto observation =
-      progress_->Observe(SampleOf(status), ended_.value_or(now), is_end);
+  const auto observation = progress_->Observe(
+      SampleOf(status), AtTime(FromProto(status.trained())), is_end || is_last);
   if (observation.epoch_line) LOG(INFO) << *observation.epoch_line;
   if (observation.record) Write(*observation.record, ended_.value_or(now));
+}
+
+void ProgressWriter::Begin() {
+  OpenJournal();
+  progress_.emplace(journal_ == nullptr ? absl::ZeroDuration()
+                                        : journal_->elapsed());
+  progress_->Observe({.global_step = options_.journal.first_step},
+                     AtTime(absl::ZeroDuration()));
 }
 
 void ProgressWriter::OpenJournal() {

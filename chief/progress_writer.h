@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -31,6 +32,10 @@ class ProgressWriter {
     // Function that returns the job's status. Thread-safe.
     std::function<wire::JobStatus()> status;
     TrainingJournal::Options journal;
+    // Function that returns an error if another process may write to the
+    // checkpoint directory. Asked before the last record of a job that goes on
+    // with another chief.
+    std::function<absl::Status()> check_owner = [] { return absl::OkStatus(); };
   };
 
   // Begins to look. `clock` must outlive this object.
@@ -42,6 +47,9 @@ class ProgressWriter {
   void Run();
   // `is_last`: nothing comes behind it.
   void Look(bool is_last);
+  // Begins the progress where the run did, or was resumed: all that follows is
+  // counted from there, however late the first look is.
+  void Begin();
   void Write(const ProgressRecord& record, absl::Time now);
   // Opens the journal, unless it is open or can't be now.
   void OpenJournal();

@@ -1,12 +1,15 @@
 #include "chief/progress_writer.h"
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/status_matchers.h"
+#include "cluster/rpc/proto_duration.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "storage/durable_file.h"
@@ -23,6 +26,9 @@ class FakeJob {
   void Set(wire::JobPhase phase, int64_t step, int64_t examples) {
     absl::MutexLock lock(&mu_);
     status_.set_phase(phase);
+    if (phase >= wire::TRAINING) {
+      *status_.mutable_trained() = ToProto(absl::Milliseconds(20) * step);
+    }
     status_.set_global_step(step);
     status_.set_end_step(100);
     status_.set_steps_per_epoch(50);
@@ -49,6 +55,69 @@ class FakeJob {
   wire::JobStatus status_;
   int looks_ = 0;
 };
+
+// Returns an empty directory of this name.
+std::string NewDirectory(const std::string& name) {
+  const std::string directory = testing::TempDir() + "/" + name;
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory);
+  return directory;
+}
+
+// Returns what is in training.jsonl after a writer has looked at `job` once, at
+// its end.
+absl::StatusOr<std::string> WrittenAtTheEnd(
+    FakeJob& job, int64_t first_step,
+    std::function<absl::Status()> check_owner = [] {
+      return absl::OkStatus();
+    }) {
+  const std::string directory = NewDirectory("progress_once");
+  // Time stands still: but for the last look there is none.
+  SimulatedClock clock;
+  {
+    ProgressWriter writer({.status = [&job] { return job.Get(); },
+                           .journal = {.checkpoint_directory = directory,
+                                       .run_id = "a",
+                                       .first_step = first_step},
+                           .check_owner = std::move(check_owner)},
+                          clock);
+  }
+  return ReadFile(directory + "/training.jsonl", 10000);
+}
+
+TEST(ProgressWriterTest, ATrainingBetweenTwoLooksHasItsRecord) {
+  FakeJob job;
+  job.Set(wire::COMPLETE, 100, 800);
+  EXPECT_THAT(WrittenAtTheEnd(job, 0),
+              IsOkAndHolds(StartsWith(
+                  R"({"global_step":100,"epoch":2.0,"loss":0.5,)"
+                  R"("learning_rate":0.1,"examples_per_second":400.0,)"
+                  R"("seconds":2.0,)")));
+}
+
+TEST(ProgressWriterTest, ARecordCountsFromWhereTheRunWasResumed) {
+  FakeJob job;
+  job.Set(wire::COMPLETE, 100, 800);
+  EXPECT_THAT(WrittenAtTheEnd(job, 99),
+              IsOkAndHolds(StartsWith(R"({"global_step":100,)")));
+  EXPECT_THAT(WrittenAtTheEnd(job, 100), StatusIs(absl::StatusCode::kNotFound))
+      << "no step was done";
+}
+
+TEST(ProgressWriterTest, AChiefThatIsStoppedLeavesTheRecordOfItsPart) {
+  FakeJob job;
+  job.Set(wire::TRAINING, 60, 480);
+  EXPECT_THAT(WrittenAtTheEnd(job, 0),
+              IsOkAndHolds(StartsWith(R"({"global_step":60,)")));
+}
+
+TEST(ProgressWriterTest, ADirectoryThatHasAnotherOwnerIsLeftAlone) {
+  FakeJob job;
+  job.Set(wire::TRAINING, 60, 480);
+  const auto lost = [] { return absl::FailedPreconditionError("another's"); };
+  EXPECT_THAT(WrittenAtTheEnd(job, 0, lost),
+              StatusIs(absl::StatusCode::kNotFound));
+}
 
 TEST(ProgressWriterTest, TheTrainingIsWrittenDownToItsEnd) {
   const std::string directory = testing::TempDir() + "/progress_writer";
