@@ -194,8 +194,10 @@ wire::JobStatus ChiefServer::Status() const {
   wire::JobStatus status = coordinator_.Status();
   const std::optional<int64_t> newest = coordinator_.newest_checkpoint();
   if (newest) status.set_checkpoint(executor_->store().PathOf(*newest));
-  const auto trained = coordinator_.Trained(clock_.Now());
+  const absl::Time now = clock_.Now();
+  const auto trained = coordinator_.Trained(now);
   if (trained) *status.mutable_trained() = ToProto(*trained);
+  coordinator_.NameStaying(now, status);
   wire::TaskStatus* self = status.add_task();
   self->mutable_task()->set_role("chief");
   self->set_address(options_.address);

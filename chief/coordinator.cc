@@ -212,11 +212,15 @@ absl::Status Coordinator::Leave(const wire::LeaveRequest& request,
                                  request.completed_steps()))
         << TaskId::Of(request.task()).ToString();
   }
-  RETURN_IF_ERROR(membership_.Leave(request.task(), now));
-  if (is_worker && MayCount() && Counts(request.task())) {
-    plan_->Report(incarnation, request.completed_steps());
+  ASSIGN_OR_RETURN(const bool was_alive,
+                   membership_.Leave(request.task(), now));
+  // The steps of one whose lease ran out were taken back then.
+  if (was_alive) {
+    if (is_worker && MayCount() && Counts(request.task())) {
+      plan_->Report(incarnation, request.completed_steps());
+    }
+    Depart(TaskId::Of(request.task()), incarnation, now);
   }
-  Depart(TaskId::Of(request.task()), incarnation, now);
   if (is_worker) plan_->Retire(incarnation);
   Advance(now);
   return absl::OkStatus();
@@ -372,10 +376,14 @@ bool Coordinator::HasEnded() const {
 }
 
 std::vector<std::string> Coordinator::MissingTasks() const {
+  if (HasEnded()) return {};
+  return NamesOf(parasol::MissingTasks(membership_, phase_, NeedsAllWorkers()));
+}
+
+std::vector<std::string> Coordinator::NamesOf(
+    const std::vector<TaskId>& tasks) const {
   std::vector<std::string> names;
-  if (HasEnded()) return names;
-  for (const TaskId& task :
-       parasol::MissingTasks(membership_, phase_, NeedsAllWorkers())) {
+  for (const TaskId& task : tasks) {
     std::string name = NameOf(options_, task);
     if (std::count(names.begin(), names.end(), name) == 0) {
       names.push_back(std::move(name));
@@ -412,19 +420,31 @@ void Coordinator::RequestStop(absl::Time now) {
   Advance(now);
 }
 
+absl::Time Coordinator::LeaveDeadline() const {
+  return phase_since_ + (stop_requested_
+                             ? std::min(kStopGrace, options_.finish_timeout)
+                             : options_.finish_timeout);
+}
+
+void Coordinator::NameStaying(absl::Time now, wire::JobStatus& status) const {
+  if (!HasEnded()) return;
+  for (std::string& name : NamesOf(membership_.Staying())) {
+    status.add_staying_task(std::move(name));
+  }
+  *status.mutable_staying_limit() =
+      ToProto(std::max(absl::ZeroDuration(), LeaveDeadline() - now));
+}
+
 std::optional<absl::Status> Coordinator::Outcome(absl::Time now) const {
   if (gave_up_) return gave_up_;
   if (HasEnded()) {
-    const absl::Duration waited = now - phase_since_;
     const absl::Duration linger =
         options_.already_complete ? kCompleteLinger : absl::ZeroDuration();
-    const absl::Duration limit =
-        stop_requested_ ? std::min(kStopGrace, options_.finish_timeout)
-                        : options_.finish_timeout;
     // Also for those whose lease ran out: one that stood still is told when it
     // goes on.
-    const bool all_left = membership_.CountStaying() == 0 && waited >= linger;
-    if (!all_left && waited < limit) return std::nullopt;
+    const bool all_left =
+        membership_.Staying().empty() && now >= phase_since_ + linger;
+    if (!all_left && now < LeaveDeadline()) return std::nullopt;
     if (phase_ == wire::COMPLETE) return absl::OkStatus();
     return absl::Status(failure_code_, failure_);
   }

@@ -129,6 +129,8 @@ class Coordinator {
   // Returns the time for which the job has trained with this chief; nullopt
   // before that.
   std::optional<absl::Duration> Trained(absl::Time now) const;
+  // Names the tasks that a job that has ended waits for, and for how long.
+  void NameStaying(absl::Time now, wire::JobStatus& status) const;
 
   // Takes the evaluations of the run, in ascending order of their steps: all
   // that there are, each time. Returns lines for the log about what they have
@@ -220,6 +222,10 @@ class Coordinator {
   void CheckProgress(absl::Time now);
   std::vector<std::string> AwaitedTasks() const;
   std::vector<std::string> MissingTasks() const;
+  // Returns the names of these tasks for people, each once.
+  std::vector<std::string> NamesOf(const std::vector<TaskId>& tasks) const;
+  // Returns the time at which a job that has ended waits for its tasks no more.
+  absl::Time LeaveDeadline() const;
   bool IsCheckpointDue(absl::Time now) const;
   // Brings the job's end forward, once it is known.
   void EndEarly();

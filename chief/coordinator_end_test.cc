@@ -37,6 +37,33 @@ TEST_F(CoordinatorTest, ACompleteJobWaitsBoundedlyForItsTasks) {
   EXPECT_EQ(outcome(), absl::OkStatus());
 }
 
+TEST_F(CoordinatorTest, ATaskWhoseLeaseRanOutLeavesACompleteJob) {
+  StartTraining();
+  TrainTo(100);
+  chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+  for (const wire::Task& task : {ps0_, worker1_}) EXPECT_OK(Leave(task));
+  // These stand still. One that goes on has seen that the job is complete, and
+  // leaves without a heartbeat.
+  Pass(absl::Seconds(12), {});
+  wire::JobStatus status;
+  chief().NameStaying(now_, status);
+  EXPECT_THAT(status.staying_task(), ElementsAre("ps/1", "worker/0"));
+  EXPECT_EQ(status.staying_limit().seconds(), 18);
+  EXPECT_OK(Leave(worker0_));
+  EXPECT_EQ(outcome(), std::nullopt);
+  EXPECT_OK(Leave(ps1_));
+  EXPECT_EQ(outcome(), absl::OkStatus());
+}
+
+TEST_F(CoordinatorTest, StepsOfALostWorkerThatLeavesDoNotCount) {
+  StartTraining();
+  ASSERT_OK(Claim(worker1_, 0, 1));
+  Pass(absl::Seconds(12), {ps0_, ps1_, worker0_});
+  EXPECT_OK(Leave(worker1_, /*completed=*/1));
+  EXPECT_EQ(chief().Status().global_step(), 0);
+  EXPECT_THAT(Leave(worker1_), StatusIs(absl::StatusCode::kNotFound));
+}
+
 TEST_F(CoordinatorTest, AJobThatIsCompleteAlreadySaysSoAndLingers) {
   Resume(100);
   options_.already_complete = true;

@@ -189,13 +189,19 @@ absl::Status Membership::Renew(const wire::Task& task, absl::Time now) {
   return absl::OkStatus();
 }
 
-absl::Status Membership::Leave(const wire::Task& task, absl::Time now) {
-  RETURN_IF_ERROR(Renew(task, now));
-  Member& member = members_[TaskId::Of(task)];
-  SetAlive(TaskId::Of(task), member, false);
-  member.lost = false;
-  member.absent_since = now;
-  return absl::OkStatus();
+absl::StatusOr<bool> Membership::Leave(const wire::Task& task, absl::Time now) {
+  ASSIGN_OR_RETURN(Member * member, Find(task));
+  const bool was_lost =
+      member->lost && member->incarnation == task.incarnation();
+  if (was_lost) {
+    Hear(now);
+  } else {
+    RETURN_IF_ERROR(Renew(task, now));
+    SetAlive(TaskId::Of(task), *member, false);
+    member->absent_since = now;
+  }
+  member->lost = false;
+  return !was_lost;
 }
 
 std::vector<Membership::Lost> Membership::Expire(absl::Time now) {
@@ -226,10 +232,12 @@ void Membership::Extend(absl::Duration time) {
   for (auto& [id, member] : members_) member.lease_end += time;
 }
 
-int Membership::CountStaying() const {
-  return std::count_if(members_.begin(), members_.end(), [](const auto& entry) {
-    return entry.second.alive || entry.second.lost;
-  });
+std::vector<TaskId> Membership::Staying() const {
+  std::vector<TaskId> staying;
+  for (const auto& [id, member] : members_) {
+    if (member.alive || member.lost) staying.push_back(id);
+  }
+  return staying;
 }
 
 int Membership::CountAlive(absl::string_view role) const {

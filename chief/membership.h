@@ -133,8 +133,10 @@ class Membership {
   //   InvalidArgument, FailedPrecondition, Unavailable  as for Register.
   absl::Status Renew(const wire::Task& task, absl::Time now);
 
-  // Ends the lease. Errors are those of Renew().
-  absl::Status Leave(const wire::Task& task, absl::Time now);
+  // Ends the lease, also one that has run out: a process that stood still and
+  // then leaves is waited for no more. Returns true if it had not run out.
+  // Errors are those of Renew().
+  absl::StatusOr<bool> Leave(const wire::Task& task, absl::Time now);
 
   // Ends the leases that have run out by `now`, and returns their tasks. The
   // place of a newcomer that was not heard again is its predecessor's, who may
@@ -150,8 +152,9 @@ class Membership {
   bool IsSettled(const TaskId& id) const {
     return members_.at(id).predecessor == 0;
   }
-  // Number of members that have neither left nor been replaced: alive or lost.
-  int CountStaying() const;
+  // Returns the members that have neither left nor been replaced, alive or
+  // lost, in order.
+  std::vector<TaskId> Staying() const;
   // Takes no time that grows with the number of members.
   int CountAlive(absl::string_view role) const;
   // The tasks of `role` that are not alive, in order.

@@ -159,7 +159,7 @@ TEST(Membership, AbsentNamesThoseOfTheRoleThatAreNotAlive) {
   ASSERT_EQ(membership.Absent("ps").size(), 1u);
   EXPECT_EQ(membership.Absent("ps")[0].ToString(), "ps/1");
   EXPECT_EQ(membership.CountAlive("ps"), 1);
-  EXPECT_EQ(membership.CountStaying(), 1);
+  EXPECT_EQ(membership.Staying().size(), 1);
 }
 
 TEST(Membership, WhoseLeaseRanOutStaysUntilItLeavesOrIsReplaced) {
@@ -167,13 +167,26 @@ TEST(Membership, WhoseLeaseRanOutStaysUntilItLeavesOrIsReplaced) {
   ASSERT_OK(membership.Register(Task("ps", 0, 7), {}, At(0)));
   ASSERT_OK(membership.Register(Task("ps", 1, 8), {}, At(0)));
   membership.Expire(At(10));
-  EXPECT_EQ(membership.CountStaying(), 2);
+  EXPECT_EQ(membership.Staying().size(), 2);
   ASSERT_OK(membership.Register(Task("ps", 0, 7), {}, At(11)));
   ASSERT_OK(membership.Leave(Task("ps", 0, 7), At(12)));
-  EXPECT_EQ(membership.CountStaying(), 1);
+  EXPECT_EQ(membership.Staying().size(), 1);
   ASSERT_OK(membership.Register(Task("ps", 1, 9), {}, At(12)));
   ASSERT_OK(membership.Leave(Task("ps", 1, 9), At(13)));
-  EXPECT_EQ(membership.CountStaying(), 0);
+  EXPECT_EQ(membership.Staying().size(), 0);
+}
+
+TEST(Membership, WhoseLeaseRanOutMayLeaveWithoutAnother) {
+  Membership membership = TwoPsAndAWorker();
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), {}, At(0)));
+  ASSERT_OK(membership.Register(Task("ps", 1, 8), {}, At(0)));
+  EXPECT_THAT(membership.Leave(Task("ps", 1, 8), At(1)), IsOkAndHolds(true));
+  membership.Expire(At(10));
+  EXPECT_THAT(membership.Leave(Task("ps", 0, 7), At(12)), IsOkAndHolds(false));
+  EXPECT_THAT(membership.Staying(), testing::IsEmpty());
+  EXPECT_EQ(membership.CountAlive("ps"), 0);
+  EXPECT_THAT(membership.Leave(Task("ps", 0, 7), At(13)),
+              StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST(Membership, EachProcessAtAPlaceHasALargerEpochOverAllChiefs) {

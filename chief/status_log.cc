@@ -39,6 +39,7 @@ std::vector<std::string> StatusLog::Lines(const wire::JobStatus& status,
     if (!status.failure().empty()) {
       lines.back() += absl::StrCat(": ", status.failure());
     }
+    if (phase_ >= wire::COMPLETE) next_ = now + kLeaveTime;
   }
   if (now < next_) return lines;
   next_ = now + kInterval;
@@ -51,6 +52,11 @@ std::vector<std::string> StatusLog::Lines(const wire::JobStatus& status,
     lines.push_back(absl::StrCat("others wait for the steps of ",
                                  absl::StrJoin(status.awaited_task(), ", "),
                                  ForHowLong(status)));
+  }
+  if (!status.staying_task().empty()) {
+    lines.push_back(absl::StrCat(
+        "waiting for ", absl::StrJoin(status.staying_task(), ", "),
+        " to leave, for at most ", status.staying_limit().seconds(), "s more"));
   }
   if (!status.trouble().empty()) lines.push_back(status.trouble());
   if (phase_ == wire::LOADING || phase_ == wire::FINISHING) {

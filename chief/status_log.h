@@ -11,10 +11,13 @@ namespace parasol {
 
 // The lines about the job in the chief's log: each change of its phase, and
 // every kInterval its progress, or the tasks that it waits for and what keeps
-// it from going on. Pure.
+// it from going on; kLeaveTime behind the job's end, and every kInterval, those
+// that have yet to leave. Pure.
 class StatusLog {
  public:
   static constexpr absl::Duration kInterval = absl::Seconds(10);
+  // Time in which tasks leave that hear of the end with their next heartbeat.
+  static constexpr absl::Duration kLeaveTime = absl::Seconds(3);
 
   explicit StatusLog(absl::Time now) : next_(now + kInterval) {}
 

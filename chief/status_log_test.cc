@@ -36,6 +36,23 @@ TEST(StatusLog, SaysForHowLongItWaits) {
       ElementsAre("others wait for the steps of worker/1 for 1m20s", "step 0"));
 }
 
+TEST(StatusLog, NamesTheTasksThatHaveYetToLeaveAJobThatHasEnded) {
+  StatusLog log(At(0));
+  wire::JobStatus status;
+  status.set_phase(wire::COMPLETE);
+  status.add_staying_task("ps/1");
+  status.add_staying_task("worker/0");
+  status.mutable_staying_limit()->set_seconds(27);
+  EXPECT_THAT(log.Lines(status, At(1)), ElementsAre("COMPLETE, step 0"));
+  EXPECT_THAT(log.Lines(status, At(3)), IsEmpty());
+  EXPECT_THAT(log.Lines(status, At(4)),
+              ElementsAre("waiting for ps/1, worker/0 to leave, for at most "
+                          "27s more"));
+  EXPECT_THAT(log.Lines(status, At(13)), IsEmpty());
+  status.clear_staying_task();
+  EXPECT_THAT(log.Lines(status, At(14)), IsEmpty());
+}
+
 TEST(StatusLog, SaysHowFarTrainingIs) {
   StatusLog log(At(0));
   wire::JobStatus status;
