@@ -70,6 +70,7 @@ Coordinator::Coordinator(Options options, absl::Time now)
       decisions_(options_.job, options_.resumed, options_.evaluations),
       given_rate_(decisions_.learning_rate()),
       rate_(RateOf(options_.job.optimizer())),
+      reports_(options_.resumed ? options_.resumed->global_step() : 0),
       worker_places_(std::count_if(
           options_.tasks.begin(), options_.tasks.end(),
           [](const auto& task) { return task.first.role == "worker"; })),
@@ -119,6 +120,7 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
     }
   } else if (task.role() == "worker") {
     set_aside_.erase(task.incarnation());
+    if (request.place_epoch() == 0) reports_.Begin(task.incarnation());
     WorkerArrival arrival = WorkerArrivalOf(request, options_.tasks);
     if (!Counts(task)) arrival.completed = 0;
     plan_->Enter(task.incarnation(), arrival);
@@ -248,6 +250,15 @@ wire::JobStatus Coordinator::Status() const {
     status.add_output_loss_sum(sum);
   }
   if (plan_->staleness()) status.set_staleness(*plan_->staleness());
+  for (const EpochLosses::End& end : reports_.epochs().ends()) {
+    if (!training_since_) break;
+    wire::EpochEnd* entry = status.add_epoch_end();
+    entry->set_step(end.step);
+    *entry->mutable_trained() = ToProto(end.time - *training_since_);
+    entry->set_loss_sum(end.sums.loss_sum);
+    entry->set_loss_examples(end.sums.examples);
+    entry->set_is_complete(end.is_complete);
+  }
   if (!waits_for_.empty()) {
     *status.mutable_waited() = ToProto(last_tick_ - waits_since_);
   }
@@ -321,6 +332,9 @@ void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
 }
 
 void Coordinator::Advance(absl::Time now) {
+  reports_.epochs().Reach(plan_->global_step(),
+                          end_.steps_per_epoch().value_or(0),
+                          end_.examples_per_epoch(), now);
   if (phase_ == wire::WAITING_FOR_PS && board_.AllPresent()) {
     Enter(wire::LOADING, now);
   }

@@ -140,6 +140,38 @@ TEST_F(CoordinatorTest, EpochsEndWhenTheExamplesAreKnown) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
+TEST_F(CoordinatorTest, TheStatusHasTheLossOfEachEpochThatHasEnded) {
+  options_.job.mutable_train()->set_batch_size(10);
+  StartTraining();
+  const absl::Time start = now_;
+  // Epochs of two steps.
+  ASSERT_OK(Claim(worker0_, 0, 4, /*examples=*/20));
+  now_ += absl::Milliseconds(50);
+  ASSERT_OK(Claim(worker0_, 4, 0, /*examples=*/20));
+  EXPECT_EQ(chief().Trained(now_), now_ - start);
+  ASSERT_EQ(chief().Status().epoch_end_size(), 2);
+  EXPECT_FALSE(chief().Status().epoch_end(0).is_complete());
+  // The first heartbeat of a new process counts.
+  wire::HeartbeatRequest heartbeat;
+  *heartbeat.mutable_task() = worker0_;
+  heartbeat.set_loss_sum(50);
+  heartbeat.set_loss_examples(40);
+  for (const double loss_sum : {40., 10.}) {
+    wire::EpochLoss* loss = heartbeat.add_epoch_loss();
+    loss->set_epoch(heartbeat.epoch_loss_size() - 1);
+    loss->set_loss_sum(loss_sum);
+    loss->set_examples(20);
+  }
+  ASSERT_OK(chief().Heartbeat(heartbeat, now_));
+  const wire::JobStatus status = chief().Status();
+  EXPECT_EQ(status.loss_sum(), 50);
+  EXPECT_TRUE(status.epoch_end(1).is_complete());
+  EXPECT_EQ(status.epoch_end(0).step(), 2);
+  EXPECT_EQ(status.epoch_end(0).loss_sum(), 40);
+  EXPECT_EQ(status.epoch_end(0).trained().nanos(), 50'000'000);
+  EXPECT_EQ(status.epoch_end(1).loss_sum(), 50);
+}
+
 TEST_F(CoordinatorTest, APsThatNeverComesEndsTheChiefAndIsNamed) {
   options_.ps_timeout = absl::Seconds(60);
   ASSERT_OK(Register(ps0_));

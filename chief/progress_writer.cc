@@ -59,24 +59,41 @@ void ProgressWriter::Look(bool is_last) {
   if (!status.has_trained()) return;
   const absl::Time now = clock_.Now();
   const bool is_end = status.phase() != wire::TRAINING;
-  if (is_end && !ended_) ended_ = now;
-  if (is_end && !is_last && now < *ended_ + kLastReports) return;
   // A chief that ends within the training may have lost the directory.
   if (!is_end && is_last && !options_.check_owner().ok()) return;
   if (!progress_) Begin();
+  LogEpochs(status, is_last);
+  if (is_end && !ended_) ended_ = now;
+  if (is_end && !is_last && now < *ended_ + kLastReports) return;
   // What workers report late belongs to the time of the end.
-  const auto observation = progress_->Observe(
+  const auto record = progress_->Record(
       SampleOf(status), AtTime(FromProto(status.trained())), is_end || is_last);
-  if (observation.epoch_line) LOG(INFO) << *observation.epoch_line;
-  if (observation.record) Write(*observation.record, ended_.value_or(now));
+  if (record) Write(*record, ended_.value_or(now));
+}
+
+void ProgressWriter::LogEpochs(const wire::JobStatus& status, bool is_last) {
+  const bool is_end = is_last || status.phase() > wire::TRAINING;
+  for (int i = 0; i < status.epoch_end_size(); ++i) {
+    const wire::EpochEnd& end = status.epoch_end(i);
+    if (!end.is_complete() && !is_last) return;
+    TrainingSample sample = SampleOf(status);
+    sample.global_step = end.step();
+    sample.loss_sum = end.loss_sum();
+    sample.examples = end.loss_examples();
+    const bool is_newest = i + 1 == status.epoch_end_size();
+    const auto line =
+        progress_->EpochLine(sample, AtTime(FromProto(end.trained())),
+                             /*is_end=*/is_end && is_newest);
+    if (line) LOG(INFO) << *line;
+  }
 }
 
 void ProgressWriter::Begin() {
   OpenJournal();
   progress_.emplace(journal_ == nullptr ? absl::ZeroDuration()
                                         : journal_->elapsed());
-  progress_->Observe({.global_step = options_.journal.first_step},
-                     AtTime(absl::ZeroDuration()));
+  progress_->Begin({.global_step = options_.journal.first_step},
+                   AtTime(absl::ZeroDuration()));
 }
 
 void ProgressWriter::OpenJournal() {

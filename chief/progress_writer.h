@@ -17,8 +17,8 @@
 
 namespace parasol {
 
-// Writes what a job's status says of its training to the log, at the end of
-// each epoch, and to the checkpoint directory, on a thread of its own: the disk
+// Writes what a job's status says of its training to the log, for each epoch,
+// and to the checkpoint directory, on a thread of its own: the disk
 // may not answer, and a chief waits for nothing here.
 class ProgressWriter {
  public:
@@ -50,6 +50,8 @@ class ProgressWriter {
   // Begins the progress where the run did, or was resumed: all that follows is
   // counted from there, however late the first look is.
   void Begin();
+  // Logs the epochs of which all is known, or all that have ended.
+  void LogEpochs(const wire::JobStatus& status, bool is_last);
   void Write(const ProgressRecord& record, absl::Time now);
   // Opens the journal, unless it is open or can't be now.
   void OpenJournal();

@@ -184,5 +184,35 @@ TEST(ProgressWriterTest, AJobThatWasCompleteLeavesNothing) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
+TEST(ProgressWriterTest, EachEpochHasItsLossAlsoBetweenTwoLooks) {
+  wire::JobStatus status;
+  status.set_phase(wire::COMPLETE);
+  status.set_global_step(20);
+  status.set_end_step(20);
+  status.set_steps_per_epoch(10);
+  *status.mutable_trained() = ToProto(absl::Milliseconds(300));
+  double loss_sum = 0;
+  for (const double loss : {2., .5}) {
+    wire::EpochEnd* end = status.add_epoch_end();
+    end->set_step(10 * status.epoch_end_size());
+    *end->mutable_trained() =
+        ToProto(absl::Milliseconds(100) * status.epoch_end_size());
+    end->set_loss_examples(100 * status.epoch_end_size());
+    end->set_loss_sum(loss_sum += 100 * loss);
+  }
+  testing::internal::CaptureStderr();
+  SimulatedClock clock;
+  {
+    ProgressWriter writer(
+        {.status = [&status] { return status; },
+         .journal = {.checkpoint_directory = NewDirectory("progress_epochs"),
+                     .run_id = "a"}},
+        clock);
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("Epoch 1/2: loss 2.0000, 0.1 s, 1000 examples/s"));
+  EXPECT_THAT(log, HasSubstr("Epoch 2/2: loss 0.5000, 0.1 s, 1000 examples/s"));
+}
+
 }  // namespace
 }  // namespace parasol

@@ -33,7 +33,30 @@ void WorkerReports::Count(const wire::HeartbeatRequest& heartbeat) {
     loss_examples_ += examples - known.examples;
     CountOutputs(known.output_loss_sums, sums);
   }
-  known = {heartbeat.loss_sum(), std::move(sums), examples};
+  CountEpochs(heartbeat, !is_new, known.epochs);
+  known.loss_sum = heartbeat.loss_sum();
+  known.output_loss_sums = std::move(sums);
+  known.examples = examples;
+}
+
+void WorkerReports::CountEpochs(const wire::HeartbeatRequest& heartbeat,
+                                bool counts,
+                                std::map<int64_t, EpochLosses::Sums>& known) {
+  std::erase_if(known, [this](const auto& entry) {
+    return !epochs_.IsOpen(entry.first);
+  });
+  for (const wire::EpochLoss& now : heartbeat.epoch_loss()) {
+    if (!epochs_.IsOpen(now.epoch()) || !std::isfinite(now.loss_sum())) {
+      continue;
+    }
+    EpochLosses::Sums& before = known[now.epoch()];
+    if (now.examples() <= before.examples) continue;
+    if (counts) {
+      epochs_.Add(now.epoch(), {now.loss_sum() - before.loss_sum,
+                                now.examples() - before.examples});
+    }
+    before = {now.loss_sum(), now.examples()};
+  }
 }
 
 // A worker has no sums before its first step.

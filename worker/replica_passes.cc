@@ -30,7 +30,8 @@ ReplicaPasses::ReplicaPasses(const Options& options, Model& model,
       await_pull_(std::move(await_pull)),
       clock_(clock),
       metrics_(metrics),
-      record_(options.non_finite_loss, clock, metrics, reporter) {
+      record_(options.non_finite_loss, options.steps_per_epoch, clock, metrics,
+              reporter) {
   for (Staged& staged : staged_) staged.batch = model.NewStagedBatch();
 }
 
@@ -161,7 +162,7 @@ absl::Status ReplicaPasses::Compute(int64_t step, Staged& staged) {
                        {.variable = add_variable, .rows = add_rows});
   record_.ChargePass(start);
   RETURN_IF_ERROR(result.status());
-  RETURN_IF_ERROR(record_.AddResult(*result));
+  RETURN_IF_ERROR(record_.AddResult(*result, step));
   if (options_.gradients_stay_on_device) {
     PushPart(step, staged, std::move(pack.rows));
   } else {

@@ -31,6 +31,9 @@ class ReplicaPasses {
         job::WorkerSettings::STOP;
     // Seed of everything random in a pass: see PassSeed().
     uint64_t seed = 0;
+    // Number of steps in an epoch, if losses are to be reported by epochs;
+    // otherwise 0.
+    int64_t steps_per_epoch = 0;
     // True where corrupt records are counted: once in a process.
     bool counts_records = true;
     // True if gradients of variables stay on the device, which is the worker's

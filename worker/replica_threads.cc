@@ -182,9 +182,7 @@ absl::StatusOr<int64_t> ReplicaThreads::Train(
     run(0);
   }
   for (TrainingReporter& other : of_others) {
-    const TrainingReport report = other.Take();
-    reporter.AddExamples(report.examples, report.loss_sum,
-                         report.output_loss_sums);
+    reporter.AddExamplesOf(other.Take());
   }
   RETURN_IF_ERROR(FirstCause(results));
   return completed.front();

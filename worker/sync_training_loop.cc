@@ -57,6 +57,7 @@ SyncTrainingLoop::SyncTrainingLoop(const Options& options,
     ReplicaPasses::Options of_device;
     of_device.non_finite_loss = options.non_finite_loss;
     of_device.seed = options.seed;
+    of_device.steps_per_epoch = options.steps_per_epoch;
     of_device.counts_records = options.counts_steps && i == 0;
     of_device.gradients_stay_on_device = options.gradients_stay_on_device;
     of_device.device = static_cast<int>(i);
@@ -274,9 +275,7 @@ absl::Status SyncTrainingLoop::FinishStep(int64_t step) {
   }
   metrics_.stale_gradients.Add(stale.size());
   for (TrainingReporter& other : of_others_) {
-    const TrainingReport report = other.Take();
-    reporter_.AddExamples(report.examples, report.loss_sum,
-                          report.output_loss_sums);
+    reporter_.AddExamplesOf(other.Take());
   }
   if (options_.counts_steps) record().AddStep();
   replicas_.Complete(step + 1);

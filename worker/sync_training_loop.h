@@ -61,6 +61,9 @@ class SyncTrainingLoop {
     uint64_t seed = 0;
     // Longest time that a step or a pull may take; the loop then ends.
     absl::Duration step_timeout = absl::Minutes(5);
+    // Number of steps in an epoch, if losses are to be reported by epochs;
+    // otherwise 0.
+    int64_t steps_per_epoch = 0;
     // False where another loop of this process counts the same steps and
     // corrupt records.
     bool counts_steps = true;

@@ -21,7 +21,8 @@ TrainingLoop::TrainingLoop(const Options& options, Model& model,
       steps_(steps),
       clock_(clock),
       metrics_(metrics),
-      record_(options.non_finite_loss, clock, metrics, reporter),
+      record_(options.non_finite_loss, options.steps_per_epoch, clock, metrics,
+              reporter),
       staged_(model.NewStagedBatch()),
       next_staged_(model.NewStagedBatch()),
       counted_corrupt_records_(options.counted_corrupt_records),
@@ -123,6 +124,7 @@ absl::StatusOr<StagedBatch*> TrainingLoop::Stage(int64_t number) {
   const absl::Status staged = model_.Stage(**batch, *staged_);
   record_.ChargePass(stage_start);
   RETURN_IF_ERROR(staged);
+  numbers_.push_back(number);
   return staged_.get();
 }
 
@@ -242,7 +244,9 @@ absl::Status TrainingLoop::Compute(StagedBatch& batch) {
   }
   record_.ChargePass(start);
   RETURN_IF_ERROR(result.status());
-  return record_.AddResult(*result);
+  const int64_t number = numbers_.front();
+  numbers_.pop_front();
+  return record_.AddResult(*result, number);
 }
 
 absl::Status TrainingLoop::FinishPushes(Pushes& pushes) {

@@ -2,6 +2,7 @@
 #define PARASOL_WORKER_TRAINING_LOOP_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,6 +50,9 @@ class TrainingLoop {
     uint64_t seed = 0;
     int worker = 0;
     int64_t first_pass = 0;
+    // Number of the input's batches in an epoch, if their losses are to be
+    // reported by epochs; otherwise 0.
+    int64_t steps_per_epoch = 0;
     // Number of the input's skipped_records() that the metrics already include.
     int64_t counted_corrupt_records = 0;
   };
@@ -115,6 +119,8 @@ class TrainingLoop {
   // The batch that is computing, and the batch whose values are being pulled.
   std::unique_ptr<StagedBatch> staged_;
   std::unique_ptr<StagedBatch> next_staged_;
+  // The numbers of the batches that are staged and have yet to be computed.
+  std::deque<int64_t> numbers_;
   // True if the step that was started last has no examples and is not
   // completed: the steps before it come first.
   bool has_empty_step_ = false;

@@ -1,6 +1,7 @@
 #include "worker/training_record.h"
 
 #include <cmath>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 
@@ -15,11 +16,14 @@ void TrainingRecord::ChargePass(absl::Time start) {
   reporter_.AddPass(start, clock_.Now());
 }
 
-absl::Status TrainingRecord::AddResult(const BatchResult& result) {
+absl::Status TrainingRecord::AddResult(const BatchResult& result,
+                                       int64_t number) {
   metrics_.examples.Add(result.examples);
   metrics_.loss.Set(result.loss_sum / result.examples);
+  std::optional<int64_t> epoch;
+  if (steps_per_epoch_ > 0) epoch = number / steps_per_epoch_;
   reporter_.AddExamples(result.examples, result.loss_sum,
-                        result.output_loss_sums);
+                        result.output_loss_sums, epoch);
   if (std::isfinite(result.loss_sum) ||
       non_finite_loss_ == job::WorkerSettings::CONTINUE) {
     return absl::OkStatus();

@@ -1,6 +1,8 @@
 #ifndef PARASOL_WORKER_TRAINING_RECORD_H_
 #define PARASOL_WORKER_TRAINING_RECORD_H_
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -16,11 +18,13 @@ namespace parasol {
 // the metrics and for the report to the chief. Must be used from one thread.
 class TrainingRecord {
  public:
-  // All references must outlive this object.
+  // All references must outlive this object. `steps_per_epoch`: 0 if the
+  // epochs' losses are not told apart.
   TrainingRecord(job::WorkerSettings::NonFiniteLoss non_finite_loss,
-                 Clock& clock, WorkerMetrics& metrics,
+                 int64_t steps_per_epoch, Clock& clock, WorkerMetrics& metrics,
                  TrainingReporter& reporter)
       : non_finite_loss_(non_finite_loss),
+        steps_per_epoch_(steps_per_epoch),
         clock_(clock),
         metrics_(metrics),
         reporter_(reporter) {}
@@ -31,14 +35,16 @@ class TrainingRecord {
   // batch.
   void ChargePass(absl::Time start);
 
-  // Adds the result of a pass.
+  // Adds the result of a pass, of the step or the batch of this number, from 0
+  // over all epochs.
   //   OutOfRange  the loss is not finite and the job says to stop.
-  absl::Status AddResult(const BatchResult& result);
+  absl::Status AddResult(const BatchResult& result, int64_t number);
   // Counts a step whose gradients are acknowledged.
   void AddStep();
 
  private:
   const job::WorkerSettings::NonFiniteLoss non_finite_loss_;
+  const int64_t steps_per_epoch_;
   Clock& clock_;
   WorkerMetrics& metrics_;
   TrainingReporter& reporter_;

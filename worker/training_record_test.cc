@@ -19,7 +19,8 @@ class TrainingRecordTest : public testing::Test {
  protected:
   TrainingRecord Record(job::WorkerSettings::NonFiniteLoss non_finite_loss =
                             job::WorkerSettings::STOP) {
-    return TrainingRecord(non_finite_loss, clock_, metrics_, reporter_);
+    return TrainingRecord(non_finite_loss, /*steps_per_epoch=*/10, clock_,
+                          metrics_, reporter_);
   }
 
   SimulatedClock clock_;
@@ -33,12 +34,13 @@ TEST_F(TrainingRecordTest, APassIsInTheMetricsAndInTheReport) {
   const absl::Time start = clock_.Now();
   clock_.Advance(absl::Seconds(3));
   record.ChargePass(start);
-  ASSERT_OK(record.AddResult({.examples = 4, .loss_sum = 2}));
+  ASSERT_OK(record.AddResult({.examples = 4, .loss_sum = 2}, /*number=*/20));
   record.AddStep();
   const TrainingReport report = reporter_.Take();
   EXPECT_EQ(report.steps, 1);
   EXPECT_EQ(report.examples, 4);
   EXPECT_EQ(report.loss_sum, 2);
+  EXPECT_EQ(report.epochs.at(2).examples, 4);
   EXPECT_EQ(report.wait_ratio, 0);
   const std::string text = registry_.Text();
   EXPECT_THAT(text, HasSubstr("parasol_worker_compute_seconds_total 3"));
@@ -63,9 +65,9 @@ TEST_F(TrainingRecordTest, ALossThatIsNotFiniteEndsTheJobUnlessItSaysNot) {
                             std::numeric_limits<double>::quiet_NaN()}) {
     const BatchResult result = {.examples = 1, .loss_sum = loss};
     EXPECT_THAT(
-        Record(job::WorkerSettings::STOP).AddResult(result),
+        Record(job::WorkerSettings::STOP).AddResult(result, 0),
         StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("the loss is ")));
-    EXPECT_OK(Record(job::WorkerSettings::CONTINUE).AddResult(result));
+    EXPECT_OK(Record(job::WorkerSettings::CONTINUE).AddResult(result, 0));
   }
 }
 

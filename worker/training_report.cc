@@ -1,5 +1,6 @@
 #include "worker/training_report.h"
 
+#include <iterator>
 #include <utility>
 
 namespace parasol {
@@ -9,18 +10,58 @@ void AddLosses(const std::vector<double>& losses, std::vector<double>& sums) {
   for (size_t i = 0; i < losses.size(); ++i) sums[i] += losses[i];
 }
 
+namespace {
+
+void AddSums(const TrainingReport& report, TrainingReport& total) {
+  total.examples += report.examples;
+  total.loss_sum += report.loss_sum;
+  AddLosses(report.output_loss_sums, total.output_loss_sums);
+  for (const auto& [epoch, sums] : report.epochs) {
+    EpochSums& known = total.epochs[epoch];
+    known.loss_sum += sums.loss_sum;
+    known.examples += sums.examples;
+    known.told = 0;
+  }
+}
+
+void TellEpochs(std::map<int64_t, EpochSums>& epochs,
+                wire::HeartbeatRequest& request) {
+  while (epochs.size() > kMaxToldEpochs) epochs.erase(epochs.begin());
+  for (auto& [epoch, sums] : epochs) {
+    wire::EpochLoss* loss = request.add_epoch_loss();
+    loss->set_epoch(epoch);
+    loss->set_loss_sum(sums.loss_sum);
+    loss->set_examples(sums.examples);
+    ++sums.told;
+  }
+  // The sums of the newest one grow.
+  const auto newest = epochs.empty() ? epochs.end() : std::prev(epochs.end());
+  for (auto it = epochs.begin(); it != newest;) {
+    it = it->second.told > kRepeatedSums ? epochs.erase(it) : std::next(it);
+  }
+}
+
+}  // namespace
+
 void TrainingReporter::AddStep() {
   absl::MutexLock lock(&mu_);
   ++report_.steps;
 }
 
-void TrainingReporter::AddExamples(
-    int64_t examples, double loss_sum,
-    const std::vector<double>& output_loss_sums) {
+void TrainingReporter::AddExamples(int64_t examples, double loss_sum,
+                                   const std::vector<double>& output_loss_sums,
+                                   std::optional<int64_t> epoch) {
+  TrainingReport report;
+  report.examples = examples;
+  report.loss_sum = loss_sum;
+  report.output_loss_sums = output_loss_sums;
+  if (epoch) report.epochs[*epoch] = {loss_sum, examples};
+  AddExamplesOf(report);
+}
+
+void TrainingReporter::AddExamplesOf(const TrainingReport& other) {
   absl::MutexLock lock(&mu_);
-  report_.examples += examples;
-  report_.loss_sum += loss_sum;
-  AddLosses(output_loss_sums, report_.output_loss_sums);
+  AddSums(other, report_);
 }
 
 void TrainingReporter::AddPass(absl::Time start, absl::Time end) {
@@ -46,9 +87,8 @@ TrainingReport TrainingReporter::Take() {
 
 void ReportTraining(const TrainingReport& report, TrainingReport& total,
                     wire::HeartbeatRequest& request) {
-  total.examples += report.examples;
-  total.loss_sum += report.loss_sum;
-  AddLosses(report.output_loss_sums, total.output_loss_sums);
+  AddSums(report, total);
+  TellEpochs(total.epochs, request);
   request.set_loss_sum(total.loss_sum);
   request.set_loss_examples(total.examples);
   for (const double sum : total.output_loss_sums) {

@@ -2,6 +2,7 @@
 #define PARASOL_WORKER_TRAINING_REPORT_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -13,6 +14,14 @@
 
 namespace parasol {
 
+// The losses of the examples of an epoch.
+struct EpochSums {
+  double loss_sum = 0;
+  int64_t examples = 0;
+  // Number of heartbeats that have told these sums to the chief.
+  int told = 0;
+};
+
 // A worker's progress since its last report, sent to the chief with each
 // heartbeat.
 struct TrainingReport {
@@ -21,6 +30,9 @@ struct TrainingReport {
   double loss_sum = 0;  // sum over `examples`
   // The same of the model's named outputs (BatchResult).
   std::vector<double> output_loss_sums = {};
+  // The same of each epoch of which there are examples, from 0 on; empty where
+  // epochs are not told apart.
+  std::map<int64_t, EpochSums> epochs = {};
   absl::Duration elapsed;
   // Share of the time, from the end of the pass before the report to the end of
   // its last pass, in which no pass ran. Unset if there is no pass.
@@ -38,9 +50,13 @@ class TrainingReporter {
       : clock_(clock), start_(clock.Now()) {}
 
   void AddStep() ABSL_LOCKS_EXCLUDED(mu_);
+  // Adds examples of an epoch, if that is known.
   void AddExamples(int64_t examples, double loss_sum,
-                   const std::vector<double>& output_loss_sums = {})
+                   const std::vector<double>& output_loss_sums = {},
+                   std::optional<int64_t> epoch = std::nullopt)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // Adds the examples that another reporter has summed up.
+  void AddExamplesOf(const TrainingReport& other) ABSL_LOCKS_EXCLUDED(mu_);
   // Adds a forward and backward pass that ran from `start` to `end`.
   void AddPass(absl::Time start, absl::Time end) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -60,9 +76,14 @@ class TrainingReporter {
   absl::Time passes_end_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
 };
 
+// Heartbeats that repeat the sums of an epoch that no longer change; one may be
+// lost. The newest kMaxToldEpochs are told.
+inline constexpr int kRepeatedSums = 10;
+inline constexpr size_t kMaxToldEpochs = 256;
+
 // Writes how training goes to a heartbeat: the totals of all reports, `total`,
 // to which it adds `report`, and what `report` says of the time since the last
-// one.
+// one. Forgets the sums of epochs that the chief has been told.
 void ReportTraining(const TrainingReport& report, TrainingReport& total,
                     wire::HeartbeatRequest& request);
 

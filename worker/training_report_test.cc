@@ -37,5 +37,32 @@ TEST_F(TrainingReporterTest, APassThatIsLongerThanTheReportsIsCountedOnce) {
   EXPECT_DOUBLE_EQ(*reporter_.Take().wait_ratio, .1);
 }
 
+TEST_F(TrainingReporterTest, SumsOfEpochsAreToldUntilTheyNoLongerChange) {
+  TrainingReport total;
+  const auto tell = [&] {
+    wire::HeartbeatRequest request;
+    ReportTraining(reporter_.Take(), total, request);
+    return request;
+  };
+  reporter_.AddExamples(4, 2, {}, /*epoch=*/0);
+  TrainingReporter other(clock_);
+  other.AddExamples(4, 3, {}, /*epoch=*/0);
+  other.AddExamples(4, 1, {}, /*epoch=*/1);
+  reporter_.AddExamplesOf(other.Take());
+  for (int i = 0; i <= kRepeatedSums; ++i) {
+    const wire::HeartbeatRequest request = tell();
+    ASSERT_EQ(request.epoch_loss_size(), 2) << i;
+    EXPECT_EQ(request.epoch_loss(0).epoch(), 0);
+    EXPECT_EQ(request.epoch_loss(0).loss_sum(), 5);
+    EXPECT_EQ(request.epoch_loss(0).examples(), 8);
+  }
+  // The newest one goes on.
+  reporter_.AddExamples(4, 2, {}, /*epoch=*/1);
+  const wire::HeartbeatRequest request = tell();
+  ASSERT_EQ(request.epoch_loss_size(), 1);
+  EXPECT_EQ(request.epoch_loss(0).epoch(), 1);
+  EXPECT_EQ(request.epoch_loss(0).loss_sum(), 3);
+}
+
 }  // namespace
 }  // namespace parasol

@@ -14,6 +14,7 @@
 #include "cluster/client/parameter_client.h"
 #include "cluster/client/same_job.h"
 #include "cluster/job/strategy.h"
+#include "cluster/job/training_end.h"
 #include "cluster/rpc/server.h"
 #include "ml/device/device.h"
 #include "ml/input/feature/model_inputs.h"
@@ -189,6 +190,7 @@ class Task : public WorkerTask {
   std::unique_ptr<InputPipeline> input_;
   std::vector<int64_t> shard_examples_;  // as in ClaimStepsRequest
   bool has_failed_ = false;              // ReportFailure() was called
+  int64_t steps_per_epoch_ = 0;          // 0: not known
   // `claims_`, as what the job's loop needs of it; the other is nullptr.
   ChiefStepSource* steps_ = nullptr;
   ChiefReplicaSource* replicas_ = nullptr;
@@ -289,6 +291,10 @@ absl::Status Task::Prepare(ChiefSession& session) {
                    TrainingInputsOf(job_.model(), graph));
   ASSIGN_OR_RETURN(input_, InputPipeline::Open(job_.train(), inputs, input));
   ASSIGN_OR_RETURN(shard_examples_, input_->ShardSizes(NumShards()));
+  TrainingEnd end(job_);
+  RETURN_IF_ERROR(
+      end.ObserveExamples(input_->total_examples(), shard_examples_));
+  steps_per_epoch_ = end.steps_per_epoch().value_or(0);
   const std::string in_replicas =
       IsSynchronous() ? absl::StrCat(" in ", TotalReplicas(), " replicas") : "";
   LOG(INFO) << "training on " << DescribeDevices(devices_) << " with "
@@ -430,6 +436,7 @@ absl::Status Task::Loop(ChiefSession& session, int64_t placement_version) {
 absl::Status Task::RunLoop(ParameterClient& parameters) {
   if (IsSynchronous()) {
     SyncTrainingLoop::Options options;
+    options.steps_per_epoch = steps_per_epoch_;
     options.step_timeout = StepTimeoutOf(job_, options_.ps_timeout);
     options.gradients_stay_on_device =
         mirrored_ != nullptr && mirrored_->sums_on_device();
@@ -444,6 +451,7 @@ absl::Status Task::RunLoop(ParameterClient& parameters) {
   options.non_finite_loss = job_.worker().non_finite_loss();
   options.seed = job_.seed();
   options.worker = options_.task.index();
+  options.steps_per_epoch = steps_per_epoch_;
   return TrainingLoop(options, *devices_.front().model, *input_, parameters,
                       *steps_, clock_, metrics_, reporter_)
       .Run();

@@ -44,6 +44,14 @@ class TrainingEnd {
                : std::nullopt;
   }
 
+  // Returns the number of examples that replicas or workers see in an epoch,
+  // together; nullopt while no worker has reported it, and where each replica
+  // has the whole set.
+  std::optional<int64_t> examples_per_epoch() const {
+    return total_replicas_ > 0 && has_whole_shards_ ? std::nullopt
+                                                    : train_examples_;
+  }
+
   // Returns the last step; nullopt while it depends on a count that no worker
   // has reported.
   std::optional<int64_t> step() const;

@@ -55,32 +55,45 @@ bool TrainingProgress::IsDue(int64_t global_step, int64_t steps_per_epoch,
                           global_step % steps_per_epoch == 0 &&
                           global_step > epoch_->sample.global_step;
   return now - record_->time >= kInterval ||
-         (ends_epoch && now - epoch_->time >= kShortestEpoch);
+         (ends_epoch && HasLine(global_step / steps_per_epoch, now));
+}
+
+bool TrainingProgress::HasLine(int64_t last, absl::Time now) const {
+  return last <= kOwnLines || now - epoch_->time >= kShortestEpoch;
 }
 
 TrainingProgress::Observation TrainingProgress::Observe(
     const TrainingSample& sample, absl::Time now, bool is_end) {
   Observation observation;
   if (!record_ || sample.global_step < record_->sample.global_step) {
-    record_ = epoch_ = Mark{now, sample};
+    Begin(sample, now);
     return observation;
   }
-  observation.epoch_line = EpochLine(sample, now);
-  const bool has_steps = sample.global_step > record_->sample.global_step;
-  if (has_steps && (is_end || now - record_->time >= kInterval)) {
-    observation.record = RecordOf(sample, now);
-  }
+  observation.epoch_line = EpochLine(sample, now, /*is_end=*/true);
+  observation.record = Record(sample, now, is_end);
   return observation;
 }
 
+void TrainingProgress::Begin(const TrainingSample& sample, absl::Time now) {
+  record_ = epoch_ = Mark{now, sample};
+}
+
+std::optional<ProgressRecord> TrainingProgress::Record(
+    const TrainingSample& sample, absl::Time now, bool is_end) {
+  const bool has_steps = sample.global_step > record_->sample.global_step;
+  const bool is_due = is_end || now - record_->time >= kInterval;
+  if (!has_steps || !is_due) return std::nullopt;
+  return RecordOf(sample, now);
+}
+
 std::optional<std::string> TrainingProgress::EpochLine(
-    const TrainingSample& sample, absl::Time now) {
+    const TrainingSample& sample, absl::Time now, bool is_end) {
   const int64_t steps = sample.steps_per_epoch;
   if (steps <= 0) return std::nullopt;
   const TrainingSample& from = epoch_->sample;
   const int64_t first = from.global_step / steps + 1;
   const int64_t last = sample.global_step / steps;
-  if (last < first) return std::nullopt;
+  if (last < first || (!is_end && !HasLine(last, now))) return std::nullopt;
   std::string line =
       absl::StrCat("Epoch", EpochNumbers(first, last, sample.end_step, steps));
   const char* separator = ": ";

@@ -41,14 +41,14 @@ struct ProgressRecord {
   absl::Duration elapsed = {};
 };
 
-// Turns samples of a training into records, one in each kInterval, and into a
-// line for the log at the end of each epoch. Pure. What workers have not yet
-// reported at the end of an epoch counts in the next one.
+// Turns samples of a training into records, one in each kInterval, and into
+// lines for the log about its epochs. Pure.
 class TrainingProgress {
  public:
   static constexpr absl::Duration kInterval = absl::Seconds(10);
-  // Shorter epochs share a line.
+  // Shorter epochs share a line, but for the first ones of a run.
   static constexpr absl::Duration kShortestEpoch = absl::Milliseconds(200);
+  static constexpr int64_t kOwnLines = 10;
 
   struct Observation {
     std::optional<ProgressRecord> record;
@@ -63,6 +63,17 @@ class TrainingProgress {
   Observation Observe(const TrainingSample& sample, absl::Time now,
                       bool is_end = false);
 
+  // The parts of Observe(), for callers that know the sums at each epoch's end.
+  // Takes the sample with which others are compared.
+  void Begin(const TrainingSample& sample, absl::Time now);
+  // Takes a sample at the end of an epoch; of one that has a line already, it
+  // is nothing new. `is_end`: no other epoch comes with which it might share a
+  // line.
+  std::optional<std::string> EpochLine(const TrainingSample& sample,
+                                       absl::Time now, bool is_end);
+  std::optional<ProgressRecord> Record(const TrainingSample& sample,
+                                       absl::Time now, bool is_end);
+
   // Returns true if Observe() may tell something, or takes the first sample: at
   // the end of an interval or of an epoch. For callers that see each step.
   bool IsDue(int64_t global_step, int64_t steps_per_epoch,
@@ -74,8 +85,8 @@ class TrainingProgress {
     TrainingSample sample;
   };
 
-  std::optional<std::string> EpochLine(const TrainingSample& sample,
-                                       absl::Time now);
+  // Returns true if epoch `last`, the newest that has ended, has a line now.
+  bool HasLine(int64_t last, absl::Time now) const;
   ProgressRecord RecordOf(const TrainingSample& sample, absl::Time now);
 
   absl::Duration elapsed_;

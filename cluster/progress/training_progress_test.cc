@@ -93,6 +93,20 @@ TEST(TrainingProgressTest, WithoutReportsThereIsATime) {
   EXPECT_EQ(progress.Observe(sample, At(3), true).record->loss, std::nullopt);
 }
 
+TEST(TrainingProgressTest, ShortEpochsShareALineBehindTheFirstOnes) {
+  TrainingProgress progress;
+  progress.Begin({}, At(0));
+  for (int epoch = 1; epoch <= TrainingProgress::kOwnLines; ++epoch) {
+    EXPECT_TRUE(progress.EpochLine(AtStep(10 * epoch), At(.01 * epoch), false));
+  }
+  EXPECT_FALSE(progress.EpochLine(AtStep(100), At(.1), false)) << "known";
+  EXPECT_FALSE(progress.EpochLine(AtStep(110), At(.15), false));
+  EXPECT_THAT(progress.EpochLine(AtStep(120), At(.3), false).value(),
+              testing::StartsWith("Epochs 11-12/"));
+  EXPECT_THAT(progress.EpochLine(AtStep(130), At(.31), true).value(),
+              testing::StartsWith("Epoch 13/"));
+}
+
 TEST(TrainingProgressTest, AStepThatFallsBeginsAnew) {
   TrainingProgress progress;
   progress.Observe(AtStep(20), At(0));
@@ -106,7 +120,9 @@ TEST(TrainingProgressTest, IsDueAtTheFirstLookAtIntervalsAndEpochs) {
   progress.Observe(AtStep(0), At(0));
   EXPECT_FALSE(progress.IsDue(9, 10, At(1)));
   EXPECT_TRUE(progress.IsDue(10, 10, At(1)));
-  EXPECT_FALSE(progress.IsDue(10, 10, At(.1)));
+  EXPECT_TRUE(progress.IsDue(10, 10, At(.1))) << "one of the first epochs";
+  EXPECT_FALSE(progress.IsDue(110, 10, At(.1)));
+  EXPECT_TRUE(progress.IsDue(110, 10, At(.2)));
   EXPECT_FALSE(progress.IsDue(11, 10, At(1)));
   EXPECT_FALSE(progress.IsDue(10, 0, At(9)));
   EXPECT_TRUE(progress.IsDue(1, 10, At(10)));

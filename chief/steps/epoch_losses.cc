@@ -1,0 +1,67 @@
+#include "chief/steps/epoch_losses.h"
+
+#include <utility>
+
+namespace parasol {
+namespace {
+
+void AddTo(EpochLosses::Sums& total, const EpochLosses::Sums& sums) {
+  total.loss_sum += sums.loss_sum;
+  total.examples += sums.examples;
+}
+
+}  // namespace
+
+void EpochLosses::Add(int64_t epoch, const Sums& sums) {
+  if (IsOpen(epoch)) AddTo(sums_[epoch], sums);
+}
+
+void EpochLosses::Begin(int64_t steps_per_epoch) {
+  if (std::exchange(has_begun_, true)) return;
+  open_ = next_ = first_step_ / steps_per_epoch;
+  if (first_step_ % steps_per_epoch != 0) partial_ = next_;
+}
+
+void EpochLosses::Reach(int64_t global_step, int64_t steps_per_epoch,
+                        std::optional<int64_t> examples_per_epoch,
+                        absl::Time now) {
+  if (steps_per_epoch <= 0) return;
+  Begin(steps_per_epoch);
+  for (; (next_ + 1) * steps_per_epoch <= global_step; ++next_) {
+    ends_.push_back({next_, (next_ + 1) * steps_per_epoch, now});
+    ++open_ends_;
+    if (ends_.size() <= kMaxEnds) continue;
+    if (!ends_.front().is_complete) Complete(ends_.front());
+    ends_.pop_front();
+  }
+  for (size_t i = ends_.size() - open_ends_; i < ends_.size(); ++i) {
+    const bool is_late = now >= ends_[i].time + kReportLimit;
+    if (!is_late && !IsReported(ends_[i], examples_per_epoch)) break;
+    Complete(ends_[i]);
+  }
+  Sums total = complete_;
+  for (size_t i = ends_.size() - open_ends_; i < ends_.size(); ++i) {
+    AddTo(total, sums_[ends_[i].epoch]);
+    ends_[i].sums = total;
+  }
+}
+
+bool EpochLosses::IsReported(const End& end,
+                             std::optional<int64_t> examples_per_epoch) const {
+  const auto sums = sums_.find(end.epoch);
+  return examples_per_epoch && end.epoch != partial_ && sums != sums_.end() &&
+         sums->second.examples >= *examples_per_epoch;
+}
+
+void EpochLosses::Complete(End& end) {
+  while (!sums_.empty() && sums_.begin()->first <= end.epoch) {
+    AddTo(complete_, sums_.begin()->second);
+    sums_.erase(sums_.begin());
+  }
+  open_ = end.epoch + 1;
+  end.sums = complete_;
+  end.is_complete = true;
+  --open_ends_;
+}
+
+}  // namespace parasol

@@ -1,0 +1,80 @@
+#ifndef PARASOL_CHIEF_STEPS_EPOCH_LOSSES_H_
+#define PARASOL_CHIEF_STEPS_EPOCH_LOSSES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+
+#include "absl/time/time.h"
+
+namespace parasol {
+
+// The losses of a training's epochs. Workers say of which epoch their examples
+// are, and they say it late: with a heartbeat. So an epoch that has ended is
+// complete when all of its examples are reported, or kReportLimit later. What
+// is reported after that counts nowhere. Pure.
+class EpochLosses {
+ public:
+  static constexpr absl::Duration kReportLimit = absl::Seconds(2);
+  // Number of the newest ends that are kept.
+  static constexpr size_t kMaxEnds = 32;
+  // Number of epochs beyond the complete ones of which reports are taken.
+  static constexpr int64_t kMaxAhead = 1024;
+
+  struct Sums {
+    double loss_sum = 0;
+    int64_t examples = 0;
+  };
+  // The end of an epoch, with the sums over it and the epochs before it, as far
+  // as this process has seen them.
+  struct End {
+    int64_t epoch = 0;
+    int64_t step = 0;
+    absl::Time time;
+    Sums sums = {};
+    bool is_complete = false;
+  };
+
+  // The training begins, or goes on, at `first_step`.
+  explicit EpochLosses(int64_t first_step) : first_step_(first_step) {}
+
+  // Adds a worker's examples of an epoch; the first one is 0. They count with
+  // the next Reach().
+  void Add(int64_t epoch, const Sums& sums);
+  // Returns true if what is added to the epoch counts.
+  bool IsOpen(int64_t epoch) const {
+    return epoch >= open_ && epoch < open_ + kMaxAhead;
+  }
+
+  // Takes the time, and the number of steps that are done.
+  // `examples_per_epoch`: nullopt if it is not known.
+  void Reach(int64_t global_step, int64_t steps_per_epoch,
+             std::optional<int64_t> examples_per_epoch, absl::Time now);
+
+  // The ends of the newest epochs, in order; complete ones come first.
+  const std::deque<End>& ends() const { return ends_; }
+
+ private:
+  void Begin(int64_t steps_per_epoch);
+  // Completes the first epoch that is open.
+  void Complete(End& end);
+  bool IsReported(const End& end,
+                  std::optional<int64_t> examples_per_epoch) const;
+
+  const int64_t first_step_;
+  bool has_begun_ = false;
+  // The epoch within which the training goes on.
+  std::optional<int64_t> partial_;
+  int64_t next_ = 0;              // the epoch that ends next
+  int64_t open_ = 0;              // the first epoch that is not complete
+  Sums complete_;                 // sums of all epochs before it
+  std::map<int64_t, Sums> sums_;  // key: an open epoch
+  std::deque<End> ends_;
+  size_t open_ends_ = 0;  // number of the ends that are not complete
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CHIEF_STEPS_EPOCH_LOSSES_H_

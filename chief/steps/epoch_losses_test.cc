@@ -1,0 +1,89 @@
+#include "chief/steps/epoch_losses.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::IsEmpty;
+
+absl::Time At(double seconds) {
+  return absl::UnixEpoch() + absl::Seconds(seconds);
+}
+
+// A training of epochs of 10 steps, with 40 examples.
+class EpochLossesTest : public testing::Test {
+ protected:
+  void Reach(int64_t step, double seconds) {
+    losses_.Reach(step, 10, 40, At(seconds));
+  }
+  const EpochLosses::End& end(size_t i) { return losses_.ends().at(i); }
+
+  EpochLosses losses_{0};
+};
+
+TEST_F(EpochLossesTest, ReportsCountInTheEpochsOfTheirExamples) {
+  Reach(0, 0);
+  losses_.Add(0, {.loss_sum = 10, .examples = 20});
+  Reach(9, 1);
+  EXPECT_THAT(losses_.ends(), IsEmpty());
+  // Two epochs end before any of the rest is reported.
+  Reach(20, 2);
+  ASSERT_EQ(losses_.ends().size(), 2);
+  EXPECT_FALSE(end(0).is_complete);
+  losses_.Add(1, {.loss_sum = 4, .examples = 40});
+  losses_.Add(0, {.loss_sum = 30, .examples = 20});
+  Reach(20, 3);
+  EXPECT_TRUE(end(0).is_complete);
+  EXPECT_EQ(end(0).step, 10);
+  EXPECT_EQ(end(0).time, At(2));
+  EXPECT_EQ(end(0).sums.loss_sum, 40);
+  EXPECT_EQ(end(0).sums.examples, 40);
+  EXPECT_TRUE(end(1).is_complete);
+  EXPECT_EQ(end(1).sums.loss_sum, 44);
+  EXPECT_EQ(end(1).sums.examples, 80);
+}
+
+TEST_F(EpochLossesTest, AnEpochWaitsBoundedlyAndForTheOnesBeforeIt) {
+  losses_.Add(0, {.loss_sum = 10, .examples = 20});
+  losses_.Add(1, {.loss_sum = 4, .examples = 40});
+  Reach(10, 5);
+  Reach(20, 6);
+  EXPECT_FALSE(end(1).is_complete) << "it comes behind epoch 0";
+  EXPECT_EQ(end(1).sums.loss_sum, 14) << "what is known";
+  Reach(20, 7);
+  EXPECT_TRUE(end(0).is_complete);
+  EXPECT_TRUE(end(1).is_complete);
+  // Too late.
+  losses_.Add(0, {.loss_sum = 99, .examples = 20});
+  Reach(20, 8);
+  EXPECT_EQ(end(1).sums.loss_sum, 14);
+}
+
+TEST_F(EpochLossesTest, ARunThatGoesOnWithinAnEpochHasThePartSinceThen) {
+  EpochLosses resumed(25);
+  resumed.Reach(25, 10, 40, At(0));
+  resumed.Add(2, {.loss_sum = 5, .examples = 20});
+  resumed.Reach(30, 10, 40, At(1));
+  ASSERT_EQ(resumed.ends().size(), 1);
+  EXPECT_EQ(resumed.ends()[0].step, 30);
+  EXPECT_FALSE(resumed.ends()[0].is_complete) << "nobody knows how many it has";
+  resumed.Reach(30, 10, 40, At(3));
+  EXPECT_TRUE(resumed.ends()[0].is_complete);
+  EXPECT_EQ(resumed.ends()[0].sums.examples, 20);
+}
+
+TEST_F(EpochLossesTest, TheNewestEndsAreKept) {
+  losses_.Add(0, {.loss_sum = 5, .examples = 40});
+  Reach(10 * (EpochLosses::kMaxEnds + 1), 1);
+  ASSERT_EQ(losses_.ends().size(), EpochLosses::kMaxEnds);
+  EXPECT_EQ(end(0).step, 20);
+  EXPECT_EQ(end(0).sums.loss_sum, 5) << "those before it are part of the sums";
+  EXPECT_FALSE(losses_.IsOpen(0));
+  EXPECT_TRUE(losses_.IsOpen(1));
+  EXPECT_FALSE(losses_.IsOpen(1 + EpochLosses::kMaxAhead));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,56 @@
+#include "chief/worker_reports.h"
+
+#include <optional>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+// A heartbeat of process 7 with the totals of its first epochs.
+wire::HeartbeatRequest Totals(const std::vector<EpochLosses::Sums>& epochs) {
+  wire::HeartbeatRequest heartbeat;
+  heartbeat.mutable_task()->set_role("worker");
+  heartbeat.mutable_task()->set_incarnation(7);
+  for (size_t i = 0; i < epochs.size(); ++i) {
+    wire::EpochLoss* loss = heartbeat.add_epoch_loss();
+    loss->set_epoch(static_cast<int64_t>(i));
+    loss->set_loss_sum(epochs[i].loss_sum);
+    loss->set_examples(epochs[i].examples);
+    heartbeat.set_loss_sum(heartbeat.loss_sum() + epochs[i].loss_sum);
+    heartbeat.set_loss_examples(heartbeat.loss_examples() + epochs[i].examples);
+  }
+  return heartbeat;
+}
+
+// Returns the sums at the end of the second epoch.
+EpochLosses::Sums AtTheEnd(WorkerReports& reports) {
+  reports.epochs().Reach(20, 10, std::nullopt, absl::UnixEpoch());
+  return reports.epochs().ends().back().sums;
+}
+
+TEST(WorkerReportsTest, TotalsOfANewProcessCountFromItsFirstReportOn) {
+  WorkerReports reports(0);
+  reports.Begin(7);
+  reports.Keep(Totals({{.loss_sum = 8, .examples = 4}}));
+  reports.Keep(
+      Totals({{.loss_sum = 8, .examples = 4}, {.loss_sum = 2, .examples = 4}}));
+  reports.Keep(Totals({{.loss_sum = 8, .examples = 4}}));  // late
+  EXPECT_EQ(reports.loss_sum(), 10);
+  EXPECT_EQ(AtTheEnd(reports).loss_sum, 10);
+  EXPECT_EQ(AtTheEnd(reports).examples, 8);
+}
+
+TEST(WorkerReportsTest, WhatWasDoneForAnotherChiefDoesNotCount) {
+  WorkerReports reports(0);
+  reports.Keep(Totals({{.loss_sum = 8, .examples = 4}}));
+  reports.Keep(
+      Totals({{.loss_sum = 9, .examples = 5}, {.loss_sum = 2, .examples = 4}}));
+  EXPECT_EQ(reports.loss_sum(), 3);
+  EXPECT_EQ(AtTheEnd(reports).loss_sum, 3);
+  EXPECT_EQ(AtTheEnd(reports).examples, 5);
+}
+
+}  // namespace
+}  // namespace parasol
