@@ -332,9 +332,12 @@ void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
 }
 
 void Coordinator::Advance(absl::Time now) {
-  reports_.epochs().Reach(plan_->global_step(),
-                          end_.steps_per_epoch().value_or(0),
-                          end_.examples_per_epoch(), now);
+  // Steps that workers did for another chief count before the training begins.
+  if (training_since_) {
+    reports_.epochs().Reach(plan_->global_step(),
+                            end_.steps_per_epoch().value_or(0),
+                            end_.examples_per_epoch(), now);
+  }
   if (phase_ == wire::WAITING_FOR_PS && board_.AllPresent()) {
     Enter(wire::LOADING, now);
   }

@@ -59,8 +59,8 @@ void ProgressWriter::Look(bool is_last) {
   if (!status.has_trained()) return;
   const absl::Time now = clock_.Now();
   const bool is_end = status.phase() != wire::TRAINING;
-  // A chief that ends within the training may have lost the directory.
-  if (!is_end && is_last && !options_.check_owner().ok()) return;
+  // A chief that ends may have lost the directory.
+  if ((is_end || is_last) && !options_.check_owner().ok()) return;
   if (!progress_) Begin();
   LogEpochs(status, is_last);
   if (is_end && !ended_) ended_ = now;

@@ -33,8 +33,7 @@ class ProgressWriter {
     std::function<wire::JobStatus()> status;
     TrainingJournal::Options journal;
     // Function that returns an error if another process may write to the
-    // checkpoint directory. Asked before the last record of a job that goes on
-    // with another chief.
+    // checkpoint directory. Asked once the training or the process ends.
     std::function<absl::Status()> check_owner = [] { return absl::OkStatus(); };
   };
 

@@ -119,6 +119,18 @@ TEST(ProgressWriterTest, ADirectoryThatHasAnotherOwnerIsLeftAlone) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
+TEST(ProgressWriterTest, AnEndDoesNotWriteToADirectoryThatHasAnotherOwner) {
+  for (const wire::JobPhase phase :
+       {wire::FINISHING, wire::COMPLETE, wire::FAILED}) {
+    SCOPED_TRACE(wire::JobPhase_Name(phase));
+    FakeJob job;
+    job.Set(phase, 60, 480);
+    const auto lost = [] { return absl::FailedPreconditionError("another's"); };
+    EXPECT_THAT(WrittenAtTheEnd(job, 0, lost),
+                StatusIs(absl::StatusCode::kNotFound));
+  }
+}
+
 TEST(ProgressWriterTest, TheTrainingIsWrittenDownToItsEnd) {
   const std::string directory = testing::TempDir() + "/progress_writer";
   std::filesystem::remove_all(directory);

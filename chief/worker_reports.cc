@@ -1,9 +1,16 @@
 #include "chief/worker_reports.h"
 
 #include <cmath>
+#include <cstdint>
 #include <utility>
 
 namespace parasol {
+namespace {
+
+// Sums of more might overflow; no data set has so many.
+constexpr int64_t kMaxEpochExamples = int64_t{1} << 40;
+
+}  // namespace
 
 void WorkerReports::Keep(const wire::HeartbeatRequest& heartbeat) {
   Report& report = reports_[heartbeat.task().index()];
@@ -20,20 +27,22 @@ void WorkerReports::Keep(const wire::HeartbeatRequest& heartbeat) {
 
 void WorkerReports::Count(const wire::HeartbeatRequest& heartbeat) {
   const int64_t examples = heartbeat.loss_examples();
-  if (examples < 0 || !std::isfinite(heartbeat.loss_sum())) return;
+  if (examples < 0) return;
   const auto [it, is_new] = totals_.try_emplace(heartbeat.task().incarnation());
   Totals& known = it->second;
   std::vector<double> sums(heartbeat.output_loss_sum().begin(),
                            heartbeat.output_loss_sum().end());
   // A late message says nothing new.
   if (!is_new && examples <= known.examples) return;
+  CountEpochs(heartbeat, !is_new, known.epochs);
+  // A sum stays what it is, but later epochs may be finite.
+  if (!std::isfinite(heartbeat.loss_sum())) return;
   // What a worker has done before its first report was for another chief.
   if (!is_new) {
     loss_sum_ += heartbeat.loss_sum() - known.loss_sum;
     loss_examples_ += examples - known.examples;
     CountOutputs(known.output_loss_sums, sums);
   }
-  CountEpochs(heartbeat, !is_new, known.epochs);
   known.loss_sum = heartbeat.loss_sum();
   known.output_loss_sums = std::move(sums);
   known.examples = examples;
@@ -46,7 +55,8 @@ void WorkerReports::CountEpochs(const wire::HeartbeatRequest& heartbeat,
     return !epochs_.IsOpen(entry.first);
   });
   for (const wire::EpochLoss& now : heartbeat.epoch_loss()) {
-    if (!epochs_.IsOpen(now.epoch()) || !std::isfinite(now.loss_sum())) {
+    if (!epochs_.IsOpen(now.epoch()) || now.examples() > kMaxEpochExamples ||
+        !std::isfinite(now.loss_sum())) {
       continue;
     }
     EpochLosses::Sums& before = known[now.epoch()];

@@ -1,5 +1,7 @@
 #include "chief/worker_reports.h"
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -50,6 +52,31 @@ TEST(WorkerReportsTest, WhatWasDoneForAnotherChiefDoesNotCount) {
   EXPECT_EQ(reports.loss_sum(), 3);
   EXPECT_EQ(AtTheEnd(reports).loss_sum, 3);
   EXPECT_EQ(AtTheEnd(reports).examples, 5);
+}
+
+// A worker that goes on after such a loss (non_finite_loss: CONTINUE).
+TEST(WorkerReportsTest, ALossThatIsNotFiniteSpoilsNoOtherEpoch) {
+  WorkerReports reports(0);
+  reports.Begin(7);
+  wire::HeartbeatRequest heartbeat =
+      Totals({{.loss_sum = 8, .examples = 4}, {.loss_sum = 2, .examples = 4}});
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  heartbeat.set_loss_sum(nan);
+  heartbeat.mutable_epoch_loss(0)->set_loss_sum(nan);
+  reports.Keep(heartbeat);
+  EXPECT_EQ(AtTheEnd(reports).loss_sum, 2);
+  EXPECT_EQ(AtTheEnd(reports).examples, 4);
+}
+
+TEST(WorkerReportsTest, MoreExamplesThanASetCanHaveAreNotAdded) {
+  WorkerReports reports(0);
+  reports.Begin(7);
+  wire::HeartbeatRequest heartbeat =
+      Totals({{.loss_sum = 8, .examples = 4}, {.loss_sum = 2, .examples = 4}});
+  heartbeat.mutable_epoch_loss(0)->set_examples(
+      std::numeric_limits<int64_t>::max());
+  reports.Keep(heartbeat);
+  EXPECT_EQ(AtTheEnd(reports).examples, 4);
 }
 
 }  // namespace

@@ -26,7 +26,16 @@ void AddSums(const TrainingReport& report, TrainingReport& total) {
 
 void TellEpochs(std::map<int64_t, EpochSums>& epochs,
                 wire::HeartbeatRequest& request) {
-  while (epochs.size() > kMaxToldEpochs) epochs.erase(epochs.begin());
+  while (epochs.size() > kMaxToldEpochs) {
+    const auto oldest = epochs.begin();
+    const auto next = std::next(oldest);
+    // Sums that the chief has not heard of count with the next epoch.
+    if (oldest->second.told == 0) {
+      next->second.loss_sum += oldest->second.loss_sum;
+      next->second.examples += oldest->second.examples;
+    }
+    epochs.erase(oldest);
+  }
   for (auto& [epoch, sums] : epochs) {
     wire::EpochLoss* loss = request.add_epoch_loss();
     loss->set_epoch(epoch);

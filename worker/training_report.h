@@ -18,7 +18,7 @@ namespace parasol {
 struct EpochSums {
   double loss_sum = 0;
   int64_t examples = 0;
-  // Number of heartbeats that have told these sums to the chief.
+  // Number of heartbeats with these sums, answered or not.
   int told = 0;
 };
 
@@ -76,14 +76,14 @@ class TrainingReporter {
   absl::Time passes_end_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
 };
 
-// Heartbeats that repeat the sums of an epoch that no longer change; one may be
-// lost. The newest kMaxToldEpochs are told.
-inline constexpr int kRepeatedSums = 10;
+// Heartbeats that repeat the sums of an epoch that no longer change: those of
+// 20 s to a chief that does not answer. The newest kMaxToldEpochs are told.
+inline constexpr int kRepeatedSums = 100;
 inline constexpr size_t kMaxToldEpochs = 256;
 
 // Writes how training goes to a heartbeat: the totals of all reports, `total`,
 // to which it adds `report`, and what `report` says of the time since the last
-// one. Forgets the sums of epochs that the chief has been told.
+// one. Forgets the sums of epochs that enough heartbeats had.
 void ReportTraining(const TrainingReport& report, TrainingReport& total,
                     wire::HeartbeatRequest& request);
 

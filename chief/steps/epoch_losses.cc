@@ -31,7 +31,14 @@ void EpochLosses::Reach(int64_t global_step, int64_t steps_per_epoch,
     ends_.push_back({next_, (next_ + 1) * steps_per_epoch, now});
     ++open_ends_;
     if (ends_.size() <= kMaxEnds) continue;
-    if (!ends_.front().is_complete) Complete(ends_.front());
+    // Of one that has yet to be reported, the sums join those of the next.
+    if (ends_.size() == open_ends_) {
+      if (IsReported(ends_.front(), examples_per_epoch)) {
+        Complete(ends_.front());
+      } else {
+        --open_ends_;
+      }
+    }
     ends_.pop_front();
   }
   for (size_t i = ends_.size() - open_ends_; i < ends_.size(); ++i) {
@@ -40,8 +47,11 @@ void EpochLosses::Reach(int64_t global_step, int64_t steps_per_epoch,
     Complete(ends_[i]);
   }
   Sums total = complete_;
+  auto sums = sums_.begin();
   for (size_t i = ends_.size() - open_ends_; i < ends_.size(); ++i) {
-    AddTo(total, sums_[ends_[i].epoch]);
+    for (; sums != sums_.end() && sums->first <= ends_[i].epoch; ++sums) {
+      AddTo(total, sums->second);
+    }
     ends_[i].sums = total;
   }
 }

@@ -85,5 +85,18 @@ TEST_F(EpochLossesTest, TheNewestEndsAreKept) {
   EXPECT_FALSE(losses_.IsOpen(1 + EpochLosses::kMaxAhead));
 }
 
+// More epochs between two heartbeats than ends are kept.
+TEST_F(EpochLossesTest, ReportsOfEndsThatAreNotKeptCount) {
+  Reach(10 * (EpochLosses::kMaxEnds + 8), 1);
+  for (size_t epoch = 0; epoch < EpochLosses::kMaxEnds + 8; ++epoch) {
+    losses_.Add(epoch, {.loss_sum = 1, .examples = 40});
+  }
+  Reach(10 * (EpochLosses::kMaxEnds + 8), 2);
+  EXPECT_EQ(end(0).sums.loss_sum, 9) << "the eight before it, and its own";
+  EXPECT_EQ(losses_.ends().back().sums.examples,
+            40 * (EpochLosses::kMaxEnds + 8));
+  EXPECT_TRUE(losses_.ends().back().is_complete);
+}
+
 }  // namespace
 }  // namespace parasol

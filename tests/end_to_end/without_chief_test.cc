@@ -127,7 +127,8 @@ TEST_F(WithoutChiefTest, WorkerZeroEndsWhenItsChiefGivesUpWaiting) {
   std::vector<std::string> flags = JobFlags();
   flags.push_back(absl::StrCat("--data_dir=", DigitsDirectory()));
   flags.push_back("--worker_timeout=1s");
-  // Shorter than --chief_timeout, for which it would wait for another chief.
+  // kLimit is shorter than --chief_timeout, for which a worker waits for a
+  // chief that does not answer.
   ASSERT_OK_AND_ASSIGN(
       const CompletedProcess run,
       RunSubprocess(Role("worker/worker", MirroredConfig(ports, 0), flags),
