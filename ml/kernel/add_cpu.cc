@@ -1,10 +1,14 @@
 #include <cstdint>
 
 #include "base/multiversion.h"
+#include "ml/device/parallel.h"
 #include "ml/kernel/add.h"
 
 namespace parasol::cpu {
 namespace {
+
+// Elements to a thread.
+constexpr int64_t kGrain = 1 << 14;
 
 PARASOL_MULTIVERSION void Sum(const float* a, const float* b, int64_t size,
                               float* y) {
@@ -25,11 +29,11 @@ PARASOL_MULTIVERSION void SumWithRelu(const float* a, const float* b,
 
 absl::Status Add(Device& device, const float* a, const float* b, int64_t size,
                  AddEpilogue epilogue, float* y) {
-  if (epilogue == AddEpilogue::kRelu) {
-    SumWithRelu(a, b, size, y);
-  } else {
-    Sum(a, b, size, y);
-  }
+  const auto sum = epilogue == AddEpilogue::kRelu ? SumWithRelu : Sum;
+  ParallelFor(device, size, kGrain,
+              [&](int64_t /*part*/, int64_t begin, int64_t end) {
+                sum(a + begin, b + begin, end - begin, y + begin);
+              });
   return absl::OkStatus();
 }
 

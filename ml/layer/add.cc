@@ -73,7 +73,8 @@ class AddLayer : public Layer {
   bool KeepsOutputGradient() const override {
     return epilogue_ == AddEpilogue::kNone;
   }
-  bool PassesGradientOn() const override { return true; }
+  bool IsSum() const override { return epilogue_ == AddEpilogue::kNone; }
+  bool PassesGradientOn(size_t /*input*/) const override { return true; }
   bool IsRecordable() const override { return true; }
   Bfloat16Use bfloat16_use() const override {
     return Bfloat16Use::kIfInputsAre;

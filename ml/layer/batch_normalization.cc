@@ -43,39 +43,50 @@ struct Positions {
   size_t variance = 0;
 };
 
+// With a second input that is the term of a sum.
 class BatchNormalizationPass : public LayerPass {
  public:
-  BatchNormalizationPass(const Positions& positions, double momentum,
+  BatchNormalizationPass(Device& device, const Positions& positions,
+                         double momentum, bool has_term, int64_t size,
                          std::unique_ptr<BatchNormalization> kernel)
-      : positions_(positions),
+      : device_(device),
+        positions_(positions),
         momentum_(momentum),
+        has_term_(has_term),
+        size_(size),
         kernel_(std::move(kernel)) {}
 
   absl::Status RunForward(const Forward& pass) override {
     const float* const gamma = Positions::At(pass.variables, positions_.gamma);
     const float* const beta = Positions::At(pass.variables, positions_.beta);
+    const ConstElements term = has_term_ ? pass.x[1] : nullptr;
     if (pass.training) {
-      return kernel_->ForwardTraining(pass.x[0], gamma, beta, pass.y);
+      return kernel_->ForwardTraining(pass.x[0], gamma, beta, term, pass.y);
     }
     return kernel_->ForwardEvaluation(pass.x[0], gamma, beta,
-                                      Moving(pass.variables), pass.y);
+                                      Moving(pass.variables), term, pass.y);
   }
 
   absl::Status RunVariableGradients(const Backward& pass) override {
-    return kernel_->Backward(
-        pass.x[0], pass.dy,
-        {.dgamma = Positions::At(pass.gradients, positions_.gamma),
-         .dbeta = Positions::At(pass.gradients, positions_.beta),
-         .dx = pass.dx[0]},
-        {.moving = Moving(pass.variables),
-         .momentum = momentum_,
-         .change = {pass.gradients[positions_.mean],
-                    pass.gradients[positions_.variance]}});
+    const BatchNormalization::Gradients gradients = {
+        .dgamma = Positions::At(pass.gradients, positions_.gamma),
+        .dbeta = Positions::At(pass.gradients, positions_.beta),
+        .dx = pass.dx[0]};
+    const BatchNormalization::MomentsUpdate update = {
+        .moving = Moving(pass.variables),
+        .momentum = momentum_,
+        .change = {pass.gradients[positions_.mean],
+                   pass.gradients[positions_.variance]}};
+    return has_term_ ? kernel_->BackwardOfSum(pass.x[0], pass.y, pass.dy,
+                                              gradients, update)
+                     : kernel_->Backward(pass.x[0], pass.dy, gradients, update);
   }
 
-  // All is written by the kernel that writes the variables' gradients.
+  // All but the gradient of a term, for who does not ask PassesGradientOn(), is
+  // written by the kernel that writes the variables' gradients.
   absl::Status RunInputGradients(const Backward& pass) override {
-    return absl::OkStatus();
+    if (!has_term_ || pass.dx[1] == nullptr) return absl::OkStatus();
+    return device_.Copy(Device::Stream::kCompute, pass.dy, size_, pass.dx[1]);
   }
 
  private:
@@ -84,8 +95,11 @@ class BatchNormalizationPass : public LayerPass {
     return {variables[positions_.mean], variables[positions_.variance]};
   }
 
+  Device& device_;
   const Positions positions_;
   const double momentum_;
+  const bool has_term_;
+  const int64_t size_;
   const std::unique_ptr<BatchNormalization> kernel_;
 };
 
@@ -129,13 +143,19 @@ class FrozenBatchNormalizationPass : public LayerPass {
 
 class BatchNormalizationLayer : public Layer {
  public:
+  struct Options {
+    Epilogue epilogue = Epilogue::kNone;
+    bool has_term = false;
+  };
+
   // `spec` has its defaults filled in.
   BatchNormalizationLayer(const job::BatchNormalization& spec,
-                          const Shape& shape, Epilogue epilogue, bool trainable)
+                          const Shape& shape, bool trainable,
+                          const Options& options)
       : spec_(spec),
         positions_(spec),
-        epilogue_(epilogue),
-        trainable_(trainable) {
+        trainable_(trainable),
+        options_(options) {
     output_shape_ = shape;
     if (positions_.gamma != Positions::kNone) {
       AddVariable("gamma", spec.gamma_initializer(), /*trained=*/true);
@@ -154,11 +174,22 @@ class BatchNormalizationLayer : public Layer {
   // The gradient of one that is not trained goes through no epilogue.
   std::unique_ptr<const Layer> WithRelu() const override {
     if (!trainable_) return nullptr;
+    Options options = options_;
+    options.epilogue = Epilogue::kRelu;
+    return std::make_unique<BatchNormalizationLayer>(spec_, output_shape(),
+                                                     trainable_, options);
+  }
+  std::unique_ptr<const Layer> WithTerm() const override {
+    if (!trainable_ || options_.has_term) return nullptr;
+    if (options_.epilogue != Epilogue::kNone) return nullptr;
     return std::make_unique<BatchNormalizationLayer>(
-        spec_, output_shape(), Epilogue::kRelu, trainable_);
+        spec_, output_shape(), trainable_, Options{.has_term = true});
   }
 
-  bool KeepsOutputGradient() const override { return true; }
+  bool KeepsOutputGradient() const override {
+    return !options_.has_term || options_.epilogue == Epilogue::kNone;
+  }
+  bool PassesGradientOn(size_t input) const override { return input == 1; }
   bool IsRecordable() const override { return true; }
   Bfloat16Use bfloat16_use() const override {
     return Bfloat16Use::kIfInputsAre;
@@ -173,7 +204,9 @@ class BatchNormalizationLayer : public Layer {
             device,
             {.rows = examples * ElementsOf(output_shape()) / channels,
              .channels = channels},
-            {.epsilon = spec_.epsilon(), .epilogue = epilogue_}));
+            {.epsilon = spec_.epsilon(),
+             .epilogue = options_.epilogue,
+             .has_term = options_.has_term}));
     if (!trainable_) {
       ASSIGN_OR_RETURN(Array<float> zeros, device.NewArray<float>(channels));
       RETURN_IF_ERROR(Zero(device, zeros.data(), channels));
@@ -181,7 +214,8 @@ class BatchNormalizationLayer : public Layer {
           positions_, std::move(zeros), std::move(kernel));
     }
     return std::make_unique<BatchNormalizationPass>(
-        positions_, spec_.momentum(), std::move(kernel));
+        device, positions_, spec_.momentum(), options_.has_term,
+        examples * ElementsOf(output_shape()), std::move(kernel));
   }
 
  private:
@@ -196,8 +230,8 @@ class BatchNormalizationLayer : public Layer {
 
   const job::BatchNormalization spec_;
   const Positions positions_;
-  const Epilogue epilogue_;
   const bool trainable_;
+  const Options options_;
 };
 
 void FillDefaults(job::BatchNormalization& spec) {
@@ -242,8 +276,8 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeBatchNormalization(
         absl::StrCat("momentum is ", filled.momentum(), ", not in [0, 1]"));
   }
   RETURN_IF_ERROR(CheckEpsilon(filled.epsilon()));
-  return std::make_unique<BatchNormalizationLayer>(filled, shape,
-                                                   Epilogue::kNone, trainable);
+  return std::make_unique<BatchNormalizationLayer>(
+      filled, shape, trainable, BatchNormalizationLayer::Options{});
 }
 
 constinit const LayerKind kBatchNormalizationKind = {

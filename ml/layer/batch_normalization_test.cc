@@ -74,6 +74,27 @@ TEST_P(BatchNormalizationLayerTest, IsTheReferenceOfImagesAndOfFeatures) {
   }
 }
 
+TEST_P(BatchNormalizationLayerTest, ATermIsAddedToTheOutput) {
+  const std::vector<LayerInput> inputs = {{.shape = {3, 4, 5}}};
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<const Layer> plain,
+                       MakeBatchNormalization(Spec(), inputs));
+  const std::unique_ptr<const Layer> layer = plain->WithTerm();
+  ASSERT_NE(layer, nullptr);
+  const LayerValues values =
+      ValuesFor(*layer, {inputs[0], inputs[0]}, /*examples=*/6);
+  const auto sum = [](const LayerValues& at) {
+    std::vector<double> y = Reference(at);
+    for (size_t i = 0; i < y.size(); ++i) y[i] += at.inputs[1][i];
+    return y;
+  };
+  CheckLayer(*layer, values, sum);
+  CheckLayer(*layer->WithRelu(), values, [&](const LayerValues& at) {
+    std::vector<double> y = sum(at);
+    for (double& value : y) value = std::max(value, 0.0);
+    return y;
+  });
+}
+
 TEST_P(BatchNormalizationLayerTest, HasNoGammaOrBetaWhereTheSpecHasNone) {
   const std::vector<LayerInput> inputs = {{.shape = {3, 4}}};
   job::BatchNormalization spec = Spec();
@@ -123,6 +144,7 @@ TEST_P(BatchNormalizationLayerTest, OneThatIsNotTrainableKeepsItsMoments) {
         const std::unique_ptr<const Layer> layer,
         MakeBatchNormalization(spec, inputs, /*trainable=*/false));
     EXPECT_EQ(layer->WithRelu(), nullptr);
+    EXPECT_EQ(layer->WithTerm(), nullptr);
     for (const VariableSpec& variable : layer->variables()) {
       EXPECT_FALSE(variable.trained) << variable.name;
     }

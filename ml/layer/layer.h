@@ -1,6 +1,7 @@
 #ifndef PARASOL_ML_LAYER_LAYER_H_
 #define PARASOL_ML_LAYER_LAYER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -144,6 +145,12 @@ class Layer {
   // Returns the same layer with a relu on its output, computed by the same
   // kernel, or null if it has no such form.
   virtual std::unique_ptr<const Layer> WithRelu() const { return nullptr; }
+  // Returns true if the layer is the sum of its inputs and nothing else.
+  virtual bool IsSum() const { return false; }
+  // Returns the same layer with one more input, behind the others and of the
+  // output's shape, which its kernel adds to the output; or null if it has no
+  // such form. WithRelu() of the result is the relu of that sum.
+  virtual std::unique_ptr<const Layer> WithTerm() const { return nullptr; }
   // Returns true if the output has the bytes of the only input. Nothing is
   // computed then, and NewPass() is not called.
   virtual bool IsView() const { return false; }
@@ -152,9 +159,10 @@ class Layer {
   // KeepsOutputGradient(): dy is only read, so that another layer may read it
   // too.
   virtual bool KeepsOutputGradient() const { return false; }
-  // PassesGradientOn(): every dx equals dy as RunVariableGradients() leaves it
-  // (as for a sum's terms), and RunInputGradients() is not called.
-  virtual bool PassesGradientOn() const { return false; }
+  // PassesGradientOn(): the dx of that input equals dy as
+  // RunVariableGradients() leaves it (as for a sum's terms). It is not asked
+  // for, and if it is the only one, RunInputGradients() is not called.
+  virtual bool PassesGradientOn(size_t /*input*/) const { return false; }
 
   // Returns true if the layer's kernels read `stored_seed`, without which it is
   // not stored.

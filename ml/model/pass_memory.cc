@@ -37,14 +37,15 @@ absl::Status PassMemory::Reserve(int64_t examples, bool with_gradients) {
 
 absl::Status PassMemory::ReserveOutputs(int64_t examples) {
   output_capacity_ = 0;
-  outputs_.resize(plan_.steps.size());
   // The old ones first, lest both are there at once.
-  for (Array<float>& output : outputs_) output = Array<float>();
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    const PlanStep& step = plan_.steps[i];
-    ASSIGN_OR_RETURN(outputs_[i], device_.NewArray<float>(FloatsFor(
-                                      step.type, examples * step.outputs)));
+  outputs_ = Array<float>();
+  output_offsets_.clear();
+  int64_t size = 0;
+  for (const PlanStep& step : plan_.steps) {
+    output_offsets_.push_back(size);
+    size += AlignedElements(FloatsFor(step.type, examples * step.outputs));
   }
+  ASSIGN_OR_RETURN(outputs_, device_.NewArray<float>(size));
   ASSIGN_OR_RETURN(losses_, device_.NewArray<float>(
                                 terms_ + plan_.outputs.size() * examples));
   int64_t scratch = 0;

@@ -34,7 +34,7 @@ class PassMemory {
 
   // Addresses on the device, for the present pass.
   Elements output(size_t step) const {
-    return {plan_.steps[step].type, outputs_[step].data()};
+    return {plan_.steps[step].type, outputs_.data() + output_offsets_[step]};
   }
   Elements gradient(size_t buffer) const {
     return {plan_.buffers[buffer].type,
@@ -83,8 +83,10 @@ class PassMemory {
   int64_t output_capacity_ = 0;    // examples
   int64_t gradient_capacity_ = 0;  // examples
 
-  // Room of so many floats, whatever the type of what lies there.
-  std::vector<Array<float>> outputs_;  // one per step
+  // Room in floats, whatever the type of what lies there.
+  // One array for the outputs of all steps, which huge pages hold then.
+  std::vector<int64_t> output_offsets_;  // one per step
+  Array<float> outputs_;
   ArenaLayout layout_;  // offsets of gradient buffers in gradients_
   Array<float> gradients_;
   Array<float> losses_;  // terms, then losses of each output

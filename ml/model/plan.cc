@@ -32,6 +32,8 @@ class ForwardPlanner {
       const GraphNode& node = graph_.nodes[i];
       if (node.layer->IsView() || Join(node, plan)) {
         tensors_.push_back(tensors_[node.inputs[0]]);
+      } else if (const std::optional<PlanTensor> sum = JoinSum(node, plan)) {
+        tensors_.push_back(sum);
       } else {
         plan.steps.push_back(StepOf(node, plan.steps.size()));
         tensors_.push_back(PlanTensor{.index = plan.steps.size() - 1});
@@ -48,20 +50,46 @@ class ForwardPlanner {
   // nobody else reads that. False: it can't.
   bool Join(const GraphNode& node, Plan& plan) const {
     if (!node.layer->IsRelu()) return false;
-    size_t value = node.inputs[0];
+    PlanStep* const step = OnlyProducerOf(node.inputs[0], plan);
+    if (step == nullptr) return false;
+    std::shared_ptr<const Layer> joined = step->layer->WithRelu();
+    if (joined == nullptr) return false;
+    step->layer = std::move(joined);
+    return true;
+  }
+
+  // Lets the producer of one of the two terms that `node` adds compute the sum
+  // too, if nobody else reads that term, and the other one is there before.
+  // Returns the sum, or nullopt.
+  std::optional<PlanTensor> JoinSum(const GraphNode& node, Plan& plan) const {
+    if (!node.layer->IsSum() || node.inputs.size() != 2) return std::nullopt;
+    for (const size_t i : {0, 1}) {
+      const std::optional<PlanTensor>& sum = tensors_[node.inputs[i]];
+      const std::optional<PlanTensor>& term = tensors_[node.inputs[1 - i]];
+      PlanStep* const step = OnlyProducerOf(node.inputs[i], plan);
+      if (step == nullptr) continue;
+      if (!term->is_input && term->index >= sum->index) continue;
+      std::shared_ptr<const Layer> joined = step->layer->WithTerm();
+      if (joined == nullptr) continue;
+      step->layer = std::move(joined);
+      step->inputs.push_back(term);
+      return sum;
+    }
+    return std::nullopt;
+  }
+
+  // Returns the step whose output, perhaps seen through views, is `value` and
+  // is read once; null if there is none.
+  PlanStep* OnlyProducerOf(size_t value, Plan& plan) const {
     const GraphNode* producer = graph_.Producer(value);
     while (producer != nullptr && producer->layer->IsView() &&
            readers_[value] == 1) {
       value = producer->inputs[0];
       producer = graph_.Producer(value);
     }
-    if (producer == nullptr || readers_[value] != 1) return false;
-    if (producer->layer->IsView()) return false;
-    PlanStep& step = plan.steps[tensors_[value]->index];
-    std::shared_ptr<const Layer> joined = step.layer->WithRelu();
-    if (joined == nullptr) return false;
-    step.layer = std::move(joined);
-    return true;
+    if (producer == nullptr || readers_[value] != 1) return nullptr;
+    if (producer->layer->IsView()) return nullptr;
+    return &plan.steps[tensors_[value]->index];
   }
 
   PlanStep StepOf(const GraphNode& node, size_t number) const {
@@ -234,12 +262,12 @@ class BackwardPlanner {
     const PlanStep& step = plan_.steps[index];
     BackwardOp op = {.step = index, .from = TakeGradient(index)};
     op.dx.resize(step.inputs.size());
-    const bool passes_on = step.layer->PassesGradientOn();
     op.has_input_gradients = step.changes_rows;
     std::vector<std::pair<size_t, size_t>> given;  // to which step, the buffer
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       if (!Wants(step.inputs[i])) continue;
       const size_t to = step.inputs[i]->index;
+      const bool passes_on = step.layer->PassesGradientOn(i);
       const size_t buffer = passes_on ? op.from : NewBufferFor(plan_.steps[to]);
       if (!passes_on) op.dx[i] = buffer;
       op.has_input_gradients = op.has_input_gradients || !passes_on;

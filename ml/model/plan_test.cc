@@ -82,6 +82,83 @@ TEST(PlanTest, AReluOfWhatOthersReadIsAStep) {
   EXPECT_THAT(StepsOf(plan), ElementsAre("a", "r", "s"));
 }
 
+// A residual block's normalization is no step behind which the sum reads its
+// output again.
+TEST(PlanTest, ATermsOnlyProducerComputesTheSumToo) {
+  for (const char* const terms : {"['n', 'a']", "['a', 'n']"}) {
+    const Plan plan = PlanOf(
+        "layer { name: 'a' dense { units: 4 } }"
+        "layer { name: 'b' dense { units: 4 } }"
+        "layer { name: 'n' batch_normalization {} }"
+        "layer { name: 's' add {} input: " +
+        std::string(terms) +
+        " } layer { activation: RELU } "
+        "layer { name: 'd' dense { units: 4 } }");
+    EXPECT_THAT(StepsOf(plan), ElementsAre("a", "b", "n", "d"));
+    const PlanStep& sum = plan.steps[2];
+    ASSERT_THAT(sum.inputs, SizeIs(2));
+    EXPECT_EQ(sum.inputs[0]->index, 1);
+    EXPECT_EQ(sum.inputs[1]->index, 0);
+    EXPECT_FALSE(sum.layer->KeepsOutputGradient());
+    EXPECT_THAT(BackwardOf(plan), ElementsAre("d", "n", "b", "+", "a"));
+    // The term's gradient is the sum's, and the branch's is added to it.
+    const BackwardOp& back = plan.backward[1];
+    EXPECT_TRUE(back.has_input_gradients);
+    EXPECT_EQ(back.dx[1], std::nullopt);
+    EXPECT_EQ(plan.backward[2].from, *back.dx[0]);
+    EXPECT_EQ(plan.backward[3].from, back.from);
+  }
+}
+
+TEST(PlanTest, ASumIsAStepWhereNoTermsProducerCanComputeIt) {
+  // Others read the normalization.
+  EXPECT_THAT(StepsOf(PlanOf("layer { name: 'a' dense { units: 4 } }"
+                             "layer { name: 'n' batch_normalization {} }"
+                             "layer { name: 'b' dense { units: 4 } }"
+                             "layer { name: 's' add {} input: ['b', 'n'] }"
+                             "layer { name: 't' add {} input: ['s', 'n'] }")),
+              ElementsAre("a", "n", "b", "s", "t"));
+  // The other term comes later.
+  EXPECT_THAT(StepsOf(PlanOf("layer { name: 'a' dense { units: 4 } }"
+                             "layer { name: 'n' batch_normalization {} }"
+                             "layer { name: 'b' dense { units: 4 } input: 'a' }"
+                             "layer { name: 's' add {} input: ['n', 'b'] }")),
+              ElementsAre("a", "n", "b", "s"));
+  // Both terms are one; three terms.
+  EXPECT_THAT(StepsOf(PlanOf("layer { name: 'n' batch_normalization {} }"
+                             "layer { name: 's' add {} input: ['n', 'n'] }")),
+              ElementsAre("n", "s"));
+  EXPECT_THAT(
+      StepsOf(PlanOf("layer { name: 'a' dense { units: 4 } }"
+                     "layer { name: 'b' dense { units: 4 } input: 'a' }"
+                     "layer { name: 'n' batch_normalization {} }"
+                     "layer { name: 's' add {} input: ['n', 'a', 'b'] }")),
+      ElementsAre("a", "b", "n", "s"));
+  // It has a relu, or is not trained.
+  EXPECT_THAT(StepsOf(PlanOf("layer { name: 'a' dense { units: 4 } }"
+                             "layer { name: 'n' batch_normalization {} }"
+                             "layer { activation: RELU name: 'r' }"
+                             "layer { name: 's' add {} input: ['r', 'a'] }")),
+              ElementsAre("a", "n", "s"));
+  EXPECT_THAT(StepsOf(PlanOf(
+                  "layer { name: 'a' dense { units: 4 } }"
+                  "layer { name: 'n' batch_normalization {} trainable: false }"
+                  "layer { name: 's' add {} input: ['n', 'a'] }")),
+              ElementsAre("a", "n", "s"));
+}
+
+// Of two terms that can, the later one computes the sum.
+TEST(PlanTest, TheLaterOfTwoNormalizationsComputesTheirSum) {
+  const Plan plan = PlanOf(
+      "layer { name: 'a' dense { units: 4 } }"
+      "layer { name: 'm' batch_normalization {} }"
+      "layer { name: 'n' batch_normalization {} input: 'a' }"
+      "layer { name: 's' add {} input: ['m', 'n'] }");
+  EXPECT_THAT(StepsOf(plan), ElementsAre("a", "m", "n"));
+  EXPECT_EQ(plan.steps[2].inputs[1]->index, 1);
+  EXPECT_EQ(plan.outputs.front().step, 2);
+}
+
 TEST(PlanTest, NothingIsComputedBelowTheFirstLayerThatIsTrained) {
   const Plan plan = PlanOf(
       "layer { name: 'r' activation: RELU }"

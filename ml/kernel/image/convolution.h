@@ -8,28 +8,9 @@
 #include "absl/status/statusor.h"
 #include "ml/device/device.h"
 #include "ml/kernel/affine.h"
-#include "ml/kernel/image/window.h"
+#include "ml/kernel/image/convolution_shape.h"
 
 namespace parasol {
-
-struct ConvolutionShape {
-  int64_t examples = 0;
-  WindowAxis height;
-  WindowAxis width;
-  int64_t channels = 0;
-  int64_t filters = 0;
-
-  // Number of elements of the kernel for one filter: the product of its first
-  // three axes.
-  int64_t window_size() const {
-    return height.window * width.window * channels;
-  }
-  int64_t outputs() const { return examples * height.output * width.output; }
-  int64_t x_size() const {
-    return examples * height.input * width.input * channels;
-  }
-  int64_t y_size() const { return outputs() * filters; }
-};
 
 // The convolution (cross-correlation) of images with a kernel:
 //   y[n,i,j,f] = epilogue(bias[f] + Σ x[n, i·s+k-p, j·t+l-q, c] · w[k,l,c,f])

@@ -1,9 +1,9 @@
-// The convolutions of ResNet-56 (CIFAR, batch 32) and of LeNet (MNIST, batch
-// 64), each of its three operations.
-//   bazel run //ml/kernel:convolution_benchmark
+// The convolutions of ResNet-56 (CIFAR, batch 32), of LeNet (MNIST, batch 64)
+// and the larger ones of ResNet-50 (ImageNet), each of its three operations.
+//   bazel run -c opt //ml/kernel/image:convolution_benchmark
+#include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "base/log.h"
 #include "benchmark/benchmark.h"
@@ -23,11 +23,18 @@ struct Layer {
                .channels = state.range(2),
                .filters = state.range(3)}),
         convolution(*Convolution::Create(*device, shape, {})),
-        x(shape.x_size(), .5f),
-        w(shape.window_size() * shape.filters, .5f),
-        y(shape.y_size(), .5f),
-        dx(shape.x_size()),
-        dw(w.size()) {}
+        x(New(shape.x_size())),
+        w(New(shape.window_size() * shape.filters)),
+        y(New(shape.y_size())),
+        dx(New(shape.x_size())),
+        dw(New(w.size())) {}
+
+  // As models have them: vectors of the processor lie within cache lines.
+  Array<float> New(int64_t size) const {
+    Array<float> array = *device->NewArray<float>(size);
+    std::fill_n(array.data(), size, .5f);
+    return array;
+  }
 
   static WindowAxis Axis(const benchmark::State& state) {
     return FitWindow(state.range(1), state.range(4), state.range(5),
@@ -43,7 +50,7 @@ struct Layer {
   const std::unique_ptr<Device> device;
   const ConvolutionShape shape;
   const std::unique_ptr<Convolution> convolution;
-  std::vector<float> x, w, y, dx, dw;
+  const Array<float> x, w, y, dx, dw;
 };
 
 void BM_Forward(benchmark::State& state) {
@@ -88,7 +95,15 @@ void Layers(benchmark::internal::Benchmark* benchmark) {
         ->Args({32, 16, 32, 64, 3, 2, threads})
         ->Args({32, 8, 64, 64, 3, 1, threads})
         ->Args({64, 28, 1, 6, 5, 1, threads})
-        ->Args({64, 14, 6, 16, 5, 1, threads});
+        ->Args({64, 14, 6, 16, 5, 1, threads})
+        ->Args({8, 56, 64, 64, 3, 1, threads})
+        ->Args({8, 28, 128, 128, 3, 1, threads})
+        ->Args({8, 14, 256, 256, 3, 1, threads})
+        ->Args({32, 7, 512, 512, 3, 1, threads})
+        ->Args({32, 4, 64, 64, 3, 1, threads})
+        ->Args({32, 3, 64, 64, 3, 1, threads})
+        ->Args({32, 16, 16, 64, 3, 1, threads})
+        ->Args({1, 8, 64, 64, 3, 1, threads});
   }
   benchmark->UseRealTime();
 }

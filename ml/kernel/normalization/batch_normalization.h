@@ -13,8 +13,9 @@ namespace parasol {
 
 // Normalises each channel of x [rows, channels] over the rows (Ioffe and
 // Szegedy 2015):
-//   y = epilogue(gamma · (x - mean) / sqrt(variance + epsilon) + beta)
-// A null `gamma` stands for ones, a null `beta` for zeros.
+//   y = epilogue(gamma · (x - mean) / sqrt(variance + epsilon) + beta + term)
+// A null `gamma` stands for ones, a null `beta` for zeros. A term, as at the
+// end of a residual block, is there only if Options::has_term says so.
 //
 // The arrays of x, y and their gradients have one type; sums and moments are
 // float32. All work is enqueued on the compute stream; outputs overlap no
@@ -35,6 +36,7 @@ class BatchNormalization {
   struct Options {
     double epsilon = 1e-3;
     Epilogue epilogue = Epilogue::kNone;
+    bool has_term = false;
   };
   // Moving averages of the batches' moments. Arrays [channels].
   struct Moments {
@@ -68,19 +70,38 @@ class BatchNormalization {
 
   // Normalises with the mean and the variance, Σ (x - mean)² / rows, of `x`.
   virtual absl::Status ForwardTraining(ConstElements x, const float* gamma,
-                                       const float* beta, Elements y) = 0;
+                                       const float* beta, ConstElements term,
+                                       Elements y) = 0;
   // Normalises with the `moving` moments. A moving variance may be below 0,
   // because changes to it can arrive late; it then counts as 0.
   virtual absl::Status ForwardEvaluation(ConstElements x, const float* gamma,
                                          const float* beta,
-                                         const Moments& moving, Elements y) = 0;
+                                         const Moments& moving,
+                                         ConstElements term, Elements y) = 0;
 
   // Writes the gradients and the moving moments' change. `x` is the input of
   // the last ForwardTraining(), and `dy` the gradient by its output y, after
-  // the epilogue.
+  // the epilogue. Not for one that has a term.
   virtual absl::Status Backward(ConstElements x, ConstElements dy,
                                 const Gradients& gradients,
                                 const MomentsUpdate& update) = 0;
+  // The same for one that has a term: `y` is the output of the last
+  // ForwardTraining(). Changes `dy` to the gradient before the epilogue, which
+  // is that by the term.
+  virtual absl::Status BackwardOfSum(ConstElements x, ConstElements y,
+                                     Elements dy, const Gradients& gradients,
+                                     const MomentsUpdate& update) = 0;
+
+  // The same without a term.
+  absl::Status ForwardTraining(ConstElements x, const float* gamma,
+                               const float* beta, Elements y) {
+    return ForwardTraining(x, gamma, beta, /*term=*/nullptr, y);
+  }
+  absl::Status ForwardEvaluation(ConstElements x, const float* gamma,
+                                 const float* beta, const Moments& moving,
+                                 Elements y) {
+    return ForwardEvaluation(x, gamma, beta, moving, /*term=*/nullptr, y);
+  }
 };
 
 // The implementations for CPU and CUDA devices. BatchNormalization::Create()

@@ -63,6 +63,33 @@ void NormalizeWithRelu(const float* x, int64_t size, const float* mean,
 }
 
 PARASOL_MULTIVERSION
+void NormalizeIntoSum(const float* x, const float* term, int64_t size,
+                      const float* mean, const float* scale, const float* shift,
+                      int64_t width, float* y) {
+  for (; size > 0; size -= width, x += width, term += width, y += width) {
+    const int64_t count = std::min(size, width);
+    PARASOL_INDEPENDENT_ITERATIONS
+    for (int64_t i = 0; i < count; ++i) {
+      y[i] = ((x[i] - mean[i]) * scale[i] + shift[i]) + term[i];
+    }
+  }
+}
+
+PARASOL_MULTIVERSION
+void NormalizeIntoSumWithRelu(const float* x, const float* term, int64_t size,
+                              const float* mean, const float* scale,
+                              const float* shift, int64_t width, float* y) {
+  for (; size > 0; size -= width, x += width, term += width, y += width) {
+    const int64_t count = std::min(size, width);
+    PARASOL_INDEPENDENT_ITERATIONS
+    for (int64_t i = 0; i < count; ++i) {
+      const float sum = ((x[i] - mean[i]) * scale[i] + shift[i]) + term[i];
+      y[i] = sum < 0 ? 0 : sum;
+    }
+  }
+}
+
+PARASOL_MULTIVERSION
 void AddGradients(const float* x, const float* dy, int64_t size,
                   const float* mean, int64_t width, float* sums,
                   float* products) {
@@ -72,6 +99,24 @@ void AddGradients(const float* x, const float* dy, int64_t size,
     for (int64_t i = 0; i < count; ++i) {
       sums[i] += dy[i];
       products[i] += dy[i] * (x[i] - mean[i]);
+    }
+  }
+}
+
+// Changes `dy` to the gradient before the relu whose output is `y`.
+PARASOL_MULTIVERSION
+void AddGradientsOfSum(const float* x, const float* y, float* dy, int64_t size,
+                       const float* mean, int64_t width, float* sums,
+                       float* products) {
+  for (; size > 0; size -= width, x += width, y += width, dy += width) {
+    const int64_t count = std::min(size, width);
+    PARASOL_INDEPENDENT_ITERATIONS
+    for (int64_t i = 0; i < count; ++i) {
+      const float before = dy[i];
+      const float gradient = y[i] > 0 ? before : 0;
+      dy[i] = gradient;
+      sums[i] += gradient;
+      products[i] += gradient * (x[i] - mean[i]);
     }
   }
 }
@@ -147,34 +192,54 @@ class CpuBatchNormalization : public BatchNormalization {
         slope_(rows_.width) {}
 
   absl::Status ForwardTraining(ConstElements x, const float* gamma,
-                               const float* beta, Elements y) override {
+                               const float* beta, ConstElements term,
+                               Elements y) override {
     ComputeMoments(x);
-    Apply(x, gamma, beta, y);
+    Apply(x, gamma, beta, term, y);
     return absl::OkStatus();
   }
 
   absl::Status ForwardEvaluation(ConstElements x, const float* gamma,
                                  const float* beta, const Moments& moving,
-                                 Elements y) override {
+                                 ConstElements term, Elements y) override {
     std::copy_n(moving.mean, shape_.channels, mean_.data());
     // NaN stays NaN.
     for (int64_t c = 0; c < shape_.channels; ++c) {
       variance_[c] = moving.variance[c] < 0 ? 0 : moving.variance[c];
     }
-    Apply(x, gamma, beta, y);
+    Apply(x, gamma, beta, term, y);
     return absl::OkStatus();
   }
 
   absl::Status Backward(ConstElements x, ConstElements dy,
                         const Gradients& gradients,
                         const MomentsUpdate& update) override {
-    VariableGradients(x, dy, gradients.dgamma, gradients.dbeta);
-    if (update.change.mean != nullptr) ChangeMoments(update);
-    if (gradients.dx != nullptr) InputGradient(x, dy, gradients.dx);
+    WriteGradients(x, dy, SumGradients(x, dy), gradients, update);
+    return absl::OkStatus();
+  }
+
+  absl::Status BackwardOfSum(ConstElements x, ConstElements y, Elements dy,
+                             const Gradients& gradients,
+                             const MomentsUpdate& update) override {
+    const absl::Span<const double> sums =
+        has_relu() ? SumGradientsOfSum(x, y, dy) : SumGradients(x, dy);
+    WriteGradients(x, dy, sums, gradients, update);
     return absl::OkStatus();
   }
 
  private:
+  bool has_relu() const { return options_.epilogue == Epilogue::kRelu; }
+  // One behind a term is not computed again.
+  bool has_own_relu() const { return has_relu() && !options_.has_term; }
+
+  void WriteGradients(const float* x, const float* dy,
+                      absl::Span<const double> sums, const Gradients& gradients,
+                      const MomentsUpdate& update) {
+    VariableGradients(sums, gradients.dgamma, gradients.dbeta);
+    if (update.change.mean != nullptr) ChangeMoments(update);
+    if (gradients.dx != nullptr) InputGradient(x, dy, gradients.dx);
+  }
+
   void ChangeMoments(const MomentsUpdate& update) {
     const double rate = 1 - update.momentum;
     for (int64_t c = 0; c < shape_.channels; ++c) {
@@ -184,9 +249,9 @@ class CpuBatchNormalization : public BatchNormalization {
     }
   }
 
-  void VariableGradients(const float* x, const float* dy, float* dgamma,
+  // `sums` are Σ dy and Σ dy · (x - mean) of each channel.
+  void VariableGradients(absl::Span<const double> sums, float* dgamma,
                          float* dbeta) {
-    const absl::Span<const double> sums = SumGradients(x, dy);
     const absl::Span<const double> products = sums.subspan(shape_.channels);
     for (int64_t c = 0; c < shape_.channels; ++c) {
       if (dbeta != nullptr) dbeta[c] = sums[c];
@@ -203,7 +268,7 @@ class CpuBatchNormalization : public BatchNormalization {
 
   void InputGradient(const float* x, const float* dy, float* dx) {
     ForEachPart([&](int64_t at, int64_t size) {
-      if (options_.epilogue == Epilogue::kRelu) {
+      if (has_own_relu()) {
         WriteInputGradientThroughRelu(x + at, dy + at, size, wide_mean_.data(),
                                       scale_.data(), shift_.data(),
                                       constant_.data(), slope_.data(),
@@ -262,7 +327,8 @@ class CpuBatchNormalization : public BatchNormalization {
   }
 
   // From mean_ and variance_.
-  void Apply(const float* x, const float* gamma, const float* beta, float* y) {
+  void Apply(const float* x, const float* gamma, const float* beta,
+             const float* term, float* y) {
     for (int64_t c = 0; c < shape_.channels; ++c) {
       inverse_[c] = 1 / std::sqrt(variance_[c] + options_.epsilon);
     }
@@ -271,18 +337,35 @@ class CpuBatchNormalization : public BatchNormalization {
       return inverse_[c] * (gamma == nullptr ? 1 : gamma[c]);
     });
     Widen(shift_, [&](int64_t c) { return beta == nullptr ? 0 : beta[c]; });
-    const auto normalize =
-        options_.epilogue == Epilogue::kRelu ? NormalizeWithRelu : Normalize;
+    if (options_.has_term) return ApplyToSum(x, term, y);
+    const auto normalize = has_relu() ? NormalizeWithRelu : Normalize;
     ForEachPart([&](int64_t at, int64_t size) {
       normalize(x + at, size, wide_mean_.data(), scale_.data(), shift_.data(),
                 rows_.width, y + at);
     });
   }
 
+  void ApplyToSum(const float* x, const float* term, float* y) {
+    const auto normalize =
+        has_relu() ? NormalizeIntoSumWithRelu : NormalizeIntoSum;
+    ForEachPart([&](int64_t at, int64_t size) {
+      normalize(x + at, term + at, size, wide_mean_.data(), scale_.data(),
+                shift_.data(), rows_.width, y + at);
+    });
+  }
+
+  absl::Span<const double> SumGradientsOfSum(const float* x, const float* y,
+                                             float* dy) {
+    return sums_.Run([&](int64_t at, int64_t size, float* part) {
+      AddGradientsOfSum(x + at, y + at, dy + at, size, wide_mean_.data(),
+                        rows_.width, part, part + rows_.width);
+    });
+  }
+
   // Σ dy and Σ dy · (x - mean) of each channel.
   absl::Span<const double> SumGradients(const float* x, const float* dy) {
     return sums_.Run([&](int64_t at, int64_t size, float* part) {
-      if (options_.epilogue == Epilogue::kRelu) {
+      if (has_own_relu()) {
         AddGradientsThroughRelu(x + at, dy + at, size, wide_mean_.data(),
                                 scale_.data(), shift_.data(), rows_.width, part,
                                 part + rows_.width);

@@ -8,7 +8,9 @@
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_launch.h"
 #include "ml/device/cuda_pack.h"
+#include "ml/kernel/add.h"
 #include "ml/kernel/normalization/batch_normalization.h"
+#include "ml/kernel/relu.h"
 
 // Two kernels each way: one adds up slices of the rows, and the next one's
 // blocks each add up the slices' sums of their channels, and go over x.
@@ -321,37 +323,26 @@ class CudaBatchNormalization : public BatchNormalization {
   }
 
   absl::Status ForwardTraining(ConstElements x, const float* gamma,
-                               const float* beta, Elements y) override {
-    return WithKernels(
-        x.type(), [&]<bool kRelu, int kWidth, typename T>() -> absl::Status {
-          const Division<kWidth> division(shape_.rows, shape_.channels);
-          const Tiles& tiles = division.tiles;
-          ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
-          ASSIGN_OR_RETURN(const Sums<kWidth> sums,
-                           NewSliceSums<2 * kWidth>(device_, tiles));
-          Launch(SumMomentsKernel<kWidth, T>, tiles.Blocks(tiles.slices),
-                 tiles.Threads(), stream, division, x.As<T>(), channels_.pivot,
-                 sums);
-          RETURN_IF_ERROR(LaunchStatus("moments of a batch"));
-          Launch(NormalizeBatchKernel<kRelu, kWidth, T>, BlocksOf(tiles),
-                 tiles.Threads(), stream, division, x.As<T>(), sums,
-                 VariablesOf(gamma, beta), channels_, y.As<T>());
-          return LaunchStatus("batch normalization");
-        });
+                               const float* beta, ConstElements term,
+                               Elements y) override {
+    RETURN_IF_ERROR(NormalizeBatch(x, gamma, beta, y));
+    return AddTerm(term, y);
   }
 
   absl::Status ForwardEvaluation(ConstElements x, const float* gamma,
                                  const float* beta, const Moments& moving,
-                                 Elements y) override {
-    return WithKernels(
-        x.type(), [&]<bool kRelu, int kWidth, typename T>() -> absl::Status {
-          const Division<kWidth> division(shape_.rows, shape_.channels);
-          ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
-          Launch(NormalizeKernel<kRelu, kWidth, T>, BlocksOf(division.tiles),
-                 division.tiles.Threads(), stream, division, x.As<T>(), moving,
-                 VariablesOf(gamma, beta), channels_, y.As<T>());
-          return LaunchStatus("batch normalization by moving moments");
-        });
+                                 ConstElements term, Elements y) override {
+    RETURN_IF_ERROR(NormalizeByMoving(x, gamma, beta, moving, y));
+    return AddTerm(term, y);
+  }
+
+  absl::Status BackwardOfSum(ConstElements x, ConstElements y, Elements dy,
+                             const Gradients& gradients,
+                             const MomentsUpdate& update) override {
+    if (options_.epilogue == Epilogue::kRelu) {
+      RETURN_IF_ERROR(cuda::ReluGradient(device_, y, dy, shape_.size(), dy));
+    }
+    return Backward(x, dy, gradients, update);
   }
 
   absl::Status Backward(ConstElements x, ConstElements dy,
@@ -385,6 +376,49 @@ class CudaBatchNormalization : public BatchNormalization {
   }
 
  private:
+  absl::Status NormalizeBatch(ConstElements x, const float* gamma,
+                              const float* beta, Elements y) {
+    return WithKernels(
+        x.type(), [&]<bool kRelu, int kWidth, typename T>() -> absl::Status {
+          const Division<kWidth> division(shape_.rows, shape_.channels);
+          const Tiles& tiles = division.tiles;
+          ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
+          ASSIGN_OR_RETURN(const Sums<kWidth> sums,
+                           NewSliceSums<2 * kWidth>(device_, tiles));
+          Launch(SumMomentsKernel<kWidth, T>, tiles.Blocks(tiles.slices),
+                 tiles.Threads(), stream, division, x.As<T>(), channels_.pivot,
+                 sums);
+          RETURN_IF_ERROR(LaunchStatus("moments of a batch"));
+          Launch(NormalizeBatchKernel<kRelu, kWidth, T>, BlocksOf(tiles),
+                 tiles.Threads(), stream, division, x.As<T>(), sums,
+                 VariablesOf(gamma, beta), channels_, y.As<T>());
+          return LaunchStatus("batch normalization");
+        });
+  }
+
+  absl::Status NormalizeByMoving(ConstElements x, const float* gamma,
+                                 const float* beta, const Moments& moving,
+                                 Elements y) {
+    return WithKernels(
+        x.type(), [&]<bool kRelu, int kWidth, typename T>() -> absl::Status {
+          const Division<kWidth> division(shape_.rows, shape_.channels);
+          ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
+          Launch(NormalizeKernel<kRelu, kWidth, T>, BlocksOf(division.tiles),
+                 division.tiles.Threads(), stream, division, x.As<T>(), moving,
+                 VariablesOf(gamma, beta), channels_, y.As<T>());
+          return LaunchStatus("batch normalization by moving moments");
+        });
+  }
+
+  // In place, behind the kernels that normalise.
+  absl::Status AddTerm(ConstElements term, Elements y) {
+    if (!options_.has_term) return absl::OkStatus();
+    return cuda::Add(device_, y, term, shape_.size(),
+                     options_.epilogue == Epilogue::kRelu ? AddEpilogue::kRelu
+                                                          : AddEpilogue::kNone,
+                     y);
+  }
+
   // Returns launch.operator()<kRelu, kWidth, T>() for the epilogue and the type
   // of images. Two channels of bfloat16 are one access of 4 bytes, as one of
   // float32 is.
@@ -396,7 +430,7 @@ class CudaBatchNormalization : public BatchNormalization {
   }
   template <int kWidth, typename T, typename Launcher>
   absl::Status WithRelu(const Launcher& launch) const {
-    return options_.epilogue == Epilogue::kRelu
+    return options_.epilogue == Epilogue::kRelu && !options_.has_term
                ? launch.template operator()<true, kWidth, T>()
                : launch.template operator()<false, kWidth, T>();
   }

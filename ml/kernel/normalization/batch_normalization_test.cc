@@ -14,6 +14,8 @@
 #include "gtest/gtest.h"
 #include "ml/device/testing/bfloat16.h"
 #include "ml/device/testing/device_fixture.h"
+#include "ml/kernel/add.h"
+#include "ml/kernel/relu.h"
 #include "ml/kernel/testing/reference_image.h"
 
 namespace parasol {
@@ -92,6 +94,15 @@ class BatchNormalizationTest : public DeviceTest {
     absl::StatusOr<std::unique_ptr<BatchNormalization>> made =
         BatchNormalization::Create(device(), shape,
                                    {.epsilon = kEpsilon, .epilogue = epilogue});
+    EXPECT_OK(made.status());
+    return *std::move(made);
+  }
+  std::unique_ptr<BatchNormalization> MakeSum(const Shape& shape,
+                                              Epilogue epilogue) {
+    absl::StatusOr<std::unique_ptr<BatchNormalization>> made =
+        BatchNormalization::Create(
+            device(), shape,
+            {.epsilon = kEpsilon, .epilogue = epilogue, .has_term = true});
     EXPECT_OK(made.status());
     return *std::move(made);
   }
@@ -183,6 +194,59 @@ TEST_P(BatchNormalizationTest, GradientsAreThoseOfTheReference) {
       EXPECT_THAT(Get(dx, shape.size()), is_near(&Arguments::x));
       EXPECT_THAT(Get(dgamma, shape.channels), is_near(&Arguments::gamma));
       EXPECT_THAT(Get(dbeta, shape.channels), is_near(&Arguments::beta));
+    }
+  }
+}
+
+// The bits of a normalization and a sum, one after the other.
+TEST_P(BatchNormalizationTest, ATermIsAddedBeforeTheEpilogue) {
+  for (const Shape& shape : kShapes) {
+    SCOPED_TRACE(absl::StrCat(shape.rows, "x", shape.channels));
+    const Arguments a(shape);
+    const int64_t size = shape.size();
+    const std::vector<float> mean = Floats(Random(shape.channels, 6));
+    const std::vector<float> variance(shape.channels, .5f);
+    const BatchNormalization::Moments moving = {Put(mean), Put(variance)};
+    float* const x = Put(Floats(a.x));
+    float* const gamma = Put(Floats(a.gamma));
+    float* const beta = Put(Floats(a.beta));
+    float* const term = Put(Floats(Random(size, 5)));
+    const auto plain = Make(shape);
+    for (const Epilogue epilogue : {Epilogue::kNone, Epilogue::kRelu}) {
+      const bool has_relu = epilogue == Epilogue::kRelu;
+      const auto kernel = MakeSum(shape, epilogue);
+      const auto add = [&](float* y) {
+        EXPECT_OK(Add(device(), y, term, size,
+                      has_relu ? AddEpilogue::kRelu : AddEpilogue::kNone, y));
+        return Get(y, size);
+      };
+      float* const y = NewOutput(size);
+      float* const want = NewOutput(size);
+      EXPECT_OK(kernel->ForwardEvaluation(x, gamma, beta, moving, term, y));
+      EXPECT_OK(plain->ForwardEvaluation(x, gamma, beta, moving, want));
+      EXPECT_EQ(Get(y, size), add(want));
+      EXPECT_OK(kernel->ForwardTraining(x, gamma, beta, term, y));
+      EXPECT_OK(plain->ForwardTraining(x, gamma, beta, want));
+      EXPECT_EQ(Get(y, size), add(want));
+
+      float* const dy = Put(Floats(a.dy));
+      float* const dx = NewOutput(size);
+      float* const dgamma = NewOutput(shape.channels);
+      float* const dbeta = NewOutput(shape.channels);
+      EXPECT_OK(kernel->BackwardOfSum(x, y, dy, {dgamma, dbeta, dx}, {}));
+      float* const want_dy = Put(Floats(a.dy));
+      float* const want_dx = NewOutput(size);
+      float* const want_dgamma = NewOutput(shape.channels);
+      float* const want_dbeta = NewOutput(shape.channels);
+      if (has_relu) {
+        EXPECT_OK(ReluGradient(device(), want, want_dy, size, want_dy));
+      }
+      EXPECT_OK(
+          plain->Backward(x, want_dy, {want_dgamma, want_dbeta, want_dx}, {}));
+      EXPECT_EQ(Get(dy, size), Get(want_dy, size));
+      EXPECT_EQ(Get(dx, size), Get(want_dx, size));
+      EXPECT_EQ(Get(dgamma, shape.channels), Get(want_dgamma, shape.channels));
+      EXPECT_EQ(Get(dbeta, shape.channels), Get(want_dbeta, shape.channels));
     }
   }
 }
