@@ -3,16 +3,20 @@
 // groups in memory, and a chief that names groups by hand. Only with
 // --config=cuda_host.
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/status_matchers.h"
 #include "cluster/collective/memory_network.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "third_party/cuda_on_host/counts.h"
 #include "third_party/cuda_on_host/settings.h"
 #include "worker/mirrored/testing/device_worker.h"
 
@@ -25,6 +29,24 @@ using ::testing::FloatNear;
 using ::testing::Pointwise;
 
 constexpr int64_t kSteps = 6;
+
+// Longest time that a test waits for what must come.
+constexpr absl::Duration kLimit = absl::Seconds(10);
+
+bool Await(const std::function<bool()>& condition) {
+  const absl::Time start = Clock::Real().Now();
+  while (!condition()) {
+    if (Clock::Real().Now() - start > kLimit) return false;
+    Clock::Real().Pause(absl::Milliseconds(1));
+  }
+  return true;
+}
+
+// Returns the number of packs that the rank on a device has brought to sums.
+int64_t PacksOf(int device) {
+  const std::string work = cuda_on_host::WorkOf(device);
+  return std::count(work.begin(), work.end(), 's');
+}
 
 using Arrays = std::vector<std::vector<float>>;
 
@@ -53,6 +75,7 @@ class CudaDeviceSumsTest : public testing::Test {
   ~CudaDeviceSumsTest() override {
     workers_.clear();
     cuda_on_host::SetFaults("");
+    cuda_on_host::SetSchedule(schedule_);
   }
 
   DeviceWorker& Add(int index) {
@@ -123,6 +146,7 @@ class CudaDeviceSumsTest : public testing::Test {
     }
   }
 
+  const cuda_on_host::Schedule schedule_ = cuda_on_host::TheSchedule();
   int replicas_ = 3;
   int devices_ = 1;  // of each worker
   job::Job job_ = DeviceWorker::JobWithoutTable();
@@ -212,6 +236,79 @@ TEST_F(CudaDeviceSumsTest, AFailureOfNcclEndsTheGroupAndTheNextOneGoesOn) {
         "ncclGetUniqueId=2@1", "ncclCommGetAsyncError=3@20"}) {
     SCOPED_TRACE(fault);
     TrainThrough(fault, {{0, {0}}, {1, {1}}, {2, {2}}});
+    ExpectAllNear(want);
+    workers_.clear();
+  }
+}
+
+// A pass ends with its push, which waits here until the packs have left. Late
+// work would be done only when somebody waits for it.
+TEST_F(CudaDeviceSumsTest, PacksLeaveBeforeThePassHasEnded) {
+  constexpr int64_t kPacks = 2;
+  cuda_on_host::SetSchedule({});
+  replicas_ = 2;
+  const Arrays want = Alone({});
+  AddAll({{0, {0}}, {1, {1}}});
+  cuda_on_host::NoteWork();
+  for (auto& [index, worker] : workers_) {
+    worker->BeforePushes([index = index](int64_t step) {
+      EXPECT_TRUE(Await([&] { return PacksOf(index) >= kPacks * (step + 1); }))
+          << "worker " << index << ", step " << step;
+    });
+  }
+  TrainAll();
+  EXPECT_EQ(PacksOf(0), kPacks * kSteps);
+  ExpectAllAre(want);
+}
+
+// With several replicas on a device packs leave with the last pass.
+TEST_F(CudaDeviceSumsTest, PacksOfSeveralReplicasLeaveWithTheLastPass) {
+  constexpr int64_t kPacks = 2;
+  cuda_on_host::SetSchedule({});
+  const Arrays want = Alone({});
+  AddAll({{0, {0, 1}}, {1, {2}}});
+  cuda_on_host::NoteWork();
+  std::map<int64_t, int> passes;
+  workers_[0]->BeforePushes([&](int64_t step) {
+    if (++passes[step] == 1) {
+      EXPECT_EQ(PacksOf(0), kPacks * step) << "a replica is missing";
+    } else {
+      EXPECT_TRUE(Await([&] { return PacksOf(0) >= kPacks * (step + 1); }));
+    }
+  });
+  TrainAll();
+  EXPECT_EQ(passes.size(), kSteps);
+  ExpectAllNear(want);
+}
+
+// Its packs are under way when it ends, and the others wait for no operation of
+// the group: it tells them.
+TEST_F(CudaDeviceSumsTest, AWorkerThatEndsBetweenPassAndPushTellsTheOthers) {
+  const Arrays want = Alone({});
+  AddAll({{0, {0}}, {1, {1}}, {2, {2}}});
+  const int64_t first = assignments_.version();
+  workers_[1]->BeforePushes([&](int64_t step) {
+    if (step < 3) return;
+    workers_[1]->EndBefore(step);
+    workers_[1]->parameters().Stop();
+    EXPECT_TRUE(Await([&] { return assignments_.version() > first; }));
+  });
+  for (auto& [index, worker] : workers_) worker->Start();
+  workers_[1]->AwaitEnd();
+  workers_.erase(1);
+  assignments_.Assign({{0, {0, 1}}, {2, {2}}});
+  for (auto& [index, worker] : workers_) worker->AwaitEnd();
+  ExpectAllNear(want);
+}
+
+// Calls of three ranks with two packs each: a rank fails at its first pack, or
+// between two.
+TEST_F(CudaDeviceSumsTest, AFailureAtAnyPackEndsTheGroupAndTheNextOneGoesOn) {
+  const Arrays want = Alone({});
+  for (int call = 7; call <= 12; ++call) {
+    SCOPED_TRACE(call);
+    TrainThrough(absl::StrCat("ncclAllReduce=2@", call),
+                 {{0, {0}}, {1, {1}}, {2, {2}}});
     ExpectAllNear(want);
     workers_.clear();
   }

@@ -96,6 +96,7 @@ class MirroredParameters : public ParameterClient {
   // The outcome has the step that the values are of. It may be before
   // min_updates, if the worker was lost that had made those steps.
   std::unique_ptr<Pending> Pull(PullRequest request) override;
+  void Expect(const SyncStep& step, const DevicePart& part) override;
   // Requires that `request.sync` is set. Complete when the step is.
   std::unique_ptr<Pending> Push(PushRequest request) override
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -145,18 +146,22 @@ class MirroredParameters : public ParameterClient {
   absl::Status MeetDevices(const Group& group, Collective& collective);
   absl::Status JoinMeeting(const Group& group, Collective& collective,
                            const std::string& meeting);
-  // The same as SumPacks() for gradients that are on the device, and lets the
-  // rows leave meanwhile. No rank begins before all have their gradients, and
-  // none goes on before all have the sums: NCCL itself may wait for a rank that
-  // is gone.
+  // The same as SumPacks() for gradients that are on the devices, and lets the
+  // rows leave meanwhile. Packs leave while the passes of this worker's last
+  // replicas go on, in the same order on all ranks, and no rank goes on before
+  // all have the sums: NCCL itself may wait for a rank that is gone.
   absl::Status SumOnDevices(const Group& group, int64_t step,
                             Collective& collective);
-  // Returns which of `replicas` have pushed the step from each device; nullopt
-  // if one has not.
+  // Returns which of `replicas` each device has taken of the step; nullopt if
+  // no device has taken one.
   std::optional<std::vector<std::vector<int>>> PartsOnDevices(
       int64_t step, const std::vector<int>& replicas) const;
-  absl::Status AddOnDevices(const std::vector<std::vector<int>>& parts,
+  absl::Status AddOnDevices(const Group& group, int64_t step,
+                            const std::vector<std::vector<int>>& parts,
                             Collective& collective);
+  // Begins the sums of all packs on a device, where `replicas` are.
+  absl::Status BeginPacks(size_t device, const std::vector<int>& replicas,
+                          const std::function<absl::Status()>& may_go_on);
   // Calls `call` for all devices at the same time, with what says whether it
   // may go on: no longer than `may_go_on` and the calls for the others.
   absl::Status OnAllDevices(

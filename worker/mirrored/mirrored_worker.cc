@@ -110,7 +110,8 @@ absl::StatusOr<std::unique_ptr<Model>> MirroredWorker::PrepareModel(
   ASSIGN_OR_RETURN(
       on_devices_.emplace_back(),
       DeviceGradients::Create(device, *training, model->variables(),
-                              /*fetches_sum=*/on_devices_.empty()));
+                              {.bytes_per_pack = peers->bytes_per_pack(),
+                               .fetches_sum = on_devices_.empty()}));
   return KeepGradientsOnDevice(std::move(model), *on_devices_.back());
 }
 

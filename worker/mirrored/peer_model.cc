@@ -17,6 +17,7 @@ class PeerModel : public WrappedModel {
  public:
   PeerModel(std::unique_ptr<Model> model, DeviceGradients& gradients)
       : WrappedModel(std::move(model)),
+        gradients_(gradients),
         device_(gradients.device()),
         device_mu_(gradients.device_mutex()) {
     CHECK(device_training() != nullptr);
@@ -70,14 +71,14 @@ class PeerModel : public WrappedModel {
                                         GradientSinks sinks) override {
     absl::MutexLock lock(&device_mu_);
     RETURN_IF_ERROR(CopyValues());
+    RETURN_IF_ERROR(gradients_.BeginPass());
     last_trained_ = &staged;
+    const auto take = [this](absl::Span<const DeviceTraining::Rows>) {
+      device_mu_.AssertHeld();
+      return gradients_.Take();
+    };
     return model().device_training()->Train(
-        staged, seed,
-        {.update =
-             [](absl::Span<const DeviceTraining::Rows>) {
-               return absl::OkStatus();
-             },
-         .rows = sinks.rows});
+        staged, seed, {.update = take, .rows = sinks.rows});
   }
   absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) override {
     absl::MutexLock lock(&device_mu_);
@@ -97,6 +98,7 @@ class PeerModel : public WrappedModel {
                         values_);
   }
 
+  DeviceGradients& gradients_;
   Device& device_;
   absl::Mutex& device_mu_;
   float* values_ = nullptr;    // in the memory of the device

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -29,6 +30,9 @@
 
 namespace parasol::mirrored_testing {
 
+// The packs of MakeVariables(): v2, and v1 with v0.
+inline constexpr int64_t kBytesPerPack = 8;
+
 // Gradients of MakeVariables() in the memory of a device, with a gap between
 // two, which a test writes.
 class FakeTraining : public DeviceTraining {
@@ -47,31 +51,56 @@ class FakeTraining : public DeviceTraining {
     return variables;
   }
   absl::Span<float> AllGradients() override { return gradients_.span(); }
+  absl::StatusOr<std::vector<Piece>> WriteInPieces(
+      const std::vector<VariableRange>& pieces) override {
+    ranges_ = pieces;
+    std::vector<Piece> written;
+    for (const VariableRange& piece : pieces) {
+      ASSIGN_OR_RETURN(events_.emplace_back(), device_.NewEvent());
+      written.push_back({.first = kFirst[piece.begin],
+                         .elements = EndOf(piece) - kFirst[piece.begin],
+                         .written = events_.back().get()});
+    }
+    return written;
+  }
   void UseTables(DeviceRows&) override {}
   absl::StatusOr<BatchResult> Train(StagedBatch&, uint64_t, Sinks) override {
     return absl::UnimplementedError("no passes");
   }
 
-  // Enqueues a pass with these gradients.
+  // Enqueues a pass with these gradients, piece by piece.
   absl::Status Write(const std::vector<std::vector<float>>& gradients) {
     RETURN_IF_ERROR(device_.Synchronize());
     for (size_t i = 0; i < gradients.size(); ++i) {
       std::copy(gradients[i].begin(), gradients[i].end(),
                 on_host_.data() + kFirst[i]);
     }
-    return device_.Copy(Device::Stream::kCompute,
-                        absl::MakeConstSpan(on_host_.data(), kElements),
-                        gradients_.data());
+    for (size_t i = 0; i < ranges_.size(); ++i) {
+      const size_t first = kFirst[ranges_[i].begin];
+      RETURN_IF_ERROR(
+          device_.Copy(Device::Stream::kCompute,
+                       absl::MakeConstSpan(on_host_.data() + first,
+                                           EndOf(ranges_[i]) - first),
+                       gradients_.data() + first));
+      RETURN_IF_ERROR(device_.Record(Device::Stream::kCompute, *events_[i]));
+    }
+    return absl::OkStatus();
   }
 
  private:
   static constexpr size_t kElements = 12;
   static constexpr size_t kFirst[] = {0, 4, 5};
 
+  static size_t EndOf(const VariableRange& piece) {
+    return kFirst[piece.end - 1] + kSizes[piece.end - 1];
+  }
+
   Device& device_;
   Array<float> values_;
   Array<float> gradients_;
   Array<float> on_host_;
+  std::vector<VariableRange> ranges_;
+  std::vector<std::unique_ptr<Device::Event>> events_;
 };
 
 // A worker whose gradients of variables are on devices, with a thread that
@@ -99,6 +128,7 @@ class DeviceWorker {
     options.task.set_index(index);
     options.task.set_incarnation(100 + index);
     options.replicas = replicas;
+    options.bytes_per_pack = kBytesPerPack;
     options.report_delay = absl::Milliseconds(1);
     for (const std::string& name : devices) {
       Place& place = places_.emplace_back();
@@ -106,13 +136,20 @@ class DeviceWorker {
       place.training = std::make_unique<FakeTraining>(*place.device);
       place.gradients = *DeviceGradients::Create(
           *place.device, *place.training, MakeVariables(),
-          /*fetches_sum=*/places_.size() == 1);
+          {.bytes_per_pack = kBytesPerPack,
+           .fetches_sum = places_.size() == 1});
       options.on_devices.push_back(place.gradients.get());
     }
     parameters_ = std::make_unique<MirroredParameters>(
         options, state_, *endpoint_, Clock::Real(), metrics_);
   }
   ~DeviceWorker() { Stop(); }
+
+  // Has `call` called with each step between the passes of its replicas and
+  // their pushes.
+  void BeforePushes(std::function<void(int64_t step)> call) {
+    before_pushes_ = std::move(call);
+  }
 
   MirroredState& state() { return state_; }
   MirroredParameters& parameters() { return *parameters_; }
@@ -204,13 +241,17 @@ class DeviceWorker {
     if (!places_.empty()) {
       const size_t number = (replica + step) % places_.size();
       Place& place = places_[number];
-      {
-        absl::MutexLock lock(&place.gradients->device_mutex());
-        RETURN_IF_ERROR(place.training->Write(*gradients));
-      }
       push.on_device = {.has_examples = has_examples,
                         .weight = weight,
                         .device = static_cast<int>(number)};
+      if (has_examples) {
+        parameters_->Expect(*push.sync, *push.on_device);
+        absl::MutexLock lock(&place.gradients->device_mutex());
+        RETURN_IF_ERROR(place.gradients->BeginPass());
+        RETURN_IF_ERROR(place.training->Write(*gradients));
+        RETURN_IF_ERROR(place.gradients->Take());
+      }
+      if (before_pushes_ != nullptr) before_pushes_(step);
       return parameters_->Push(std::move(push));
     }
     for (size_t i = 0; i < gradients->size(); ++i) {
@@ -248,6 +289,7 @@ class DeviceWorker {
   MirroredState state_;
   std::vector<Place> places_;
   std::unique_ptr<MirroredParameters> parameters_;
+  std::function<void(int64_t step)> before_pushes_;
   std::thread thread_;
 };
 
