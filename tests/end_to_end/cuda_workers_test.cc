@@ -81,6 +81,7 @@ TEST(CudaWorkersTest, WithNcclTheyEndAsWithSumsOfTheHost) {
   EXPECT_THAT(nccl->LogOf("worker/1"),
               AllOf(HasSubstr("strategy multi_worker_mirrored, NCCL"),
                     HasSubstr("NCCL adds gradients on cuda:0"),
+                    HasSubstr("the variables are on cuda:0"),
                     Not(HasSubstr("group has ended"))));
 }
 
@@ -112,6 +113,8 @@ TEST(CudaWorkersTest, TwoWithTablesEndWithTheBitsOfTheHostAlsoAfterALoss) {
   EXPECT_EQ(TrainedIn(*nccl, kTableSteps), want);
   EXPECT_THAT(nccl->LogOf("worker/0"),
               AllOf(ContainsRegex("NCCL adds gradients on .*, rank [01] of 2"),
+                    HasSubstr("the variables are in host memory, and are "
+                              "updated there: the model has sparse tables"),
                     HasSubstr("group has ended: worker/1, ")));
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "ml/optimizer/device/non_finite.h"
 #include "ml/optimizer/device/replica_mean.h"
 
 namespace parasol {
@@ -42,6 +43,7 @@ absl::StatusOr<std::unique_ptr<DeviceGradients>> DeviceGradients::Create(
                    _ << "the packs of gradients");
   ASSIGN_OR_RETURN(gradients->sum_, device.NewArray<float>(all.size()),
                    _ << "the sum of gradients");
+  ASSIGN_OR_RETURN(gradients->sum_read_, device.NewEvent());
   if (options.fetches_sum) {
     ASSIGN_OR_RETURN(gradients->on_host_,
                      device.NewHostArray<float>(all.size()),
@@ -184,6 +186,7 @@ std::unique_ptr<DeviceGradients::Part> DeviceGradients::PartOf(
     size_t pack, const std::vector<int>& replicas) {
   const DeviceTraining::Piece& piece = packs_[pack];
   auto part = std::make_unique<Part>();
+  part->written.push_back(sum_read_.get());
   {
     absl::MutexLock lock(&mu_);
     for (const int number : replicas) {
@@ -227,10 +230,53 @@ absl::Status DeviceGradients::AddUp(const std::vector<int>& replicas) {
     RETURN_IF_ERROR(
         ReplicaMean(device_, some, /*divisor=*/1, size, sum_.data()));
   }
-  RETURN_IF_ERROR(device_.Copy(Device::Stream::kCompute,
-                               absl::MakeConstSpan(sum_.data(), sum_.size()),
-                               on_host_.data()));
+  if (on_host_.size() > 0) {
+    RETURN_IF_ERROR(CopyToHost());
+  }
   return device_.Synchronize();
+}
+
+absl::Status DeviceGradients::CopyToHost() {
+  return device_.Copy(Device::Stream::kCompute,
+                      absl::MakeConstSpan(sum_.data(), sum_.size()),
+                      on_host_.data());
+}
+
+absl::StatusOr<bool> DeviceGradients::HasOthers() {
+  absl::MutexLock device_lock(&device_mu_);
+  if (others_.size() == 0) {
+    ASSIGN_OR_RETURN(others_, device_.NewArray<float>(1));
+    ASSIGN_OR_RETURN(others_on_host_, device_.NewHostArray<float>(1));
+  }
+  *others_on_host_.data() = 0;
+  RETURN_IF_ERROR(device_.Copy(Device::Stream::kCompute,
+                               absl::MakeConstSpan(others_on_host_.data(), 1),
+                               others_.data()));
+  RETURN_IF_ERROR(CountNonFinite(
+      device_, sum_.data(), static_cast<int64_t>(sum_.size()), others_.data()));
+  RETURN_IF_ERROR(device_.Copy(Device::Stream::kCompute,
+                               absl::MakeConstSpan(others_.data(), 1),
+                               others_on_host_.data()));
+  RETURN_IF_ERROR(device_.Synchronize());
+  return *others_on_host_.data() > 0;
+}
+
+absl::Status DeviceGradients::FetchSum() {
+  absl::MutexLock device_lock(&device_mu_);
+  if (on_host_.size() == 0) {
+    ASSIGN_OR_RETURN(on_host_, device_.NewHostArray<float>(sum_.size()),
+                     _ << "the sum of gradients");
+  }
+  RETURN_IF_ERROR(CopyToHost());
+  return device_.Synchronize();
+}
+
+absl::Status DeviceGradients::MakeMean(int replicas) {
+  RETURN_IF_ERROR(BeginPass());
+  RETURN_IF_ERROR(ReplicaMean(
+      device_, {{.data = sum_.data()}}, static_cast<float>(replicas),
+      static_cast<int64_t>(sum_.size()), gradients_.data()));
+  return device_.Record(Device::Stream::kCompute, *sum_read_);
 }
 
 void DeviceGradients::CopyTo(const GradientPacks& packs,

@@ -104,8 +104,9 @@ class DeviceGradients {
   std::unique_ptr<Part> PartOf(size_t pack, const std::vector<int>& replicas)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Makes sum() and on_host() the sum of the gradients of `replicas`,
-  // ascending, which are taken; of none: zeros. Returns when it is there.
+  // Makes sum() and, if it is fetched, on_host() the sum of the gradients of
+  // `replicas`, ascending, which are taken; of none: zeros. Returns when it is
+  // there.
   //   Unavailable  the device was lost.
   absl::Status AddUp(const std::vector<int>& replicas)
       ABSL_LOCKS_EXCLUDED(mu_, device_mu_);
@@ -116,6 +117,17 @@ class DeviceGradients {
   // Copies on_host() to the packs in which gradients travel otherwise.
   void CopyTo(const GradientPacks& packs,
               std::vector<std::vector<float>>& sums) const;
+
+  // Three functions for updates that are made on the device, of a sum that is
+  // there and is not fetched. HasOthers() returns true if an element is not
+  // finite; FetchSum() copies it to on_host(). Both return when it is done.
+  // MakeMean() enqueues the mean, the sum divided by `replicas`, in place of
+  // the gradients of the last pass, where the model's variables have them.
+  //   ResourceExhausted  the host or the device is full.
+  //   Unavailable        the device was lost.
+  absl::StatusOr<bool> HasOthers() ABSL_LOCKS_EXCLUDED(device_mu_);
+  absl::Status FetchSum() ABSL_LOCKS_EXCLUDED(device_mu_);
+  absl::Status MakeMean(int replicas) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_mu_);
 
  private:
   // A variable's elements in the array of all gradients; none if it is frozen.
@@ -143,6 +155,8 @@ class DeviceGradients {
   // has them.
   absl::StatusOr<Replica*> PlaceOf(const ParameterClient::SyncStep& step)
       ABSL_LOCKS_EXCLUDED(mu_) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_mu_);
+  // Enqueues a copy of the sum to on_host().
+  absl::Status CopyToHost() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_mu_);
   // Forgets the gradients of the steps before.
   absl::Status BeginStep(int64_t step)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_, device_mu_);
@@ -158,7 +172,11 @@ class DeviceGradients {
   std::vector<Place> places_;                 // index: variable
   std::vector<DeviceTraining::Piece> packs_;  // index: pack
   Array<float> sum_;
-  Array<float> on_host_;
+  // Marks where the device has read the sum last: the next one waits for it.
+  std::unique_ptr<Device::Event> sum_read_;
+  Array<float> on_host_;  // none: not fetched
+  Array<float> others_;  // number of elements of a sum that are not finite, ...
+  Array<float> others_on_host_;
 
   absl::Mutex device_mu_;  // taken before mu_
   std::optional<Expected> expected_ ABSL_GUARDED_BY(device_mu_);

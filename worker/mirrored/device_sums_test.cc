@@ -26,6 +26,7 @@ namespace {
 using mirrored_testing::Assignments;
 using mirrored_testing::DeviceWorker;
 using ::testing::FloatNear;
+using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
 constexpr int64_t kSteps = 6;
@@ -83,8 +84,9 @@ class CudaDeviceSumsTest : public testing::Test {
     for (int i = 0; i < devices_; ++i) {
       devices.push_back(absl::StrCat("cuda:", index * devices_ + i));
     }
-    workers_[index] = std::make_unique<DeviceWorker>(
-        index, replicas_, kSteps, devices, job_, assignments_, network_);
+    workers_[index] =
+        std::make_unique<DeviceWorker>(index, replicas_, kSteps, devices, job_,
+                                       assignments_, network_, has_variables_);
     return *workers_[index];
   }
   void AddAll(const std::map<int, std::vector<int>>& shares) {
@@ -148,7 +150,8 @@ class CudaDeviceSumsTest : public testing::Test {
 
   const cuda_on_host::Schedule schedule_ = cuda_on_host::TheSchedule();
   int replicas_ = 3;
-  int devices_ = 1;  // of each worker
+  int devices_ = 1;             // of each worker
+  bool has_variables_ = false;  // each worker's device
   job::Job job_ = DeviceWorker::JobWithoutTable();
   MemoryNetwork network_;
   Assignments assignments_;
@@ -281,24 +284,29 @@ TEST_F(CudaDeviceSumsTest, PacksOfSeveralReplicasLeaveWithTheLastPass) {
   ExpectAllNear(want);
 }
 
-// Its packs are under way when it ends, and the others wait for no operation of
-// the group: it tells them.
+// Its packs are under way when it ends, and the other one waits for no
+// operation of the group: it is told. NCCL tells it as well, by chance.
 TEST_F(CudaDeviceSumsTest, AWorkerThatEndsBetweenPassAndPushTellsTheOthers) {
+  replicas_ = 2;
   const Arrays want = Alone({});
-  AddAll({{0, {0}}, {1, {1}}, {2, {2}}});
-  const int64_t first = assignments_.version();
-  workers_[1]->BeforePushes([&](int64_t step) {
-    if (step < 3) return;
-    workers_[1]->EndBefore(step);
-    workers_[1]->parameters().Stop();
-    EXPECT_TRUE(Await([&] { return assignments_.version() > first; }));
-  });
-  for (auto& [index, worker] : workers_) worker->Start();
-  workers_[1]->AwaitEnd();
-  workers_.erase(1);
-  assignments_.Assign({{0, {0, 1}}, {2, {2}}});
-  for (auto& [index, worker] : workers_) worker->AwaitEnd();
-  ExpectAllNear(want);
+  for (int round = 0; round < 6; ++round) {
+    SCOPED_TRACE(round);
+    AddAll({{0, {0}}, {1, {1}}});
+    const int64_t first = assignments_.version();
+    workers_[1]->BeforePushes([&](int64_t step) {
+      if (step < 3) return;
+      workers_[1]->EndBefore(step);
+      workers_[1]->parameters().Stop();
+      EXPECT_TRUE(Await([&] { return assignments_.version() > first; }));
+    });
+    for (auto& [index, worker] : workers_) worker->Start();
+    workers_[1]->AwaitEnd();
+    workers_.erase(1);
+    assignments_.Assign({{0, {0, 1}}});
+    workers_[0]->AwaitEnd();
+    ExpectAllAre(want);
+    workers_.clear();
+  }
 }
 
 // Calls of three ranks with two packs each: a rank fails at its first pack, or
@@ -311,6 +319,83 @@ TEST_F(CudaDeviceSumsTest, AFailureAtAnyPackEndsTheGroupAndTheNextOneGoesOn) {
                  {{0, {0}}, {1, {1}}, {2, {2}}});
     ExpectAllNear(want);
     workers_.clear();
+  }
+}
+
+// The device makes the updates, too.
+class CudaDeviceUpdatesTest : public CudaDeviceSumsTest {
+ protected:
+  CudaDeviceUpdatesTest() { has_variables_ = true; }
+};
+
+TEST_F(CudaDeviceUpdatesTest, AWorkerAloneHasTheBitsOfTheHost) {
+  const Arrays want = Alone({});
+  AddAll({{0, {0, 1, 2}}});
+  TrainAll();
+  ExpectAllAre(want);
+}
+
+TEST_F(CudaDeviceUpdatesTest, TwoWorkersHaveTheBitsOfTheHostAlsoAfterAFailure) {
+  replicas_ = 2;
+  const Arrays want = Alone({});
+  AddAll({{0, {0}}, {1, {1}}});
+  TrainAll();
+  ExpectAllAre(want);
+  workers_.clear();
+  for (int call = 5; call <= 8; ++call) {
+    SCOPED_TRACE(call);
+    TrainThrough(absl::StrCat("ncclAllReduce=2@", call), {{0, {0}}, {1, {1}}});
+    ExpectAllAre(want);
+    workers_.clear();
+  }
+}
+
+TEST_F(CudaDeviceUpdatesTest, AnyNumberOfWorkersEndsNearTheSumsOfTheHost) {
+  const Arrays want = Alone({});
+  const std::vector<std::map<int, std::vector<int>>> assignments = {
+      {{0, {0}}, {1, {1, 2}}},
+      {{0, {0}}, {1, {1}}, {2, {2}}},
+      {{0, {}}, {1, {1}}, {2, {0}}, {3, {2}}}};
+  for (const auto& shares : assignments) {
+    AddAll(shares);
+    TrainAll();
+    ExpectAllNear(want);
+    workers_.clear();
+  }
+}
+
+// The one that comes takes the variables from the other one's device to its
+// own.
+TEST_F(CudaDeviceUpdatesTest, AWorkerMayLeaveAndAnotherOneComeLater) {
+  replicas_ = 2;
+  const Arrays want = Alone({});
+  AddAll({{0, {0}}, {1, {1}}});
+  workers_[1]->EndBefore(2);
+  for (auto& [index, worker] : workers_) worker->Start();
+  workers_[1]->Stop();
+  workers_.erase(1);
+  workers_[0]->EndBefore(4);
+  assignments_.Assign({{0, {0, 1}}});
+  workers_[0]->AwaitEnd();
+  EXPECT_EQ(workers_[0]->state().version().step, 4);
+  assignments_.Assign({{0, {0}}, {1, {1}}});
+  workers_[0]->EndBefore(kSteps);
+  Add(1);
+  TrainAll();
+  ExpectAllAre(want);
+}
+
+TEST_F(CudaDeviceUpdatesTest,
+       AGradientThatIsNotFiniteIsNamedAndChangesNothing) {
+  AddAll({{0, {0}}, {1, {1}}, {2, {2}}});
+  workers_[0]->NansAt(3);
+  TrainAll();
+  for (auto& [index, worker] : workers_) {
+    EXPECT_THAT(worker->state().ended(),
+                StatusIs(absl::StatusCode::kOutOfRange,
+                         HasSubstr("in step 3 is not finite at element 0")))
+        << index;
+    EXPECT_EQ(worker->state().version().step, 3);
   }
 }
 

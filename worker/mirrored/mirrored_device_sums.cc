@@ -126,6 +126,7 @@ absl::Status MirroredParameters::SumOnDevices(const Group& group, int64_t step,
   }
   RETURN_IF_ERROR(added);
   RETURN_IF_ERROR(AwaitAll(group, collective));
+  if (options_.variables_on_device != nullptr) return absl::OkStatus();
   // The first device's copy of the sum is as good as any.
   options_.on_devices.front()->CopyTo(packs_, sums_);
   return absl::OkStatus();
@@ -163,6 +164,20 @@ absl::Status MirroredParameters::BeginPacks(
     const std::unique_ptr<DeviceGradients::Part> part =
         gradients.PartOf(pack, replicas);
     RETURN_IF_ERROR(peers_[device]->Begin(part->pack, may_go_on));
+  }
+  return absl::OkStatus();
+}
+
+// A pass between the two would write where the mean is.
+absl::Status MirroredParameters::ApplyOnDevice() {
+  DeviceGradients& gradients = *options_.on_devices.front();
+  absl::MutexLock lock(&gradients.device_mutex());
+  RETURN_IF_ERROR(gradients.MakeMean(options_.replicas));
+  RETURN_IF_ERROR(options_.variables_on_device->Update());
+  for (size_t i = 0; i < state_.variables().size(); ++i) {
+    if (!state_.variables()[i].frozen) continue;
+    options_.variables_on_device->SetUpdates(
+        i, options_.variables_on_device->updates()[i] + 1);
   }
   return absl::OkStatus();
 }

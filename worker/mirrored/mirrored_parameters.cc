@@ -79,7 +79,8 @@ MirroredParameters::MirroredParameters(Options options, MirroredState& state,
           {{"end", "lost"}})),
       packs_(GradientPacks::Of(state.variables(), options_.bytes_per_pack)),
       gradients_(packs_, state.num_tables()) {
-  for (size_t i = 0; i < packs_.count(); ++i) {
+  const bool has_sums = options_.variables_on_device == nullptr;
+  for (size_t i = 0; has_sums && i < packs_.count(); ++i) {
     sums_.emplace_back(packs_.elements(i));
   }
   rows_.resize(state.num_tables());

@@ -24,6 +24,7 @@
 #include "cluster/replica_sum/row_accumulator.h"
 #include "ml/device/device_peer.h"
 #include "proto/chief.pb.h"
+#include "worker/local/device_variables.h"
 #include "worker/mirrored/device_gradients.h"
 #include "worker/mirrored/gradient_packs.h"
 #include "worker/mirrored/mirrored_state.h"
@@ -73,6 +74,10 @@ class MirroredParameters : public ParameterClient {
     // always are. Must outlive the parameters. All workers have as many
     // devices.
     std::vector<DeviceGradients*> on_devices = {};
+    // The variables of the state, if they are on the device of `on_devices`,
+    // the only one, where the sums stay and are applied; null: in host memory.
+    // Must outlive the parameters.
+    DeviceVariables* variables_on_device = nullptr;
   };
 
   // All references must outlive this object.
@@ -206,8 +211,12 @@ class MirroredParameters : public ParameterClient {
   // Refuses sums of gradients that are not finite, if the job ends at a loss
   // that is not: all members alike, as they have the same sums.
   //   OutOfRange  names the variable and its element.
-  absl::Status CheckFinite(int64_t step) const;
+  absl::Status CheckFinite(int64_t step);
+  // The same of sums that are in host memory.
+  absl::Status CheckSumsFinite(int64_t step) const;
   absl::Status Apply(LocalParameters& parameters);
+  // Enqueues the update of the variables on the device.
+  absl::Status ApplyOnDevice();
   // Blocks until this worker's gradients of a pack or a table are there.
   //   Cancelled  the group is over, or the object was stopped.
   //   any other  as for Collective::status().

@@ -112,9 +112,12 @@ class PeerModel : public WrappedModel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> KeepGradientsOnDevice(
-    std::unique_ptr<Model> model, DeviceGradients& gradients) {
+    std::unique_ptr<Model> model, DeviceGradients& gradients,
+    bool values_stay) {
   auto peer = std::make_unique<PeerModel>(std::move(model), gradients);
-  RETURN_IF_ERROR(peer->Start());
+  if (!values_stay) {
+    RETURN_IF_ERROR(peer->Start());
+  }
   return peer;
 }
 

@@ -65,7 +65,7 @@ class CudaPeerModelTest : public testing::TestWithParam<bool> {
   absl::Status AwaitPack(size_t pack, int replica) {
     absl::MutexLock lock(&gradients_->device_mutex());
     const auto part = gradients_->PartOf(pack, {replica});
-    return device_->Wait(*part->written[0]);
+    return device_->Wait(*part->written.back());
   }
   // Returns the sum of the replicas' gradients.
   std::vector<float> SumOf(const std::vector<int>& replicas) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,6 +24,7 @@
 #include "cluster/collective/memory_network.h"
 #include "ml/device/device.h"
 #include "ml/model/device_training.h"
+#include "worker/local/device_variables.h"
 #include "worker/mirrored/device_gradients.h"
 #include "worker/mirrored/mirrored_parameters.h"
 #include "worker/mirrored/testing/assignments.h"
@@ -115,14 +117,15 @@ class DeviceWorker {
 
   // `devices`: replicas are dealt out to them, another way in each step. None:
   // gradients are in host memory. `job`: with MakeJob()'s table or without.
+  // `has_variables`: on its only device, which updates them.
   DeviceWorker(int index, int replicas, int64_t steps,
                const std::vector<std::string>& devices, const job::Job& job,
-               Assignments& assignments, MemoryNetwork& network)
+               Assignments& assignments, MemoryNetwork& network,
+               bool has_variables = false)
       : index_(index),
         steps_(steps),
         assignments_(assignments),
-        endpoint_(network.MakeEndpoint(absl::StrCat("h:", index))),
-        state_(MakeVariables(), job, Clock::Real()) {
+        endpoint_(network.MakeEndpoint(absl::StrCat("h:", index))) {
     MirroredParameters::Options options;
     options.task.set_role("worker");
     options.task.set_index(index);
@@ -137,11 +140,24 @@ class DeviceWorker {
       place.gradients = *DeviceGradients::Create(
           *place.device, *place.training, MakeVariables(),
           {.bytes_per_pack = kBytesPerPack,
-           .fetches_sum = places_.size() == 1});
+           .fetches_sum = !has_variables && places_.size() == 1});
       options.on_devices.push_back(place.gradients.get());
     }
+    if (has_variables) {
+      Place& place = places_.front();
+      variables_ =
+          *DeviceVariables::Create(MakeVariables(), job,
+                                   {{place.training.get(), place.device.get(),
+                                     &place.gradients->device_mutex()}});
+      options.variables_on_device = variables_.get();
+      state_ = std::make_unique<MirroredState>(MakeVariables(), job,
+                                               Clock::Real(), *variables_);
+    } else {
+      state_ =
+          std::make_unique<MirroredState>(MakeVariables(), job, Clock::Real());
+    }
     parameters_ = std::make_unique<MirroredParameters>(
-        options, state_, *endpoint_, Clock::Real(), metrics_);
+        options, *state_, *endpoint_, Clock::Real(), metrics_);
   }
   ~DeviceWorker() { Stop(); }
 
@@ -151,10 +167,12 @@ class DeviceWorker {
     before_pushes_ = std::move(call);
   }
 
-  MirroredState& state() { return state_; }
+  MirroredState& state() { return *state_; }
   MirroredParameters& parameters() { return *parameters_; }
   // Ends the training before the pushes of `step`.
   void EndBefore(int64_t step) { steps_ = step; }
+  // Has the gradients of a step not be numbers.
+  void NansAt(int64_t step) { nan_at_ = step; }
   void Start() {
     thread_ = std::thread([this] { Train(); });
   }
@@ -182,7 +200,7 @@ class DeviceWorker {
   using PendingPtr = std::unique_ptr<ParameterClient::Pending>;
 
   void Train() {
-    while (state_.version().step < steps_ && TrainStep().ok()) {
+    while (state_->version().step < steps_ && TrainStep().ok()) {
     }
   }
 
@@ -208,12 +226,12 @@ class DeviceWorker {
       return absl::OkStatus();
     };
     RETURN_IF_ERROR(compute());
-    while (!state_.AwaitStep(step + 1, absl::Milliseconds(1)).has_value()) {
+    while (!state_->AwaitStep(step + 1, absl::Milliseconds(1)).has_value()) {
       Claim();
       RETURN_IF_ERROR(compute());
     }
     for (const PendingPtr& push : pushes) RETURN_IF_ERROR(push->Wait());
-    return state_.ended();
+    return state_->ended();
   }
 
   // Replica 1 has a weight of 2, and replica 2 no examples in odd steps.
@@ -226,13 +244,15 @@ class DeviceWorker {
     for (const std::vector<float>& value : values) {
       std::vector<float>& gradient = gradients->emplace_back();
       for (size_t i = 0; i < value.size(); ++i) {
-        gradient.push_back(0.1f * (replica + 1) * value[i] + 0.001f * i);
+        gradient.push_back(step == nan_at_
+                               ? NAN
+                               : 0.1f * (replica + 1) * value[i] + 0.001f * i);
       }
     }
     ParameterClient::PushRequest push;
     push.sync = {.step = step, .replica = replica};
     Rows rows;
-    if (state_.num_tables() > 0) {
+    if (state_->num_tables() > 0) {
       if (has_examples) {
         ASSIGN_OR_RETURN(rows, RowsOf(step, replica, weight));
       }
@@ -286,10 +306,12 @@ class DeviceWorker {
   Assignments& assignments_;
   MetricsRegistry metrics_;
   const std::unique_ptr<CollectiveEndpoint> endpoint_;
-  MirroredState state_;
   std::vector<Place> places_;
+  std::unique_ptr<DeviceVariables> variables_;
+  std::unique_ptr<MirroredState> state_;
   std::unique_ptr<MirroredParameters> parameters_;
   std::function<void(int64_t step)> before_pushes_;
+  int64_t nan_at_ = -1;
   std::thread thread_;
 };
 
