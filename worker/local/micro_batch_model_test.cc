@@ -111,6 +111,10 @@ class MicroBatchModelTest : public ModelTestBase {
   absl::Status CopyPieces(absl::Span<const DeviceTraining::Piece> pieces,
                           const float* from, float* to) {
     constexpr Device::Stream kBeside = Device::Stream::kCopyIn;
+    // What is late is done for the piece that is waited for, and no more.
+    if (!pieces.empty()) {
+      RETURN_IF_ERROR(device().Wait(*pieces.front().written));
+    }
     for (const DeviceTraining::Piece& piece : pieces) {
       RETURN_IF_ERROR(device().Follow(*piece.written, kBeside));
       RETURN_IF_ERROR(device().Copy(

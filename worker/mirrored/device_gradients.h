@@ -49,7 +49,9 @@ class DeviceGradients {
   // The device, which takes the work of one thread at a time: whoever uses it
   // holds the mutex.
   Device& device() { return device_; }
-  absl::Mutex& device_mutex() { return device_mu_; }
+  absl::Mutex& device_mutex() ABSL_LOCK_RETURNED(device_mu_) {
+    return device_mu_;
+  }
 
   // Number of packs: those of GradientPacks, in this order.
   size_t num_packs() const { return packs_.size(); }

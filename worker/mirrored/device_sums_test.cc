@@ -51,6 +51,7 @@ int64_t PacksOf(int device) {
 
 using Arrays = std::vector<std::vector<float>>;
 
+// Returns values, slots, rows, and numbers of updates.
 Arrays ArraysOf(MirroredState& state) {
   Arrays arrays;
   EXPECT_OK(state.Read([&](LocalParameters& parameters) {
@@ -61,6 +62,8 @@ Arrays ArraysOf(MirroredState& state) {
         arrays.emplace_back(read.begin(), read.end());
       }
     }
+    const absl::Span<const int64_t> updates = variables.updates();
+    arrays.emplace_back(updates.begin(), updates.end());
     return absl::OkStatus();
   }));
   if (state.num_tables() == 0) return arrays;

@@ -18,13 +18,12 @@ class PeerModel : public WrappedModel {
   PeerModel(std::unique_ptr<Model> model, DeviceGradients& gradients)
       : WrappedModel(std::move(model)),
         gradients_(gradients),
-        device_(gradients.device()),
-        device_mu_(gradients.device_mutex()) {
+        device_(gradients.device()) {
     CHECK(device_training() != nullptr);
   }
 
   absl::Status Start() {
-    absl::MutexLock lock(&device_mu_);
+    absl::MutexLock lock(&gradients_.device_mutex());
     ASSIGN_OR_RETURN(const std::vector<DeviceTraining::Variable> arrays,
                      model().device_training()->Variables());
     if (arrays.empty()) return absl::OkStatus();
@@ -44,7 +43,7 @@ class PeerModel : public WrappedModel {
   // Values may still be on their way from here, if no pass followed them.
   absl::Span<float> HostValue(size_t index) override {
     if (is_copying_) {
-      absl::MutexLock lock(&device_mu_);
+      absl::MutexLock lock(&gradients_.device_mutex());
       // The next call that can fail says so.
       device_.Synchronize().IgnoreError();
       is_copying_ = false;
@@ -61,7 +60,7 @@ class PeerModel : public WrappedModel {
   // The device may still read the batch that was trained on last; not the one
   // before it.
   absl::Status Stage(const Batch& batch, StagedBatch& staged) override {
-    absl::MutexLock lock(&device_mu_);
+    absl::MutexLock lock(&gradients_.device_mutex());
     if (&staged == last_trained_) {
       RETURN_IF_ERROR(device_.Synchronize());
     }
@@ -69,19 +68,19 @@ class PeerModel : public WrappedModel {
   }
   absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t seed,
                                         GradientSinks sinks) override {
-    absl::MutexLock lock(&device_mu_);
+    absl::MutexLock lock(&gradients_.device_mutex());
     RETURN_IF_ERROR(CopyValues());
     RETURN_IF_ERROR(gradients_.BeginPass());
     last_trained_ = &staged;
     const auto take = [this](absl::Span<const DeviceTraining::Rows>) {
-      device_mu_.AssertHeld();
+      gradients_.device_mutex().AssertHeld();
       return gradients_.Take();
     };
     return model().device_training()->Train(
         staged, seed, {.update = take, .rows = sinks.rows});
   }
   absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) override {
-    absl::MutexLock lock(&device_mu_);
+    absl::MutexLock lock(&gradients_.device_mutex());
     RETURN_IF_ERROR(CopyValues());
     return model().Evaluate(staged);
   }
@@ -100,7 +99,6 @@ class PeerModel : public WrappedModel {
 
   DeviceGradients& gradients_;
   Device& device_;
-  absl::Mutex& device_mu_;
   float* values_ = nullptr;    // in the memory of the device
   std::vector<size_t> first_;  // index: variable; its first element
   Array<float> on_host_;
