@@ -156,6 +156,10 @@ absl::Status ReplicaPasses::Compute(int64_t step, Staged& staged) {
     Scale(staged.weight, copy.values);
     pack.rows.push_back({table, copy.ids, copy.values});
   };
+  if (options_.gradients_stay_on_device) {
+    parameters_.Expect({.step = step, .replica = replica},
+                       DevicePartOf(staged));
+  }
   const absl::Time start = clock_.Now();
   const absl::StatusOr<BatchResult> result =
       model_.Gradients(*staged.batch, PassSeed(options_.seed, step, replica),
@@ -198,14 +202,19 @@ void ReplicaPasses::Push(int64_t step, int replica,
   sent_.push_back({replica, parameters_.Push(std::move(request))});
 }
 
+ParameterClient::DevicePart ReplicaPasses::DevicePartOf(
+    const Staged& staged) const {
+  return {.has_examples = staged.has_examples,
+          .weight = staged.weight,
+          .device = options_.device};
+}
+
 void ReplicaPasses::PushPart(int64_t step, const Staged& staged,
                              std::vector<ParameterClient::RowGradient> rows) {
   ParameterClient::PushRequest request;
   request.rows = std::move(rows);
   request.sync = {.step = step, .replica = staged.replica};
-  request.on_device = {.has_examples = staged.has_examples,
-                       .weight = staged.weight,
-                       .device = options_.device};
+  request.on_device = DevicePartOf(staged);
   const absl::Time start = clock_.Now();
   sent_.push_back({staged.replica, parameters_.Push(std::move(request))});
   record_.Charge(metrics_.wait_push_seconds, start);

@@ -108,6 +108,7 @@ class ReplicaPasses {
   // awaits a push of every replica.
   void PushNothing(int64_t step, const Staged& staged);
   void Push(int64_t step, int replica, ParameterClient::PushRequest request);
+  ParameterClient::DevicePart DevicePartOf(const Staged& staged) const;
   // The same where gradients of variables stay on the device; `rows` are those
   // of all tables.
   void PushPart(int64_t step, const Staged& staged,

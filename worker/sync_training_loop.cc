@@ -117,13 +117,15 @@ absl::Status SyncTrainingLoop::RunSteps() {
 // step from everywhere: nobody will need older ones, and everybody has them.
 absl::StatusOr<int64_t> SyncTrainingLoop::PullValues(int64_t min_step) {
   std::vector<size_t> pulled;
-  for (size_t i = 0; i < model_.variables().size(); ++i) {
+  const bool are_on_host = !options_.values_stay_on_device;
+  for (size_t i = 0; are_on_host && i < model_.variables().size(); ++i) {
     // Nothing changes a frozen one: it is pulled once.
     if (has_values_ && model_.variables()[i].frozen) continue;
     pulled.push_back(i);
   }
   // A pull of nothing would say step 0. Rows wait for their own tables.
-  if (pulled.empty()) return min_step;
+  // Those that stay on the device have a step all the same.
+  if (pulled.empty() && are_on_host) return min_step;
   const absl::Time start = clock_.Now();
   ParameterClient::Pending::Outcome outcome;
   int64_t step = min_step;

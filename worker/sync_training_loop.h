@@ -71,6 +71,9 @@ class SyncTrainingLoop {
     // devices, which `parameters` knows: a push says that they are there
     // (PushRequest::on_device).
     bool gradients_stay_on_device = false;
+    // True if the models' variables do, too, and `parameters` updates them
+    // there: no values are pulled.
+    bool values_stay_on_device = false;
     // Called once on the thread of each device, with its number.
     std::function<void(size_t device)> on_thread = [](size_t) {};
   };

@@ -97,7 +97,28 @@ TEST(SyncTrainingLoop, GradientsThatStayOnTheDeviceArePushedByTheirWeights) {
   EXPECT_THAT(parts,
               ElementsAre(Pair(true, 1), Pair(true, 1), Pair(true, 4 / 3.f),
                           Pair(true, 2 / 3.f), Pair(true, 2), Pair(false, 0)));
+  // Each pass was announced.
+  ASSERT_EQ(worker.parameters.expected.size(), 5);
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(worker.parameters.expected[i].weight, parts[i].second);
+  }
   EXPECT_EQ(worker.metrics.steps.value(), 3);
+}
+
+TEST(SyncTrainingLoop, ValuesThatStayOnTheDeviceAreNotPulled) {
+  const auto pulled = [](bool stay) {
+    FakeShard shard(1);
+    Worker worker(shard, {0}, /*end=*/3, /*total_replicas=*/1, Clock::Real());
+    worker.options.values_stay_on_device = stay;
+    SyncTrainingLoop loop(worker.options, worker.model, worker.input,
+                          worker.parameters, worker.replicas, Clock::Real(),
+                          worker.metrics, worker.reporter);
+    EXPECT_OK(loop.Run());
+    EXPECT_EQ(worker.metrics.steps.value(), 3);
+    return worker.parameters.variables_pulled;
+  };
+  EXPECT_GT(pulled(/*stay=*/false), 0);
+  EXPECT_EQ(pulled(/*stay=*/true), 0);
 }
 
 // Replica 1 has no examples in the last step.

@@ -438,8 +438,8 @@ absl::Status Task::RunLoop(ParameterClient& parameters) {
     SyncTrainingLoop::Options options;
     options.steps_per_epoch = steps_per_epoch_;
     options.step_timeout = StepTimeoutOf(job_, options_.ps_timeout);
-    options.gradients_stay_on_device =
-        mirrored_ != nullptr && mirrored_->sums_on_device();
+    options.gradients_stay_on_device = mirrored_ && mirrored_->sums_on_device();
+    options.values_stay_on_device = mirrored_ && mirrored_->updates_on_device();
     return TrainReplicas(std::move(options), job_, devices_, *input_,
                          parameters, *replicas_, clock_, metrics_, reporter_);
   }

@@ -165,6 +165,11 @@ class ParameterClient {
   // returns. The pull sees the pushes started before it.
   virtual std::unique_ptr<Pending> Pull(PullRequest request) = 0;
 
+  // Says whose gradients the next pass on the device of `part` computes, which
+  // then are that part of a push: they may leave before the push, while the
+  // pass goes on. Does not begin the pass. Nothing for most clients.
+  virtual void Expect(const SyncStep& step, const DevicePart& part) {}
+
   // Starts a push. The memory of gradients and ids must stay, unchanged, until
   // Wait() returns. Each shard applies it exactly once, however often a
   // connection is lost meanwhile.

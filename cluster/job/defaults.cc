@@ -94,7 +94,9 @@ void FillParameterServer(job::ParameterServerStrategy& strategy) {
 
 void FillMultiWorkerMirrored(job::MultiWorkerMirrored& strategy) {
   PARASOL_SET_DEFAULT(strategy, communication, job::MultiWorkerMirrored::AUTO);
-  PARASOL_SET_DEFAULT(strategy, bytes_per_pack, 1 << 20);
+  const bool by_nccl =
+      strategy.communication() == job::MultiWorkerMirrored::NCCL;
+  PARASOL_SET_DEFAULT(strategy, bytes_per_pack, by_nccl ? 4 << 20 : 1 << 20);
   PARASOL_SET_DEFAULT(strategy, timeout_seconds, 300.0);
 }
 

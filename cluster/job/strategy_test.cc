@@ -452,5 +452,18 @@ TEST(StrategyTest, WorkersInStepHaveOneReplicaEach) {
   EXPECT_EQ(job.strategy().multi_worker_mirrored().bytes_per_pack(), 1 << 20);
 }
 
+TEST(StrategyTest, PacksOfNcclAreLargerUnlessTheJobSaysOtherwise) {
+  job::Job job = JobWith("multi_worker_mirrored { communication: NCCL }");
+  ASSERT_OK(FillClusterDefaults(job, 3));
+  EXPECT_EQ(AllReduceOf(job)->bytes_per_pack(), 4 << 20);
+  job = JobWith("hybrid { all_reduce { communication: NCCL } }");
+  ASSERT_OK(FillClusterDefaults(job, 3));
+  EXPECT_EQ(AllReduceOf(job)->bytes_per_pack(), 4 << 20);
+  job = JobWith(
+      "multi_worker_mirrored { communication: NCCL bytes_per_pack: 100 }");
+  ASSERT_OK(FillClusterDefaults(job, 3));
+  EXPECT_EQ(AllReduceOf(job)->bytes_per_pack(), 100);
+}
+
 }  // namespace
 }  // namespace parasol

@@ -35,6 +35,10 @@ absl::Status CpuDevice::Record(Stream stream, Event& event) {
   return absl::OkStatus();
 }
 
+absl::Status CpuDevice::Follow(Event& event, Stream later) {
+  return absl::OkStatus();
+}
+
 absl::Status CpuDevice::Wait(Event& event) { return absl::OkStatus(); }
 
 absl::Status CpuDevice::Synchronize() { return absl::OkStatus(); }

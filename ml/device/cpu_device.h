@@ -24,6 +24,7 @@ class CpuDevice : public Device {
   absl::Status Order(Stream earlier, Stream later) override;
   absl::StatusOr<std::unique_ptr<Event>> NewEvent() override;
   absl::Status Record(Stream stream, Event& event) override;
+  absl::Status Follow(Event& event, Stream later) override;
   absl::Status Wait(Event& event) override;
   absl::Status Synchronize() override;
 

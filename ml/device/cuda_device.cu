@@ -140,6 +140,15 @@ absl::StatusOr<CUstream_st*> CudaDevice::ComputeStream() {
   return Get(Stream::kCompute);
 }
 
+absl::StatusOr<CUstream_st*> CudaDevice::StreamOf(Stream stream) {
+  RETURN_IF_ERROR(Select());
+  return Get(stream);
+}
+
+CUevent_st* CudaDevice::EventOf(Event& event) {
+  return static_cast<CudaEvent&>(event).get();
+}
+
 absl::StatusOr<float*> CudaDevice::Scratch(size_t elements) {
   RETURN_IF_ERROR(Select());
   ASSIGN_OR_RETURN(void* const data,
@@ -194,6 +203,14 @@ absl::Status CudaDevice::Record(Stream stream, Event& event) {
           static_cast<CudaEvent&>(event).get(), Get(stream),
           records ? cudaEventRecordExternal : cudaEventRecordDefault),
       "cudaEventRecord"))
+      << name();
+  return absl::OkStatus();
+}
+
+absl::Status CudaDevice::Follow(Event& event, Stream later) {
+  RETURN_IF_ERROR(Select());
+  RETURN_IF_ERROR(CudaStatus(cudaStreamWaitEvent(Get(later), EventOf(event), 0),
+                             "cudaStreamWaitEvent"))
       << name();
   return absl::OkStatus();
 }

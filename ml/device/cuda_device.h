@@ -50,6 +50,10 @@ class CudaDevice : public Device {
   // Returns the stream on which kernels are launched, and makes this device the
   // calling thread's current one.
   absl::StatusOr<CUstream_st*> ComputeStream();
+  // The same for one of the other streams.
+  absl::StatusOr<CUstream_st*> StreamOf(Stream stream);
+  // Returns CUDA's own of an event of NewEvent().
+  static CUevent_st* EventOf(Event& event);
   // Returns device memory for `elements` numbers that one kernel on the compute
   // stream writes and the next ones read, until the next call.
   //   ResourceExhausted  the device is full.
@@ -69,6 +73,7 @@ class CudaDevice : public Device {
   absl::Status Order(Stream earlier, Stream later) override;
   absl::StatusOr<std::unique_ptr<Event>> NewEvent() override;
   absl::Status Record(Stream stream, Event& event) override;
+  absl::Status Follow(Event& event, Stream later) override;
   absl::Status Wait(Event& event) override;
   absl::Status Synchronize() override;
   Recorder* recorder() override { return recorder_.get(); }

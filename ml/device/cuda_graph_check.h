@@ -8,9 +8,9 @@
 namespace parasol {
 
 // Checks what CUDA's documentation does not promise and recordings depend on: a
-// host that waits for an event of a recording waits for the newest replay. Some
-// slow replays show it, in a tenth of a second.
-//   FailedPrecondition  the wait ended before the replay.
+// host or a stream that waits for an event of a recording waits for the newest
+// replay. Some slow replays show it, in a tenth of a second.
+//   FailedPrecondition  a wait ended before the replay.
 //   any other           as for `recorder`.
 absl::Status CheckWaitsForReplays(CudaDevice& device, Recorder& recorder);
 

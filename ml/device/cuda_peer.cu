@@ -1,5 +1,6 @@
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <string>
@@ -10,6 +11,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "ml/device/cuda_launch.h"
 #include "ml/device/cuda_library.h"
 #include "ml/device/cuda_nccl_types.h"
 #include "ml/device/cuda_peer.h"
@@ -55,6 +57,20 @@ void PauseSince(PeerClock::time_point since) {
   Clock::Real().Pause(kPeerPause);
 }
 
+// The sum of several arrays, in their order.
+struct SumOfTerms {
+  static constexpr size_t kMost = 8;
+  const float* terms[kMost];
+  size_t count;
+  float* sum;
+
+  __device__ void operator()(int64_t i) const {
+    float element = terms[0][i];
+    for (size_t term = 1; term < count; ++term) element += terms[term][i];
+    sum[i] = element;
+  }
+};
+
 class LoadedPeer final : public CudaPeer {
  public:
   LoadedPeer(const NcclPeerFunctions& functions, const CudaDevice& device)
@@ -80,15 +96,18 @@ class LoadedPeer final : public CudaPeer {
       return absl::InvalidArgumentError(
           Words(result, "ncclCommInitRankConfig"));
     }
-    return AwaitUnderWay("ncclCommInitRankConfig", may_go_on,
-                         absl::ToChronoSeconds(kJoinLimit));
+    return AwaitUnderWay("ncclCommInitRankConfig", may_go_on, kJoinLimit);
   }
 
-  absl::Status AllReduce(float* array, int64_t elements, float* host,
-                         MayGoOn may_go_on) override {
+  absl::Status Begin(const Pack& pack, MayGoOn may_go_on) override {
     const absl::Cleanup reselect = [] { CudaDevice::SelectAnew(); };
-    const absl::Status done = Enqueue(array, elements, host, may_go_on);
-    const absl::Status awaited = done.ok() ? AwaitStream(may_go_on) : done;
+    absl::Status begun = Enqueue(pack, may_go_on);
+    if (!begun.ok()) Leave();
+    return begun;
+  }
+  absl::Status Await(MayGoOn may_go_on) override {
+    const absl::Cleanup reselect = [] { CudaDevice::SelectAnew(); };
+    absl::Status awaited = AwaitStream(may_go_on);
     if (!awaited.ok()) Leave();
     return awaited;
   }
@@ -103,8 +122,9 @@ class LoadedPeer final : public CudaPeer {
                         " (with NCCL_DEBUG=WARN it says more)");
   }
 
-  // Ends NCCL's part, whose kernels end as well, and waits for the copy behind
-  // them: the next group's sums lie where it writes.
+  // Ends NCCL's part, whose kernels end as well, and waits for the copies and
+  // sums behind them: the next group's lie where they write. What they wait for
+  // is the device's own passes.
   void Leave() {
     if (rank_ == nullptr) return;
     functions_.comm_abort(std::exchange(rank_, nullptr));
@@ -123,44 +143,77 @@ class LoadedPeer final : public CudaPeer {
 
   // Waits for a call that was begun to have done its part on the host.
   absl::Status AwaitUnderWay(absl::string_view what, MayGoOn may_go_on,
-                             PeerClock::duration limit) {
+                             absl::Duration limit) {
     const PeerClock::time_point start = PeerClock::now();
     while (true) {
       bool in_progress = false;
       RETURN_IF_ERROR(AsyncError(what, in_progress));
       if (!in_progress) return absl::OkStatus();
       RETURN_IF_ERROR(may_go_on());
-      if (PeerClock::now() - start > limit) {
+      if (absl::FromChrono(PeerClock::now() - start) > limit) {
         return absl::DeadlineExceededError(absl::StrCat(
             "NCCL: ", what, " on ", device_.name(), ": ranks have not come in ",
-            absl::FormatDuration(kJoinLimit)));
+            absl::FormatDuration(limit)));
       }
       PauseSince(start);
     }
   }
 
-  absl::Status Enqueue(float* array, int64_t elements, float* host,
-                       MayGoOn may_go_on) {
-    if (rank_ == nullptr) {
-      return absl::UnavailableError("NCCL: the rank has left");
-    }
+  // The caller's word is the limit, as in AwaitStream(): NCCL may connect to
+  // ranks that are still in their first pass.
+  absl::Status Enqueue(const Pack& pack, MayGoOn may_go_on) {
+    if (rank_ == nullptr) return HasLeft();
     RETURN_IF_ERROR(
         CudaStatus(cudaSetDevice(device_.index()), "cudaSetDevice"));
+    for (Device::Event* const written : pack.written) {
+      RETURN_IF_ERROR(CudaStatus(
+          cudaStreamWaitEvent(stream_, CudaDevice::EventOf(*written), 0),
+          "cudaStreamWaitEvent"));
+    }
+    ASSIGN_OR_RETURN(const float* const own, EnqueueOwnSum(pack));
     const int result = functions_.all_reduce(
-        array, array, elements, kNcclFloat32, kNcclSum, rank_, stream_);
+        own, pack.sum, pack.elements, kNcclFloat32, kNcclSum, rank_, stream_);
     if (result != kNcclSuccess && result != kNcclInProgress) {
       return absl::UnavailableError(Words(result, "ncclAllReduce"));
     }
-    RETURN_IF_ERROR(AwaitUnderWay("ncclAllReduce", may_go_on,
-                                  absl::ToChronoSeconds(kJoinLimit)));
-    if (host == nullptr) return absl::OkStatus();
-    return CudaStatus(cudaMemcpyAsync(host, array, elements * sizeof(float),
-                                      cudaMemcpyDeviceToHost, stream_),
-                      absl::StrCat("copy of sums from ", device_.name()));
+    RETURN_IF_ERROR(
+        AwaitUnderWay("ncclAllReduce", may_go_on, absl::InfiniteDuration()));
+    if (pack.on_host == nullptr) return absl::OkStatus();
+    return CudaStatus(
+        cudaMemcpyAsync(pack.on_host, pack.sum, pack.elements * sizeof(float),
+                        cudaMemcpyDeviceToHost, stream_),
+        absl::StrCat("copy of sums from ", device_.name()));
+  }
+
+  absl::Status HasLeft() const {
+    return absl::UnavailableError("NCCL: the rank has left");
+  }
+
+  // Returns the array that this rank brings: a lone term as it is.
+  absl::StatusOr<const float*> EnqueueOwnSum(const Pack& pack) {
+    if (pack.terms.size() == 1) return pack.terms.front();
+    if (pack.terms.empty()) {
+      RETURN_IF_ERROR(CudaStatus(
+          cudaMemsetAsync(pack.sum, 0, pack.elements * sizeof(float), stream_),
+          "cudaMemsetAsync"));
+    }
+    for (size_t first = 0; first < pack.terms.size();) {
+      SumOfTerms kernel = {.terms = {}, .count = 0, .sum = pack.sum};
+      if (first > 0) kernel.terms[kernel.count++] = pack.sum;
+      while (kernel.count < SumOfTerms::kMost && first < pack.terms.size()) {
+        kernel.terms[kernel.count++] = pack.terms[first++];
+      }
+      RETURN_IF_ERROR(
+          cuda::ForEach(stream_, "sum of replicas", pack.elements, kernel));
+    }
+    return pack.sum;
   }
 
   // The caller's word is the limit: others may take as long as their pass does.
   absl::Status AwaitStream(MayGoOn may_go_on) {
+    if (rank_ == nullptr) return HasLeft();
+    RETURN_IF_ERROR(
+        CudaStatus(cudaSetDevice(device_.index()), "cudaSetDevice"));
     const PeerClock::time_point start = PeerClock::now();
     while (true) {
       const cudaError_t done = cudaStreamQuery(stream_);

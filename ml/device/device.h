@@ -149,6 +149,9 @@ class Device {
   // yet; Record() moves `event` to the present end of `stream`.
   virtual absl::StatusOr<std::unique_ptr<Event>> NewEvent() = 0;
   virtual absl::Status Record(Stream stream, Event& event) = 0;
+  // Makes all work enqueued on `later` from now on wait for the point that
+  // `event` marks now. Not part of a recording.
+  virtual absl::Status Follow(Event& event, Stream later) = 0;
   // Blocks until the work before `event` is done. Returns at once if the event
   // was never recorded. The driver ends the wait with an error when the device
   // is lost.

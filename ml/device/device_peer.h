@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "ml/device/device.h"
 
 namespace parasol {
@@ -49,15 +50,31 @@ class DevicePeer {
   // Ends this rank's part in what is not complete.
   virtual ~DevicePeer() = default;
 
-  // Replaces `array`, in the memory of the device, by the sum of all ranks'
-  // arrays, in NCCL's own order, the same bits at all ranks, and copies it to
-  // `host`, an array of NewHostArray(), unless that is null. All that writes
-  // `array` must be done. Blocks until sum and copy are there. After an error
-  // the rank is of no use, and the arrays are undefined. Errors are those of
-  // `may_go_on`, and
+  // Arrays that are added as one. All ranks have as many elements.
+  struct Pack {
+    // Arrays in the memory of the device, of which this rank brings the sum, in
+    // their order; none: zeros.
+    absl::Span<const float* const> terms = {};
+    // Events of the device that mark the end of what writes `terms`.
+    absl::Span<Device::Event* const> written = {};
+    int64_t elements = 0;
+    // Place of the sum of all ranks, in the memory of the device, that overlaps
+    // no term, and of its copy, an array of NewHostArray(); null: no copy.
+    float* sum = nullptr;
+    float* on_host = nullptr;
+  };
+
+  // Enqueues the sum of all ranks' packs, in NCCL's own order, the same bits at
+  // all ranks, and its copy, behind what writes this rank's terms and the packs
+  // that were begun before: the ranks begin the same packs in the same order.
+  // Does not wait for them, but that NCCL may want the other ranks to begin the
+  // first one. After an error the rank is of no use, and the arrays are
+  // undefined. Errors are those of `may_go_on`, and
   //   Unavailable  NCCL or the device fails: the message has its reason.
-  virtual absl::Status AllReduce(float* array, int64_t elements, float* host,
-                                 MayGoOn may_go_on) = 0;
+  virtual absl::Status Begin(const Pack& pack, MayGoOn may_go_on) = 0;
+  // Blocks until all sums and copies that were begun are there. Errors are
+  // those of Begin().
+  virtual absl::Status Await(MayGoOn may_go_on) = 0;
 };
 
 }  // namespace parasol

@@ -12,6 +12,7 @@
 #include "ml/kernel/pass_argument.h"
 #include "ml/model/device_rows.h"
 #include "ml/model/model.h"
+#include "ml/model/variable_layout.h"
 
 namespace parasol {
 
@@ -35,11 +36,20 @@ class DeviceTraining {
     int64_t elements = 0;  // the same as rows->elements
   };
 
+  // A part of AllGradients() that a pass has written before its end.
+  struct Piece {
+    size_t first = 0;
+    size_t elements = 0;
+    // Marks the point of the compute stream behind all that writes it.
+    Device::Event* written = nullptr;
+  };
+
   // The callbacks of a pass.
   struct Sinks {
-    // Called once, when all work that reads values and writes gradients is on
-    // the compute stream; enqueues the updates of the variables and of the
-    // tables that are on the device there.
+    // Called once, when all work that reads values and writes gradients has
+    // been enqueued, on the compute stream or behind the pieces' events;
+    // enqueues the updates of the variables and of the tables that are on the
+    // device there.
     absl::FunctionRef<absl::Status(absl::Span<const Rows> rows)> update;
     // The same as GradientSinks::rows, for the tables that are on the host.
     absl::FunctionRef<void(size_t table, absl::Span<const uint64_t> ids,
@@ -57,6 +67,15 @@ class DeviceTraining {
   // variables, and gaps between some, which hold no gradient. Requires that
   // Variables() has been called.
   virtual absl::Span<float> AllGradients() = 0;
+
+  // Has each pass from now on mark where it has written the gradients of each
+  // of `pieces`, which share no variable. Called once, before the first pass.
+  // The events live as long as the model. What follows them need not be on the
+  // compute stream, which the caller orders behind it before the next pass; a
+  // piece itself may have been written on the copy-out stream.
+  //   ResourceExhausted  the device is full.
+  virtual absl::StatusOr<std::vector<Piece>> WriteInPieces(
+      const std::vector<VariableRange>& pieces) = 0;
 
   // Has the rows of the tables that `tables` has on the device read there, from
   // the next Stage() on: StagedBatch::rows() is without them. A batch is then

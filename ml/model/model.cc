@@ -143,6 +143,24 @@ class GraphModel final : public Model, private DeviceTraining {
     return memory_.GradientsOnDevice();
   }
 
+  absl::StatusOr<std::vector<Piece>> WriteInPieces(
+      const std::vector<VariableRange>& pieces) override {
+    const std::vector<int64_t>& offsets = memory_.layout().offsets;
+    std::vector<Piece> written;
+    for (const VariableRange& piece : pieces) {
+      ASSIGN_OR_RETURN(piece_events_.emplace_back(), device_.NewEvent());
+      const size_t last = piece.end - 1;
+      const int64_t end = offsets[last] + graph_.variables[last].elements();
+      written.push_back(
+          {.first = static_cast<size_t>(offsets[piece.begin]),
+           .elements = static_cast<size_t>(end - offsets[piece.begin]),
+           .written = piece_events_.back().get()});
+    }
+    pieces_ = pieces;
+    executor_.WriteInPieces(pieces);
+    return written;
+  }
+
   void UseTables(DeviceRows& tables) override { tables_on_device_ = &tables; }
 
   absl::StatusOr<BatchResult> Train(StagedBatch& staged, uint64_t seed,
@@ -172,7 +190,7 @@ class GraphModel final : public Model, private DeviceTraining {
     const auto enqueue = [this, fetches]() -> absl::Status {
       RETURN_IF_ERROR(executor_.RunForward());
       return executor_.RunBackward([this, fetches](const VariableRange& piece) {
-        return fetches ? memory_.FetchGradients(piece) : absl::OkStatus();
+        return fetches ? memory_.FetchGradients(piece) : MarkWritten(piece);
       });
     };
     if (is_recordable_) {
@@ -183,6 +201,13 @@ class GraphModel final : public Model, private DeviceTraining {
     // Not part of a recording, since the number of rows differs from pass to
     // pass.
     return executor_.row_gradients().Fetch();
+  }
+
+  absl::Status MarkWritten(const VariableRange& piece) {
+    const auto found = std::find(pieces_.begin(), pieces_.end(), piece);
+    if (found == pieces_.end()) return absl::OkStatus();
+    return device_.Record(Device::Stream::kCompute,
+                          *piece_events_[found - pieces_.begin()]);
   }
 
   const PassKey& KeyOf(const StagedInputs& batch, bool fetches) {
@@ -207,10 +232,11 @@ class GraphModel final : public Model, private DeviceTraining {
   }
 
   absl::Status DeliverAll(const GradientSinks& sinks) {
-    for (const VariableRange& piece : executor_.written()) {
-      if (piece.empty()) continue;
-      RETURN_IF_ERROR(memory_.AwaitGradients(piece));
-      Deliver(piece, sinks);
+    for (const std::vector<VariableRange>& pieces : executor_.written()) {
+      for (const VariableRange& piece : pieces) {
+        RETURN_IF_ERROR(memory_.AwaitGradients(piece));
+        Deliver(piece, sinks);
+      }
     }
     return absl::OkStatus();
   }
@@ -264,6 +290,9 @@ class GraphModel final : public Model, private DeviceTraining {
   // kernels had run, which read it; null otherwise. Those of passes before it
   // have run. Callers of Train() wait themselves.
   const StagedBatch* still_read_ = nullptr;
+  // Those of WriteInPieces(), and the event of each.
+  std::vector<VariableRange> pieces_;
+  std::vector<std::unique_ptr<Device::Event>> piece_events_;
   DeviceRows* tables_on_device_ = nullptr;  // null: none is
   std::vector<Rows> rows_;  // of the present pass, on the device
   PassKey key_;  // key of the present pass; kept here lest each step allocates

@@ -16,7 +16,7 @@ PassExecutor::PassExecutor(const Graph& graph, const Plan& plan,
       regularizers_(RegularizersOf(graph)),
       written_(device.shares_host_memory()
                    ? VariablesBehind(plan)
-                   : PiecesBehind(plan, variables.layout())),
+                   : PiecesBehind(plan, variables.layout().pieces)),
       memory_(plan, losses, regularizers_.size(), device),
       layer_passes_(plan, device),
       row_gradients_(device, graph.tables.size()),
@@ -191,9 +191,9 @@ absl::Status PassExecutor::RunStepBack(
       .seed = options_.seed + SeedOffsetOf(op.step),
       .stored_seed = StoredSeedOf(op.step)};
   RETURN_IF_ERROR(passes_[op.step]->RunVariableGradients(pass));
-  if (!written_[index].empty()) {
-    RETURN_IF_ERROR(AddVariableL2(written_[index]));
-    RETURN_IF_ERROR(written(written_[index]));
+  for (const VariableRange& range : written_[index]) {
+    RETURN_IF_ERROR(AddVariableL2(range));
+    RETURN_IF_ERROR(written(range));
   }
   if (!op.has_input_gradients) return absl::OkStatus();
   return passes_[op.step]->RunInputGradients(pass);

@@ -52,9 +52,17 @@ class PassExecutor {
   absl::Status RunForward();
 
   // Ranges of variables that RunBackward() calls `written` for, in its order,
-  // and empty ones: on a device that shares the host's memory those of each
-  // step, otherwise the pieces in which VariableMemory copies them.
-  absl::Span<const VariableRange> written() const { return written_; }
+  // for each operation of the backward pass: on a device that shares the host's
+  // memory those of each step, otherwise the pieces in which VariableMemory
+  // copies them, or those of WriteInPieces().
+  absl::Span<const std::vector<VariableRange>> written() const {
+    return written_;
+  }
+  // Has RunBackward() call `written` for each of `pieces`, which share no
+  // variable.
+  void WriteInPieces(const std::vector<VariableRange>& pieces) {
+    written_ = PiecesBehind(plan_, pieces);
+  }
 
   // Enqueues the backward pass, in training, after RunForward(). Calls
   // `written` for variables right after the last work that writes their
@@ -106,7 +114,8 @@ class PassExecutor {
   VariableMemory& variables_;
   Device& device_;
   const std::vector<Regularizer> regularizers_;
-  const std::vector<VariableRange> written_;  // one per backward operation
+  // One list for each backward operation.
+  std::vector<std::vector<VariableRange>> written_;
   PassMemory memory_;
   LayerPasses layer_passes_;
   RowGradientMemory row_gradients_;

@@ -1,6 +1,7 @@
 // A model whose steps are recorded and replayed trains as one whose steps are
 // enqueued one by one.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -20,6 +22,7 @@
 #include "ml/kernel/testing/reference.h"
 #include "ml/layer/custom_layer.h"
 #include "ml/layer/layer.h"
+#include "ml/model/device_training.h"
 #include "ml/model/model.h"
 #include "ml/model/testing/recorded_model_fixture.h"
 #include "proto/job.pb.h"
@@ -234,6 +237,91 @@ INSTANTIATE_TEST_SUITE_P(Devices, RecordedModelTest, RecordersUnderTest(),
                          DeviceName);
 INSTANTIATE_TEST_SUITE_P(Bfloat16, RecordedModelTest,
                          ::testing::Values(kCudaGraphsBfloat16), DeviceName);
+
+// Gradients that stay in the device's memory and are marked piece by piece.
+constexpr char kDense[] = R"(
+  input_shape: [8]
+  layer { dense { units: 5 activation: TANH kernel_l2: 0.1 } }
+  layer { dense { units: 4 activation: TANH kernel_l2: 0.2 } }
+  layer { dense { units: 3 kernel_l2: 0.3 } }
+)";
+
+class WrittenPiecesTest : public RecordedModelFixture {
+ protected:
+  using Piece = DeviceTraining::Piece;
+
+  // Writes values to the variables of a model whose variables stay on the
+  // device.
+  void Write(const std::vector<DeviceTraining::Variable>& variables,
+             const Values& values) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      Array<float> host = *device().NewHostArray<float>(values[i].size());
+      std::copy(values[i].begin(), values[i].end(), host.data());
+      ASSERT_OK(device().Copy(Device::Stream::kCompute,
+                              absl::MakeConstSpan(host.data(), host.size()),
+                              variables[i].value));
+      ASSERT_OK(device().Synchronize());
+    }
+  }
+
+  // Copies each piece beside the pass, as soon as it is marked.
+  absl::Status Fetch(absl::Span<const Piece> pieces, const float* gradients,
+                     float* to) {
+    constexpr Device::Stream kBeside = Device::Stream::kCopyOut;
+    for (const Piece& piece : pieces) {
+      RETURN_IF_ERROR(device().Follow(*piece.written, kBeside));
+      RETURN_IF_ERROR(device().Copy(
+          kBeside, absl::MakeConstSpan(gradients + piece.first, piece.elements),
+          to + piece.first));
+    }
+    return device().Order(kBeside, Device::Stream::kCompute);
+  }
+};
+
+// The pieces cut a layer, and two of them end with the same one. Their L2 terms
+// are part of the gradients. With graphs the first pass is plain, the second
+// one is recorded and later ones are replayed.
+TEST_P(WrittenPiecesTest, AMarkedPieceHasItsGradients) {
+  const std::unique_ptr<Model> whole = Make(kDense), model = Make(kDense);
+  DeviceTraining& training = *model->device_training();
+  ASSERT_OK_AND_ASSIGN(const auto variables, training.Variables());
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<Piece> pieces,
+      training.WriteInPieces({{5, 6}, {3, 5}, {1, 3}, {0, 1}}));
+  const absl::Span<float> all = training.AllGradients();
+  ASSERT_OK_AND_ASSIGN(const Array<float> got,
+                       device().NewHostArray<float>(all.size()));
+  const Batch batch = RandomBatch(6, {8}, 3);
+  Values values = RandomValues(*model);
+  const std::unique_ptr<StagedBatch> staged = model->NewStagedBatch();
+  for (int step = 0; step < 5; ++step) {
+    SCOPED_TRACE(step);
+    for (std::vector<float>& value : values) {
+      for (float& element : value) element *= .9f;
+    }
+    SetAll(*whole, values);
+    const Values want = GradientsOf(*whole, batch);
+    Write(variables, values);
+    ASSERT_OK(model->Stage(batch, *staged));
+    ASSERT_OK(training.Train(*staged, /*seed=*/1,
+                             {.update =
+                                  [&](absl::Span<const DeviceTraining::Rows>) {
+                                    return Fetch(pieces, all.data(),
+                                                 got.data());
+                                  },
+                              .rows = IgnoreRows}));
+    ASSERT_OK(device().Synchronize());
+    for (size_t i = 0; i < want.size(); ++i) {
+      const float* const first =
+          got.data() + (variables[i].gradient - all.data());
+      EXPECT_EQ(std::vector<float>(first, first + want[i].size()), want[i])
+          << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, WrittenPiecesTest, RecordersUnderTest(),
+                         DeviceName);
 
 }  // namespace
 }  // namespace parasol

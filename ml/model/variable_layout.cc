@@ -51,27 +51,31 @@ VariableLayout LayOutVariables(const Graph& graph) {
   return layout;
 }
 
-std::vector<VariableRange> PiecesBehind(const Plan& plan,
-                                        const VariableLayout& layout) {
-  std::vector<VariableRange> behind(plan.backward.size());
-  std::vector<bool> is_placed(layout.pieces.size());
+std::vector<std::vector<VariableRange>> PiecesBehind(
+    const Plan& plan, const std::vector<VariableRange>& pieces) {
+  std::vector<std::vector<VariableRange>> behind(plan.backward.size());
+  std::vector<bool> is_placed(pieces.size());
   for (size_t op = plan.backward.size(); op-- > 0;) {
     if (plan.backward[op].kind != BackwardOp::Kind::kStep) continue;
     const VariableRange written =
         VariablesOf(plan.steps[plan.backward[op].step]);
     if (written.empty()) continue;
-    const size_t piece = layout.piece_of[written.begin];
-    if (!is_placed[piece]) behind[op] = layout.pieces[piece];
-    is_placed[piece] = true;
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      if (is_placed[i] || !written.Meets(pieces[i])) continue;
+      behind[op].push_back(pieces[i]);
+      is_placed[i] = true;
+    }
   }
   return behind;
 }
 
-std::vector<VariableRange> VariablesBehind(const Plan& plan) {
-  std::vector<VariableRange> behind(plan.backward.size());
+std::vector<std::vector<VariableRange>> VariablesBehind(const Plan& plan) {
+  std::vector<std::vector<VariableRange>> behind(plan.backward.size());
   for (size_t op = 0; op < plan.backward.size(); ++op) {
     if (plan.backward[op].kind != BackwardOp::Kind::kStep) continue;
-    behind[op] = VariablesOf(plan.steps[plan.backward[op].step]);
+    const VariableRange written =
+        VariablesOf(plan.steps[plan.backward[op].step]);
+    if (!written.empty()) behind[op].push_back(written);
   }
   return behind;
 }

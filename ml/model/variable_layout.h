@@ -19,6 +19,10 @@ struct VariableRange {
   bool Contains(size_t variable) const {
     return variable >= begin && variable < end;
   }
+  // Returns true if both have a variable.
+  bool Meets(const VariableRange& other) const {
+    return begin < other.end && other.begin < end;
+  }
   friend bool operator==(const VariableRange&, const VariableRange&) = default;
 };
 
@@ -44,14 +48,14 @@ struct VariableLayout {
 VariableLayout LayOutVariables(const Graph& graph);
 
 // Returns, for each operation of the plan's backward pass, the variables whose
-// gradients are to leave behind it: those of a piece of `layout` once all of
-// them are written, otherwise none.
-std::vector<VariableRange> PiecesBehind(const Plan& plan,
-                                        const VariableLayout& layout);
+// gradients are to leave behind it: those of each of `pieces` once all of them
+// are written, in the order of `pieces`.
+std::vector<std::vector<VariableRange>> PiecesBehind(
+    const Plan& plan, const std::vector<VariableRange>& pieces);
 
 // Returns the same for gradients that leave as soon as they are written: behind
 // a step those of its own variables.
-std::vector<VariableRange> VariablesBehind(const Plan& plan);
+std::vector<std::vector<VariableRange>> VariablesBehind(const Plan& plan);
 
 }  // namespace parasol
 

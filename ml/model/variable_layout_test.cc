@@ -73,18 +73,35 @@ TEST(VariableLayoutTest, APieceLeavesBehindItsFirstLayersStep) {
   const Plan plan = MakePlan(graph);
   const VariableLayout layout = LayOutVariables(graph);
   ASSERT_GT(layout.pieces.size(), 1);
-  const std::vector<VariableRange> behind = PiecesBehind(plan, layout);
+  const std::vector<std::vector<VariableRange>> behind =
+      PiecesBehind(plan, layout.pieces);
   // The steps in the order of the backward pass, each with its variables.
-  const std::vector<VariableRange> steps = VariablesBehind(plan);
+  const std::vector<std::vector<VariableRange>> steps = VariablesBehind(plan);
   ASSERT_EQ(behind.size(), steps.size());
   size_t next = graph.variables.size();
   for (size_t i = 0; i < behind.size(); ++i) {
     if (behind[i].empty()) continue;
-    EXPECT_EQ(behind[i].end, next);
-    EXPECT_EQ(behind[i].begin, steps[i].begin);
-    next = behind[i].begin;
+    ASSERT_EQ(behind[i].size(), 1);
+    EXPECT_EQ(behind[i][0].end, next);
+    EXPECT_EQ(behind[i][0].begin, steps[i][0].begin);
+    next = behind[i][0].begin;
   }
   EXPECT_EQ(next, 0);
+}
+
+// Packs of gradients may end within a layer.
+TEST(VariableLayoutTest, PiecesMayCutALayer) {
+  const Graph graph = GraphOf({3, 2});
+  ASSERT_EQ(graph.variables.size(), 4);
+  const Plan plan = MakePlan(graph);
+  std::vector<std::vector<VariableRange>> behind;
+  for (const std::vector<VariableRange>& pieces :
+       PiecesBehind(plan, {{3, 4}, {1, 3}, {0, 1}})) {
+    if (!pieces.empty()) behind.push_back(pieces);
+  }
+  EXPECT_THAT(behind, ElementsAre(ElementsAre(VariableRange{3, 4}),
+                                  ElementsAre(VariableRange{1, 3},
+                                              VariableRange{0, 1})));
 }
 
 }  // namespace

@@ -30,6 +30,9 @@ using ::testing::Pointwise;
 constexpr int kSteps = 150;
 // Steps of tables are faster: a worker is lost long before the last one.
 constexpr int kTableSteps = 600;
+// The jobs' variables are two and three packs.
+constexpr char kPacks[] = "bytes_per_pack: 60";
+constexpr int kPacksOfDigits = 2;
 
 // `job`: on cuda:0.
 LaunchedCluster::Options WorkersOf(LaunchedCluster::Options job,
@@ -37,9 +40,8 @@ LaunchedCluster::Options WorkersOf(LaunchedCluster::Options job,
                                    int workers, int steps) {
   job.num_workers = workers;
   job.overrides = {absl::StrCat("end.steps=", steps),
-                   absl::StrCat("strategy.multi_worker_mirrored={"
-                                "communication: ",
-                                communication, "}")};
+                   absl::StrCat("strategy.multi_worker_mirrored={", kPacks,
+                                " communication: ", communication, "}")};
   return job;
 }
 
@@ -79,6 +81,7 @@ TEST(CudaWorkersTest, WithNcclTheyEndAsWithSumsOfTheHost) {
   EXPECT_THAT(nccl->LogOf("worker/1"),
               AllOf(HasSubstr("strategy multi_worker_mirrored, NCCL"),
                     HasSubstr("NCCL adds gradients on cuda:0"),
+                    HasSubstr("the variables are on cuda:0"),
                     Not(HasSubstr("group has ended"))));
 }
 
@@ -110,6 +113,8 @@ TEST(CudaWorkersTest, TwoWithTablesEndWithTheBitsOfTheHostAlsoAfterALoss) {
   EXPECT_EQ(TrainedIn(*nccl, kTableSteps), want);
   EXPECT_THAT(nccl->LogOf("worker/0"),
               AllOf(ContainsRegex("NCCL adds gradients on .*, rank [01] of 2"),
+                    HasSubstr("the variables are in host memory, and are "
+                              "updated there: the model has sparse tables"),
                     HasSubstr("group has ended: worker/1, ")));
 }
 
@@ -168,9 +173,8 @@ LaunchedCluster::Options HybridOn(const std::string& device,
   LaunchedCluster::Options options = TablesOn(device);
   options.num_ps = 1;
   options.overrides = {absl::StrCat("end.steps=", steps),
-                       absl::StrCat("strategy.hybrid.all_reduce={"
-                                    "communication: ",
-                                    communication, "}")};
+                       absl::StrCat("strategy.hybrid.all_reduce={", kPacks,
+                                    " communication: ", communication, "}")};
   return options;
 }
 
@@ -234,9 +238,10 @@ TEST(CudaWorkersTest, SeveralDevicesInEachWorkerAreRanksOfTheirOwn) {
   const auto options = [](const std::string& communication, int steps) {
     LaunchedCluster::Options options =
         WorkersOn("auto", communication, 2, steps);
-    options.overrides.back() = absl::StrCat(
-        "strategy.multi_worker_mirrored={communication: ", communication,
-        " device: 'cuda:0' device: '/gpu:1'}");
+    options.overrides.back() =
+        absl::StrCat("strategy.multi_worker_mirrored={", kPacks,
+                     " communication: ", communication,
+                     " device: 'cuda:0' device: '/gpu:1'}");
     return options;
   };
   LaunchedCluster::Options one = WorkersOn("auto", "AUTO", 1, kSteps);
@@ -285,6 +290,44 @@ TEST(CudaWorkersTest, AKilledWorkerEndsTheSumOfAllAndTheJobGoesOn) {
     EXPECT_THAT(cluster->LogOf(survivor),
                 HasSubstr("the workers' group has ended: worker/1, "));
   }
+}
+
+// A worker whose first process gets `signal` when it begins the second pack of
+// a step, of which the first is on its way.
+LaunchedCluster::Options WithSignalBetweenPacks(int signal, int steps) {
+  LaunchedCluster::Options options = WorkersOn("cuda:0", "NCCL", 2, steps);
+  options.flags.push_back(absl::StrCat(
+      "--worker_binary=",
+      WorkerWithFault(
+          absl::StrCat("ncclAllReduce=-", signal, "@", 40 * kPacksOfDigits + 2),
+          /*only_first=*/true)));
+  return options;
+}
+
+// The other one makes the step again, with the gradients that it has.
+TEST(CudaWorkersTest, AWorkerThatIsKilledBetweenTwoPacksChangesNoBits) {
+  const Trained want =
+      TrainedBy(WorkersOn("cuda:0", "AUTO", 2, 2 * kSteps), 2 * kSteps);
+  ASSERT_FALSE(want.variables.empty());
+  ASSERT_OK_AND_ASSIGN(
+      auto cluster,
+      LaunchedCluster::Start(WithSignalBetweenPacks(SIGKILL, 2 * kSteps)));
+  ASSERT_OK_AND_ASSIGN(const auto result, cluster->Wait());
+  ASSERT_EQ(result.exit_code, 0) << result.progress;
+  EXPECT_EQ(TrainedIn(*cluster, 2 * kSteps), want);
+  EXPECT_THAT(cluster->LogOf("worker/0"),
+              HasSubstr("group has ended: worker/1, "));
+}
+
+TEST(CudaWorkersTest, AWorkerThatStandsStillBetweenTwoPacksIsDoneWithout) {
+  ASSERT_OK_AND_ASSIGN(
+      auto cluster,
+      LaunchedCluster::Start(WithSignalBetweenPacks(SIGSTOP, 4 * kSteps)));
+  ASSERT_OK(cluster->AwaitStep(80));
+  EXPECT_THAT(cluster->LogOf("worker/0"), HasSubstr("group has ended"));
+  ASSERT_OK(cluster->Signal("worker/1", SIGCONT));
+  ASSERT_OK_AND_ASSIGN(const auto result, cluster->Wait());
+  ExpectLearned(result, 4 * kSteps);
 }
 
 TEST(CudaWorkersTest, AWorkerThatStandsStillIsDoneWithout) {

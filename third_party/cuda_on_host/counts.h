@@ -2,6 +2,7 @@
 #define PARASOL_THIRD_PARTY_CUDA_ON_HOST_COUNTS_H_
 
 #include <cstdint>
+#include <string>
 
 namespace cuda_on_host {
 
@@ -26,6 +27,16 @@ struct Counts {
 
 // Returns the counts of the program so far.
 Counts CountsSoFar();
+
+// Two functions for tests. NoteWork() has the work be noted that is done from
+// now on, and forgets what was noted; WorkOf() returns the notes of a device, a
+// letter for each piece of work: "k" a kernel or a memset, "i" a copy to the
+// device, "o" one from it, "s" what a rank brings to a sum of
+// ncclCommInitRankConfig()'s ranks.
+void NoteWork();
+std::string WorkOf(int device);
+// Notes a piece of work, if work is noted. Needs the runtime's lock.
+void NoteDone(int device, char work);
 
 // Returns the counts of the program, which the runtime adds to. Needs the
 // runtime's lock.

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "third_party/cuda_on_host/counts.h"
 #include "third_party/cuda_on_host/memory.h"
 #include "third_party/cuda_on_host/runtime.h"
 #include "third_party/cuda_on_host/settings.h"
@@ -320,7 +321,9 @@ void EnqueueRemote(Part part) {
   const std::shared_ptr<RemoteLink> link = part.comm->clique->remote;
   part.before = part.stream->last;
   const auto bring = [link, from = part.buffers.send, shape = part.shape,
+                      device = part.comm->device,
                       bytes = SentBytes(part.shape, part.comm->clique->size)] {
+    NoteDone(device, 's');
     if (link->has_left) return;
     const size_t sent = from == nullptr ? 0 : bytes;
     if (sent > 0 && !IsInside(from, sent)) {

@@ -1,5 +1,7 @@
 #include "third_party/cuda_on_host/settings.h"
 
+#include <signal.h>
+
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -147,6 +149,10 @@ int FaultOf(const char* name) {
   const int call = ++faults.calls[name];
   for (const Fault& fault : faults.faults) {
     if (fault.name == name && (fault.call == 0 || fault.call == call)) {
+      if (fault.status < 0) {
+        raise(-fault.status);
+        return 0;
+      }
       return fault.status;
     }
   }

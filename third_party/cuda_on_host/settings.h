@@ -43,7 +43,8 @@ bool ChecksAccesses();
 int DeviceCount();
 
 // Returns the status that PARASOL_CUDA_ON_HOST_FAULT ("name=status[@call],…")
-// has for this call of the function `name`, counted from 1; 0 if none.
+// has for this call of the function `name`, counted from 1; 0 if none. One
+// below 0 is a signal, which the process sends itself.
 int FaultOf(const char* name);
 // Replaces the faults, forgets the calls, and brings lost devices back; only
 // for tests.

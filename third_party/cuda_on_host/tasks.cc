@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "third_party/cuda_on_host/counts.h"
 #include "third_party/cuda_on_host/runtime.h"
 #include "third_party/cuda_on_host/settings.h"
 
@@ -38,11 +39,20 @@ const Moment& EndOf(int device) {
   return end;
 }
 
+// Notes the work of a stream; that of ranks notes itself.
+void NoteRun(const Task& task) {
+  if (task.track.stream == nullptr || task.kind == Kind::kNone) return;
+  NoteDone(task.device, task.kind == Kind::kCompute  ? 'k'
+                        : task.kind == Kind::kCopyIn ? 'i'
+                                                     : 'o');
+}
+
 void Run(Task& task) {
   {
     const OnTrack on_track(task.track);
     for (const Moment& earlier : task.earlier) ComeAfter(earlier);
     if (task.run) task.run();
+    NoteRun(task);
     ComeBefore(task.end);
     ComeBefore(EndOf(task.device));
   }

@@ -76,7 +76,7 @@ void DeviceVariables::MakeGroups() {
 }
 
 absl::Status DeviceVariables::AddCopy(const job::Job& job, const Place& place) {
-  Copy copy = {.device = place.device, .of_model = {}};
+  Copy copy = {.device = place.device, .mutex = place.mutex, .of_model = {}};
   ASSIGN_OR_RETURN(copy.of_model, place.training->Variables());
   CHECK_EQ(copy.of_model.size(), specs().size());
   RETURN_IF_ERROR(AddArrays(copy));
@@ -129,6 +129,7 @@ absl::Status DeviceVariables::AddUpdate(const Group& group,
 absl::StatusOr<absl::Span<const float>> DeviceVariables::Read(size_t variable,
                                                               int array) {
   const Copy& copy = copies_.front();
+  const absl::MutexLockMaybe lock(copy.mutex);
   const absl::Span<const float> elements(copy.arrays[variable][array],
                                          specs()[variable].elements());
   RETURN_IF_ERROR(copy.device->Copy(Device::Stream::kCompute, elements,
@@ -148,6 +149,7 @@ absl::Status DeviceVariables::Write(size_t variable, int array,
 
 absl::Status DeviceVariables::Write(Copy& copy, size_t variable, int array,
                                     absl::Span<const float> elements) {
+  const absl::MutexLockMaybe lock(copy.mutex);
   std::copy(elements.begin(), elements.end(), copy.on_host.data());
   const absl::Span<const float> from =
       copy.on_host.span().first(elements.size());

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "ml/device/device.h"
 #include "ml/layer/variable_spec.h"
@@ -39,6 +40,9 @@ class DeviceVariables : public LocalVariables {
   struct Place {
     DeviceTraining* training = nullptr;
     Device* device = nullptr;
+    // Held by Read() and Write() while they use the device, and by the caller
+    // of Update(); null: the caller sees to it.
+    absl::Mutex* mutex = nullptr;
   };
 
   // Creates the variables, without their initial values. Borrows `training`,
@@ -76,6 +80,7 @@ class DeviceVariables : public LocalVariables {
   // All arrays in the memory of one device.
   struct Copy {
     Device* device = nullptr;
+    absl::Mutex* mutex = nullptr;
     std::vector<DeviceTraining::Variable> of_model;
     // Addresses of all arrays of each variable. The slots are in `slots`.
     std::vector<std::vector<float*>> arrays = {};

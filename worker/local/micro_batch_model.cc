@@ -249,6 +249,17 @@ class MicroBatchModel : public WrappedModel, private DeviceTraining {
     return variables;
   }
   absl::Span<float> AllGradients() override { return on_device_.span(); }
+  // A pass of one part marks the part's gradients; the sum follows them there.
+  absl::StatusOr<std::vector<Piece>> WriteInPieces(
+      const std::vector<VariableRange>& pieces) override {
+    ASSIGN_OR_RETURN(pieces_, model().device_training()->WriteInPieces(pieces));
+    std::vector<Piece> sums = pieces_;
+    for (Piece& sum : sums) {
+      ASSIGN_OR_RETURN(piece_events_.emplace_back(), device_.NewEvent());
+      sum.written = piece_events_.back().get();
+    }
+    return sums;
+  }
   void UseTables(DeviceRows&) override {
     LOG(FATAL) << "the rows of a batch that is cut are on the host";
   }
@@ -258,7 +269,8 @@ class MicroBatchModel : public WrappedModel, private DeviceTraining {
     const auto run = [&](const Pass& pass, StagedBatch& part,
                          uint64_t seed_of_part, RowSink rows) {
       const auto add = [&](absl::Span<const Rows> on_device) -> absl::Status {
-        RETURN_IF_ERROR(AddOnDevice(pass));
+        RETURN_IF_ERROR(pass.is_last && !pieces_.empty() ? AddPieces(pass)
+                                                         : AddOnDevice(pass));
         return pass.is_last ? sinks.update(on_device) : absl::OkStatus();
       };
       return model().device_training()->Train(part, seed_of_part,
@@ -271,17 +283,34 @@ class MicroBatchModel : public WrappedModel, private DeviceTraining {
     return RunPasses(split, seed, sinks.rows, run);
   }
 
-  // Enqueues for all variables what RunPass() does for one. The gradients of a
-  // batch that is not cut are not added to zeros there either: -0 stays.
+  // Enqueues for all variables what RunPass() does for one.
   absl::Status AddOnDevice(const Pass& pass) {
-    const absl::Span<float> all = model().device_training()->AllGradients();
-    const ReplicaGradients part = {.data = all.data(), .weight = pass.share};
-    const ReplicaGradients sum = {.data = pass.is_first ? nullptr
-                                                        : on_device_.data()};
+    return AddRange(pass, 0, on_device_.size(), Device::Stream::kCompute);
+  }
+  // The same beside the last pass, which goes on when a piece is written.
+  absl::Status AddPieces(const Pass& pass) {
+    constexpr Device::Stream kBeside = Device::Stream::kCopyOut;
+    for (size_t i = 0; i < pieces_.size(); ++i) {
+      const Piece& piece = pieces_[i];
+      RETURN_IF_ERROR(device_.Follow(*piece.written, kBeside));
+      RETURN_IF_ERROR(AddRange(pass, piece.first, piece.elements, kBeside));
+      RETURN_IF_ERROR(device_.Record(kBeside, *piece_events_[i]));
+    }
+    return absl::OkStatus();
+  }
+  // The gradients of a batch that is not cut are not added to zeros on the host
+  // either: -0 stays.
+  absl::Status AddRange(const Pass& pass, size_t first, size_t elements,
+                        Device::Stream stream) {
+    float* const to = on_device_.data() + first;
+    const ReplicaGradients part = {
+        .data = model().device_training()->AllGradients().data() + first,
+        .weight = pass.share};
+    const ReplicaGradients sum = {.data = pass.is_first ? nullptr : to};
     const std::array<ReplicaGradients, 2> terms = {sum, part};
     return ReplicaMean(
         device_, absl::MakeConstSpan(terms).subspan(pass.is_whole ? 1 : 0),
-        /*divisor=*/1, static_cast<int64_t>(all.size()), on_device_.data());
+        /*divisor=*/1, static_cast<int64_t>(elements), to, stream);
   }
 
   // Calls `run` for each micro-batch, with what takes the gradients of its
@@ -367,7 +396,11 @@ class MicroBatchModel : public WrappedModel, private DeviceTraining {
   // Those of this step and of the last one: they live as long as the model's
   // own gradients.
   std::array<Sums, 2> sums_;
-  Array<float> on_device_;      // device_training()'s sum, as its gradients lie
+  Array<float> on_device_;  // device_training()'s sum, as its gradients lie
+  // The pieces of a part's gradients, and the events of the sum's; none: the
+  // sum is written as a whole.
+  std::vector<Piece> pieces_;
+  std::vector<std::unique_ptr<Device::Event>> piece_events_;
   std::vector<float> outputs_;  // of the last evaluation
 };
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -107,9 +108,27 @@ class MicroBatchModelTest : public ModelTestBase {
     }
   }
 
+  absl::Status CopyPieces(absl::Span<const DeviceTraining::Piece> pieces,
+                          const float* from, float* to) {
+    constexpr Device::Stream kBeside = Device::Stream::kCopyIn;
+    // What is late is done for the piece that is waited for, and no more.
+    if (!pieces.empty()) {
+      RETURN_IF_ERROR(device().Wait(*pieces.front().written));
+    }
+    for (const DeviceTraining::Piece& piece : pieces) {
+      RETURN_IF_ERROR(device().Follow(*piece.written, kBeside));
+      RETURN_IF_ERROR(device().Copy(
+          kBeside, absl::MakeConstSpan(from + piece.first, piece.elements),
+          to + piece.first));
+    }
+    return absl::OkStatus();
+  }
+
   // Returns the step of Run(), without outputs, whose gradients of variables
-  // stay in the memory of the device.
-  Step RunOnDevice(Model& model, const Batch& batch) {
+  // stay in the memory of the device, and are copied beside the pass if they
+  // are written in pieces.
+  Step RunOnDevice(Model& model, const Batch& batch,
+                   absl::Span<const DeviceTraining::Piece> pieces = {}) {
     DeviceTraining& training = *model.device_training();
     const std::vector<DeviceTraining::Variable> arrays = *training.Variables();
     const Values values = RandomValues(model);
@@ -122,6 +141,8 @@ class MicroBatchModelTest : public ModelTestBase {
     const std::unique_ptr<StagedBatch> staged = model.NewStagedBatch();
     EXPECT_OK(model.Stage(batch, *staged));
     FillRows(*staged);
+    const absl::Span<float> all = training.AllGradients();
+    Array<float> copied = *device().NewArray<float>(all.size());
     Step step;
     int updates = 0;
     const absl::StatusOr<BatchResult> result = training.Train(
@@ -130,7 +151,7 @@ class MicroBatchModelTest : public ModelTestBase {
              [&](absl::Span<const DeviceTraining::Rows> on_device) {
                EXPECT_TRUE(on_device.empty());
                ++updates;
-               return absl::OkStatus();
+               return CopyPieces(pieces, all.data(), copied.data());
              },
          .rows =
              [&](size_t table, absl::Span<const uint64_t> ids,
@@ -139,9 +160,13 @@ class MicroBatchModelTest : public ModelTestBase {
              }});
     EXPECT_OK(result);
     EXPECT_EQ(updates, 1);
+    EXPECT_OK(device().Synchronize());
     step.result = *result;
     for (size_t i = 0; i < values.size(); ++i) {
-      step.variables.push_back(Get(arrays[i].gradient, values[i].size()));
+      const float* const from =
+          pieces.empty() ? arrays[i].gradient
+                         : copied.data() + (arrays[i].gradient - all.data());
+      step.variables.push_back(Get(from, values[i].size()));
     }
     return step;
   }
@@ -232,6 +257,27 @@ TEST_P(MicroBatchModelTest, SumsInTheMemoryOfTheDeviceHaveTheBitsOfTheHosts) {
       EXPECT_EQ(got.calls_of_rows, want.calls_of_rows);
       EXPECT_EQ(got.result.examples, want.result.examples);
       EXPECT_EQ(got.result.loss_sum, want.result.loss_sum);
+    }
+  }
+}
+
+TEST_P(MicroBatchModelTest, SumsInPiecesHaveTheSameBits) {
+  const job::Model spec = Wide("layer { name: 'h' dense { units: 3 } }");
+  for (const int micro_batch : {2, 3, 6}) {
+    const std::unique_ptr<Model> whole = MakeSplit(spec, micro_batch);
+    const std::unique_ptr<Model> model = MakeSplit(spec, micro_batch);
+    if (device().shares_host_memory()) continue;
+    ASSERT_OK(model->device_training()->Variables().status());
+    const size_t count = model->variables().size();
+    ASSERT_OK_AND_ASSIGN(const auto pieces,
+                         model->device_training()->WriteInPieces(
+                             {{count - 1, count}, {1, count - 1}, {0, 1}}));
+    for (const int64_t size : {7, 1, 6, 6, 6}) {
+      SCOPED_TRACE(absl::StrCat(size, " in ", micro_batch));
+      const Step want = RunOnDevice(*whole, ItemsBatch(size));
+      const Step got = RunOnDevice(*model, ItemsBatch(size), pieces);
+      EXPECT_EQ(got.variables, want.variables);
+      EXPECT_EQ(got.rows, want.rows);
     }
   }
 }

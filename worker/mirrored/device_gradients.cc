@@ -4,13 +4,24 @@
 
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "ml/optimizer/device/non_finite.h"
 #include "ml/optimizer/device/replica_mean.h"
 
 namespace parasol {
+namespace {
+
+using DevicePart = ParameterClient::DevicePart;
+using SyncStep = ParameterClient::SyncStep;
+
+// The stream that copies a pass's gradients beside the pass. It waits for
+// passes alone, never for other ranks.
+constexpr Device::Stream kCopies = Device::Stream::kCopyOut;
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<DeviceGradients>> DeviceGradients::Create(
     Device& device, DeviceTraining& training,
-    const std::vector<VariableSpec>& variables, bool fetches_sum) {
+    const std::vector<VariableSpec>& variables, const Options& options) {
   ASSIGN_OR_RETURN(const std::vector<DeviceTraining::Variable> arrays,
                    training.Variables());
   const absl::Span<float> all = training.AllGradients();
@@ -24,9 +35,16 @@ absl::StatusOr<std::unique_ptr<DeviceGradients>> DeviceGradients::Create(
     }
     gradients->places_.push_back(place);
   }
+  const GradientPacks packs =
+      GradientPacks::Of(variables, options.bytes_per_pack);
+  std::vector<VariableRange> ranges;
+  for (size_t i = 0; i < packs.count(); ++i) ranges.push_back(packs.range(i));
+  ASSIGN_OR_RETURN(gradients->packs_, training.WriteInPieces(ranges),
+                   _ << "the packs of gradients");
   ASSIGN_OR_RETURN(gradients->sum_, device.NewArray<float>(all.size()),
                    _ << "the sum of gradients");
-  if (fetches_sum) {
+  ASSIGN_OR_RETURN(gradients->sum_read_, device.NewEvent());
+  if (options.fetches_sum) {
     ASSIGN_OR_RETURN(gradients->on_host_,
                      device.NewHostArray<float>(all.size()),
                      _ << "the sum of gradients");
@@ -39,62 +57,165 @@ void DeviceGradients::SetShare(std::vector<int> replicas) {
   share_ = std::move(replicas);
 }
 
-absl::StatusOr<float*> DeviceGradients::PlaceOf(int64_t step, int replica) {
+void DeviceGradients::SetOnTaken(std::function<void()> on_taken) {
   absl::MutexLock lock(&mu_);
-  if (step < step_) return nullptr;
-  if (step > step_) {
-    step_ = step;
-    has_pushed_.clear();
-    std::erase_if(replicas_, [this](const auto& entry) {
-      mu_.AssertHeld();
-      return std::count(share_.begin(), share_.end(), entry.first) == 0;
-    });
+  on_taken_ = std::move(on_taken);
+}
+
+// Copies to what is freed may be under way, if another worker has made the step
+// meanwhile.
+absl::Status DeviceGradients::BeginStep(int64_t step) {
+  step_ = step;
+  const auto is_of_another = [this](const auto& entry) {
+    mu_.AssertHeld();
+    return std::count(share_.begin(), share_.end(), entry.first) == 0;
+  };
+  if (std::any_of(replicas_.begin(), replicas_.end(), is_of_another)) {
+    RETURN_IF_ERROR(device_.Synchronize());
+    std::erase_if(replicas_, is_of_another);
   }
-  if (has_pushed_[replica]) return nullptr;
-  Array<float>& array = replicas_[replica];
-  if (array.size() == gradients_.size()) return array.data();
-  ASSIGN_OR_RETURN(array, device_.NewArray<float>(gradients_.size()),
-                   _ << "the gradients of replica " << replica);
-  return array.data();
+  for (auto& [number, replica] : replicas_) {
+    replica.is_taken = replica.has_pushed = false;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DeviceGradients::Replica*> DeviceGradients::PlaceOf(
+    const SyncStep& step) {
+  absl::MutexLock lock(&mu_);
+  if (step.step < step_) return nullptr;
+  if (step.step > step_) {
+    RETURN_IF_ERROR(BeginStep(step.step));
+  }
+  Replica& replica = replicas_[step.replica];
+  if (replica.is_taken) return nullptr;
+  if (replica.gradients.size() == gradients_.size()) return &replica;
+  ASSIGN_OR_RETURN(replica.gradients,
+                   device_.NewArray<float>(gradients_.size()),
+                   _ << "the gradients of replica " << step.replica);
+  while (replica.written.size() < packs_.size()) {
+    ASSIGN_OR_RETURN(replica.written.emplace_back(), device_.NewEvent());
+  }
+  return &replica;
+}
+
+absl::Status DeviceGradients::ExpectLocked(const SyncStep& step,
+                                           const DevicePart& part) {
+  expected_.reset();
+  ASSIGN_OR_RETURN(Replica* const replica, PlaceOf(step));
+  if (replica == nullptr) return absl::OkStatus();
+  expected_ = Expected{.step = step, .part = part, .replica = replica};
+  return absl::OkStatus();
+}
+
+absl::Status DeviceGradients::Expect(const SyncStep& step,
+                                     const DevicePart& part) {
+  absl::MutexLock device_lock(&device_mu_);
+  return ExpectLocked(step, part);
+}
+
+absl::Status DeviceGradients::BeginPass() {
+  return device_.Order(kCopies, Device::Stream::kCompute);
+}
+
+absl::Status DeviceGradients::Take() {
+  if (!expected_) return absl::OkStatus();
+  const Expected pass = *std::exchange(expected_, std::nullopt);
+  for (size_t i = 0; i < packs_.size(); ++i) {
+    const DeviceTraining::Piece& pack = packs_[i];
+    ReplicaGradients term = {.data = nullptr};
+    if (pass.part.has_examples) {
+      term = {.data = gradients_.data() + pack.first,
+              .weight = pass.part.weight};
+      RETURN_IF_ERROR(device_.Follow(*pack.written, kCopies));
+    }
+    RETURN_IF_ERROR(ReplicaMean(
+        device_, {term}, /*divisor=*/1, static_cast<int64_t>(pack.elements),
+        pass.replica->gradients.data() + pack.first, kCopies));
+    RETURN_IF_ERROR(device_.Record(kCopies, *pass.replica->written[i]));
+  }
+  std::function<void()> on_taken;
+  {
+    absl::MutexLock lock(&mu_);
+    pass.replica->is_taken = true;
+    on_taken = on_taken_;
+  }
+  if (on_taken != nullptr) on_taken();
+  return absl::OkStatus();
 }
 
 absl::Status DeviceGradients::Add(const ParameterClient::PushRequest& push) {
   CHECK(push.sync.has_value() && push.on_device.has_value());
-  const int replica = push.sync->replica;
-  const auto size = static_cast<int64_t>(gradients_.size());
   absl::MutexLock device_lock(&device_mu_);
-  ASSIGN_OR_RETURN(float* const to, PlaceOf(push.sync->step, replica));
-  if (to == nullptr) return device_.Synchronize();
-  ReplicaGradients term = {.data = nullptr};
-  if (push.on_device->has_examples) {
-    term = {.data = gradients_.data(), .weight = push.on_device->weight};
-  }
-  RETURN_IF_ERROR(ReplicaMean(device_, {term}, /*divisor=*/1, size, to));
-  RETURN_IF_ERROR(device_.Synchronize());
+  RETURN_IF_ERROR(ExpectLocked(*push.sync, *push.on_device));
+  RETURN_IF_ERROR(Take());
   absl::MutexLock lock(&mu_);
-  has_pushed_[replica] = true;
+  if (push.sync->step == step_) {
+    replicas_.at(push.sync->replica).has_pushed = true;
+  }
   return absl::OkStatus();
+}
+
+const DeviceGradients::Replica* DeviceGradients::Find(int64_t step,
+                                                      int replica) const {
+  const auto found = replicas_.find(replica);
+  return step == step_ && found != replicas_.end() ? &found->second : nullptr;
+}
+
+bool DeviceGradients::IsTaken(int64_t step,
+                              const std::vector<int>& replicas) const {
+  absl::MutexLock lock(&mu_);
+  return std::all_of(replicas.begin(), replicas.end(), [&](int number) {
+    mu_.AssertReaderHeld();
+    const Replica* const replica = Find(step, number);
+    return replica != nullptr && replica->is_taken;
+  });
 }
 
 bool DeviceGradients::Has(int64_t step,
                           const std::vector<int>& replicas) const {
   absl::MutexLock lock(&mu_);
-  return std::all_of(replicas.begin(), replicas.end(), [&](int replica) {
+  return std::all_of(replicas.begin(), replicas.end(), [&](int number) {
     mu_.AssertReaderHeld();
-    const auto pushed = has_pushed_.find(replica);
-    return step == step_ && pushed != has_pushed_.end() && pushed->second;
+    const Replica* const replica = Find(step, number);
+    return replica != nullptr && replica->has_pushed;
   });
+}
+
+std::unique_ptr<DeviceGradients::Part> DeviceGradients::PartOf(
+    size_t pack, const std::vector<int>& replicas) {
+  const DeviceTraining::Piece& piece = packs_[pack];
+  auto part = std::make_unique<Part>();
+  part->written.push_back(sum_read_.get());
+  {
+    absl::MutexLock lock(&mu_);
+    for (const int number : replicas) {
+      const auto found = replicas_.find(number);
+      CHECK(found != replicas_.end()) << "replica " << number;
+      part->terms.push_back(found->second.gradients.data() + piece.first);
+      part->written.push_back(found->second.written[pack].get());
+    }
+  }
+  part->pack = {.terms = part->terms,
+                .written = part->written,
+                .elements = static_cast<int64_t>(piece.elements),
+                .sum = sum_.data() + piece.first,
+                .on_host = on_host_.size() == 0
+                               ? nullptr
+                               : on_host_.data() + piece.first};
+  return part;
 }
 
 absl::Status DeviceGradients::AddUp(const std::vector<int>& replicas) {
   absl::MutexLock device_lock(&device_mu_);
+  RETURN_IF_ERROR(BeginPass());
   std::vector<ReplicaGradients> terms;
   {
     absl::MutexLock lock(&mu_);
     for (const int replica : replicas) {
       const auto pushed = replicas_.find(replica);
       CHECK(pushed != replicas_.end()) << "replica " << replica;
-      terms.push_back({.data = pushed->second.data()});
+      terms.push_back({.data = pushed->second.gradients.data()});
     }
   }
   if (terms.empty()) terms.push_back({.data = nullptr});
@@ -109,15 +230,53 @@ absl::Status DeviceGradients::AddUp(const std::vector<int>& replicas) {
     RETURN_IF_ERROR(
         ReplicaMean(device_, some, /*divisor=*/1, size, sum_.data()));
   }
+  if (on_host_.size() > 0) {
+    RETURN_IF_ERROR(CopyToHost());
+  }
   return device_.Synchronize();
+}
+
+absl::Status DeviceGradients::CopyToHost() {
+  return device_.Copy(Device::Stream::kCompute,
+                      absl::MakeConstSpan(sum_.data(), sum_.size()),
+                      on_host_.data());
+}
+
+absl::StatusOr<bool> DeviceGradients::HasOthers() {
+  absl::MutexLock device_lock(&device_mu_);
+  if (others_.size() == 0) {
+    ASSIGN_OR_RETURN(others_, device_.NewArray<float>(1));
+    ASSIGN_OR_RETURN(others_on_host_, device_.NewHostArray<float>(1));
+  }
+  *others_on_host_.data() = 0;
+  RETURN_IF_ERROR(device_.Copy(Device::Stream::kCompute,
+                               absl::MakeConstSpan(others_on_host_.data(), 1),
+                               others_.data()));
+  RETURN_IF_ERROR(CountNonFinite(
+      device_, sum_.data(), static_cast<int64_t>(sum_.size()), others_.data()));
+  RETURN_IF_ERROR(device_.Copy(Device::Stream::kCompute,
+                               absl::MakeConstSpan(others_.data(), 1),
+                               others_on_host_.data()));
+  RETURN_IF_ERROR(device_.Synchronize());
+  return *others_on_host_.data() > 0;
 }
 
 absl::Status DeviceGradients::FetchSum() {
   absl::MutexLock device_lock(&device_mu_);
-  RETURN_IF_ERROR(device_.Copy(Device::Stream::kCompute,
-                               absl::MakeConstSpan(sum_.data(), sum_.size()),
-                               on_host_.data()));
+  if (on_host_.size() == 0) {
+    ASSIGN_OR_RETURN(on_host_, device_.NewHostArray<float>(sum_.size()),
+                     _ << "the sum of gradients");
+  }
+  RETURN_IF_ERROR(CopyToHost());
   return device_.Synchronize();
+}
+
+absl::Status DeviceGradients::MakeMean(int replicas) {
+  RETURN_IF_ERROR(BeginPass());
+  RETURN_IF_ERROR(ReplicaMean(
+      device_, {{.data = sum_.data()}}, static_cast<float>(replicas),
+      static_cast<int64_t>(sum_.size()), gradients_.data()));
+  return device_.Record(Device::Stream::kCompute, *sum_read_);
 }
 
 void DeviceGradients::CopyTo(const GradientPacks& packs,

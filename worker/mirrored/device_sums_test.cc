@@ -3,16 +3,20 @@
 // groups in memory, and a chief that names groups by hand. Only with
 // --config=cuda_host.
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/status_matchers.h"
 #include "cluster/collective/memory_network.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "third_party/cuda_on_host/counts.h"
 #include "third_party/cuda_on_host/settings.h"
 #include "worker/mirrored/testing/device_worker.h"
 
@@ -22,12 +26,32 @@ namespace {
 using mirrored_testing::Assignments;
 using mirrored_testing::DeviceWorker;
 using ::testing::FloatNear;
+using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
 constexpr int64_t kSteps = 6;
 
+// Longest time that a test waits for what must come.
+constexpr absl::Duration kLimit = absl::Seconds(10);
+
+bool Await(const std::function<bool()>& condition) {
+  const absl::Time start = Clock::Real().Now();
+  while (!condition()) {
+    if (Clock::Real().Now() - start > kLimit) return false;
+    Clock::Real().Pause(absl::Milliseconds(1));
+  }
+  return true;
+}
+
+// Returns the number of packs that the rank on a device has brought to sums.
+int64_t PacksOf(int device) {
+  const std::string work = cuda_on_host::WorkOf(device);
+  return std::count(work.begin(), work.end(), 's');
+}
+
 using Arrays = std::vector<std::vector<float>>;
 
+// Returns values, slots, rows, and numbers of updates.
 Arrays ArraysOf(MirroredState& state) {
   Arrays arrays;
   EXPECT_OK(state.Read([&](LocalParameters& parameters) {
@@ -38,6 +62,8 @@ Arrays ArraysOf(MirroredState& state) {
         arrays.emplace_back(read.begin(), read.end());
       }
     }
+    const absl::Span<const int64_t> updates = variables.updates();
+    arrays.emplace_back(updates.begin(), updates.end());
     return absl::OkStatus();
   }));
   if (state.num_tables() == 0) return arrays;
@@ -53,6 +79,7 @@ class CudaDeviceSumsTest : public testing::Test {
   ~CudaDeviceSumsTest() override {
     workers_.clear();
     cuda_on_host::SetFaults("");
+    cuda_on_host::SetSchedule(schedule_);
   }
 
   DeviceWorker& Add(int index) {
@@ -60,8 +87,9 @@ class CudaDeviceSumsTest : public testing::Test {
     for (int i = 0; i < devices_; ++i) {
       devices.push_back(absl::StrCat("cuda:", index * devices_ + i));
     }
-    workers_[index] = std::make_unique<DeviceWorker>(
-        index, replicas_, kSteps, devices, job_, assignments_, network_);
+    workers_[index] =
+        std::make_unique<DeviceWorker>(index, replicas_, kSteps, devices, job_,
+                                       assignments_, network_, has_variables_);
     return *workers_[index];
   }
   void AddAll(const std::map<int, std::vector<int>>& shares) {
@@ -123,8 +151,10 @@ class CudaDeviceSumsTest : public testing::Test {
     }
   }
 
+  const cuda_on_host::Schedule schedule_ = cuda_on_host::TheSchedule();
   int replicas_ = 3;
-  int devices_ = 1;  // of each worker
+  int devices_ = 1;             // of each worker
+  bool has_variables_ = false;  // each worker's device
   job::Job job_ = DeviceWorker::JobWithoutTable();
   MemoryNetwork network_;
   Assignments assignments_;
@@ -214,6 +244,161 @@ TEST_F(CudaDeviceSumsTest, AFailureOfNcclEndsTheGroupAndTheNextOneGoesOn) {
     TrainThrough(fault, {{0, {0}}, {1, {1}}, {2, {2}}});
     ExpectAllNear(want);
     workers_.clear();
+  }
+}
+
+// A pass ends with its push, which waits here until the packs have left. Late
+// work would be done only when somebody waits for it.
+TEST_F(CudaDeviceSumsTest, PacksLeaveBeforeThePassHasEnded) {
+  constexpr int64_t kPacks = 2;
+  cuda_on_host::SetSchedule({});
+  replicas_ = 2;
+  const Arrays want = Alone({});
+  AddAll({{0, {0}}, {1, {1}}});
+  cuda_on_host::NoteWork();
+  for (auto& [index, worker] : workers_) {
+    worker->BeforePushes([index = index](int64_t step) {
+      EXPECT_TRUE(Await([&] { return PacksOf(index) >= kPacks * (step + 1); }))
+          << "worker " << index << ", step " << step;
+    });
+  }
+  TrainAll();
+  EXPECT_EQ(PacksOf(0), kPacks * kSteps);
+  ExpectAllAre(want);
+}
+
+// With several replicas on a device packs leave with the last pass.
+TEST_F(CudaDeviceSumsTest, PacksOfSeveralReplicasLeaveWithTheLastPass) {
+  constexpr int64_t kPacks = 2;
+  cuda_on_host::SetSchedule({});
+  const Arrays want = Alone({});
+  AddAll({{0, {0, 1}}, {1, {2}}});
+  cuda_on_host::NoteWork();
+  std::map<int64_t, int> passes;
+  workers_[0]->BeforePushes([&](int64_t step) {
+    if (++passes[step] == 1) {
+      EXPECT_EQ(PacksOf(0), kPacks * step) << "a replica is missing";
+    } else {
+      EXPECT_TRUE(Await([&] { return PacksOf(0) >= kPacks * (step + 1); }));
+    }
+  });
+  TrainAll();
+  EXPECT_EQ(passes.size(), kSteps);
+  ExpectAllNear(want);
+}
+
+// Its packs are under way when it ends, and the other one waits for no
+// operation of the group: it is told. NCCL tells it as well, by chance.
+TEST_F(CudaDeviceSumsTest, AWorkerThatEndsBetweenPassAndPushTellsTheOthers) {
+  replicas_ = 2;
+  const Arrays want = Alone({});
+  for (int round = 0; round < 6; ++round) {
+    SCOPED_TRACE(round);
+    AddAll({{0, {0}}, {1, {1}}});
+    const int64_t first = assignments_.version();
+    workers_[1]->BeforePushes([&](int64_t step) {
+      if (step < 3) return;
+      workers_[1]->EndBefore(step);
+      workers_[1]->parameters().Stop();
+      EXPECT_TRUE(Await([&] { return assignments_.version() > first; }));
+    });
+    for (auto& [index, worker] : workers_) worker->Start();
+    workers_[1]->AwaitEnd();
+    workers_.erase(1);
+    assignments_.Assign({{0, {0, 1}}});
+    workers_[0]->AwaitEnd();
+    ExpectAllAre(want);
+    workers_.clear();
+  }
+}
+
+// Calls of three ranks with two packs each: a rank fails at its first pack, or
+// between two.
+TEST_F(CudaDeviceSumsTest, AFailureAtAnyPackEndsTheGroupAndTheNextOneGoesOn) {
+  const Arrays want = Alone({});
+  for (int call = 7; call <= 12; ++call) {
+    SCOPED_TRACE(call);
+    TrainThrough(absl::StrCat("ncclAllReduce=2@", call),
+                 {{0, {0}}, {1, {1}}, {2, {2}}});
+    ExpectAllNear(want);
+    workers_.clear();
+  }
+}
+
+// The device makes the updates, too.
+class CudaDeviceUpdatesTest : public CudaDeviceSumsTest {
+ protected:
+  CudaDeviceUpdatesTest() { has_variables_ = true; }
+};
+
+TEST_F(CudaDeviceUpdatesTest, AWorkerAloneHasTheBitsOfTheHost) {
+  const Arrays want = Alone({});
+  AddAll({{0, {0, 1, 2}}});
+  TrainAll();
+  ExpectAllAre(want);
+}
+
+TEST_F(CudaDeviceUpdatesTest, TwoWorkersHaveTheBitsOfTheHostAlsoAfterAFailure) {
+  replicas_ = 2;
+  const Arrays want = Alone({});
+  AddAll({{0, {0}}, {1, {1}}});
+  TrainAll();
+  ExpectAllAre(want);
+  workers_.clear();
+  for (int call = 5; call <= 8; ++call) {
+    SCOPED_TRACE(call);
+    TrainThrough(absl::StrCat("ncclAllReduce=2@", call), {{0, {0}}, {1, {1}}});
+    ExpectAllAre(want);
+    workers_.clear();
+  }
+}
+
+TEST_F(CudaDeviceUpdatesTest, AnyNumberOfWorkersEndsNearTheSumsOfTheHost) {
+  const Arrays want = Alone({});
+  const std::vector<std::map<int, std::vector<int>>> assignments = {
+      {{0, {0}}, {1, {1, 2}}},
+      {{0, {0}}, {1, {1}}, {2, {2}}},
+      {{0, {}}, {1, {1}}, {2, {0}}, {3, {2}}}};
+  for (const auto& shares : assignments) {
+    AddAll(shares);
+    TrainAll();
+    ExpectAllNear(want);
+    workers_.clear();
+  }
+}
+
+// The one that comes takes the variables from the other one's device to its
+// own.
+TEST_F(CudaDeviceUpdatesTest, AWorkerMayLeaveAndAnotherOneComeLater) {
+  replicas_ = 2;
+  const Arrays want = Alone({});
+  AddAll({{0, {0}}, {1, {1}}});
+  workers_[1]->EndBefore(2);
+  for (auto& [index, worker] : workers_) worker->Start();
+  workers_[1]->Stop();
+  workers_.erase(1);
+  workers_[0]->EndBefore(4);
+  assignments_.Assign({{0, {0, 1}}});
+  workers_[0]->AwaitEnd();
+  EXPECT_EQ(workers_[0]->state().version().step, 4);
+  assignments_.Assign({{0, {0}}, {1, {1}}});
+  workers_[0]->EndBefore(kSteps);
+  Add(1);
+  TrainAll();
+  ExpectAllAre(want);
+}
+
+TEST_F(CudaDeviceUpdatesTest,
+       AGradientThatIsNotFiniteIsNamedAndChangesNothing) {
+  AddAll({{0, {0}}, {1, {1}}, {2, {2}}});
+  workers_[0]->NansAt(3);
+  TrainAll();
+  for (auto& [index, worker] : workers_) {
+    EXPECT_THAT(worker->state().ended(),
+                StatusIs(absl::StatusCode::kOutOfRange,
+                         HasSubstr("in step 3 is not finite at element 0")))
+        << index;
+    EXPECT_EQ(worker->state().version().step, 3);
   }
 }
 

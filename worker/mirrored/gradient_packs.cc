@@ -2,6 +2,15 @@
 
 namespace parasol {
 
+GradientPacks GradientPacks::Of(const std::vector<VariableSpec>& variables,
+                                int64_t bytes_per_pack) {
+  std::vector<size_t> elements;
+  for (const VariableSpec& variable : variables) {
+    elements.push_back(variable.frozen ? 0 : variable.elements());
+  }
+  return GradientPacks(elements, bytes_per_pack);
+}
+
 GradientPacks::GradientPacks(const std::vector<size_t>& variable_elements,
                              int64_t bytes_per_pack)
     : elements_(variable_elements), places_(variable_elements.size()) {
@@ -12,6 +21,8 @@ GradientPacks::GradientPacks(const std::vector<size_t>& variable_elements,
     Pack& pack = packs_.back();
     places_[i] = {.pack = packs_.size() - 1, .first = pack.elements};
     pack.elements += elements_[i];
+    if (pack.variables == 0) pack.range.end = i + 1;
+    pack.range.begin = i;
     ++pack.variables;
     is_open = bytes_per_pack == 0 || pack.elements * sizeof(float) <=
                                          static_cast<size_t>(bytes_per_pack);

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "ml/layer/variable_spec.h"
+#include "ml/model/variable_layout.h"
 
 namespace parasol {
 
@@ -25,12 +27,17 @@ class GradientPacks {
   // `bytes_per_pack` 0: all variables are one pack.
   GradientPacks(const std::vector<size_t>& variable_elements,
                 int64_t bytes_per_pack);
+  // Returns those of `variables`, of which frozen ones are in no pack.
+  static GradientPacks Of(const std::vector<VariableSpec>& variables,
+                          int64_t bytes_per_pack);
 
   size_t count() const { return packs_.size(); }
   size_t num_variables() const { return places_.size(); }
   size_t elements(size_t pack) const { return packs_[pack].elements; }
   // Number of variables in a pack.
   size_t variables(size_t pack) const { return packs_[pack].variables; }
+  // Returns the variables from the first to the last one of a pack.
+  VariableRange range(size_t pack) const { return packs_[pack].range; }
   // The variable must have elements.
   const Place& place(size_t variable) const { return places_[variable]; }
   // Returns the elements of a variable in the elements of its pack.
@@ -43,6 +50,7 @@ class GradientPacks {
   struct Pack {
     size_t elements = 0;
     size_t variables = 0;
+    VariableRange range = {};
   };
 
   std::vector<size_t> elements_;  // index: variable

@@ -29,6 +29,14 @@ TEST(GradientPacksTest, WithoutALimitAllVariablesAreOnePack) {
   EXPECT_EQ(packs.variables(0), 3);
 }
 
+TEST(GradientPacksTest, APackReachesFromItsFirstToItsLastVariable) {
+  // The one without elements is frozen.
+  const GradientPacks packs({2, 3, 0, 3, 0}, /*bytes_per_pack=*/16);
+  ASSERT_EQ(packs.count(), 2);
+  EXPECT_EQ(packs.range(0), (VariableRange{1, 4}));
+  EXPECT_EQ(packs.range(1), (VariableRange{0, 1}));
+}
+
 TEST(GradientPacksTest, AModelWithoutVariablesHasNoPacks) {
   EXPECT_EQ(GradientPacks({}, 0).count(), 0);
   EXPECT_EQ(GradientPacks({}, 8).count(), 0);

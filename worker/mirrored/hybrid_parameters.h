@@ -45,6 +45,9 @@ class HybridParameters : public ParameterClient {
 
   using ParameterClient::Pull;
   using ParameterClient::Push;
+  void Expect(const SyncStep& step, const DevicePart& part) override {
+    variables_.Expect(step, part);
+  }
   // A request is of variables or of rows.
   std::unique_ptr<Pending> Pull(PullRequest request) override;
   std::unique_ptr<Pending> Push(PushRequest request) override;

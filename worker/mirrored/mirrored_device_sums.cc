@@ -97,16 +97,18 @@ std::optional<std::vector<std::vector<int>>> MirroredParameters::PartsOnDevices(
   const std::vector<DeviceGradients*>& devices = options_.on_devices;
   std::vector<std::vector<int>> parts(devices.size());
   for (const int replica : replicas) {
-    const auto device = std::find_if(devices.begin(), devices.end(),
-                                     [&](const DeviceGradients* gradients) {
-                                       return gradients->Has(step, {replica});
-                                     });
+    const auto device = std::find_if(
+        devices.begin(), devices.end(), [&](const DeviceGradients* gradients) {
+          return gradients->IsTaken(step, {replica});
+        });
     if (device == devices.end()) return std::nullopt;
     parts[device - devices.begin()].push_back(replica);
   }
   return parts;
 }
 
+// A rank that ends its part while sums are under way says so: the others wait
+// for it in NCCL, where no operation of the group is pending.
 absl::Status MirroredParameters::SumOnDevices(const Group& group, int64_t step,
                                               Collective& collective) {
   std::optional<std::vector<std::vector<int>>> parts;
@@ -114,33 +116,69 @@ absl::Status MirroredParameters::SumOnDevices(const Group& group, int64_t step,
     parts = PartsOnDevices(step, group.replicas);
     return parts.has_value();
   }));
-  RETURN_IF_ERROR(AwaitAll(group, collective));
-  RETURN_IF_ERROR(LetRowsLeave(group, step, collective));
-  absl::Status added = AddOnDevices(*parts, collective);
+  absl::Status added = AddOnDevices(group, step, *parts, collective);
   if (!added.ok()) {
-    EndIfDeviceIsLost();
-    added = Named(added, collective);
+    if (!absl::IsCancelled(added)) {
+      EndIfDeviceIsLost();
+      added = Named(added, collective);
+    }
     collective.Abort(added);
   }
   RETURN_IF_ERROR(added);
-  return AwaitAll(group, collective);
+  RETURN_IF_ERROR(AwaitAll(group, collective));
+  if (options_.variables_on_device != nullptr) return absl::OkStatus();
+  // The first device's copy of the sum is as good as any.
+  options_.on_devices.front()->CopyTo(packs_, sums_);
+  return absl::OkStatus();
 }
 
-// The first device's copy of the sum is as good as any.
+// A replica's gradients count when it has pushed them: until then its pass may
+// fail, and its rows are not there.
 absl::Status MirroredParameters::AddOnDevices(
+    const Group& group, int64_t step,
     const std::vector<std::vector<int>>& parts, Collective& collective) {
-  RETURN_IF_ERROR(OnAllDevices(
-      [&] { return collective.status(); },
-      [&](size_t i, const auto& may_go_on) -> absl::Status {
-        DeviceGradients& gradients = *options_.on_devices[i];
-        RETURN_IF_ERROR(gradients.AddUp(parts[i]));
-        if (peers_.empty()) return gradients.FetchSum();
-        return peers_[i]->AllReduce(
-            gradients.sum().data(),
-            static_cast<int64_t>(gradients.sum().size()),
-            i == 0 ? gradients.on_host().data() : nullptr, may_go_on);
-      }));
-  options_.on_devices.front()->CopyTo(packs_, sums_);
+  const auto may_go_on = [&] { return collective.status(); };
+  if (!peers_.empty()) {
+    RETURN_IF_ERROR(OnAllDevices(may_go_on, [&](size_t i, const auto& goes_on) {
+      return BeginPacks(i, parts[i], goes_on);
+    }));
+  }
+  RETURN_IF_ERROR(AwaitGradients(group, collective, [&] {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (!options_.on_devices[i]->Has(step, parts[i])) return false;
+    }
+    return true;
+  }));
+  RETURN_IF_ERROR(LetRowsLeave(group, step, collective));
+  if (peers_.empty()) return options_.on_devices.front()->AddUp(parts.front());
+  return OnAllDevices(may_go_on, [&](size_t i, const auto& goes_on) {
+    return peers_[i]->Await(goes_on);
+  });
+}
+
+absl::Status MirroredParameters::BeginPacks(
+    size_t device, const std::vector<int>& replicas,
+    const std::function<absl::Status()>& may_go_on) {
+  DeviceGradients& gradients = *options_.on_devices[device];
+  for (size_t pack = 0; pack < gradients.num_packs(); ++pack) {
+    const std::unique_ptr<DeviceGradients::Part> part =
+        gradients.PartOf(pack, replicas);
+    RETURN_IF_ERROR(peers_[device]->Begin(part->pack, may_go_on));
+  }
+  return absl::OkStatus();
+}
+
+// A pass between the two would write where the mean is.
+absl::Status MirroredParameters::ApplyOnDevice() {
+  DeviceGradients& gradients = *options_.on_devices.front();
+  absl::MutexLock lock(&gradients.device_mutex());
+  RETURN_IF_ERROR(gradients.MakeMean(options_.replicas));
+  RETURN_IF_ERROR(options_.variables_on_device->Update());
+  for (size_t i = 0; i < state_.variables().size(); ++i) {
+    if (!state_.variables()[i].frozen) continue;
+    options_.variables_on_device->SetUpdates(
+        i, options_.variables_on_device->updates()[i] + 1);
+  }
   return absl::OkStatus();
 }
 

@@ -16,14 +16,6 @@ namespace {
 // A rank that was confused by a loss is not so again.
 constexpr int kInvalidEnds = 5;
 
-std::vector<size_t> ElementsOf(const MirroredState& state) {
-  std::vector<size_t> elements;
-  for (const VariableSpec& variable : state.variables()) {
-    elements.push_back(variable.frozen ? 0 : variable.elements());
-  }
-  return elements;
-}
-
 }  // namespace
 
 // Copies when it is waited for: the memory is this process's own.
@@ -85,9 +77,10 @@ MirroredParameters::MirroredParameters(Options options, MirroredState& state,
           "parasol_worker_collective_groups_total",
           "Groups of workers that this one has summed gradients with.",
           {{"end", "lost"}})),
-      packs_(ElementsOf(state), options_.bytes_per_pack),
+      packs_(GradientPacks::Of(state.variables(), options_.bytes_per_pack)),
       gradients_(packs_, state.num_tables()) {
-  for (size_t i = 0; i < packs_.count(); ++i) {
+  const bool has_sums = options_.variables_on_device == nullptr;
+  for (size_t i = 0; has_sums && i < packs_.count(); ++i) {
     sums_.emplace_back(packs_.elements(i));
   }
   rows_.resize(state.num_tables());
@@ -97,6 +90,11 @@ MirroredParameters::MirroredParameters(Options options, MirroredState& state,
   }
   if (!options_.on_devices.empty()) {
     calls_ = std::make_unique<ParallelCalls>(options_.on_devices.size());
+  }
+  for (DeviceGradients* const gradients : options_.on_devices) {
+    CHECK_EQ(gradients->num_packs(), packs_.count());
+    // Has AwaitGradients() look again.
+    gradients->SetOnTaken([this] { absl::MutexLock lock(&mu_); });
   }
   thread_ = std::thread([this] { Run(); });
 }
@@ -110,6 +108,9 @@ MirroredParameters::~MirroredParameters() {
   };
   while (!has_ended()) AbortIfStopping();
   thread_.join();
+  for (DeviceGradients* const gradients : options_.on_devices) {
+    gradients->SetOnTaken(nullptr);
+  }
 }
 
 void MirroredParameters::Hear(const wire::ClaimStepsResponse& answer) {
@@ -150,6 +151,12 @@ void MirroredParameters::Abort(const absl::Status& why) {
 std::unique_ptr<ParameterClient::Pending> MirroredParameters::Pull(
     PullRequest request) {
   return std::make_unique<PendingPull>(*this, std::move(request));
+}
+
+void MirroredParameters::Expect(const SyncStep& step, const DevicePart& part) {
+  const absl::Status expected =
+      options_.on_devices[part.device]->Expect(step, part);
+  if (!expected.ok()) state_.End(expected);
 }
 
 std::unique_ptr<ParameterClient::Pending> MirroredParameters::Push(

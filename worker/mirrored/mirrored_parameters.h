@@ -24,6 +24,7 @@
 #include "cluster/replica_sum/row_accumulator.h"
 #include "ml/device/device_peer.h"
 #include "proto/chief.pb.h"
+#include "worker/local/device_variables.h"
 #include "worker/mirrored/device_gradients.h"
 #include "worker/mirrored/gradient_packs.h"
 #include "worker/mirrored/mirrored_state.h"
@@ -73,6 +74,10 @@ class MirroredParameters : public ParameterClient {
     // always are. Must outlive the parameters. All workers have as many
     // devices.
     std::vector<DeviceGradients*> on_devices = {};
+    // The variables of the state, if they are on the device of `on_devices`,
+    // the only one, where the sums stay and are applied; null: in host memory.
+    // Must outlive the parameters.
+    DeviceVariables* variables_on_device = nullptr;
   };
 
   // All references must outlive this object.
@@ -96,6 +101,7 @@ class MirroredParameters : public ParameterClient {
   // The outcome has the step that the values are of. It may be before
   // min_updates, if the worker was lost that had made those steps.
   std::unique_ptr<Pending> Pull(PullRequest request) override;
+  void Expect(const SyncStep& step, const DevicePart& part) override;
   // Requires that `request.sync` is set. Complete when the step is.
   std::unique_ptr<Pending> Push(PushRequest request) override
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -145,18 +151,22 @@ class MirroredParameters : public ParameterClient {
   absl::Status MeetDevices(const Group& group, Collective& collective);
   absl::Status JoinMeeting(const Group& group, Collective& collective,
                            const std::string& meeting);
-  // The same as SumPacks() for gradients that are on the device, and lets the
-  // rows leave meanwhile. No rank begins before all have their gradients, and
-  // none goes on before all have the sums: NCCL itself may wait for a rank that
-  // is gone.
+  // The same as SumPacks() for gradients that are on the devices, and lets the
+  // rows leave meanwhile. Packs leave while the passes of this worker's last
+  // replicas go on, in the same order on all ranks, and no rank goes on before
+  // all have the sums: NCCL itself may wait for a rank that is gone.
   absl::Status SumOnDevices(const Group& group, int64_t step,
                             Collective& collective);
-  // Returns which of `replicas` have pushed the step from each device; nullopt
-  // if one has not.
+  // Returns which of `replicas` each device has taken of the step; nullopt if
+  // no device has taken one.
   std::optional<std::vector<std::vector<int>>> PartsOnDevices(
       int64_t step, const std::vector<int>& replicas) const;
-  absl::Status AddOnDevices(const std::vector<std::vector<int>>& parts,
+  absl::Status AddOnDevices(const Group& group, int64_t step,
+                            const std::vector<std::vector<int>>& parts,
                             Collective& collective);
+  // Begins the sums of all packs on a device, where `replicas` are.
+  absl::Status BeginPacks(size_t device, const std::vector<int>& replicas,
+                          const std::function<absl::Status()>& may_go_on);
   // Calls `call` for all devices at the same time, with what says whether it
   // may go on: no longer than `may_go_on` and the calls for the others.
   absl::Status OnAllDevices(
@@ -201,8 +211,12 @@ class MirroredParameters : public ParameterClient {
   // Refuses sums of gradients that are not finite, if the job ends at a loss
   // that is not: all members alike, as they have the same sums.
   //   OutOfRange  names the variable and its element.
-  absl::Status CheckFinite(int64_t step) const;
+  absl::Status CheckFinite(int64_t step);
+  // The same of sums that are in host memory.
+  absl::Status CheckSumsFinite(int64_t step) const;
   absl::Status Apply(LocalParameters& parameters);
+  // Enqueues the update of the variables on the device.
+  absl::Status ApplyOnDevice();
   // Blocks until this worker's gradients of a pack or a table are there.
   //   Cancelled  the group is over, or the object was stopped.
   //   any other  as for Collective::status().

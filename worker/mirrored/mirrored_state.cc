@@ -36,9 +36,59 @@ bool HaveOtherValues(LocalParameters& a, LocalParameters& b) {
 
 }  // namespace
 
+class ABSL_SCOPED_LOCKABLE MirroredState::ReadLock {
+ public:
+  explicit ReadLock(MirroredState& state)
+      ABSL_SHARED_LOCK_FUNCTION(state.data_mu_)
+      : mu_(state.data_mu_), is_exclusive_(state.elsewhere_ != nullptr) {
+    is_exclusive_ ? mu_.Lock() : mu_.ReaderLock();
+  }
+  ~ReadLock() ABSL_UNLOCK_FUNCTION() {
+    is_exclusive_ ? mu_.Unlock() : mu_.ReaderUnlock();
+  }
+
+ private:
+  absl::Mutex& mu_;
+  const bool is_exclusive_;
+};
+
 MirroredState::MirroredState(std::vector<VariableSpec> variables, job::Job job,
                              Clock& clock)
     : variables_(std::move(variables)), job_(std::move(job)), clock_(clock) {}
+
+MirroredState::MirroredState(std::vector<VariableSpec> variables, job::Job job,
+                             Clock& clock, LocalVariables& elsewhere)
+    : variables_(std::move(variables)),
+      job_(std::move(job)),
+      clock_(clock),
+      elsewhere_(&elsewhere) {
+  CHECK_EQ(num_tables(), 0);
+}
+
+absl::Status MirroredState::Take(std::unique_ptr<LocalParameters> parameters) {
+  if (elsewhere_ == nullptr) {
+    parameters_ = std::move(parameters);
+    return absl::OkStatus();
+  }
+  absl::Status copied = CopyElsewhere(*parameters);
+  if (!copied.ok()) parameters_ = nullptr;
+  return copied;
+}
+
+absl::Status MirroredState::CopyElsewhere(LocalParameters& from) {
+  if (parameters_ == nullptr) {
+    ASSIGN_OR_RETURN(parameters_, LocalParameters::Create(*elsewhere_, job_));
+  }
+  for (size_t i = 0; i < from.num_variables(); ++i) {
+    for (int array = 0; array < elsewhere_->num_arrays(i); ++array) {
+      ASSIGN_OR_RETURN(const absl::Span<const float> elements,
+                       from.variables().Read(i, array));
+      RETURN_IF_ERROR(elsewhere_->Write(i, array, elements));
+    }
+    elsewhere_->SetUpdates(i, from.variables().updates()[i]);
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::unique_ptr<LocalParameters>> MirroredState::MakeParameters()
     const {
@@ -57,8 +107,13 @@ void MirroredState::Replace(std::unique_ptr<LocalParameters> parameters,
   const bool differs = parameters_ != nullptr &&
                        this->version().step == version.step &&
                        HaveOtherValues(*parameters_, *parameters);
-  parameters_ = std::move(parameters);
+  const absl::Status taken = Take(std::move(parameters));
   absl::MutexLock lock(&mu_);
+  if (!taken.ok()) {
+    if (ended_.ok()) ended_ = taken;
+    version_ = Version();
+    return;
+  }
   // Gradients of this step have been computed from the other values, or will
   // be.
   if (differs && pulled_ == version.step && ended_.ok()) {
@@ -73,7 +128,8 @@ void MirroredState::Load(std::unique_ptr<LocalParameters> parameters,
                          int64_t step) {
   absl::MutexLock data_lock(&data_mu_);
   if (version().is_there()) return;
-  parameters_ = std::move(parameters);
+  const absl::Status taken = Take(std::move(parameters));
+  if (!taken.ok()) return End(taken);
   SetVersion({.step = step});
 }
 
@@ -135,7 +191,13 @@ absl::Status MirroredState::ended() const {
 
 absl::StatusOr<int64_t> MirroredState::Pull(
     ParameterClient::PullRequest request) {
-  absl::ReaderMutexLock data_lock(&data_mu_);
+  // Whoever copies the variables meanwhile need not be waited for.
+  if (request.targets.empty() && request.rows.empty()) {
+    absl::MutexLock lock(&mu_);
+    if (!version_.is_there()) return NotThere();
+    return pulled_ = version_.step;
+  }
+  ReadLock data_lock(*this);
   if (parameters_ == nullptr) return NotThere();
   RETURN_IF_ERROR(parameters_->Pull(std::move(request))->Wait());
   absl::MutexLock lock(&mu_);
@@ -173,7 +235,7 @@ absl::Status MirroredState::MakeStep(
 
 absl::Status MirroredState::Read(
     absl::FunctionRef<absl::Status(LocalParameters& parameters)> read) {
-  absl::ReaderMutexLock data_lock(&data_mu_);
+  ReadLock data_lock(*this);
   if (parameters_ == nullptr) return NotThere();
   return read(*parameters_);
 }
@@ -205,7 +267,7 @@ absl::StatusOr<LocalSnapshot> MirroredState::TakeSnapshot(
   absl::Status there;
   if (step) there = AwaitCut(*step, is_cancelled);
   // No step is made while it is copied.
-  absl::ReaderMutexLock data_lock(&data_mu_);
+  ReadLock data_lock(*this);
   const int64_t had = version().step;
   {
     absl::MutexLock lock(&mu_);

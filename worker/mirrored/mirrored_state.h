@@ -49,6 +49,11 @@ class MirroredState {
   // `clock` must outlive the state.
   MirroredState(std::vector<VariableSpec> variables, job::Job job,
                 Clock& clock);
+  // The same with variables that lie elsewhere, where MakeStep() updates them,
+  // and which other threads may use meanwhile. Borrows `elsewhere`. Such a
+  // state has no tables.
+  MirroredState(std::vector<VariableSpec> variables, job::Job job, Clock& clock,
+                LocalVariables& elsewhere);
 
   const std::vector<VariableSpec>& variables() const { return variables_; }
   const job::Job& job() const { return job_; }
@@ -60,7 +65,7 @@ class MirroredState {
   absl::StatusOr<std::unique_ptr<LocalParameters>> MakeParameters() const;
   // Makes `parameters` the state, unless it is at `version` or later. Ends this
   // state, with Unavailable, if others than its values of that step were
-  // pulled: gradients may be of these.
+  // pulled: gradients may be of these; and with the error of Take().
   void Replace(std::unique_ptr<LocalParameters> parameters,
                const Version& version) ABSL_LOCKS_EXCLUDED(data_mu_, mu_);
   // Makes `parameters`, loaded ones, the state if there is none yet: another
@@ -86,7 +91,8 @@ class MirroredState {
   void End(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status ended() const ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Copies values and rows, and returns the step that they are of.
+  // Copies values and rows, and returns the step that they are of; of a request
+  // of nothing the step that the variables have, which are read elsewhere.
   //   FailedPrecondition  there is no state yet.
   absl::StatusOr<int64_t> Pull(ParameterClient::PullRequest request)
       ABSL_LOCKS_EXCLUDED(data_mu_);
@@ -132,6 +138,16 @@ class MirroredState {
     absl::Time until = absl::InfinitePast();
   };
 
+  // A lock of data_mu_ to read: exclusive where the variables are elsewhere,
+  // which one thread at a time may read.
+  class ReadLock;
+
+  // Makes `parameters` those that it has, or copies them elsewhere.
+  //   any error  that of LocalVariables; there is no state then.
+  absl::Status Take(std::unique_ptr<LocalParameters> parameters)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(data_mu_);
+  absl::Status CopyElsewhere(LocalParameters& from)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(data_mu_);
   void AwaitNoHold() ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status AwaitCut(int64_t step, const std::function<bool()>& is_cancelled)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -140,6 +156,7 @@ class MirroredState {
   const std::vector<VariableSpec> variables_;
   const job::Job job_;
   Clock& clock_;
+  LocalVariables* const elsewhere_ = nullptr;  // null: in `parameters_`
 
   // Held shared to read the parameters, exclusively to change them; before mu_.
   absl::Mutex data_mu_;

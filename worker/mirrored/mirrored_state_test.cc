@@ -1,13 +1,17 @@
 #include "worker/mirrored/mirrored_state.h"
 
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/status_matchers.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
@@ -15,6 +19,8 @@
 #include "gtest/gtest.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
+#include "worker/local/host_variables.h"
+#include "worker/local/local_variables.h"
 #include "worker/mirrored/testing/mirrored_fixture.h"
 
 namespace parasol {
@@ -57,6 +63,85 @@ TEST(MirroredStateTest, AnOlderStateReplacesNone) {
   EXPECT_EQ(ContentsOf(*state), want);
   Initialize(*state, 7);
   EXPECT_EQ(state->version().step, 7);
+}
+
+// Variables that lie elsewhere: a device's, which fail when they are told to.
+class Elsewhere : public LocalVariables {
+ public:
+  explicit Elsewhere(const job::Job& job)
+      : LocalVariables(mirrored_testing::MakeVariables()),
+        host_(*HostVariables::Create(specs(), job)) {
+    EXPECT_OK(MakeOptimizers(job));
+  }
+  absl::StatusOr<absl::Span<const float>> Read(size_t variable,
+                                               int array) override {
+    return host_->Read(variable, array);
+  }
+  absl::Status Write(size_t variable, int array,
+                     absl::Span<const float> elements) override {
+    if (is_lost) return absl::UnavailableError("the device was lost");
+    return host_->Write(variable, array, elements);
+  }
+  bool is_lost = false;
+
+ private:
+  std::unique_ptr<HostVariables> host_;
+};
+
+job::Job JobWithoutTable() {
+  job::Job job = mirrored_testing::MakeJob();
+  job.mutable_model()->clear_sparse_table();
+  return job;
+}
+
+TEST(MirroredStateTest, VariablesElsewhereAreLoadedAndReplacedInTheirPlace) {
+  const job::Job job = JobWithoutTable();
+  Elsewhere elsewhere(job);
+  MirroredState state(mirrored_testing::MakeVariables(), job, Clock::Real(),
+                      elsewhere);
+  const auto parameters = [&state](float gradient) {
+    auto made = *state.MakeParameters();
+    made->ApplyBlock(0, 0, std::vector<float>(3, gradient));
+    made->CountUpdate(0);
+    return made;
+  };
+  const auto has_those_of = [&](LocalParameters& want) {
+    for (int array = 0; array < elsewhere.num_arrays(0); ++array) {
+      const auto got = *elsewhere.Read(0, array);
+      const std::vector<float> copy(got.begin(), got.end());
+      if (*want.variables().Read(0, array) != absl::MakeConstSpan(copy)) {
+        return false;
+      }
+    }
+    return elsewhere.updates()[0] == want.variables().updates()[0];
+  };
+  EXPECT_THAT(state.Pull({}), StatusIs(absl::StatusCode::kFailedPrecondition));
+  state.Load(parameters(1), 5);
+  EXPECT_TRUE(has_those_of(*parameters(1)));
+  EXPECT_THAT(state.Pull({}), IsOkAndHolds(5));
+  state.Replace(parameters(2), {.step = 6, .epoch = 1});
+  EXPECT_TRUE(has_those_of(*parameters(2)));
+  EXPECT_FALSE(has_those_of(*parameters(1)));
+  // The same values in a later group are no other ones.
+  EXPECT_THAT(state.Pull({}), IsOkAndHolds(6));
+  state.Replace(parameters(2), {.step = 6, .epoch = 2});
+  EXPECT_OK(state.ended());
+  state.Replace(parameters(3), {.step = 6, .epoch = 3});
+  EXPECT_THAT(state.ended(), StatusIs(absl::StatusCode::kUnavailable,
+                                      HasSubstr("it has to start again")));
+}
+
+TEST(MirroredStateTest, AStateWhosePlaceElsewhereIsLostEnds) {
+  const job::Job job = JobWithoutTable();
+  Elsewhere elsewhere(job);
+  MirroredState state(mirrored_testing::MakeVariables(), job, Clock::Real(),
+                      elsewhere);
+  state.Load(*state.MakeParameters(), 5);
+  elsewhere.is_lost = true;
+  state.Replace(*state.MakeParameters(), {.step = 6, .epoch = 1});
+  EXPECT_THAT(state.ended(), StatusIs(absl::StatusCode::kUnavailable,
+                                      HasSubstr("the device was lost")));
+  EXPECT_FALSE(state.version().is_there());
 }
 
 TEST(MirroredStateTest, AStateWhoseOtherValuesWerePulledEnds) {

@@ -223,11 +223,26 @@ absl::Status MirroredParameters::AwaitGradients(
   }
 }
 
-absl::Status MirroredParameters::CheckFinite(int64_t step) const {
+absl::Status MirroredParameters::CheckFinite(int64_t step) {
   const job::WorkerSettings& worker = state_.job().worker();
   if (worker.non_finite_loss() == job::WorkerSettings::CONTINUE) {
     return absl::OkStatus();
   }
+  if (options_.variables_on_device != nullptr) {
+    DeviceGradients& gradients = *options_.on_devices.front();
+    ASSIGN_OR_RETURN(const bool has_others, gradients.HasOthers());
+    if (!has_others) return absl::OkStatus();
+    // To name one.
+    RETURN_IF_ERROR(gradients.FetchSum());
+    for (size_t i = sums_.size(); i < packs_.count(); ++i) {
+      sums_.emplace_back(packs_.elements(i));
+    }
+    gradients.CopyTo(packs_, sums_);
+  }
+  return CheckSumsFinite(step);
+}
+
+absl::Status MirroredParameters::CheckSumsFinite(int64_t step) const {
   for (size_t i = 0; i < packs_.num_variables(); ++i) {
     if (state_.variables()[i].frozen) continue;
     const absl::Span<const float> sum =
@@ -244,6 +259,7 @@ absl::Status MirroredParameters::CheckFinite(int64_t step) const {
 }
 
 absl::Status MirroredParameters::Apply(LocalParameters& parameters) {
+  if (options_.variables_on_device != nullptr) return ApplyOnDevice();
   const float replicas = static_cast<float>(options_.replicas);
   for (std::vector<float>& sum : sums_) {
     DivideBy(absl::MakeSpan(sum), replicas);

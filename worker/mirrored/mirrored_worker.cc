@@ -38,6 +38,16 @@ std::string Describe(const job::Job& job) {
       " replicas in sync, each with a batch of ", job.train().batch_size());
 }
 
+// Returns why the variables of a worker whose gradients NCCL adds are in host
+// memory, in words for the log; empty: they need not be.
+std::string WhyVariablesNeedTheHost(const job::Job& job) {
+  if (AllReduceOf(job)->device_size() > 1) return "there are several devices";
+  if (job.model().sparse_table_size() > 0) {
+    return "the model has sparse tables";
+  }
+  return WhyUpdatesNeedTheHost(job);
+}
+
 }  // namespace
 
 absl::Duration StepTimeoutOf(const job::Job& job, absl::Duration ps_timeout) {
@@ -106,12 +116,28 @@ absl::StatusOr<std::unique_ptr<Model>> MirroredWorker::PrepareModel(
   }
   DeviceTraining* const training = model->device_training();
   CHECK(training != nullptr) << "replicas in step clip no gradients";
+  const std::string why_host = WhyVariablesNeedTheHost(job);
   // The sum leaves the first device alone.
   ASSIGN_OR_RETURN(
       on_devices_.emplace_back(),
-      DeviceGradients::Create(device, *training, model->variables(),
-                              /*fetches_sum=*/on_devices_.empty()));
-  return KeepGradientsOnDevice(std::move(model), *on_devices_.back());
+      DeviceGradients::Create(
+          device, *training, model->variables(),
+          {.bytes_per_pack = peers->bytes_per_pack(),
+           .fetches_sum = on_devices_.empty() && !why_host.empty()}));
+  if (why_host.empty()) {
+    ASSIGN_OR_RETURN(
+        variables_on_device_,
+        DeviceVariables::Create(
+            model->variables(), job,
+            {{training, &device, &on_devices_.back()->device_mutex()}}));
+    LOG(INFO) << "the variables are on " << device.name() << ", which updates "
+              << "them";
+  } else if (on_devices_.size() == 1) {
+    LOG(INFO) << "the variables are in host memory, and are updated there: "
+              << why_host;
+  }
+  return KeepGradientsOnDevice(std::move(model), *on_devices_.back(),
+                               /*values_stay=*/why_host.empty());
 }
 
 absl::Status MirroredWorker::Prepare(std::vector<VariableSpec> variables,
@@ -119,8 +145,12 @@ absl::Status MirroredWorker::Prepare(std::vector<VariableSpec> variables,
                                      const std::string& device,
                                      std::function<bool()> cancelled) {
   LOG(INFO) << Describe(registration.job()) << ", this worker's on " << device;
-  state_ = std::make_unique<MirroredState>(std::move(variables),
-                                           registration.job(), clock_);
+  state_ = variables_on_device_ == nullptr
+               ? std::make_unique<MirroredState>(std::move(variables),
+                                                 registration.job(), clock_)
+               : std::make_unique<MirroredState>(std::move(variables),
+                                                 registration.job(), clock_,
+                                                 *variables_on_device_);
   // What is wrong with the job is told before anybody waits.
   RETURN_IF_ERROR(state_->MakeParameters().status());
   ASSIGN_OR_RETURN(planner_,
@@ -139,6 +169,7 @@ MirroredParameters::Options MirroredWorker::ParametersOptions() const {
   for (const auto& gradients : on_devices_) {
     options.on_devices.push_back(gradients.get());
   }
+  options.variables_on_device = variables_on_device_.get();
   return options;
 }
 

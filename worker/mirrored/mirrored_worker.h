@@ -18,6 +18,7 @@
 #include "ml/model/model.h"
 #include "proto/chief.pb.h"
 #include "proto/job.pb.h"
+#include "worker/local/device_variables.h"
 #include "worker/mirrored/device_gradients.h"
 #include "worker/mirrored/hybrid_parameters.h"
 #include "worker/mirrored/mirrored_parameters.h"
@@ -75,10 +76,11 @@ class MirroredWorker {
   int state_port() const { return keeper_ == nullptr ? 0 : keeper_->port(); }
 
   // Has the gradients of the variables of `model`, which computes on `device`,
-  // stay there if the job says that NCCL adds them, and returns the model to
-  // train: `model` itself if no variable is trained, since then NCCL has
-  // nothing to add. Called for each of the worker's devices, in their order.
-  // Borrows `device`.
+  // stay there if the job says that NCCL adds them, and the variables as well
+  // if that is the only device and nothing needs the host, and returns the
+  // model to train: `model` itself if no variable is trained, since then NCCL
+  // has nothing to add. Called for each of the worker's devices, in their
+  // order. Borrows `device`.
   //   InvalidArgument    NCCL is not here, or `device` is no CUDA device: says
   //                      what to choose.
   //   ResourceExhausted  device or host are full.
@@ -86,6 +88,8 @@ class MirroredWorker {
       const job::Job& job, std::unique_ptr<Model> model, Device& device);
   // Returns true if gradients of variables stay on the devices.
   bool sums_on_device() const { return !on_devices_.empty(); }
+  // Returns true if the device has the variables, too, and updates them.
+  bool updates_on_device() const { return variables_on_device_ != nullptr; }
 
   // Makes room for the variables of the job that the chief has answered the
   // registration with, and lets the chief order worker 0 to load them. Says in
@@ -118,9 +122,11 @@ class MirroredWorker {
   const Options options_;
   Clock& clock_;
   MetricsRegistry& metrics_;
-  std::unique_ptr<MirroredState> state_;
   // The gradients on each device; none: in host memory.
   std::vector<std::unique_ptr<DeviceGradients>> on_devices_;
+  // Null: in host memory.
+  std::unique_ptr<DeviceVariables> variables_on_device_;
+  std::unique_ptr<MirroredState> state_;
   std::unique_ptr<StateKeeper> keeper_;              // null: another worker
   std::shared_ptr<const AllReducePlanner> planner_;  // null: AUTO
 };

@@ -17,13 +17,13 @@ class PeerModel : public WrappedModel {
  public:
   PeerModel(std::unique_ptr<Model> model, DeviceGradients& gradients)
       : WrappedModel(std::move(model)),
-        device_(gradients.device()),
-        device_mu_(gradients.device_mutex()) {
+        gradients_(gradients),
+        device_(gradients.device()) {
     CHECK(device_training() != nullptr);
   }
 
   absl::Status Start() {
-    absl::MutexLock lock(&device_mu_);
+    absl::MutexLock lock(&gradients_.device_mutex());
     ASSIGN_OR_RETURN(const std::vector<DeviceTraining::Variable> arrays,
                      model().device_training()->Variables());
     if (arrays.empty()) return absl::OkStatus();
@@ -43,7 +43,7 @@ class PeerModel : public WrappedModel {
   // Values may still be on their way from here, if no pass followed them.
   absl::Span<float> HostValue(size_t index) override {
     if (is_copying_) {
-      absl::MutexLock lock(&device_mu_);
+      absl::MutexLock lock(&gradients_.device_mutex());
       // The next call that can fail says so.
       device_.Synchronize().IgnoreError();
       is_copying_ = false;
@@ -60,7 +60,7 @@ class PeerModel : public WrappedModel {
   // The device may still read the batch that was trained on last; not the one
   // before it.
   absl::Status Stage(const Batch& batch, StagedBatch& staged) override {
-    absl::MutexLock lock(&device_mu_);
+    absl::MutexLock lock(&gradients_.device_mutex());
     if (&staged == last_trained_) {
       RETURN_IF_ERROR(device_.Synchronize());
     }
@@ -68,19 +68,19 @@ class PeerModel : public WrappedModel {
   }
   absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t seed,
                                         GradientSinks sinks) override {
-    absl::MutexLock lock(&device_mu_);
+    absl::MutexLock lock(&gradients_.device_mutex());
     RETURN_IF_ERROR(CopyValues());
+    RETURN_IF_ERROR(gradients_.BeginPass());
     last_trained_ = &staged;
+    const auto take = [this](absl::Span<const DeviceTraining::Rows>) {
+      gradients_.device_mutex().AssertHeld();
+      return gradients_.Take();
+    };
     return model().device_training()->Train(
-        staged, seed,
-        {.update =
-             [](absl::Span<const DeviceTraining::Rows>) {
-               return absl::OkStatus();
-             },
-         .rows = sinks.rows});
+        staged, seed, {.update = take, .rows = sinks.rows});
   }
   absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) override {
-    absl::MutexLock lock(&device_mu_);
+    absl::MutexLock lock(&gradients_.device_mutex());
     RETURN_IF_ERROR(CopyValues());
     return model().Evaluate(staged);
   }
@@ -97,8 +97,8 @@ class PeerModel : public WrappedModel {
                         values_);
   }
 
+  DeviceGradients& gradients_;
   Device& device_;
-  absl::Mutex& device_mu_;
   float* values_ = nullptr;    // in the memory of the device
   std::vector<size_t> first_;  // index: variable; its first element
   Array<float> on_host_;
@@ -110,9 +110,12 @@ class PeerModel : public WrappedModel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> KeepGradientsOnDevice(
-    std::unique_ptr<Model> model, DeviceGradients& gradients) {
+    std::unique_ptr<Model> model, DeviceGradients& gradients,
+    bool values_stay) {
   auto peer = std::make_unique<PeerModel>(std::move(model), gradients);
-  RETURN_IF_ERROR(peer->Start());
+  if (!values_stay) {
+    RETURN_IF_ERROR(peer->Start());
+  }
   return peer;
 }
 

@@ -204,13 +204,19 @@ class FakeParameters : public ParameterClient {
   std::unique_ptr<Pending> Pull(PullRequest request) override {
     auto reply = std::make_unique<Reply>(*this, request.min_updates);
     reply->request = request;
+    reply->is_pull = true;
     absl::MutexLock lock(&mu_);
     if (!request.rows.empty()) {
       row_pulls.push_back(request.min_updates);
       return reply;
     }
+    variables_pulled += request.targets.size();
     reply->lag = std::exchange(pull_lag, 0);
     return reply;
+  }
+  void Expect(const SyncStep&, const DevicePart& part) override {
+    absl::MutexLock lock(&mu_);
+    expected.push_back(part);
   }
   std::unique_ptr<Pending> Push(PushRequest request) override {
     std::map<uint64_t, float> rows;
@@ -244,7 +250,9 @@ class FakeParameters : public ParameterClient {
   // How many updates the next pull's other shard is behind.
   int64_t pull_lag = 0;
   size_t tables_pushed = 0;
+  size_t variables_pulled = 0;
   std::vector<DevicePart> on_device;  // parts of pushes, in order
+  std::vector<DevicePart> expected;   // parts of passes
   std::vector<int64_t> row_pulls;     // the step of each pull of rows
   std::atomic<bool> stopped = false;
 
@@ -270,13 +278,12 @@ class FakeParameters : public ParameterClient {
       return parameters_.shard_.AwaitUpdates(updates_, limit);
     }
     Outcome outcome() const override {
-      if (request.targets.empty() && request.rows.empty()) {
-        return {0, 0, stale};
-      }
+      if (!is_pull) return {0, 0, stale};
       return {updates_ - lag, updates_, stale};
     }
 
     PullRequest request;
+    bool is_pull = false;
     bool stale = false;
     int64_t lag = 0;
 

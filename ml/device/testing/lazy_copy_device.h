@@ -36,6 +36,9 @@ class LazyCopyDevice : public CpuDevice {
     static_cast<Mark&>(event) = Mark(stream, Get(stream).enqueued);
     return absl::OkStatus();
   }
+  absl::Status Follow(Event& event, Stream later) override {
+    return LazyCopyDevice::Wait(event);
+  }
   absl::Status Wait(Event& event) override {
     const Mark& mark = static_cast<Mark&>(event);
     Finish(mark.stream, mark.position);

@@ -39,6 +39,10 @@ class RecordingDevice : public LazyCopyDevice {
   absl::Status Record(Stream stream, Event& event) override {
     return Enqueue({.kind = Work::Kind::kEvent, .on = stream, .event = &event});
   }
+  absl::Status Follow(Event& event, Stream later) override {
+    if (mode_ == Mode::kRecording) return Refuse("an order behind an event");
+    return LazyCopyDevice::Follow(event, later);
+  }
   absl::Status Wait(Event& event) override {
     if (mode_ == Mode::kRecording) return Refuse("a wait");
     return LazyCopyDevice::Wait(event);

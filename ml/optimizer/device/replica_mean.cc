@@ -7,11 +7,12 @@ namespace parasol {
 
 absl::Status ReplicaMean(Device& device,
                          absl::Span<const ReplicaGradients> replicas,
-                         float divisor, int64_t size, float* mean) {
+                         float divisor, int64_t size, float* mean,
+                         Device::Stream stream) {
   CHECK(!replicas.empty());
   CHECK_LE(replicas.size(), kMaxReplicasOfAMean);
-  return PARASOL_DISPATCH(device,
-                          ReplicaMean(device, replicas, divisor, size, mean));
+  return PARASOL_DISPATCH(
+      device, ReplicaMean(device, replicas, divisor, size, mean, stream));
 }
 
 }  // namespace parasol

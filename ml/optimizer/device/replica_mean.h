@@ -22,24 +22,27 @@ inline constexpr size_t kMaxReplicasOfAMean = 16;
 // `size` elements, in this order, and rounds each operation: the bits of the
 // same steps on the host, on every device. `mean` may be one of the replicas'
 // arrays, but may not overlap one otherwise. At least one replica and at most
-// kMaxReplicasOfAMean. Enqueues on the compute stream and returns.
+// kMaxReplicasOfAMean. Enqueues on `stream` and returns.
 //   Unavailable  the device was lost.
 absl::Status ReplicaMean(Device& device,
                          absl::Span<const ReplicaGradients> replicas,
-                         float divisor, int64_t size, float* mean);
+                         float divisor, int64_t size, float* mean,
+                         Device::Stream stream = Device::Stream::kCompute);
 
 // The implementations for CPU and CUDA devices. The function above calls the
 // one for `device`.
 namespace cpu {
 absl::Status ReplicaMean(Device& device,
                          absl::Span<const ReplicaGradients> replicas,
-                         float divisor, int64_t size, float* mean);
+                         float divisor, int64_t size, float* mean,
+                         Device::Stream stream);
 }  // namespace cpu
 
 namespace cuda {
 absl::Status ReplicaMean(Device& device,
                          absl::Span<const ReplicaGradients> replicas,
-                         float divisor, int64_t size, float* mean);
+                         float divisor, int64_t size, float* mean,
+                         Device::Stream stream);
 }  // namespace cuda
 
 }  // namespace parasol

@@ -4,7 +4,8 @@ namespace parasol::cpu {
 
 absl::Status ReplicaMean(Device& device,
                          absl::Span<const ReplicaGradients> replicas,
-                         float divisor, int64_t size, float* mean) {
+                         float divisor, int64_t size, float* mean,
+                         Device::Stream stream) {
   const auto term = [](const ReplicaGradients& replica, int64_t i) {
     return replica.data == nullptr ? 0 : replica.data[i] * replica.weight;
   };

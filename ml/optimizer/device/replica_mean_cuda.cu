@@ -28,13 +28,16 @@ struct MeanOfReplicas {
 
 absl::Status ReplicaMean(Device& device,
                          absl::Span<const ReplicaGradients> replicas,
-                         float divisor, int64_t size, float* mean) {
+                         float divisor, int64_t size, float* mean,
+                         Device::Stream stream) {
   MeanOfReplicas kernel = {.replicas = {},
                            .count = static_cast<int>(replicas.size()),
                            .divisor = divisor,
                            .mean = mean};
   std::copy(replicas.begin(), replicas.end(), kernel.replicas);
-  return ForEach(device, "mean of replicas", size, kernel);
+  ASSIGN_OR_RETURN(CUstream_st* const on,
+                   static_cast<CudaDevice&>(device).StreamOf(stream));
+  return ForEach(on, "mean of replicas", size, kernel);
 }
 
 }  // namespace parasol::cuda

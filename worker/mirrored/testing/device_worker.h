@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -22,12 +24,16 @@
 #include "cluster/collective/memory_network.h"
 #include "ml/device/device.h"
 #include "ml/model/device_training.h"
+#include "worker/local/device_variables.h"
 #include "worker/mirrored/device_gradients.h"
 #include "worker/mirrored/mirrored_parameters.h"
 #include "worker/mirrored/testing/assignments.h"
 #include "worker/mirrored/testing/mirrored_fixture.h"
 
 namespace parasol::mirrored_testing {
+
+// The packs of MakeVariables(): v2, and v1 with v0.
+inline constexpr int64_t kBytesPerPack = 8;
 
 // Gradients of MakeVariables() in the memory of a device, with a gap between
 // two, which a test writes.
@@ -47,31 +53,56 @@ class FakeTraining : public DeviceTraining {
     return variables;
   }
   absl::Span<float> AllGradients() override { return gradients_.span(); }
+  absl::StatusOr<std::vector<Piece>> WriteInPieces(
+      const std::vector<VariableRange>& pieces) override {
+    ranges_ = pieces;
+    std::vector<Piece> written;
+    for (const VariableRange& piece : pieces) {
+      ASSIGN_OR_RETURN(events_.emplace_back(), device_.NewEvent());
+      written.push_back({.first = kFirst[piece.begin],
+                         .elements = EndOf(piece) - kFirst[piece.begin],
+                         .written = events_.back().get()});
+    }
+    return written;
+  }
   void UseTables(DeviceRows&) override {}
   absl::StatusOr<BatchResult> Train(StagedBatch&, uint64_t, Sinks) override {
     return absl::UnimplementedError("no passes");
   }
 
-  // Enqueues a pass with these gradients.
+  // Enqueues a pass with these gradients, piece by piece.
   absl::Status Write(const std::vector<std::vector<float>>& gradients) {
     RETURN_IF_ERROR(device_.Synchronize());
     for (size_t i = 0; i < gradients.size(); ++i) {
       std::copy(gradients[i].begin(), gradients[i].end(),
                 on_host_.data() + kFirst[i]);
     }
-    return device_.Copy(Device::Stream::kCompute,
-                        absl::MakeConstSpan(on_host_.data(), kElements),
-                        gradients_.data());
+    for (size_t i = 0; i < ranges_.size(); ++i) {
+      const size_t first = kFirst[ranges_[i].begin];
+      RETURN_IF_ERROR(
+          device_.Copy(Device::Stream::kCompute,
+                       absl::MakeConstSpan(on_host_.data() + first,
+                                           EndOf(ranges_[i]) - first),
+                       gradients_.data() + first));
+      RETURN_IF_ERROR(device_.Record(Device::Stream::kCompute, *events_[i]));
+    }
+    return absl::OkStatus();
   }
 
  private:
   static constexpr size_t kElements = 12;
   static constexpr size_t kFirst[] = {0, 4, 5};
 
+  static size_t EndOf(const VariableRange& piece) {
+    return kFirst[piece.end - 1] + kSizes[piece.end - 1];
+  }
+
   Device& device_;
   Array<float> values_;
   Array<float> gradients_;
   Array<float> on_host_;
+  std::vector<VariableRange> ranges_;
+  std::vector<std::unique_ptr<Device::Event>> events_;
 };
 
 // A worker whose gradients of variables are on devices, with a thread that
@@ -86,19 +117,21 @@ class DeviceWorker {
 
   // `devices`: replicas are dealt out to them, another way in each step. None:
   // gradients are in host memory. `job`: with MakeJob()'s table or without.
+  // `has_variables`: on its only device, which updates them.
   DeviceWorker(int index, int replicas, int64_t steps,
                const std::vector<std::string>& devices, const job::Job& job,
-               Assignments& assignments, MemoryNetwork& network)
+               Assignments& assignments, MemoryNetwork& network,
+               bool has_variables = false)
       : index_(index),
         steps_(steps),
         assignments_(assignments),
-        endpoint_(network.MakeEndpoint(absl::StrCat("h:", index))),
-        state_(MakeVariables(), job, Clock::Real()) {
+        endpoint_(network.MakeEndpoint(absl::StrCat("h:", index))) {
     MirroredParameters::Options options;
     options.task.set_role("worker");
     options.task.set_index(index);
     options.task.set_incarnation(100 + index);
     options.replicas = replicas;
+    options.bytes_per_pack = kBytesPerPack;
     options.report_delay = absl::Milliseconds(1);
     for (const std::string& name : devices) {
       Place& place = places_.emplace_back();
@@ -106,18 +139,40 @@ class DeviceWorker {
       place.training = std::make_unique<FakeTraining>(*place.device);
       place.gradients = *DeviceGradients::Create(
           *place.device, *place.training, MakeVariables(),
-          /*fetches_sum=*/places_.size() == 1);
+          {.bytes_per_pack = kBytesPerPack,
+           .fetches_sum = !has_variables && places_.size() == 1});
       options.on_devices.push_back(place.gradients.get());
     }
+    if (has_variables) {
+      Place& place = places_.front();
+      variables_ =
+          *DeviceVariables::Create(MakeVariables(), job,
+                                   {{place.training.get(), place.device.get(),
+                                     &place.gradients->device_mutex()}});
+      options.variables_on_device = variables_.get();
+      state_ = std::make_unique<MirroredState>(MakeVariables(), job,
+                                               Clock::Real(), *variables_);
+    } else {
+      state_ =
+          std::make_unique<MirroredState>(MakeVariables(), job, Clock::Real());
+    }
     parameters_ = std::make_unique<MirroredParameters>(
-        options, state_, *endpoint_, Clock::Real(), metrics_);
+        options, *state_, *endpoint_, Clock::Real(), metrics_);
   }
   ~DeviceWorker() { Stop(); }
 
-  MirroredState& state() { return state_; }
+  // Has `call` called with each step between the passes of its replicas and
+  // their pushes.
+  void BeforePushes(std::function<void(int64_t step)> call) {
+    before_pushes_ = std::move(call);
+  }
+
+  MirroredState& state() { return *state_; }
   MirroredParameters& parameters() { return *parameters_; }
   // Ends the training before the pushes of `step`.
   void EndBefore(int64_t step) { steps_ = step; }
+  // Has the gradients of a step not be numbers.
+  void NansAt(int64_t step) { nan_at_ = step; }
   void Start() {
     thread_ = std::thread([this] { Train(); });
   }
@@ -145,7 +200,7 @@ class DeviceWorker {
   using PendingPtr = std::unique_ptr<ParameterClient::Pending>;
 
   void Train() {
-    while (state_.version().step < steps_ && TrainStep().ok()) {
+    while (state_->version().step < steps_ && TrainStep().ok()) {
     }
   }
 
@@ -171,12 +226,12 @@ class DeviceWorker {
       return absl::OkStatus();
     };
     RETURN_IF_ERROR(compute());
-    while (!state_.AwaitStep(step + 1, absl::Milliseconds(1)).has_value()) {
+    while (!state_->AwaitStep(step + 1, absl::Milliseconds(1)).has_value()) {
       Claim();
       RETURN_IF_ERROR(compute());
     }
     for (const PendingPtr& push : pushes) RETURN_IF_ERROR(push->Wait());
-    return state_.ended();
+    return state_->ended();
   }
 
   // Replica 1 has a weight of 2, and replica 2 no examples in odd steps.
@@ -189,13 +244,15 @@ class DeviceWorker {
     for (const std::vector<float>& value : values) {
       std::vector<float>& gradient = gradients->emplace_back();
       for (size_t i = 0; i < value.size(); ++i) {
-        gradient.push_back(0.1f * (replica + 1) * value[i] + 0.001f * i);
+        gradient.push_back(step == nan_at_
+                               ? NAN
+                               : 0.1f * (replica + 1) * value[i] + 0.001f * i);
       }
     }
     ParameterClient::PushRequest push;
     push.sync = {.step = step, .replica = replica};
     Rows rows;
-    if (state_.num_tables() > 0) {
+    if (state_->num_tables() > 0) {
       if (has_examples) {
         ASSIGN_OR_RETURN(rows, RowsOf(step, replica, weight));
       }
@@ -204,13 +261,17 @@ class DeviceWorker {
     if (!places_.empty()) {
       const size_t number = (replica + step) % places_.size();
       Place& place = places_[number];
-      {
-        absl::MutexLock lock(&place.gradients->device_mutex());
-        RETURN_IF_ERROR(place.training->Write(*gradients));
-      }
       push.on_device = {.has_examples = has_examples,
                         .weight = weight,
                         .device = static_cast<int>(number)};
+      if (has_examples) {
+        parameters_->Expect(*push.sync, *push.on_device);
+        absl::MutexLock lock(&place.gradients->device_mutex());
+        RETURN_IF_ERROR(place.gradients->BeginPass());
+        RETURN_IF_ERROR(place.training->Write(*gradients));
+        RETURN_IF_ERROR(place.gradients->Take());
+      }
+      if (before_pushes_ != nullptr) before_pushes_(step);
       return parameters_->Push(std::move(push));
     }
     for (size_t i = 0; i < gradients->size(); ++i) {
@@ -245,9 +306,12 @@ class DeviceWorker {
   Assignments& assignments_;
   MetricsRegistry metrics_;
   const std::unique_ptr<CollectiveEndpoint> endpoint_;
-  MirroredState state_;
   std::vector<Place> places_;
+  std::unique_ptr<DeviceVariables> variables_;
+  std::unique_ptr<MirroredState> state_;
   std::unique_ptr<MirroredParameters> parameters_;
+  std::function<void(int64_t step)> before_pushes_;
+  int64_t nan_at_ = -1;
   std::thread thread_;
 };
 
