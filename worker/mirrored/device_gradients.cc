@@ -242,23 +242,24 @@ absl::Status DeviceGradients::CopyToHost() {
                       on_host_.data());
 }
 
-absl::StatusOr<bool> DeviceGradients::HasOthers() {
+absl::StatusOr<bool> DeviceGradients::HasNonFinite() {
   absl::MutexLock device_lock(&device_mu_);
-  if (others_.size() == 0) {
-    ASSIGN_OR_RETURN(others_, device_.NewArray<float>(1));
-    ASSIGN_OR_RETURN(others_on_host_, device_.NewHostArray<float>(1));
+  if (non_finite_.size() == 0) {
+    ASSIGN_OR_RETURN(non_finite_, device_.NewArray<float>(1));
+    ASSIGN_OR_RETURN(non_finite_on_host_, device_.NewHostArray<float>(1));
   }
-  *others_on_host_.data() = 0;
+  *non_finite_on_host_.data() = 0;
+  RETURN_IF_ERROR(device_.Copy(
+      Device::Stream::kCompute,
+      absl::MakeConstSpan(non_finite_on_host_.data(), 1), non_finite_.data()));
+  RETURN_IF_ERROR(CountNonFinite(device_, sum_.data(),
+                                 static_cast<int64_t>(sum_.size()),
+                                 non_finite_.data()));
   RETURN_IF_ERROR(device_.Copy(Device::Stream::kCompute,
-                               absl::MakeConstSpan(others_on_host_.data(), 1),
-                               others_.data()));
-  RETURN_IF_ERROR(CountNonFinite(
-      device_, sum_.data(), static_cast<int64_t>(sum_.size()), others_.data()));
-  RETURN_IF_ERROR(device_.Copy(Device::Stream::kCompute,
-                               absl::MakeConstSpan(others_.data(), 1),
-                               others_on_host_.data()));
+                               absl::MakeConstSpan(non_finite_.data(), 1),
+                               non_finite_on_host_.data()));
   RETURN_IF_ERROR(device_.Synchronize());
-  return *others_on_host_.data() > 0;
+  return *non_finite_on_host_.data() > 0;
 }
 
 absl::Status DeviceGradients::FetchSum() {

@@ -121,13 +121,13 @@ class DeviceGradients {
               std::vector<std::vector<float>>& sums) const;
 
   // Three functions for updates that are made on the device, of a sum that is
-  // there and is not fetched. HasOthers() returns true if an element is not
+  // there and is not fetched. HasNonFinite() returns true if an element is not
   // finite; FetchSum() copies it to on_host(). Both return when it is done.
   // MakeMean() enqueues the mean, the sum divided by `replicas`, in place of
   // the gradients of the last pass, where the model's variables have them.
   //   ResourceExhausted  the host or the device is full.
   //   Unavailable        the device was lost.
-  absl::StatusOr<bool> HasOthers() ABSL_LOCKS_EXCLUDED(device_mu_);
+  absl::StatusOr<bool> HasNonFinite() ABSL_LOCKS_EXCLUDED(device_mu_);
   absl::Status FetchSum() ABSL_LOCKS_EXCLUDED(device_mu_);
   absl::Status MakeMean(int replicas) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_mu_);
 
@@ -176,9 +176,9 @@ class DeviceGradients {
   Array<float> sum_;
   // Marks where the device has read the sum last: the next one waits for it.
   std::unique_ptr<Device::Event> sum_read_;
-  Array<float> on_host_;  // none: not fetched
-  Array<float> others_;  // number of elements of a sum that are not finite, ...
-  Array<float> others_on_host_;
+  Array<float> on_host_;     // none: not fetched
+  Array<float> non_finite_;  // the number of them in the sum
+  Array<float> non_finite_on_host_;
 
   absl::Mutex device_mu_;  // taken before mu_
   std::optional<Expected> expected_ ABSL_GUARDED_BY(device_mu_);

@@ -230,8 +230,8 @@ absl::Status MirroredParameters::CheckFinite(int64_t step) {
   }
   if (options_.variables_on_device != nullptr) {
     DeviceGradients& gradients = *options_.on_devices.front();
-    ASSIGN_OR_RETURN(const bool has_others, gradients.HasOthers());
-    if (!has_others) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const bool has_non_finite, gradients.HasNonFinite());
+    if (!has_non_finite) return absl::OkStatus();
     // To name one.
     RETURN_IF_ERROR(gradients.FetchSum());
     for (size_t i = sums_.size(); i < packs_.count(); ++i) {
