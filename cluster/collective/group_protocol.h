@@ -45,9 +45,11 @@ class GroupProtocol {
     std::optional<ReductionAlgorithm> algorithm = std::nullopt;
   };
   // Bytes of a piece that leaves before its receiver has begun the operation,
-  // and of all such pieces to one rank, at most.
-  static constexpr size_t kEagerBytes = 64 << 10;
-  static constexpr size_t kMaxEarlyBytes = 4 << 20;
+  // and of all such pieces to one rank, at most. A sum of two pieces does not
+  // wait for a word of the other rank then. What comes too early is copied once
+  // more, so not all of a large pack is to.
+  static constexpr size_t kEagerBytes = 256 << 10;
+  static constexpr size_t kMaxEarlyBytes = 1 << 20;
   // Bytes that one rank may bring to an all-gather.
   static constexpr size_t kMaxGatherBytes = size_t{1} << 30;
 
