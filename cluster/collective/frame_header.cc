@@ -11,7 +11,7 @@
 namespace parasol {
 namespace {
 
-constexpr char kFrameMagic[4] = {'P', 'C', 'L', '1'};
+constexpr char kFrameMagic[4] = {'P', 'C', 'L', '2'};
 
 template <typename T>
 void Put(char*& to, T value) {
@@ -65,7 +65,8 @@ std::array<char, FrameHeader::kBytes> FrameHeader::Encode() const {
 absl::StatusOr<FrameHeader> FrameHeader::Parse(const char* bytes,
                                                int64_t epoch) {
   if (std::memcmp(bytes, kFrameMagic, sizeof(kFrameMagic)) != 0) {
-    return absl::InvalidArgumentError("a frame does not begin with PCL1");
+    return absl::InvalidArgumentError(
+        "a frame does not begin with PCL2: all workers must be of one version");
   }
   const char* from = bytes + sizeof(kFrameMagic);
   FrameHeader header;

@@ -35,7 +35,7 @@ struct FrameHeader {
   uint64_t piece = 0;
   uint64_t bytes = 0;  // number that follows
 
-  // Returns the header as it travels: "PCL1", kind, epoch, sequence, piece and
+  // Returns the header as it travels: "PCL2", kind, epoch, sequence, piece and
   // bytes, the lowest byte first.
   std::array<char, kBytes> Encode() const;
   // Returns the header that kBytes bytes are.

@@ -28,10 +28,11 @@ namespace parasol {
 // connections, the clock and the threads. Messages between two ranks arrive in
 // order.
 //
-// A rank tells all others which operation it begins. Small pieces leave at
-// once; larger ones leave when their receiver has begun the operation, straight
-// to where they belong there. So memory for what comes early is bounded, and
-// ranks may be far apart.
+// A rank tells all others which operation it begins. The first pieces leave at
+// once, kMaxEarlyBytes to each rank at most; what is more, and pieces above
+// kEagerBytes, leave when their receiver has begun the operation, straight to
+// where they belong there. So memory for what comes early is bounded, and ranks
+// may be far apart.
 class GroupProtocol {
  public:
   struct Options {

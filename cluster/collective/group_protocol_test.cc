@@ -21,6 +21,7 @@ namespace parasol {
 namespace {
 
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Le;
@@ -245,6 +246,62 @@ TEST_F(HostilePeerTest, MorePiecesThanARankMaySendAheadAreRefused) {
   ExpectNonsense();
 }
 
+// What a rank sends rank 1 before and after that has begun the sum.
+class EagerPiecesTest : public HostilePeerTest {
+ protected:
+  struct Sent {
+    std::vector<uint64_t> before, after;  // numbers of pieces
+  };
+
+  // Sums `chunks` chunks of `chunk_bytes` bytes in one round.
+  static Sent SumOf(size_t chunks, size_t chunk_bytes) {
+    GroupProtocol::Options options;
+    options.chunk_bytes = chunk_bytes;
+    options.algorithm = ReductionAlgorithm::kOneRound;
+    GroupProtocol protocol(Group(), options, absl::UnixEpoch());
+    OperationSpec spec;
+    spec.size = chunks * chunk_bytes / sizeof(float);
+    std::vector<float> values(spec.size), sum(spec.size);
+    protocol.Begin(spec,
+                   {.contributions = {{0, values}}, .sum = absl::MakeSpan(sum)},
+                   [](const absl::Status&) {});
+    Sent sent;
+    sent.before = PiecesOf(protocol);
+    spec.algorithm = *options.algorithm;
+    spec.chunk_bytes = chunk_bytes;
+    const std::string begin = spec.Encode();
+    const FrameHeader header = Header(FrameKind::kBegin, 0, begin.size());
+    std::memcpy(protocol.OnHeader(1, header), begin.data(), begin.size());
+    protocol.OnBytes(1, header);
+    EXPECT_OK(protocol.status());
+    sent.after = PiecesOf(protocol);
+    return sent;
+  }
+
+ private:
+  static std::vector<uint64_t> PiecesOf(GroupProtocol& protocol) {
+    std::vector<uint64_t> pieces;
+    for (const GroupProtocol::Frame& frame : protocol.TakeFrames()) {
+      if (frame.header.kind == FrameKind::kPiece) {
+        pieces.push_back(frame.header.piece);
+      }
+    }
+    return pieces;
+  }
+};
+
+TEST_F(EagerPiecesTest, ALargePieceWaitsForItsReceiver) {
+  const Sent sent = SumOf(2, GroupProtocol::kEagerBytes + 64);
+  EXPECT_THAT(sent.before, IsEmpty());
+  EXPECT_THAT(sent.after, ElementsAre(0, 1));
+}
+
+TEST_F(EagerPiecesTest, NoMoreLeaveThanTheReceiverKeepsAndTheRestInOrder) {
+  const Sent sent = SumOf(7, GroupProtocol::kEagerBytes);
+  EXPECT_THAT(sent.before, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(sent.after, ElementsAre(4, 5, 6));
+}
+
 TEST_F(HostilePeerTest, PiecesOfTheWrongSizeAreRefused) {
   BeginSum(100);
   Send(Header(FrameKind::kPiece, 0, 0), std::string(404, 'x'));
@@ -292,7 +349,7 @@ TEST(FrameHeaderTest, HeadersOfOthersAreRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument));
   encoded[0] = 'G';
   EXPECT_THAT(FrameHeader::Parse(encoded.data(), 7),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("PCL1")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("PCL2")));
 }
 
 }  // namespace

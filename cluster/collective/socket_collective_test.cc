@@ -161,8 +161,8 @@ class SocketCollectiveTest : public testing::Test {
 // when a send to the other fails, and goes on with it when the group has ended.
 class FailedSendTest : public SocketCollectiveTest {
  protected:
-  // A slice is a piece.
-  static constexpr size_t kCount = 3 * (64 << 10);
+  // A slice is a piece, which waits for its receiver.
+  static constexpr size_t kCount = 3 * (GroupProtocol::kEagerBytes / 2);
   static constexpr size_t kPieceBytes = kCount / 3 * sizeof(float);
   static constexpr size_t kPartBytes = 1000;
 
@@ -174,6 +174,7 @@ class FailedSendTest : public SocketCollectiveTest {
   // Calls `then` on the thread that works, when a part of `sender`'s piece has
   // been received.
   void BeginPiece(int sender, uint64_t piece, std::function<void()> then) {
+    options_.protocol.chunk_bytes = 2 * kPieceBytes;
     Join({{0}, {1}, {2}}, ReductionAlgorithm::kOwnerSlices);
     BeginSum(0, [then](const absl::Status& status) {
       EXPECT_OK(status);

@@ -6,13 +6,14 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace parasol {
 namespace {
 
 constexpr size_t kAlignment = 64;
 // Arrays of that size have huge pages where the kernel gives some to those who
-// ask: a step of ResNet-56 takes 5 % less time, as it touches 300 MB.
+// ask: a step of ResNet-56, which touches 300 MB, takes 2 % less time.
 constexpr size_t kHugePage = 2 << 20;
 
 }  // namespace
@@ -22,6 +23,14 @@ CpuDevice::CpuDevice(int threads)
                                       threads == 1 ? " thread)" : " threads)")),
       threads_(threads),
       blas_(threads) {}
+
+absl::StatusOr<float*> CpuDevice::Scratch(size_t floats) {
+  if (scratch_.size() < floats) {
+    scratch_ = Array<float>();
+    ASSIGN_OR_RETURN(scratch_, NewArray<float>(floats));
+  }
+  return scratch_.data();
+}
 
 absl::Status CpuDevice::Order(Stream earlier, Stream later) {
   return absl::OkStatus();
@@ -52,7 +61,7 @@ absl::StatusOr<void*> CpuDevice::Allocate(size_t bytes, bool on_host) {
     return absl::ResourceExhaustedError(
         absl::StrCat(name(), " has no ", bytes, " bytes left"));
   }
-  // Without huge pages the array is only slower.
+  // An array without huge pages is only slower.
   if (is_huge) {
     madvise(data, rounded / kHugePage * kHugePage, MADV_HUGEPAGE);
   }

@@ -21,6 +21,12 @@ class CpuDevice : public Device {
   int threads() const { return threads_; }
   CpuBlas& blas() { return blas_; }
 
+  // Returns at least `floats` elements of scratch memory, at a multiple of 64
+  // bytes: one array for all kernels that need some, as one runs at a time. It
+  // stays valid until the next call, and holds anything.
+  //   ResourceExhausted  no memory.
+  absl::StatusOr<float*> Scratch(size_t floats);
+
   absl::Status Order(Stream earlier, Stream later) override;
   absl::StatusOr<std::unique_ptr<Event>> NewEvent() override;
   absl::Status Record(Stream stream, Event& event) override;
@@ -38,6 +44,7 @@ class CpuDevice : public Device {
 
   const int threads_;
   CpuBlas blas_;
+  Array<float> scratch_;  // ends before the device does
 };
 
 }  // namespace parasol

@@ -263,6 +263,8 @@ void CudaDevice::Free(void* data, bool on_host) {
     // A pass that updates variables on the device returns before it is done;
     // CUDA only says that a release may wait for such work.
     cudaStreamSynchronize(Get(Stream::kCompute));
+    // Gradients may be copied beside and behind the pass.
+    cudaStreamSynchronize(Get(Stream::kCopyOut));
     cudaFree(data);
   }
 }

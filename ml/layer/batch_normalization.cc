@@ -43,7 +43,7 @@ struct Positions {
   size_t variance = 0;
 };
 
-// With a second input that is the term of a sum.
+// The pass of a layer that is trained. A second input is the term of a sum.
 class BatchNormalizationPass : public LayerPass {
  public:
   BatchNormalizationPass(Device& device, const Positions& positions,

@@ -12,8 +12,9 @@ namespace {
 // Values of the graph as tensors of the plan.
 class ForwardPlanner {
  public:
-  explicit ForwardPlanner(const Graph& graph)
-      : graph_(graph), readers_(graph.num_values()) {
+  // `joins_sums`: sums are computed by their terms' producers.
+  ForwardPlanner(const Graph& graph, bool joins_sums)
+      : graph_(graph), joins_sums_(joins_sums), readers_(graph.num_values()) {
     for (const GraphNode& node : graph_.nodes) {
       for (const size_t value : node.inputs) ++readers_[value];
     }
@@ -34,8 +35,10 @@ class ForwardPlanner {
         tensors_.push_back(tensors_[node.inputs[0]]);
       } else if (const std::optional<PlanTensor> sum = JoinSum(node, plan)) {
         tensors_.push_back(sum);
+        // It keeps its number: the seeds of the steps behind it depend on that.
+        ++next_number_;
       } else {
-        plan.steps.push_back(StepOf(node, plan.steps.size()));
+        plan.steps.push_back(StepOf(node, next_number_++));
         tensors_.push_back(PlanTensor{.index = plan.steps.size() - 1});
       }
     }
@@ -62,7 +65,9 @@ class ForwardPlanner {
   // too, if nobody else reads that term, and the other one is there before.
   // Returns the sum, or nullopt.
   std::optional<PlanTensor> JoinSum(const GraphNode& node, Plan& plan) const {
-    if (!node.layer->IsSum() || node.inputs.size() != 2) return std::nullopt;
+    if (!joins_sums_ || !node.layer->IsSum() || node.inputs.size() != 2) {
+      return std::nullopt;
+    }
     for (const size_t i : {0, 1}) {
       const std::optional<PlanTensor>& sum = tensors_[node.inputs[i]];
       const std::optional<PlanTensor>& term = tensors_[node.inputs[1 - i]];
@@ -120,6 +125,8 @@ class ForwardPlanner {
   }
 
   const Graph& graph_;
+  const bool joins_sums_;
+  size_t next_number_ = 0;
   std::vector<int> readers_;  // indexed by value
   // Tensors indexed by value; nullopt: ids.
   std::vector<std::optional<PlanTensor>> tensors_;
@@ -350,7 +357,9 @@ class BackwardPlanner {
 
 Plan MakePlan(const Graph& graph, EdgeType edges) {
   Plan plan;
-  ForwardPlanner(graph).PlanInto(plan);
+  // A sum whose terms have two types would make float32 of what is bfloat16.
+  ForwardPlanner(graph, /*joins_sums=*/edges == EdgeType::kFloat32)
+      .PlanInto(plan);
   if (edges == EdgeType::kBfloat16) EdgePlanner(graph).Run(plan);
   std::vector<PlanOutput*> outputs;
   for (size_t i = 0; i < plan.outputs.size(); ++i) {

@@ -29,8 +29,8 @@ struct PlanStep {
   int64_t outputs = 0;  // number of elements for one example
   // Type of the output's elements, and of the gradient by it.
   EdgeType type = EdgeType::kFloat32;
-  // Place among the steps without conversions: the seeds of steps are the same
-  // whatever their types.
+  // Place among the steps without conversions, but with the sums that others
+  // compute: the seeds of steps are the same whatever their types.
   size_t number = 0;
   size_t first_variable = 0;
   size_t num_variables = 0;
@@ -79,8 +79,9 @@ struct PlanOutput {
 };
 
 // The operations of a graph, in order, and the buffers of their gradients.
-// Views are gone, and each relu that can be computed by the layer before it has
-// become part of that layer.
+// Views are gone, each relu that can be computed by the layer before it has
+// become part of that layer, and so has, with edges of float32, a sum that the
+// producer of one of its two terms can compute.
 struct Plan {
   std::vector<PlanStep> steps;
   std::vector<PlanOutput> outputs;  // one for each of the graph

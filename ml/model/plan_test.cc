@@ -147,6 +147,28 @@ TEST(PlanTest, ASumIsAStepWhereNoTermsProducerCanComputeIt) {
               ElementsAre("a", "n", "s"));
 }
 
+// The seeds of the steps behind it are those of a plan where the sum is a step.
+TEST(PlanTest, ASumThatIsComputedByItsTermKeepsItsNumber) {
+  job::Model model;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "input_shape: 4 layer { name: 'a' dense { units: 4 } }"
+      "layer { name: 'b' dense { units: 4 } }"
+      "layer { name: 'n' batch_normalization {} }"
+      "layer { name: 's' add {} input: ['n', 'a'] }"
+      "layer { name: 'd' dense { units: 4 } }"
+      "loss { sparse_categorical_crossentropy {} }",
+      &model));
+  ASSERT_OK_AND_ASSIGN(const Graph graph, ResolveGraph(model));
+  const Plan joined = MakePlan(graph);
+  EXPECT_THAT(StepsOf(joined), ElementsAre("a", "b", "n", "d"));
+  EXPECT_EQ(joined.steps[2].number, 2);
+  EXPECT_EQ(joined.steps[3].number, 4);
+  // Terms of two types would not stay what they are.
+  const Plan plain = MakePlan(graph, EdgeType::kBfloat16);
+  EXPECT_THAT(StepsOf(plain), ElementsAre("a", "b", "n", "s", "d"));
+  EXPECT_EQ(plain.steps[4].number, 4);
+}
+
 // Of two terms that can, the later one computes the sum.
 TEST(PlanTest, TheLaterOfTwoNormalizationsComputesTheirSum) {
   const Plan plan = PlanOf(

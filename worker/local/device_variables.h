@@ -30,8 +30,8 @@ inline bool CanUpdateOnDevice(const job::Job& job) {
   return WhyUpdatesNeedTheHost(job).empty();
 }
 
-// A lone worker's variables in the memory of the device that computes, or a
-// copy of them on each of several devices. Their values are the arrays that the
+// A worker's variables in the memory of the device that computes, or a copy of
+// them on each of several devices. Their values are the arrays that the
 // models read. After the same gradients they hold the values of HostVariables,
 // to the bit (see DenseUpdate).
 class DeviceVariables : public LocalVariables {

@@ -15,7 +15,7 @@
 
 namespace parasol {
 
-// The variables of a worker that has no cluster, wherever they lie: values,
+// The variables that a worker updates itself, wherever they lie: values,
 // slots and numbers of updates. Variables are numbered as in the model, arrays
 // as in checkpoints: the value (kValueArray), then the slots. Not thread-safe.
 class LocalVariables {

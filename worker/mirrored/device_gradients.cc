@@ -63,40 +63,58 @@ void DeviceGradients::SetOnTaken(std::function<void()> on_taken) {
 }
 
 // Copies to what is freed may be under way, if another worker has made the step
-// meanwhile.
+// meanwhile. Nobody waits for the device with mu_ held.
 absl::Status DeviceGradients::BeginStep(int64_t step) {
-  step_ = step;
-  const auto is_of_another = [this](const auto& entry) {
-    mu_.AssertHeld();
-    return std::count(share_.begin(), share_.end(), entry.first) == 0;
-  };
-  if (std::any_of(replicas_.begin(), replicas_.end(), is_of_another)) {
-    RETURN_IF_ERROR(device_.Synchronize());
-    std::erase_if(replicas_, is_of_another);
+  std::vector<int> of_another;
+  {
+    absl::MutexLock lock(&mu_);
+    for (const auto& [number, replica] : replicas_) {
+      if (std::count(share_.begin(), share_.end(), number) == 0) {
+        of_another.push_back(number);
+      }
+    }
   }
+  if (!of_another.empty()) {
+    RETURN_IF_ERROR(device_.Synchronize());
+  }
+  absl::MutexLock lock(&mu_);
+  for (const int number : of_another) replicas_.erase(number);
   for (auto& [number, replica] : replicas_) {
     replica.is_taken = replica.has_pushed = false;
   }
+  step_ = step;
   return absl::OkStatus();
 }
 
 absl::StatusOr<DeviceGradients::Replica*> DeviceGradients::PlaceOf(
     const SyncStep& step) {
-  absl::MutexLock lock(&mu_);
-  if (step.step < step_) return nullptr;
-  if (step.step > step_) {
+  bool begins = false;
+  {
+    absl::MutexLock lock(&mu_);
+    if (step.step < step_) return nullptr;
+    begins = step.step > step_;
+  }
+  if (begins) {
     RETURN_IF_ERROR(BeginStep(step.step));
   }
-  Replica& replica = replicas_[step.replica];
-  if (replica.is_taken) return nullptr;
-  if (replica.gradients.size() == gradients_.size()) return &replica;
-  ASSIGN_OR_RETURN(replica.gradients,
+  Replica* replica = nullptr;
+  {
+    absl::MutexLock lock(&mu_);
+    replica = &replicas_[step.replica];
+    if (replica->is_taken) return nullptr;
+    if (replica->gradients.size() == gradients_.size()) return replica;
+  }
+  std::vector<std::unique_ptr<Device::Event>> written(packs_.size());
+  for (std::unique_ptr<Device::Event>& event : written) {
+    ASSIGN_OR_RETURN(event, device_.NewEvent());
+  }
+  ASSIGN_OR_RETURN(Array<float> gradients,
                    device_.NewArray<float>(gradients_.size()),
                    _ << "the gradients of replica " << step.replica);
-  while (replica.written.size() < packs_.size()) {
-    ASSIGN_OR_RETURN(replica.written.emplace_back(), device_.NewEvent());
-  }
-  return &replica;
+  absl::MutexLock lock(&mu_);
+  replica->written = std::move(written);
+  replica->gradients = std::move(gradients);
+  return replica;
 }
 
 absl::Status DeviceGradients::ExpectLocked(const SyncStep& step,
@@ -245,8 +263,10 @@ absl::Status DeviceGradients::CopyToHost() {
 absl::StatusOr<bool> DeviceGradients::HasNonFinite() {
   absl::MutexLock device_lock(&device_mu_);
   if (non_finite_.size() == 0) {
-    ASSIGN_OR_RETURN(non_finite_, device_.NewArray<float>(1));
-    ASSIGN_OR_RETURN(non_finite_on_host_, device_.NewHostArray<float>(1));
+    ASSIGN_OR_RETURN(non_finite_on_host_, device_.NewHostArray<float>(1),
+                     _ << "the number of gradients that are not finite");
+    ASSIGN_OR_RETURN(non_finite_, device_.NewArray<float>(1),
+                     _ << "the number of gradients that are not finite");
   }
   *non_finite_on_host_.data() = 0;
   RETURN_IF_ERROR(device_.Copy(

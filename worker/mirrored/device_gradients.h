@@ -59,7 +59,7 @@ class DeviceGradients {
   // Notes which replicas are this process's, as StepGradients::SetShare() does.
   void SetShare(std::vector<int> replicas) ABSL_LOCKS_EXCLUDED(mu_);
   // Has `on_taken` called, from the thread of the pass, after IsTaken() has
-  // become true of a replica; null: nothing.
+  // become true of a replica; null: nothing, when passes have ended.
   void SetOnTaken(std::function<void()> on_taken) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Says whose gradients the next pass computes, and makes room for them. The
@@ -160,8 +160,8 @@ class DeviceGradients {
   // Enqueues a copy of the sum to on_host().
   absl::Status CopyToHost() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_mu_);
   // Forgets the gradients of the steps before.
-  absl::Status BeginStep(int64_t step)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_, device_mu_);
+  absl::Status BeginStep(int64_t step) ABSL_LOCKS_EXCLUDED(mu_)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_mu_);
   absl::Status ExpectLocked(const ParameterClient::SyncStep& step,
                             const ParameterClient::DevicePart& part)
       ABSL_LOCKS_EXCLUDED(mu_) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_mu_);

@@ -4,6 +4,7 @@
 // --config=cuda_host.
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -298,6 +299,33 @@ TEST_F(CudaDeviceSumsTest, AWorkerThatEndsBetweenPassAndPushTellsTheOthers) {
     const int64_t first = assignments_.version();
     workers_[1]->BeforePushes([&](int64_t step) {
       if (step < 3) return;
+      workers_[1]->EndBefore(step);
+      workers_[1]->parameters().Stop();
+      EXPECT_TRUE(Await([&] { return assignments_.version() > first; }));
+    });
+    for (auto& [index, worker] : workers_) worker->Start();
+    workers_[1]->AwaitEnd();
+    workers_.erase(1);
+    assignments_.Assign({{0, {0, 1}}});
+    workers_[0]->AwaitEnd();
+    ExpectAllAre(want);
+    workers_.clear();
+  }
+}
+
+// The other one's packs are under way.
+TEST_F(CudaDeviceSumsTest, AWorkerThatEndsBeforeItsPassTellsTheOthers) {
+  replicas_ = 2;
+  const Arrays want = Alone({});
+  for (int round = 0; round < 6; ++round) {
+    SCOPED_TRACE(round);
+    AddAll({{0, {0}}, {1, {1}}});
+    const int64_t first = assignments_.version();
+    std::atomic<int64_t> begun = -1;
+    workers_[0]->BeforePushes([&](int64_t step) { begun = step; });
+    workers_[1]->BeforePasses([&](int64_t step) {
+      if (step < 3) return;
+      EXPECT_TRUE(Await([&] { return begun >= step; }));
       workers_[1]->EndBefore(step);
       workers_[1]->parameters().Stop();
       EXPECT_TRUE(Await([&] { return assignments_.version() > first; }));

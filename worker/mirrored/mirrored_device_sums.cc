@@ -107,15 +107,22 @@ std::optional<std::vector<std::vector<int>>> MirroredParameters::PartsOnDevices(
   return parts;
 }
 
-// A rank that ends its part while sums are under way says so: the others wait
-// for it in NCCL, where no operation of the group is pending.
+// A rank that ends its part of a step says so, before its own sums are under
+// way, too: others may wait for it in NCCL, where no operation of the group is
+// pending.
 absl::Status MirroredParameters::SumOnDevices(const Group& group, int64_t step,
                                               Collective& collective) {
   std::optional<std::vector<std::vector<int>>> parts;
-  RETURN_IF_ERROR(AwaitGradients(group, collective, [&] {
-    parts = PartsOnDevices(step, group.replicas);
-    return parts.has_value();
-  }));
+  if (absl::Status waited = AwaitGradients(group, collective,
+                                           [&] {
+                                             parts = PartsOnDevices(
+                                                 step, group.replicas);
+                                             return parts.has_value();
+                                           });
+      !waited.ok()) {
+    collective.Abort(waited);
+    return waited;
+  }
   absl::Status added = AddOnDevices(group, step, *parts, collective);
   if (!added.ok()) {
     if (!absl::IsCancelled(added)) {

@@ -65,7 +65,8 @@ class MirroredState {
   absl::StatusOr<std::unique_ptr<LocalParameters>> MakeParameters() const;
   // Makes `parameters` the state, unless it is at `version` or later. Ends this
   // state, with Unavailable, if others than its values of that step were
-  // pulled: gradients may be of these; and with the error of Take().
+  // pulled: gradients may be of these; and if the variables cannot be taken
+  // over, with the error of that.
   void Replace(std::unique_ptr<LocalParameters> parameters,
                const Version& version) ABSL_LOCKS_EXCLUDED(data_mu_, mu_);
   // Makes `parameters`, loaded ones, the state if there is none yet: another

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/status_macros.h"
+#include "ml/device/cpu_device.h"
 #include "ml/device/parallel.h"
 #include "ml/kernel/image/winograd_products.h"
 
@@ -17,11 +18,12 @@ using winograd::TileBlock;
 using winograd::Tiling;
 
 constexpr int64_t kWindow = 3;
+constexpr int64_t kTaps = kWindow * kWindow;
 // Images of fewer pixels, or of an odd number below kFewOddPixels along an
 // axis, waste too much of their tiles.
 constexpr int64_t kFewPixels = 4;
 constexpr int64_t kFewOddPixels = 7;
-// Above it the factors of a kernel are read from memory for each block.
+// Elements of a kernel above which each block reads its factors from memory.
 constexpr int64_t kMostKernelElements = 256 * 256;
 
 // Channels and filters together up to which the buffers of kTileGroup tiles
@@ -34,7 +36,8 @@ constexpr int64_t kManyKernelElements = 128 * 128;
 constexpr int64_t kProductsOfGrain = 1 << 19;
 
 bool FitsAxis(const WindowAxis& axis) {
-  return axis.window == kWindow && axis.stride == 1 &&
+  return axis.window == kWindow && axis.stride == 1 && axis.before >= 0 &&
+         axis.before < kWindow &&
          axis.output >= (axis.output % 2 == 0 ? kFewPixels : kFewOddPixels);
 }
 
@@ -84,7 +87,7 @@ int64_t GrainOf(const Tiling& tiling, int64_t capacity) {
   return std::max<int64_t>(kProductsOfGrain / products, 1);
 }
 
-// Floats of a part's two buffers, which are side by side.
+// Returns the floats of a part's two buffers.
 int64_t BuffersSize(const Tiling& tiling, int64_t capacity) {
   return TileBlock::BufferSize(capacity, tiling.channels) +
          TileBlock::BufferSize(capacity, tiling.filters);
@@ -95,6 +98,13 @@ TileBlock BlockAt(const Tiling& tiling, int64_t capacity, int64_t block) {
           .begin = block * capacity,
           .end = std::min((block + 1) * capacity, tiling.tiles())};
 }
+
+int64_t FactorsOf(const Tiling& tiling) {
+  return kPositions * tiling.channels * tiling.filters;
+}
+
+// Elements that a thread adds in some 10 µs.
+constexpr int64_t kElementsOfGrain = 1 << 16;
 
 }  // namespace
 
@@ -108,12 +118,6 @@ bool Winograd::Fits(const ConvolutionShape& shape) {
          shape.channels * shape.filters <= kMostKernelElements;
 }
 
-#else
-
-bool Winograd::Fits(const ConvolutionShape& /*shape*/) { return false; }
-
-#endif
-
 Winograd::Winograd(Device& device, const ConvolutionShape& shape)
     : device_(device),
       tiling_{.examples = shape.examples,
@@ -122,86 +126,97 @@ Winograd::Winograd(Device& device, const ConvolutionShape& shape)
               .channels = shape.channels,
               .filters = shape.filters} {}
 
-absl::StatusOr<Winograd::Pass> Winograd::NewPass(const Tiling& tiling,
-                                                 int64_t capacity,
-                                                 bool has_sums) {
+Winograd::Pass Winograd::NewPass(const Tiling& tiling, int64_t capacity) const {
   Pass pass;
   pass.tiling = tiling;
   pass.capacity = capacity;
   pass.parts =
       PartsOf(device_, BlocksOf(tiling, capacity), GrainOf(tiling, capacity));
-  const int64_t factors = kPositions * tiling.channels * tiling.filters;
-  ASSIGN_OR_RETURN(
-      pass.buffers,
-      device_.NewArray<float>(pass.parts * BuffersSize(tiling, capacity)));
-  ASSIGN_OR_RETURN(pass.factors, device_.NewArray<float>(
-                                     (has_sums ? pass.parts : 1) * factors));
   return pass;
 }
 
-template <typename Body>
-void Winograd::ForEachBlock(Pass& pass, Body body) {
+void Winograd::ForEachPart(const Pass& pass,
+                           absl::FunctionRef<void(const Part& part)> body) {
   const int64_t size = BuffersSize(pass.tiling, pass.capacity);
-  const int64_t of_channels =
-      TileBlock::BufferSize(pass.capacity, pass.tiling.channels);
-  ParallelFor(device_, BlocksOf(pass.tiling, pass.capacity),
-              GrainOf(pass.tiling, pass.capacity),
-              [&](int64_t part, int64_t begin, int64_t end) {
-                float* const channels = pass.buffers.data() + part * size;
-                for (int64_t block = begin; block < end; ++block) {
-                  body(part, BlockAt(pass.tiling, pass.capacity, block),
-                       channels, channels + of_channels);
-                }
-              });
+  ParallelFor(
+      device_, BlocksOf(pass.tiling, pass.capacity),
+      GrainOf(pass.tiling, pass.capacity),
+      [&](int64_t part, int64_t begin, int64_t end) {
+        float* const channels = pass.buffers + part * size;
+        body({.index = part,
+              .begin = begin,
+              .end = end,
+              .channels = channels,
+              .filters = channels + TileBlock::BufferSize(
+                                        pass.capacity, pass.tiling.channels)});
+      });
 }
 
-void Winograd::Convolve(Pass& pass, const float* x, const float* kernel,
+void Winograd::Convolve(const Pass& pass, const float* x, const float* kernel,
                         const float* bias, Epilogue epilogue, float* y) {
   const Tiling& tiling = pass.tiling;
-  winograd::TransformKernel(kernel, tiling.channels, tiling.filters,
-                            pass.factors.data());
-  ForEachBlock(pass, [&](int64_t /*part*/, const TileBlock& block,
-                         float* pixels, float* sums) {
-    winograd::TransformPixels(tiling, block, x, pixels);
-    winograd::MultiplyByKernel(tiling, block, pixels, pass.factors.data(),
-                               winograd::PixelsBelow(tiling, block, x),
-                               winograd::OutputsBelow(tiling, block, y), sums);
-    winograd::WriteOutputs(tiling, block, sums, bias, epilogue, y);
+  ParallelFor(device_, tiling.filters / kLanes,
+              kElementsOfGrain / (kPositions * kLanes * tiling.channels) + 1,
+              [&](int64_t /*part*/, int64_t begin, int64_t end) {
+                winograd::TransformKernel(kernel, tiling.channels,
+                                          tiling.filters, begin * kLanes,
+                                          end * kLanes, pass.factors);
+              });
+  ForEachPart(pass, [&](const Part& part) {
+    for (int64_t i = part.begin; i < part.end; ++i) {
+      const TileBlock block = BlockAt(tiling, pass.capacity, i);
+      winograd::TransformPixels(tiling, block, x, part.channels);
+      winograd::MultiplyByKernel(tiling, block, part.channels, pass.factors,
+                                 winograd::PixelsBelow(tiling, block, x),
+                                 winograd::OutputsBelow(tiling, block, y),
+                                 part.filters);
+      winograd::WriteOutputs(tiling, block, part.filters, bias, epilogue, y);
+    }
   });
 }
 
 absl::Status Winograd::Forward(const float* x, const float* kernel,
                                const float* bias, Epilogue epilogue, float* y) {
-  if (!forward_) {
-    ASSIGN_OR_RETURN(forward_, NewPass(tiling_, TilesForOutputs(tiling_),
-                                       /*has_sums=*/false));
-  }
-  Convolve(*forward_, x, kernel, bias, epilogue, y);
+  Pass pass = NewPass(tiling_, TilesForOutputs(tiling_));
+  ASSIGN_OR_RETURN(pass.factors,
+                   static_cast<CpuDevice&>(device_).Scratch(
+                       FactorsOf(tiling_) +
+                       pass.parts * BuffersSize(tiling_, pass.capacity)));
+  pass.buffers = pass.factors + FactorsOf(tiling_);
+  Convolve(pass, x, kernel, bias, epilogue, y);
   return absl::OkStatus();
 }
 
 absl::Status Winograd::KernelGradient(const float* x, const float* dy,
                                       float* dkernel) {
-  if (!kernel_gradient_) {
-    ASSIGN_OR_RETURN(kernel_gradient_,
-                     NewPass(tiling_, TilesForKernels(tiling_),
-                             /*has_sums=*/true));
-  }
-  Pass& pass = *kernel_gradient_;
-  const int64_t size = kPositions * tiling_.channels * tiling_.filters;
-  float* const sums = pass.factors.data();
-  std::fill_n(sums, pass.factors.size(), 0.0f);
-  ForEachBlock(pass, [&](int64_t part, const TileBlock& block, float* pixels,
-                         float* gradients) {
-    winograd::TransformPixels(tiling_, block, x, pixels);
-    winograd::TransformGradients(tiling_, block, dy, gradients);
-    winograd::AddProducts(tiling_, block, pixels, gradients,
-                          winograd::PixelsBelow(tiling_, block, x),
-                          winograd::OutputsBelow(tiling_, block, dy),
-                          sums + part * size);
+  Pass pass = NewPass(tiling_, TilesForKernels(tiling_));
+  const int64_t size = FactorsOf(tiling_);
+  ASSIGN_OR_RETURN(
+      pass.factors,
+      static_cast<CpuDevice&>(device_).Scratch(
+          pass.parts * (size + BuffersSize(tiling_, pass.capacity))));
+  pass.buffers = pass.factors + pass.parts * size;
+  float* const sums = pass.factors;
+  ForEachPart(pass, [&](const Part& part) {
+    float* const own = sums + part.index * size;
+    std::fill_n(own, size, 0.0f);
+    for (int64_t i = part.begin; i < part.end; ++i) {
+      const TileBlock block = BlockAt(tiling_, pass.capacity, i);
+      winograd::TransformPixels(tiling_, block, x, part.channels);
+      winograd::TransformGradients(tiling_, block, dy, part.filters);
+      winograd::AddProducts(tiling_, block, part.channels, part.filters,
+                            winograd::PixelsBelow(tiling_, block, x),
+                            winograd::OutputsBelow(tiling_, block, dy), own);
+    }
   });
-  for (int64_t part = 1; part < pass.parts; ++part) {
-    for (int64_t i = 0; i < size; ++i) sums[i] += sums[part * size + i];
+  if (pass.parts > 1) {
+    ParallelFor(device_, size, kElementsOfGrain,
+                [&](int64_t /*part*/, int64_t begin, int64_t end) {
+                  for (int64_t part = 1; part < pass.parts; ++part) {
+                    const float* const addend = sums + part * size;
+                    for (int64_t i = begin; i < end; ++i) sums[i] += addend[i];
+                  }
+                });
   }
   winograd::WriteKernelGradient(sums, tiling_.channels, tiling_.filters,
                                 dkernel);
@@ -210,19 +225,41 @@ absl::Status Winograd::KernelGradient(const float* x, const float* dy,
 
 absl::Status Winograd::InputGradient(const float* dy, const float* kernel,
                                      float* dx) {
-  if (!input_gradient_) {
-    const Tiling turned = Turned(tiling_);
-    ASSIGN_OR_RETURN(turned_kernel_,
-                     device_.NewArray<float>(kWindow * kWindow *
-                                             turned.channels * turned.filters));
-    ASSIGN_OR_RETURN(input_gradient_, NewPass(turned, TilesForOutputs(turned),
-                                              /*has_sums=*/false));
-  }
+  const Tiling turned = Turned(tiling_);
+  const int64_t kernel_size = kTaps * turned.channels * turned.filters;
+  Pass pass = NewPass(turned, TilesForOutputs(turned));
+  ASSIGN_OR_RETURN(pass.factors,
+                   static_cast<CpuDevice&>(device_).Scratch(
+                       FactorsOf(turned) + kernel_size +
+                       pass.parts * BuffersSize(turned, pass.capacity)));
+  float* const turned_kernel = pass.factors + FactorsOf(turned);
+  pass.buffers = turned_kernel + kernel_size;
   winograd::TurnKernel(kernel, tiling_.channels, tiling_.filters,
-                       turned_kernel_.data());
-  Convolve(*input_gradient_, dy, turned_kernel_.data(), /*bias=*/nullptr,
-           Epilogue::kNone, dx);
+                       turned_kernel);
+  Convolve(pass, dy, turned_kernel, /*bias=*/nullptr, Epilogue::kNone, dx);
   return absl::OkStatus();
 }
+
+#else
+
+bool Winograd::Fits(const ConvolutionShape& /*shape*/) { return false; }
+
+Winograd::Winograd(Device& device, const ConvolutionShape& /*shape*/)
+    : device_(device), tiling_{} {}
+
+absl::Status Winograd::Forward(const float*, const float*, const float*,
+                               Epilogue, float*) {
+  return absl::UnimplementedError("this processor has no AVX-512");
+}
+
+absl::Status Winograd::KernelGradient(const float*, const float*, float*) {
+  return absl::UnimplementedError("this processor has no AVX-512");
+}
+
+absl::Status Winograd::InputGradient(const float*, const float*, float*) {
+  return absl::UnimplementedError("this processor has no AVX-512");
+}
+
+#endif
 
 }  // namespace parasol::cpu

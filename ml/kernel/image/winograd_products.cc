@@ -133,9 +133,10 @@ PARASOL_AVX512_INLINE TapColumn TransformBack(Vector a, Vector b, Vector c,
 }  // namespace
 
 PARASOL_AVX512 void TransformKernel(const float* kernel, int64_t channels,
-                                    int64_t filters, float* out) {
+                                    int64_t filters, int64_t begin, int64_t end,
+                                    float* out) {
   const int64_t size = channels * filters;
-  for (int64_t f = 0; f < filters; f += kLanes) {
+  for (int64_t f = begin; f < end; f += kLanes) {
     for (int64_t c = 0; c < channels; ++c) {
       const float* const from = kernel + c * filters + f;
       float* const to = out + f * channels + c * kLanes;

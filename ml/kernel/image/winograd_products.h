@@ -10,9 +10,10 @@
 // [kPositions] [filters / kLanes][channels][kLanes].
 namespace parasol::cpu::winograd {
 
-// Writes the factors of a kernel [3, 3, channels, filters] to `out`.
+// Writes the factors of the filters [begin, end), multiples of kLanes, of a
+// kernel [3, 3, channels, filters] to `out`, which has those of all filters.
 void TransformKernel(const float* kernel, int64_t channels, int64_t filters,
-                     float* out);
+                     int64_t begin, int64_t end, float* out);
 
 // Writes the kernel with which a convolution of outputs' gradients is the
 // gradient of the input: `kernel` [3, 3, channels, filters] turned by half a

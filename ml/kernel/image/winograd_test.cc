@@ -100,6 +100,22 @@ double LargestError(const Floats& got, const std::vector<double>& want) {
   return largest;
 }
 
+// Values between NaN, which no result may depend on.
+class Surrounded {
+ public:
+  explicit Surrounded(const Floats& values)
+      : values_(values.size() + 2 * kNans,
+                std::numeric_limits<float>::quiet_NaN()) {
+    std::copy(values.begin(), values.end(), values_.begin() + kNans);
+  }
+  const float* data() const { return values_.data() + kNans; }
+
+ private:
+  // More than a vector.
+  static constexpr int64_t kNans = 37;
+  Floats values_;
+};
+
 // An array between margins.
 class Guarded {
  public:
@@ -145,16 +161,26 @@ class WinogradTest : public ::testing::Test {
                         int threads = 1) {
     const std::unique_ptr<Device> device = Open(threads);
     Winograd winograd(*device, shape);
+    // What passes over other arrays leave in the scratch memory changes
+    // nothing.
+    Run(winograd, shape, Random(shape.x_size(), 101),
+        Random(KernelSize(shape), 102), Random(shape.y_size(), 103));
+    return Run(winograd, shape, x, kernel, dy);
+  }
+
+ private:
+  static Passes Run(Winograd& winograd, const ConvolutionShape& shape,
+                    const Floats& x, const Floats& kernel, const Floats& dy) {
+    const Surrounded pixels(x), factors(kernel), gradients(dy);
     Guarded y(shape.y_size());
     Guarded dkernel(KernelSize(shape));
     Guarded dx(shape.x_size());
-    // Twice: what a pass leaves in its memory changes nothing.
-    for (int turn = 0; turn < 2; ++turn) {
-      EXPECT_OK(winograd.Forward(x.data(), kernel.data(), nullptr,
-                                 Epilogue::kNone, y.data()));
-      EXPECT_OK(winograd.KernelGradient(x.data(), dy.data(), dkernel.data()));
-      EXPECT_OK(winograd.InputGradient(dy.data(), kernel.data(), dx.data()));
-    }
+    EXPECT_OK(winograd.Forward(pixels.data(), factors.data(), nullptr,
+                               Epilogue::kNone, y.data()));
+    EXPECT_OK(winograd.KernelGradient(pixels.data(), gradients.data(),
+                                      dkernel.data()));
+    EXPECT_OK(
+        winograd.InputGradient(gradients.data(), factors.data(), dx.data()));
     EXPECT_TRUE(y.HasMargins());
     EXPECT_TRUE(dkernel.HasMargins());
     EXPECT_TRUE(dx.HasMargins());
@@ -277,6 +303,17 @@ TEST_F(WinogradTest, AnExampleHasTheSameBitsAnywhereInABatch) {
                               kernel, Floats(dy.begin() + last_y, dy.end()));
   EXPECT_EQ(last.y, Floats(all.y.begin() + last_y, all.y.end()));
   EXPECT_EQ(last.dx, Floats(all.dx.begin() + last_x, all.dx.end()));
+}
+
+TEST_F(WinogradTest, ThreadsMayBeMoreThanBlocks) {
+  const ConvolutionShape shape = ShapeOf(1, 12, 12, 128, 128);
+  const Floats x = Random(shape.x_size(), 1);
+  const Floats kernel = Random(KernelSize(shape), 2);
+  const Floats dy = Random(shape.y_size(), 3);
+  const Passes one = Compute(shape, x, kernel, dy, /*threads=*/1);
+  const Passes many = Compute(shape, x, kernel, dy, /*threads=*/7);
+  EXPECT_EQ(one.y, many.y);
+  EXPECT_EQ(one.dx, many.dx);
 }
 
 TEST_F(WinogradTest, FitsWindowsOfThreePixelsAndWholeVectorsOnly) {

@@ -4,7 +4,7 @@
 #include <immintrin.h>
 
 // Vectors of 16 float32 for functions that are compiled for AVX-512 whatever
-// the rest of the program is. They run only where IsSupported() says so, and
+// the rest of the program is. They run only where Winograd::Fits() says so, and
 // their helpers are inlined: a vector is never passed to a function that is
 // compiled for another processor.
 

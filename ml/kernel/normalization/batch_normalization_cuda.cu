@@ -410,7 +410,7 @@ class CudaBatchNormalization : public BatchNormalization {
         });
   }
 
-  // In place, behind the kernels that normalise.
+  // Adds the term in place, behind the kernels that normalise.
   absl::Status AddTerm(ConstElements term, Elements y) {
     if (!options_.has_term) return absl::OkStatus();
     return cuda::Add(device_, y, term, shape_.size(),

@@ -167,6 +167,11 @@ class DeviceWorker {
     before_pushes_ = std::move(call);
   }
 
+  // Has `call` called with each step before the passes of its replicas.
+  void BeforePasses(std::function<void(int64_t step)> call) {
+    before_passes_ = std::move(call);
+  }
+
   MirroredState& state() { return *state_; }
   MirroredParameters& parameters() { return *parameters_; }
   // Ends the training before the pushes of `step`.
@@ -258,6 +263,7 @@ class DeviceWorker {
       }
       push.rows = {{0, rows.ids, rows.gradients}};
     }
+    if (before_passes_ != nullptr) before_passes_(step);
     if (!places_.empty()) {
       const size_t number = (replica + step) % places_.size();
       Place& place = places_[number];
@@ -310,6 +316,7 @@ class DeviceWorker {
   std::unique_ptr<DeviceVariables> variables_;
   std::unique_ptr<MirroredState> state_;
   std::unique_ptr<MirroredParameters> parameters_;
+  std::function<void(int64_t step)> before_passes_;
   std::function<void(int64_t step)> before_pushes_;
   int64_t nan_at_ = -1;
   std::thread thread_;
