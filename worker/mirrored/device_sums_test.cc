@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -288,56 +289,57 @@ TEST_F(CudaDeviceSumsTest, PacksOfSeveralReplicasLeaveWithTheLastPass) {
   ExpectAllNear(want);
 }
 
+// Worker 1 ends where `prepare` has it call the function that it is given, and
+// worker 0 goes on with both replicas.
+class EndingWorkerTest : public CudaDeviceSumsTest {
+ protected:
+  using End = std::function<void(int64_t step)>;
+
+  void TrainThroughAnEnd(const std::function<void(const End&)>& prepare) {
+    replicas_ = 2;
+    const Arrays want = Alone({});
+    for (int round = 0; round < 6; ++round) {
+      SCOPED_TRACE(round);
+      AddAll({{0, {0}}, {1, {1}}});
+      const int64_t first = assignments_.version();
+      prepare([this, first](int64_t step) {
+        workers_[1]->EndBefore(step);
+        workers_[1]->parameters().Stop();
+        EXPECT_TRUE(Await([&] { return assignments_.version() > first; }));
+      });
+      for (auto& [index, worker] : workers_) worker->Start();
+      workers_[1]->AwaitEnd();
+      workers_.erase(1);
+      assignments_.Assign({{0, {0, 1}}});
+      workers_[0]->AwaitEnd();
+      ExpectAllAre(want);
+      workers_.clear();
+    }
+  }
+};
+
 // Its packs are under way when it ends, and the other one waits for no
 // operation of the group: it is told. NCCL tells it as well, by chance.
-TEST_F(CudaDeviceSumsTest, AWorkerThatEndsBetweenPassAndPushTellsTheOthers) {
-  replicas_ = 2;
-  const Arrays want = Alone({});
-  for (int round = 0; round < 6; ++round) {
-    SCOPED_TRACE(round);
-    AddAll({{0, {0}}, {1, {1}}});
-    const int64_t first = assignments_.version();
-    workers_[1]->BeforePushes([&](int64_t step) {
-      if (step < 3) return;
-      workers_[1]->EndBefore(step);
-      workers_[1]->parameters().Stop();
-      EXPECT_TRUE(Await([&] { return assignments_.version() > first; }));
+TEST_F(EndingWorkerTest, BetweenPassAndPushItTellsTheOthers) {
+  TrainThroughAnEnd([this](const End& end) {
+    workers_[1]->BeforePushes([end](int64_t step) {
+      if (step >= 3) end(step);
     });
-    for (auto& [index, worker] : workers_) worker->Start();
-    workers_[1]->AwaitEnd();
-    workers_.erase(1);
-    assignments_.Assign({{0, {0, 1}}});
-    workers_[0]->AwaitEnd();
-    ExpectAllAre(want);
-    workers_.clear();
-  }
+  });
 }
 
 // The other one's packs are under way.
-TEST_F(CudaDeviceSumsTest, AWorkerThatEndsBeforeItsPassTellsTheOthers) {
-  replicas_ = 2;
-  const Arrays want = Alone({});
-  for (int round = 0; round < 6; ++round) {
-    SCOPED_TRACE(round);
-    AddAll({{0, {0}}, {1, {1}}});
-    const int64_t first = assignments_.version();
-    std::atomic<int64_t> begun = -1;
-    workers_[0]->BeforePushes([&](int64_t step) { begun = step; });
-    workers_[1]->BeforePasses([&](int64_t step) {
+TEST_F(EndingWorkerTest, BeforeItsPassItTellsTheOthers) {
+  std::atomic<int64_t> begun = -1;
+  TrainThroughAnEnd([this, &begun](const End& end) {
+    begun = -1;
+    workers_[0]->BeforePushes([&begun](int64_t step) { begun = step; });
+    workers_[1]->BeforePasses([&begun, end](int64_t step) {
       if (step < 3) return;
       EXPECT_TRUE(Await([&] { return begun >= step; }));
-      workers_[1]->EndBefore(step);
-      workers_[1]->parameters().Stop();
-      EXPECT_TRUE(Await([&] { return assignments_.version() > first; }));
+      end(step);
     });
-    for (auto& [index, worker] : workers_) worker->Start();
-    workers_[1]->AwaitEnd();
-    workers_.erase(1);
-    assignments_.Assign({{0, {0, 1}}});
-    workers_[0]->AwaitEnd();
-    ExpectAllAre(want);
-    workers_.clear();
-  }
+  });
 }
 
 // Calls of three ranks with two packs each: a rank fails at its first pack, or
