@@ -218,8 +218,8 @@ absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
                      options.workers.size(), " workers"));
   }
   std::unique_ptr<ChiefTask> task(new ChiefTask(options, clock, metrics));
-  ASSIGN_OR_RETURN(task->rpc_server_,
-                   RpcServer::Start(options.listen_address, {&task->service_}));
+  ASSIGN_OR_RETURN(task->rpc_server_, RpcServer::Start(options.listen_address,
+                                                       task->service_, {}));
   LOG(INFO) << "listening on port " << task->port();
   RETURN_IF_ERROR(task->Open());
   task->rpc_server_->SetServing(true);
