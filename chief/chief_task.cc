@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/resource_limits.h"
 #include "base/status_macros.h"
 #include "chief/layout.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
@@ -31,6 +32,8 @@
 namespace parasol {
 namespace {
 
+// Descriptors of a chief without tasks, and of those who ask for the status.
+constexpr int64_t kOtherDescriptors = 64;
 constexpr absl::Duration kRpcGrace = absl::Seconds(1);
 // Time that a look at the directory's owner may take before a new process gets
 // its place without it.
@@ -70,6 +73,20 @@ absl::StatusOr<std::string> CheckpointDirectory(
   std::error_code error;
   const std::string absolute = std::filesystem::absolute(directory, error);
   return error ? directory : absolute;
+}
+
+// A task that finds no descriptor at the chief would not be told why.
+absl::Status CheckDescriptorsSuffice(const ChiefTaskOptions& options) {
+  const int64_t tasks =
+      static_cast<int64_t>(options.workers.size() + options.ps.size());
+  const int64_t needed =
+      tasks + static_cast<int64_t>(options.ps.size()) + kOtherDescriptors;
+  const int64_t limit = DescriptorLimit();
+  if (needed <= limit) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a chief of ", options.ps.size(), " ps and ", options.workers.size(),
+      " workers needs ", needed, " open descriptors, but may have ", limit,
+      ": raise the limit (ulimit -n)"));
 }
 
 std::string RandomSecret() {
@@ -217,9 +234,10 @@ absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
         absl::StrCat("the cluster has ", options.ps.size(), " ps and ",
                      options.workers.size(), " workers"));
   }
+  RETURN_IF_ERROR(CheckDescriptorsSuffice(options));
   std::unique_ptr<ChiefTask> task(new ChiefTask(options, clock, metrics));
-  ASSIGN_OR_RETURN(task->rpc_server_,
-                   RpcServer::Start(options.listen_address, {&task->service_}));
+  ASSIGN_OR_RETURN(task->rpc_server_, RpcServer::Start(options.listen_address,
+                                                       task->service_, {}));
   LOG(INFO) << "listening on port " << task->port();
   RETURN_IF_ERROR(task->Open());
   task->rpc_server_->SetServing(true);

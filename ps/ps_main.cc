@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/process.h"
+#include "base/resource_limits.h"
 #include "base/status_macros.h"
 #include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/role_flags.h"
@@ -122,6 +123,7 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
 int main(int argc, char** argv) {
   parasol::ParseCommandLine(argc, argv,
                             "Holds variables of a cluster given by TF_CONFIG.");
+  parasol::ApplySystemLimits();
   const auto config = parasol::TaskConfigOrExit(parasol::Role::kPs);
   parasol::TerminationSignal signal;
   parasol::KeepFreedMemory();

@@ -46,10 +46,11 @@ absl::StatusOr<std::unique_ptr<PsTask>> PsTask::Start(
       new PsTask(options, std::move(lanes), clock, metrics));
   ASSIGN_OR_RETURN(
       task->rpc_server_,
-      RpcServer::Start(options.listen_address, task->service_,
-                       {.threads = options.polling_threads,
-                        .transport_bytes = static_cast<size_t>(
-                            kTransportBuffers * options.buffer_bytes)}));
+      RpcServer::Start(
+          options.listen_address, task->service_,
+          {.threads = options.polling_threads,
+           .limits = {.transport_bytes = static_cast<size_t>(
+                          kTransportBuffers * options.buffer_bytes)}}));
   task->thread_ = std::jthread([task = task.get()] { task->Run(); });
   return task;
 }

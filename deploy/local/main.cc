@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/command_line.h"
 #include "base/process.h"
+#include "base/resource_limits.h"
 #include "base/status_macros.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
@@ -361,6 +362,7 @@ RunResult FailedAtStart(const absl::Status& status) {
 
 int Main(int argc, char** argv) {
   const std::vector<std::string> rest = ParseCommandLine(argc, argv, kUsage);
+  ApplySystemLimits();
   if (!rest.empty()) {
     return ExitWith(absl::InvalidArgumentError(
         absl::StrCat("unexpected argument ", rest[0], "; try --help")));

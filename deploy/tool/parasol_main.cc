@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "base/process.h"
+#include "base/resource_limits.h"
 #include "deploy/tool/check_command.h"
 #include "deploy/tool/cluster_command.h"
 #include "deploy/tool/command.h"
@@ -33,9 +34,10 @@ int Main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const Command* const command = FindCommand(commands, arguments);
   if (command != nullptr) {
-    return RunCommand(
-        *command,
-        ParseCommandLine(argc - 1, argv + 1, command->usage, command->flags));
+    const std::vector<std::string> rest =
+        ParseCommandLine(argc - 1, argv + 1, command->usage, command->flags);
+    ApplySystemLimits();
+    return RunCommand(*command, rest);
   }
   if (!arguments.empty() && !absl::StartsWith(arguments[0], "-")) {
     return ExitWith(UnknownCommand(commands, arguments[0]));

@@ -48,6 +48,8 @@ const char* NameOf(Kind kind) {
       return "parted";
     case Kind::kDamage:
       return "newest checkpoint damaged";
+    case Kind::kFlip:
+      return "flipped bits";
   }
   return "?";
 }
@@ -324,6 +326,8 @@ std::string Fault::ToString() const {
   if (kind == Kind::kLoss) absl::StrAppend(&line, " (", amount, " in 1,000)");
   if (kind == Kind::kPart)
     absl::StrAppend(&line, " (workers of the bits ", amount, ")");
+  if (kind == Kind::kFlip)
+    absl::StrAppend(&line, " (each message ", amount, ")");
   if (kind != Kind::kDamage) absl::StrAppend(&line, " for ", Seconds(length));
   if (target.role == "chief" && !(job == JobChoice())) {
     absl::StrAppend(&line, ", the next one with hyperparameters ",

@@ -80,6 +80,8 @@ struct Fault {
                     // others, nor these them, for `length` (groups)
     kDamage,        // the newest checkpoint is damaged, if it is not the only
                     // intact one
+    kFlip,          // each `amount`-th message between workers arrives with a
+                    // flipped bit for `length` (groups)
   };
 
   // Time since the start.

@@ -18,6 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
+#include "base/resource_limits.h"
+#include "base/status_macros.h"
 #include "deploy/tool/serving/json_answer.h"
 #include "deploy/tool/serving/slow_clients.h"
 
@@ -26,6 +28,9 @@ namespace {
 
 constexpr size_t kReadBytes = 256 << 10;
 constexpr size_t kMaxRefusalBytes = 100;
+constexpr int kLeastHttpThreads = 4;
+// Threads that a process with an HTTP server starts later.
+constexpr int kOtherThreads = 24;
 
 absl::string_view ReasonOf(int status) {
   switch (status) {
@@ -50,6 +55,22 @@ absl::string_view ReasonOf(int status) {
     default:
       return "Error";
   }
+}
+
+// Returns how many threads of `wanted` a server may have: the system may allow
+// fewer, and others are to start some, too.
+int AllowedThreads(int wanted) {
+  int threads = wanted;
+  while (threads > kLeastHttpThreads &&
+         !CheckThreadsAllowed(threads + kOtherThreads).ok()) {
+    threads = std::max(threads / 2, kLeastHttpThreads);
+  }
+  if (threads < wanted) {
+    LOG(WARNING) << "HTTP has " << threads << " threads in place of " << wanted
+                 << ", as no more can be started: for more requests at a time "
+                    "raise the limit of processes and threads (ulimit -u)";
+  }
+  return threads;
 }
 
 HttpResponse Refusal(int status, absl::string_view message) {
@@ -127,6 +148,7 @@ class CivetServer final : public HttpServer {
   const Handler handler_;
   Clock& clock_;
   mg_context* context_ = nullptr;
+  int threads_ = 0;
   int port_ = 0;
   std::atomic<int> connections_ = 0;
   std::atomic<int64_t> buffered_ = 0;
@@ -169,7 +191,8 @@ absl::Status CivetServer::Listen() {
   const std::string host =
       options_.host == "localhost" ? "127.0.0.1" : options_.host;
   const std::string address = absl::StrCat(host, ":", options_.port);
-  const std::string threads = absl::StrCat(options_.threads);
+  threads_ = AllowedThreads(options_.threads);
+  const std::string threads = absl::StrCat(threads_);
   const std::string timeout =
       absl::StrCat(absl::ToInt64Milliseconds(options_.client_timeout));
   const std::string idle =
@@ -194,6 +217,8 @@ absl::Status CivetServer::Listen() {
   context_ = mg_start(&callbacks, this, settings);
   mg_server_port port = {};
   if (context_ == nullptr || mg_get_server_ports(context_, 1, &port) < 1) {
+    RETURN_IF_ERROR(CheckThreadsAllowed(1)) << "HTTP";
+    RETURN_IF_ERROR(CheckDescriptorsAreLeft(1)) << "HTTP";
     return absl::InvalidArgumentError(absl::StrCat(
         "can't listen on ", options_.host, ":", options_.port,
         ": the port is in use, or the host is no address of this machine"));
@@ -227,7 +252,7 @@ int CivetServer::Answer(mg_connection* connection) {
   const bool entered = Enter();
   HttpResponse response;
   // A body that is not read leaves a connection that can't go on.
-  bool closes = !entered || connections_ >= options_.threads;
+  bool closes = !entered || connections_ >= threads_;
   if (!entered) {
     response = Refusal(503, "the server is leaving; try another one");
   } else {
