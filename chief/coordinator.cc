@@ -171,7 +171,10 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   }
   if (request.leaving() && request.task().role() == "ps") {
     const uint64_t incarnation = request.task().incarnation();
-    if (leaving_.Ask(incarnation)) schedule_.TryNow();
+    if (leaving_.Ask(incarnation)) {
+      schedule_.TryNow();
+      leave_asked_at_ = now;
+    }
     response.set_may_leave(leaving_.MayLeave(incarnation) || HasEnded() ||
                            gave_up_ || stopped_);
   }
@@ -433,6 +436,7 @@ void Coordinator::WatchWaiting(absl::Time now) {
 }
 
 void Coordinator::RequestStop(absl::Time now) {
+  if (!stop_requested_) stop_requested_at_ = now;
   stop_requested_ = true;
   Advance(now);
 }

@@ -93,6 +93,10 @@ class Coordinator {
     bool may_await = false;
     // The process that each shard is on.
     std::vector<uint64_t> incarnations = {};
+    // True if the shards are to take no update behind the snapshot until they
+    // are loaded again: the chief, or a ps, leaves with this checkpoint, and
+    // whoever else leaves before its successor is there loses nothing either.
+    bool stay = false;
   };
   using Order = std::variant<LoadOrder, CheckpointOrder>;
 
@@ -172,6 +176,14 @@ class Coordinator {
   // follows.
   bool IsCheckpointObsolete(absl::Time now) const;
 
+  // Longest time that the last checkpoint of a chief that was told to end waits
+  // for the workers to complete the steps that they were granted.
+  static constexpr absl::Duration kLastStepsLimit = absl::Seconds(1);
+
+  // Time that the checkpoint of a ps that leaves waits for what else is told to
+  // end with it, and for the workers to report the steps that are acknowledged.
+  static constexpr absl::Duration kLeaveDelay = absl::Milliseconds(200);
+
   // Begins the end of the chief: grants no more steps, and orders one more
   // checkpoint if there is something to keep.
   void RequestStop(absl::Time now);
@@ -238,6 +250,17 @@ class Coordinator {
   void CheckpointFailed(int64_t step, const absl::Status& status,
                         absl::Time now);
   std::optional<Order> NextStopOrder(absl::Time now);
+  // Returns true if a checkpoint of a chief that was told to end would have
+  // something that the newest one lacks.
+  bool HasNews() const;
+  // Returns true if a live worker has granted steps that it has not completed,
+  // as far as is known.
+  bool HoldSteps() const;
+  // Returns true if one may complete such steps soon.
+  bool AwaitsLastSteps(absl::Time now) const;
+  // Has shards that stay with a checkpoint go on, when the ps that left with it
+  // has a successor.
+  void EndStay();
 
   const Options options_;
   Membership membership_;
@@ -282,7 +305,12 @@ class Coordinator {
   std::string waits_for_;
   absl::Time waits_since_;
   std::optional<absl::Status> gave_up_;
+  // True if the shards stay with the newest checkpoint.
+  bool shards_stay_ = false;
   bool stop_requested_ = false;
+  absl::Time stop_requested_at_;
+  // The time when the last ps has asked to leave for the first time.
+  absl::Time leave_asked_at_ = absl::InfinitePast();
   bool stop_ordered_ = false;
   // True if the checkpoint being written may await a step of workers.
   bool may_await_workers_ = false;

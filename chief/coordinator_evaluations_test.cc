@@ -213,7 +213,7 @@ TEST_F(CoordinatorEvaluationsTest, ARateThatCannotBeGivenIsInNobodysWay) {
   EXPECT_THAT(chief().Status().trouble(), HasSubstr("no disk"));
   EXPECT_EQ(phase(), wire::TRAINING);
   // A chief that is stopped still writes its last checkpoint.
-  chief().RequestStop(now_);
+  Stop();
   EXPECT_EQ(NextCheckpoint().manifest.global_step(), 3);
 }
 

@@ -79,6 +79,7 @@ class JobEvaluation {
   // Logs, once per minute, that the first checkpoint is awaited.
   void LogAwaited();
   absl::Status Follow(EvaluatedModel& model);
+  void PassOverEvaluated();
   absl::StatusOr<Listing> List() const;
   absl::Status UpdateListing();
   absl::Status EvaluateNewOnes(EvaluatedModel& model);

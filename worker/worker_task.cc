@@ -24,6 +24,7 @@
 #include "ml/model/graph_inputs.h"
 #include "ml/model/model.h"
 #include "worker/failure_report.h"
+#include "worker/last_answers.h"
 #include "worker/placement_follower.h"
 #include "worker/shard_client.h"
 #include "worker/step/replica_source.h"
@@ -39,8 +40,6 @@ namespace {
 
 // Less than half of a lease: one call may go into a dead connection.
 constexpr absl::Duration kChiefCallDeadline = absl::Seconds(4);
-// Longest wait of worker 0, after Stop(), for the checkpoint that it asks for.
-constexpr absl::Duration kCheckpointLimit = absl::Seconds(40);
 
 bool IsTraining(const wire::HeartbeatResponse& state) {
   return state.phase() >= wire::TRAINING;
@@ -100,11 +99,8 @@ class Task : public WorkerTask {
     {
       absl::MutexLock lock(&mu_);
       mu_.Await(absl::Condition(this, &Task::IsDoneOrStopping));
-      if (!clock_.AwaitWithTimeout(mu_, absl::Condition(this, &Task::IsDrained),
-                                   options_.drain_timeout)) {
-        LOG(WARNING) << "gradients are not acknowledged after "
-                     << options_.drain_timeout << ": leaving without";
-      }
+      AwaitLastAnswers(parameters_, options_.drain_timeout, clock_, mu_,
+                       absl::Condition(this, &Task::IsDrained));
     }
     StopParameters();
     absl::MutexLock join_lock(&join_mu_);
@@ -183,8 +179,8 @@ class Task : public WorkerTask {
   std::string joined_run_;
   uint64_t joined_layout_ = 0;
 
-  // Used by the task's thread alone, in the order in which they are made.
-  // `parameters_` sends from the model's memory: it goes first.
+  // Used by the task's thread alone, in the order in which they are made; but
+  // `parameters_`, which sends from the model's memory, goes first.
   job::Job job_;
   std::vector<WorkerDevice> devices_;
   std::unique_ptr<InputPipeline> input_;
@@ -211,6 +207,7 @@ class Task : public WorkerTask {
 absl::Status Task::Run() {
   ASSIGN_OR_RETURN(std::unique_ptr<ChiefSession> session, JoinCluster());
   session->OnLost([this](absl::Status why) { OnLost(std::move(why)); });
+  if (HasEnded(session->state())) return absl::OkStatus();
   if (server_ != nullptr) server_->SetServing(true);
 
   const absl::Status prepared = Prepare(*session);
@@ -253,6 +250,7 @@ absl::StatusOr<std::unique_ptr<ChiefSession>> Task::JoinCluster() {
   options.task = options_.task;
   options.metrics_address = options_.metrics_address;
   options.chief_timeout = options_.chief_timeout;
+  options.checkpoint_directory = options_.checkpoint_directory;
   options.on_registered = [this](const wire::RegisterResponse& first,
                                  const wire::RegisterResponse& answer) {
     joined_run_ = first.run_id();
@@ -437,6 +435,7 @@ absl::Status Task::RunLoop(ParameterClient& parameters) {
   if (IsSynchronous()) {
     SyncTrainingLoop::Options options;
     options.steps_per_epoch = steps_per_epoch_;
+    if (mirrored_ == nullptr) options.last_push_limit = kLastPushLimit;
     options.step_timeout = StepTimeoutOf(job_, options_.ps_timeout);
     options.gradients_stay_on_device = mirrored_ && mirrored_->sums_on_device();
     options.values_stay_on_device = mirrored_ && mirrored_->updates_on_device();

@@ -19,6 +19,7 @@
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "cluster/job/strategy.h"
+#include "deploy/local/complete_run.h"
 #include "deploy/local/local_run.h"
 #include "deploy/local/run_directory.h"
 #include "deploy/resolver/hosts.h"
@@ -293,7 +294,8 @@ absl::Status ReadNumberFlags(LocalJob& job) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<LocalJob> LocalJobFromFlags() {
+// Fills in `loaded`, too.
+absl::StatusOr<LocalJob> LocalJobFromFlags(LoadedJob& loaded) {
   LocalJob job;
   if (absl::GetFlag(FLAGS_job).empty()) {
     return absl::InvalidArgumentError("--job is missing; try --help");
@@ -309,7 +311,7 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
   job.checkpoint_timeout =
       absl::FormatDuration(absl::GetFlag(FLAGS_checkpoint_timeout));
   // A mistake in the job is told before anything starts.
-  ASSIGN_OR_RETURN(LoadedJob loaded,
+  ASSIGN_OR_RETURN(loaded,
                    LoadJobFile(job.job_file, job.overrides, job.data_dir));
   RETURN_IF_ERROR(ResolveStrategyOf(loaded.job, job));
   job.applies_non_finite =
@@ -344,11 +346,15 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
 }
 
 absl::StatusOr<RunResult> RunFromFlags(const TerminationSignal& termination) {
-  ASSIGN_OR_RETURN(const LocalJob job, LocalJobFromFlags());
+  LoadedJob loaded;
+  ASSIGN_OR_RETURN(const LocalJob job, LocalJobFromFlags(loaded));
   // Another launcher must not take this run for an old one.
   ASSIGN_OR_RETURN(const DirectoryLock in_use,
                    DirectoryLock::Share(job.checkpoint_dir));
   CleanUpBehind(job.checkpoint_dir);
+  std::optional<RunResult> complete = FindCompleteRun(
+      loaded, job.checkpoint_dir, job.has_evaluator || job.is_alone);
+  if (complete) return *std::move(complete);
   return RunJob(job, termination, Clock::Real());
 }
 

@@ -71,9 +71,14 @@ std::string ToJson(const RunResult& result) {
 }
 
 std::string Summary(const RunResult& result) {
-  std::string text = absl::StrFormat(
-      "Job %s at step %s after %.1f s.\n", Name(result.status),
-      WithThousands(result.global_step), absl::ToDoubleSeconds(result.elapsed));
+  std::string text =
+      result.was_complete
+          ? absl::StrCat("Nothing to do: the job was complete at step ",
+                         WithThousands(result.global_step), ".\n")
+          : absl::StrFormat("Job %s at step %s after %.1f s.\n",
+                            Name(result.status),
+                            WithThousands(result.global_step),
+                            absl::ToDoubleSeconds(result.elapsed));
   if (!result.error.empty()) {
     absl::StrAppend(&text, "  error:      ", result.error, "\n");
   }

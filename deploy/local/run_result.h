@@ -17,6 +17,8 @@ namespace parasol {
 struct RunResult {
   enum class Status { kSucceeded, kFailed, kInterrupted };
   Status status = Status::kSucceeded;
+  // True if there was nothing to do: the job had been complete before.
+  bool was_complete = false;
   // One line that names the task, for kFailed.
   std::string error;
   // The launcher's own exit code.

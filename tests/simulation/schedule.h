@@ -82,6 +82,8 @@ struct Fault {
                     // intact one
     kFlip,          // each `amount`-th message between workers arrives with a
                     // flipped bit for `length` (groups)
+    kStopAll,       // all are told to end within `amount` ms, in some order,
+                    // and start again after `length`
   };
 
   // Time since the start.
@@ -113,6 +115,8 @@ struct Schedule {
   // Returns true if a fault of this kind hits a task of this role ("": any).
   bool Has(Fault::Kind kind, const std::string& role = "") const;
   bool Hits(const std::string& role) const;
+  // Returns true if nothing goes wrong but that the cluster is stopped.
+  bool IsCalm() const;
   // Returns true if a later chief may have another job: workers of the one
   // before don't tell what they have done, and its steps may be done again.
   bool ChangesJob() const;
