@@ -26,6 +26,7 @@
 #include "deploy/tool/testing/trained_job_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ml/input/format/idx_writer.h"
 #include "proto/onnx.pb.h"
 
 namespace parasol {
@@ -265,6 +266,26 @@ TEST_F(OnnxExportTest, NamedOutputsHaveTheirNames) {
   const CompletedProcess compared = RunPython(
       {kCompareNamed, Path("named.onnx"), Path("ratings.csv"), Path("p.csv")});
   EXPECT_EQ(compared.end.code(), 0) << compared.standard_error;
+}
+
+// As `parasol serve` calls it, whatever the job does.
+TEST_F(OnnxExportTest, TheInputOfImagesIsCalledImage) {
+  const IdxImages images = {
+      .count = 2, .height = 2, .width = 2, .pixels = {1, 2, 3, 4, 5, 6, 7, 8}};
+  std::ofstream(Path("images")) << IdxImagesFile(images);
+  std::ofstream(Path("labels")) << IdxLabelsFile(std::vector<uint8_t>{0, 1});
+  std::ofstream(Path("job.textproto"))
+      << "model { input_shape: [2, 2] layer { flatten {} } "
+         "layer { dense { units: 2 } } "
+         "loss { sparse_categorical_crossentropy {} } } "
+         "train { idx { images: 'images' labels: 'labels' } batch_size: 2 } "
+         "optimizer { sgd {} }";
+  Train("ckpt", 1);
+  const CompletedProcess run = Export("new/folder/m.onnx");
+  ASSERT_EQ(run.end.code(), 0) << run.standard_error;
+  const onnx::ModelProto model = ModelAt(Path("new/folder/m.onnx"));
+  ASSERT_EQ(model.graph().input_size(), 1);
+  EXPECT_EQ(model.graph().input(0).name(), "image");
 }
 
 TEST_F(OnnxExportTest, LargeTensorsAreInAFileBesideTheModel) {
