@@ -34,6 +34,8 @@ while read -r line; do
 done < <(grep -E '^(basic|plus|pro),[a-z]{2},' "$tree/docs/tutorial.md")
 examples=$(($(wc -l <customers.csv) - 1))
 [ "$examples" -eq 5000 ] || fail "$examples examples, not 5000"
+[ "$(head -1 scores.csv)" = plan,age,left,probability,class ] || fail "other scores: $(head -1 scores.csv)"
+grep -q ',yes$' scores.csv && grep -q ',no$' scores.csv || fail "the scores have no classes"
 scores=$(wc -l <scores.csv)
 [ "$scores" -gt 900 ] && [ "$scores" -lt 1100 ] || fail "$scores scores: not a fifth of the examples"
 evaluations=$(wc -l <curve/evaluations.jsonl)

@@ -22,6 +22,11 @@ ABSL_FLAG(bool, averages, true,
           "Of a job with optimizer.ema: exports the moving averages in place "
           "of the variables.");
 
+ABSL_FLAG(std::string, layout, "",
+          "pytorch: names, axes and flattened images as in a PyTorch "
+          "state_dict, without slots and numbers of steps. Default: the "
+          "job's.");
+
 namespace parasol {
 namespace {
 
@@ -41,6 +46,8 @@ constexpr char kExportUsage[] =
     "\n"
     "  parasol export /ckpt/mnist --format=safetensors "
     "--output=mnist.safetensors\n"
+    "  parasol export /ckpt/mnist --format=safetensors --layout=pytorch "
+    "--output=mnist.pytorch.safetensors\n"
     "  parasol export /ckpt/mnist --format=tensorflow "
     "--output=/tmp/mnist/ckpt\n"
     "  parasol export /ckpt/mnist --format=npz --output=mnist.npz --noslots\n"
@@ -58,6 +65,20 @@ absl::StatusOr<TensorFormat> WrittenFormat(const std::string& name) {
       "onnx for the model"));
 }
 
+absl::StatusOr<bool> HasPyTorchLayout(const std::string& format) {
+  const std::string layout = absl::GetFlag(FLAGS_layout);
+  if (layout.empty()) return false;
+  if (layout != "pytorch") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--layout=", layout, ": must be pytorch, or left out"));
+  }
+  if (format != "onnx" && format != "tensorflow") return true;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--layout=pytorch: is for --format=safetensors, npz and csv, "
+      "not ",
+      format));
+}
+
 absl::Status RunExport(const std::vector<std::string>& arguments) {
   RETURN_IF_ERROR(RequireArguments(arguments, 1, "CKPT"));
   const std::string output = absl::GetFlag(FLAGS_output);
@@ -71,10 +92,12 @@ absl::Status RunExport(const std::vector<std::string>& arguments) {
   }
   const std::string format = absl::GetFlag(FLAGS_format);
   const bool averages = absl::GetFlag(FLAGS_averages);
+  ASSIGN_OR_RETURN(const bool pytorch_layout, HasPyTorchLayout(format));
   if (format == "onnx") {
     return ExportOnnx(arguments[0], {.output = output, .averages = averages});
   }
   ExportOptions options = {.output = output,
+                           .pytorch_layout = pytorch_layout,
                            .slots = absl::GetFlag(FLAGS_slots),
                            .averages = averages};
   ASSIGN_OR_RETURN(options.format, WrittenFormat(format));
@@ -87,7 +110,7 @@ Command ExportCommand() {
   return {.name = "export",
           .summary = "writes a checkpoint to files of other programs",
           .usage = kExportUsage,
-          .flags = {"averages", "format", "output", "slots"},
+          .flags = {"averages", "format", "layout", "output", "slots"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunExport(arguments));
           }};

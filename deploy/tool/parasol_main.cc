@@ -15,6 +15,7 @@
 #include "deploy/tool/evaluate_command.h"
 #include "deploy/tool/export_command.h"
 #include "deploy/tool/import_command.h"
+#include "deploy/tool/init_command.h"
 #include "deploy/tool/inspect_command.h"
 #include "deploy/tool/predict_command.h"
 #include "deploy/tool/serve_command.h"
@@ -28,9 +29,9 @@ constexpr absl::string_view kNoFlag = "";
 
 int Main(int argc, char** argv) {
   const std::vector<Command> commands = {
-      InspectCommand(),  DiffCommand(),    ExportCommand(), ImportCommand(),
-      EvaluateCommand(), PredictCommand(), ServeCommand(),  CheckCommand(),
-      StatusCommand(),   ClusterCommand()};
+      InitCommand(),   InspectCommand(),  DiffCommand(),    ExportCommand(),
+      ImportCommand(), EvaluateCommand(), PredictCommand(), ServeCommand(),
+      CheckCommand(),  StatusCommand(),   ClusterCommand()};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const Command* const command = FindCommand(commands, arguments);
   if (command != nullptr) {

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/resource_limits.h"
 #include "base/status_macros.h"
+#include "deploy/tool/serving/content_encoding.h"
 #include "deploy/tool/serving/json_answer.h"
 #include "deploy/tool/serving/slow_clients.h"
 
@@ -46,6 +47,8 @@ absl::string_view ReasonOf(int status) {
       return "Request Timeout";
     case 413:
       return "Content Too Large";
+    case 415:
+      return "Unsupported Media Type";
     case 500:
       return "Internal Server Error";
     case 503:
@@ -139,6 +142,8 @@ class CivetServer final : public HttpServer {
   int Answer(mg_connection* connection);
   Received Receive(mg_connection* connection, const mg_request_info& info);
   Received ReadBody(mg_connection* connection, int64_t length);
+  // Unpacks a body that has a Content-Encoding.
+  void Unpack(mg_connection* connection, Received& received);
   bool Reserve(int64_t bytes);
   void Release(int64_t bytes) { buffered_ -= bytes; }
   bool Enter();
@@ -257,6 +262,7 @@ int CivetServer::Answer(mg_connection* connection) {
     response = Refusal(503, "the server is leaving; try another one");
   } else {
     Received received = Receive(connection, info);
+    Unpack(connection, received);
     const auto reserved = static_cast<int64_t>(received.body.size());
     closes = closes || received.refusal.has_value();
     response = received.refusal.has_value()
@@ -339,6 +345,37 @@ CivetServer::Received CivetServer::ReadBody(mg_connection* connection,
     body.resize(filled);
   }
   return received;
+}
+
+void CivetServer::Unpack(mg_connection* connection, Received& received) {
+  const char* const encoding = mg_get_header(connection, "Content-Encoding");
+  if (encoding == nullptr || received.refusal.has_value() ||
+      received.body.empty()) {
+    return;
+  }
+  if (!Reserve(options_.max_body_bytes)) {
+    received.refusal =
+        Refusal(503, "overloaded: too many bytes of requests; try again later");
+    return;
+  }
+  const auto packed = static_cast<int64_t>(received.body.size());
+  absl::StatusOr<std::string> unpacked =
+      Unpacked(encoding, std::move(received.body), options_.max_body_bytes);
+  received.body = unpacked.ok() ? *std::move(unpacked) : "";
+  Release(options_.max_body_bytes + packed -
+          static_cast<int64_t>(received.body.size()));
+  if (unpacked.ok()) return;
+  const bool is_large = absl::IsOutOfRange(unpacked.status());
+  received.refusal =
+      Refusal(is_large                                   ? 413
+              : absl::IsUnimplemented(unpacked.status()) ? 415
+                                                         : 400,
+              absl::StrCat(unpacked.status().message(),
+                           is_large ? " (--max_body_bytes)" : ""));
+  if (received.refusal->status == 415) {
+    received.refusal->headers.emplace_back("Accept-Encoding",
+                                           kContentEncodings);
+  }
 }
 
 void CivetServer::Stop(absl::Duration grace) {
