@@ -111,7 +111,7 @@ class ParameterServer {
     kNone,     // there are none since the load
     kUnsaved,  // some would be lost if it ended
     kSaved,    // all are in a checkpoint that is complete
-    kStaying,  // so are those of all other ps, which take none any more
+    kStaying,  // the same holds for all other ps, which take none any more
   };
   // Looks into the checkpoint directory.
   Updates updates() const ABSL_LOCKS_EXCLUDED(mu_);

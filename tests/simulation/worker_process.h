@@ -76,7 +76,7 @@ class WorkerProcess : public Process {
   bool is_placed_ = false;
   bool is_asking_ = false;
   bool has_failed_ = false;
-  // Since when a ps has refused, or could not be reached, without an answer.
+  // The time since which a ps has refused, or could not be reached.
   absl::Time refused_since_ = absl::InfiniteFuture();
   int64_t placement_version_ = -1;
   std::string run_id_;
