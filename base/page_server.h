@@ -53,7 +53,7 @@ class PageServer {
     SteadyTime deadline;
     std::string request = {};
     std::string answer = {};  // empty until the request is there
-    size_t sent = 0;          // of the answer
+    size_t sent = 0;          // bytes of the answer
   };
 
   PageServer(Descriptor listening, Descriptor wake, int port, Pages pages);

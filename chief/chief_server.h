@@ -21,7 +21,7 @@
 #include "chief/coordinator.h"
 #include "chief/order_executor.h"
 #include "chief/status_log.h"
-#include "chief/waiting_claims.h"
+#include "chief/steps/waiting_claims.h"
 #include "cluster/checkpoint/evaluation_log.h"
 #include "proto/chief.pb.h"
 

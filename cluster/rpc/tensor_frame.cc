@@ -310,7 +310,7 @@ FrameStart FindHeader(absl::string_view start) {
   }
   if (size > kMaxHeaderBytes) return {};
   if (size > start.size() - at) return {.needs_more = true};
-  return {.header = WithoutCheck(start.substr(at, size))};
+  return {.header = start.substr(at, size)};
 }
 
 size_t PayloadPrefixBytes(size_t payload_bytes) {

@@ -106,7 +106,7 @@ class SimulatedGroup {
   absl::Time fault_time_ = now_;
   int events_ = 0;
   int wrong_ = 0;
-  bool flips_next_ = false;  // to the victim
+  bool flips_next_ = false;  // message to the victim
   std::vector<absl::Status> errors_;
 };
 

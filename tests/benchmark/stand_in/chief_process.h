@@ -13,7 +13,7 @@
 
 namespace parasol {
 
-// What a process takes of its machine.
+// Resources that a process takes of its machine.
 struct ProcessUse {
   int64_t threads = 0;
   int64_t descriptors = 0;
@@ -47,7 +47,7 @@ class MeasuredChief {
  public:
   struct Options {
     std::string binary;     // path of `chief`
-    std::string directory;  // for job and checkpoints; is made
+    std::string directory;  // has job and checkpoints; is made
     int workers = 0;
     // Text of the job's parameter_server block.
     std::string parameter_server;

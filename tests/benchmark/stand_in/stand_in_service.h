@@ -13,7 +13,7 @@
 
 namespace parasol {
 
-// What many ps answer to their chief: each order is carried out at once, and
+// Answers of many ps to their chief: each order is carried out at once, and
 // they have no values. All are one server, which has a port for each. They know
 // each other by the incarnations that orders name. Thread-safe.
 class StandInPs : public wire::ParameterService::Service {

@@ -1,5 +1,5 @@
-#ifndef PARASOL_CHIEF_WAITING_CLAIMS_H_
-#define PARASOL_CHIEF_WAITING_CLAIMS_H_
+#ifndef PARASOL_CHIEF_STEPS_WAITING_CLAIMS_H_
+#define PARASOL_CHIEF_STEPS_WAITING_CLAIMS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -50,4 +50,4 @@ class WaitingClaims {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CHIEF_WAITING_CLAIMS_H_
+#endif  // PARASOL_CHIEF_STEPS_WAITING_CLAIMS_H_

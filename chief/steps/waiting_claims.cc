@@ -1,4 +1,4 @@
-#include "chief/waiting_claims.h"
+#include "chief/steps/waiting_claims.h"
 
 namespace parasol {
 
