@@ -359,10 +359,12 @@ void ChiefServer::RunTime() {
 void ChiefServer::Tick(StatusLog& log) {
   const absl::Time now = clock_.Now();
   std::vector<TaskId> lost;
+  std::vector<std::string> warnings;
   wire::JobStatus status;
   {
     absl::MutexLock lock(&mu_);
     lost = coordinator_.Tick(now);
+    warnings = coordinator_.TakeWarnings();
     status = Status();
     if (!outcome_) outcome_ = coordinator_.Outcome(now);
     // Under the lock: no snapshot may be taken for the checkpoint that follows.
@@ -396,6 +398,7 @@ void ChiefServer::Tick(StatusLog& log) {
     LOG(WARNING) << "lost " << NameOf(options_.coordinator, task)
                  << ": its lease ran out";
   }
+  for (const std::string& line : warnings) LOG(WARNING) << line;
   for (const std::string& line : log.Lines(status, now)) LOG(INFO) << line;
 }
 

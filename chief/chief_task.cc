@@ -312,6 +312,9 @@ absl::Status ChiefTask::Open() {
       .checkpoint_directory = executor->store().directory(),
       .run_id = coordinator.run_id,
       .history = RunHistory(coordinator.resumed, coordinator.chief_epoch),
+      .interval = coordinator.job.evaluation().has_max_lag()
+                      ? EvaluationWatch::kAwaitedInterval
+                      : EvaluationWatch::kInterval,
       .on_change = [this](const std::vector<Evaluation>& evaluations) {
         server_->Evaluated(evaluations);
       }};
@@ -324,8 +327,9 @@ absl::Status ChiefTask::Open() {
                                     : 0,
                   .outputs = OutputNames(coordinator.job.model()),
                   .has_event_files = coordinator.job.tensorboard()},
+      .summary = coordinator.job.summary(),
       .check_owner = [this] { return ownership_->Check(); }};
-  const bool goes_by_evaluations = HasEvaluationDecisions(coordinator.job);
+  const bool has_evaluations = coordinator.job.has_eval();
   ChiefServer::Options server;
   server.coordinator = std::move(coordinator);
   server.heartbeat_interval = options_.heartbeat_interval;
@@ -336,7 +340,7 @@ absl::Status ChiefTask::Open() {
   };
   server_ = std::make_unique<ChiefServer>(
       std::move(server), std::move(executor), clock_, metrics_);
-  if (goes_by_evaluations) {
+  if (has_evaluations) {
     evaluations_ = std::make_unique<EvaluationWatch>(std::move(watch), clock_);
   }
   server_->Start();
@@ -374,7 +378,10 @@ absl::StatusOr<CheckpointStore> ChiefTask::TryResume(
   RETURN_IF_ERROR(ResumeFrom(
       options_.variables, verification, [this] { return ownership_->Check(); },
       clock_.Now(), *store, coordinator));
-  if (!HasEvaluationDecisions(coordinator.job)) return store;
+  if (!HasEvaluationDecisions(coordinator.job) &&
+      !coordinator.job.evaluation().has_max_lag()) {
+    return store;
+  }
   const RunHistory history(coordinator.resumed, ownership_->chief_epoch());
   ASSIGN_OR_RETURN(coordinator.evaluations,
                    ReadEvaluations(directory, coordinator.run_id,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "chief/shards/leaving_ps.h"
 #include "chief/shards/shard_board.h"
 #include "chief/shards/shard_loads.h"
+#include "chief/steps/evaluation_lag.h"
 #include "chief/steps/progress_watch.h"
 #include "chief/steps/step_plan.h"
 #include "chief/task_id.h"
@@ -27,6 +29,7 @@
 #include "cluster/checkpoint/run_decisions.h"
 #include "cluster/checkpoint/store_checkpoint.h"
 #include "cluster/job/training_end.h"
+#include "cluster/progress/curve_points.h"
 #include "ml/optimizer/learning_rate.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/chief.pb.h"
@@ -142,6 +145,11 @@ class Coordinator {
   std::vector<std::string> Evaluated(absl::Span<const Evaluation> evaluations,
                                      absl::Time now);
 
+  // Returns warnings for the log that have come up since the last call.
+  std::vector<std::string> TakeWarnings() {
+    return std::exchange(warnings_, {});
+  }
+
   // Lets time pass and returns the tasks whose leases ran out. Call it often:
   // after a pause of half a lease or more the chief is taken to have stood
   // still, and the leases are extended by the pause.
@@ -218,6 +226,13 @@ class Coordinator {
   // Returns true if these are the run and the layout of this chief.
   bool IsOurs(const std::string& run_id, uint64_t layout) const;
   std::map<int, int64_t> PsEpochs() const;
+  // Returns the points of the curves; not known before the epochs are.
+  CurvePoints Points() const {
+    return CurvePoints(end_.steps_per_epoch().value_or(0),
+                       options_.job.summary().every_steps());
+  }
+  // Adds what workers have reported of their losses.
+  void AddLosses(wire::JobStatus& status) const;
   bool MayGrant() const;
   // Returns true if steps may have been done: a new run has none before its
   // variables are loaded, whatever a worker says.
@@ -241,6 +256,10 @@ class Coordinator {
   bool IsCheckpointDue(absl::Time now) const;
   // Brings the job's end forward, once it is known.
   void EndEarly();
+  // Looks at how far evaluations are behind, and bounds the steps by that.
+  void WatchEvaluations(absl::Time now);
+  // Adds how far they are.
+  void AddEvaluations(wire::JobStatus& status) const;
   // Notes what is waited for now.
   void WatchWaiting(absl::Time now);
   // Returns true if a worker of synchronous training may have sent gradients of
@@ -272,6 +291,8 @@ class Coordinator {
   // The times of the checkpoints that are to be evaluated.
   CheckpointSchedule evaluation_times_;
   RunDecisions decisions_;
+  EvaluationLag evaluation_lag_;
+  std::vector<std::string> warnings_;
   // The rate that the ps have been given.
   std::optional<double> given_rate_;
   bool ended_early_ = false;

@@ -68,6 +68,7 @@ void Coordinator::EndEarly() {
 std::vector<std::string> Coordinator::Evaluated(
     absl::Span<const Evaluation> evaluations, absl::Time now) {
   std::vector<std::string> lines = decisions_.Update(evaluations);
+  evaluation_lag_.Evaluated(decisions_.evaluated_to());
   Advance(now);
   return lines;
 }
@@ -186,8 +187,11 @@ Coordinator::CheckpointOrder Coordinator::OrderCheckpoint(absl::Time now) {
 
 KeptCheckpoints Coordinator::Kept() const {
   KeptCheckpoints kept;
-  if (!options_.job.checkpoint().has_keep_best()) return kept;
+  const bool is_awaited = options_.job.evaluation().has_max_lag();
+  if (!options_.job.checkpoint().has_keep_best() && !is_awaited) return kept;
   kept.best_first = decisions_.best_first();
+  // One more is being evaluated.
+  if (is_awaited) kept.awaited = options_.job.evaluation().max_lag() + 1;
   // Without an evaluator no result is awaited.
   for (const auto& [id, address] : options_.tasks) {
     if (id.role == "evaluator") kept.evaluated_to = decisions_.evaluated_to();
@@ -252,6 +256,7 @@ void Coordinator::CheckpointDone(const CheckpointOrder& order,
     schedule_.Written(order.manifest.global_step(), now);
     if (order.manifest.evaluation_due()) {
       evaluation_times_.Written(order.manifest.global_step(), now);
+      evaluation_lag_.Written(order.manifest.global_step());
     }
     if (order.manifest.final() && phase_ == wire::FINISHING) {
       Enter(wire::COMPLETE, now);

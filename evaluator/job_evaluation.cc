@@ -18,6 +18,9 @@ namespace parasol {
 namespace {
 
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
+// Longest time between two looks at the directory if the job may wait for each
+// evaluation.
+constexpr absl::Duration kAwaitedPollInterval = absl::Milliseconds(100);
 constexpr absl::Duration kAwaitedLogInterval = absl::Minutes(1);
 
 ListedCheckpoint AsListed(const durable::CheckpointManifest& manifest) {
@@ -63,6 +66,13 @@ absl::Status JobEvaluation::Run() {
             << model->device_name();
   RETURN_IF_ERROR(AwaitDirectory());
   return Follow(*model);
+}
+
+absl::Duration JobEvaluation::PollInterval() const {
+  const bool is_awaited =
+      session_->registration().job().evaluation().has_max_lag();
+  return is_awaited ? std::min(options_.poll_interval, kAwaitedPollInterval)
+                    : options_.poll_interval;
 }
 
 absl::Status JobEvaluation::AwaitJobEnd() {
@@ -131,7 +141,7 @@ absl::Status JobEvaluation::Follow(EvaluatedModel& model) {
       give_up = std::min(give_up, now + options_.final_checkpoint_timeout);
       if (now >= give_up) return LastNotVisibleError();
     }
-    watch_.Pause(options_.poll_interval);
+    watch_.Pause(PollInterval());
   }
 }
 

@@ -40,6 +40,8 @@ scores=$(wc -l <scores.csv)
 [ "$scores" -gt 900 ] && [ "$scores" -lt 1100 ] || fail "$scores scores: not a fifth of the examples"
 evaluations=$(wc -l <curve/evaluations.jsonl)
 [ "$evaluations" -ge 29 ] && [ "$evaluations" -le 32 ] || fail "$evaluations evaluations, not three in each epoch"
+points=$(wc -l <curve/training.jsonl)
+[ "$points" -eq 10 ] || fail "$points points of the training's curve, not one for each epoch"
 [ -s model.npz ] || fail "no model.npz"
 # It says "81.70 %" after 10 epochs; other thread timings give a percent more or less.
 accuracy=$(sed -nE 's/.*"eval":\{"accuracy":([0-9.]+).*/\1/p' "$work/output" | head -1)

@@ -57,7 +57,7 @@ SyncTrainingLoop::SyncTrainingLoop(const Options& options,
     ReplicaPasses::Options of_device;
     of_device.non_finite_loss = options.non_finite_loss;
     of_device.seed = options.seed;
-    of_device.steps_per_epoch = options.steps_per_epoch;
+    of_device.points = options.points;
     of_device.counts_records = options.counts_steps && i == 0;
     of_device.gradients_stay_on_device = options.gradients_stay_on_device;
     of_device.device = static_cast<int>(i);

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/parallel_calls.h"
 #include "cluster/client/parameter_client.h"
+#include "cluster/progress/curve_points.h"
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
 #include "worker/replica_input.h"
@@ -65,9 +66,8 @@ class SyncTrainingLoop {
     // A ps may have made the step's update with the last of them: one that has
     // not, lacks it, and no checkpoint can be cut.
     absl::Duration last_push_limit = absl::ZeroDuration();
-    // Number of steps in an epoch, if losses are to be reported by epochs;
-    // otherwise 0.
-    int64_t steps_per_epoch = 0;
+    // Points between which losses are told apart, if they are known.
+    CurvePoints points = {};
     // False where another loop of this process counts the same steps and
     // corrupt records.
     bool counts_steps = true;

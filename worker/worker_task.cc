@@ -186,7 +186,7 @@ class Task : public WorkerTask {
   std::unique_ptr<InputPipeline> input_;
   std::vector<int64_t> shard_examples_;  // as in ClaimStepsRequest
   bool has_failed_ = false;              // ReportFailure() was called
-  int64_t steps_per_epoch_ = 0;          // 0: not known
+  CurvePoints points_;
   // `claims_`, as what the job's loop needs of it; the other is nullptr.
   ChiefStepSource* steps_ = nullptr;
   ChiefReplicaSource* replicas_ = nullptr;
@@ -292,7 +292,7 @@ absl::Status Task::Prepare(ChiefSession& session) {
   TrainingEnd end(job_);
   RETURN_IF_ERROR(
       end.ObserveExamples(input_->total_examples(), shard_examples_));
-  steps_per_epoch_ = end.steps_per_epoch().value_or(0);
+  points_ = {end.steps_per_epoch().value_or(0), job_.summary().every_steps()};
   const std::string in_replicas =
       IsSynchronous() ? absl::StrCat(" in ", TotalReplicas(), " replicas") : "";
   LOG(INFO) << "training on " << DescribeDevices(devices_) << " with "
@@ -434,7 +434,7 @@ absl::Status Task::Loop(ChiefSession& session, int64_t placement_version) {
 absl::Status Task::RunLoop(ParameterClient& parameters) {
   if (IsSynchronous()) {
     SyncTrainingLoop::Options options;
-    options.steps_per_epoch = steps_per_epoch_;
+    options.points = points_;
     if (mirrored_ == nullptr) options.last_push_limit = kLastPushLimit;
     options.step_timeout = StepTimeoutOf(job_, options_.ps_timeout);
     options.gradients_stay_on_device = mirrored_ && mirrored_->sums_on_device();
@@ -450,7 +450,7 @@ absl::Status Task::RunLoop(ParameterClient& parameters) {
   options.non_finite_loss = job_.worker().non_finite_loss();
   options.seed = job_.seed();
   options.worker = options_.task.index();
-  options.steps_per_epoch = steps_per_epoch_;
+  options.points = points_;
   return TrainingLoop(options, *devices_.front().model, *input_, parameters,
                       *steps_, clock_, metrics_, reporter_)
       .Run();

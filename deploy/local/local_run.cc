@@ -173,6 +173,8 @@ void LocalRun::AddOutcome(RunResult& result) const {
   result.evaluation = ReadEvaluation(job_);
   result.examples_per_second =
       mean_step_rate_.steps_per_second() * job_.batch_size;
+  const absl::StatusOr<BestCheckpoint> best = ReadBest(job_.checkpoint_dir);
+  if (best.ok()) result.best = *best;
   AddCheckpoint(job_.checkpoint_dir, result);
 }
 

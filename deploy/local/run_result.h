@@ -9,6 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "cluster/checkpoint/best_checkpoint.h"
 #include "deploy/local/evaluation_line.h"
 
 namespace parasol {
@@ -30,7 +31,10 @@ struct RunResult {
   // too short to be observed.
   double examples_per_second = 0;
   absl::Duration elapsed = absl::ZeroDuration();
+  // The newest evaluation, and the checkpoint with the best one by the job's
+  // checkpoint.keep_best.
   std::optional<EvaluationLine> evaluation;
+  std::optional<BestCheckpoint> best;
   // Address of each task's metrics: ("ps/0", "http://…/metrics").
   std::vector<std::pair<std::string, std::string>> metrics;
 };

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/process.h"
 #include "base/status_macros.h"
+#include "deploy/tool/best_flag.h"
 #include "deploy/tool/exchange/export.h"
 #include "deploy/tool/exchange/onnx/onnx_export.h"
 #include "deploy/tool/format_flag.h"
@@ -37,7 +38,8 @@ constexpr char kExportUsage[] =
     "  parasol export CKPT --format=FORMAT --output=PATH\n"
     "\n"
     "CKPT is a checkpoint's directory, or one with many checkpoints, of which "
-    "the newest is meant. Formats: safetensors (PyTorch, Hugging Face), npz "
+    "the newest is meant, or with --best (or as DIR/BEST) the one with the "
+    "best evaluation. Formats: safetensors (PyTorch, Hugging Face), npz "
     "(numpy), tensorflow (tf.train.load_checkpoint, Checkpoint.restore), csv; "
     "and onnx: the whole model as onnxruntime computes it (operator set 13). "
     "Beside the tensors come PATH.job.textproto, the job, and "
@@ -94,14 +96,15 @@ absl::Status RunExport(const std::vector<std::string>& arguments) {
   const bool averages = absl::GetFlag(FLAGS_averages);
   ASSIGN_OR_RETURN(const bool pytorch_layout, HasPyTorchLayout(format));
   if (format == "onnx") {
-    return ExportOnnx(arguments[0], {.output = output, .averages = averages});
+    return ExportOnnx(CheckpointByFlag(arguments[0]),
+                      {.output = output, .averages = averages});
   }
   ExportOptions options = {.output = output,
                            .pytorch_layout = pytorch_layout,
                            .slots = absl::GetFlag(FLAGS_slots),
                            .averages = averages};
   ASSIGN_OR_RETURN(options.format, WrittenFormat(format));
-  return Export(arguments[0], options);
+  return Export(CheckpointByFlag(arguments[0]), options);
 }
 
 }  // namespace
@@ -110,7 +113,7 @@ Command ExportCommand() {
   return {.name = "export",
           .summary = "writes a checkpoint to files of other programs",
           .usage = kExportUsage,
-          .flags = {"averages", "format", "layout", "output", "slots"},
+          .flags = {"best", "averages", "format", "layout", "output", "slots"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunExport(arguments));
           }};

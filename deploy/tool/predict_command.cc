@@ -14,6 +14,7 @@
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "cluster/cluster_spec/compute_flags.h"
+#include "deploy/tool/best_flag.h"
 #include "deploy/tool/data_dir_flag.h"
 #include "deploy/tool/job_flags.h"
 #include "deploy/tool/model_flags.h"
@@ -49,7 +50,12 @@ constexpr char kPredictUsage[] =
     "  parasol predict CKPT --data_dir=DIR "
     "--output=FILE.csv|.jsonl|.npy|.tfrecord\n"
     "\n"
-    "  parasol predict /ckpt/mnist --data_dir=/data/mnist --output=mnist.npy\n"
+    "CKPT is a checkpoint's directory, or one with many checkpoints, of which "
+    "the newest is meant, or with --best (or as DIR/BEST) the one with the "
+    "best evaluation.\n"
+    "\n"
+    "  parasol predict /ckpt/mnist --best --data_dir=/data/mnist "
+    "--output=mnist.npy\n"
     "  parasol predict /ckpt/ads --data_dir=/data --keep=id,name "
     "--output=scores.csv\n"
     "  parasol predict /ckpt/ads --data_dir=/data "
@@ -118,9 +124,10 @@ absl::Status RunPredict(const std::vector<std::string>& arguments) {
   ASSIGN_OR_RETURN(options.compute, ModelOptionsFromFlags());
   ASSIGN_OR_RETURN(std::tie(options.shard, options.num_shards),
                    ParseShard(absl::GetFlag(FLAGS_shard)));
-  ASSIGN_OR_RETURN(const std::unique_ptr<PredictionRun> run,
-                   PredictionRun::Open(
-                       arguments[0], absl::GetFlag(FLAGS_set).values, options));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<PredictionRun> run,
+      PredictionRun::Open(CheckpointByFlag(arguments[0]),
+                          absl::GetFlag(FLAGS_set).values, options));
   ASSIGN_OR_RETURN(const std::unique_ptr<PredictionWriter> writer,
                    PredictionWriter::Create(output, run->fields(),
                                             /*is_first=*/options.shard == 0));
@@ -136,7 +143,7 @@ Command PredictCommand() {
   return {.name = "predict",
           .summary = "writes what a model predicts for each example",
           .usage = kPredictUsage,
-          .flags = {"data_dir", "device", "threads", "table_memory",
+          .flags = {"best", "data_dir", "device", "threads", "table_memory",
                     "table_dir", "set", "output", "layer", "shard", "keep",
                     "raw", "all_probabilities"},
           .run = [](const std::vector<std::string>& arguments) {

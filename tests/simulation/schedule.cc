@@ -114,6 +114,8 @@ Shape DrawShape(uint64_t seed, Random& random) {
     shape.evaluation =
         random.Between(absl::Milliseconds(600), absl::Milliseconds(4000));
     shape.patience = static_cast<int>(random.Between(1, 4));
+    // Not drawn: a seed's other numbers stay what they were.
+    shape.max_lag = static_cast<int>(shape.steps % 4) - 1;
   }
   return shape;
 }
@@ -325,7 +327,8 @@ std::string Shape::ToString() const {
       checkpoint_every, " steps, ", max_to_keep, " kept",
       evaluation > absl::ZeroDuration()
           ? absl::StrCat(", evaluated in ", Seconds(evaluation),
-                         " each, patience ", patience)
+                         " each, patience ", patience,
+                         max_lag < 0 ? "" : absl::StrCat(", max_lag ", max_lag))
           : "",
       loss > 0 ? absl::StrCat(", ", loss, " in 1,000 calls lost") : "");
 }

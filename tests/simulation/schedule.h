@@ -57,6 +57,8 @@ struct Shape {
   absl::Duration evaluation;
   // Evaluations without an improvement after which the job ends early.
   int patience = 1;
+  // The field of EvaluationPolicy; -1: the job never waits for evaluations.
+  int max_lag = -1;
 
   std::string ToString() const;
 };
