@@ -347,8 +347,9 @@ void ChiefServer::CarryOut(const Coordinator::CheckpointOrder& order) {
 
 void ChiefServer::RunTime() {
   StatusLog log(clock_.Now());
+  TaskNotes notes;
   while (true) {
-    Tick(log);
+    Tick(log, notes);
     absl::MutexLock lock(&mu_);
     if (clock_.AwaitWithTimeout(mu_, absl::Condition(&shutting_down_), kTick)) {
       return;
@@ -356,7 +357,7 @@ void ChiefServer::RunTime() {
   }
 }
 
-void ChiefServer::Tick(StatusLog& log) {
+void ChiefServer::Tick(StatusLog& log, TaskNotes& notes) {
   const absl::Time now = clock_.Now();
   std::vector<TaskId> lost;
   wire::JobStatus status;
@@ -395,6 +396,13 @@ void ChiefServer::Tick(StatusLog& log) {
     metrics_.LeaseExpired(task.role);
     LOG(WARNING) << "lost " << NameOf(options_.coordinator, task)
                  << ": its lease ran out";
+  }
+  for (const TaskNotes::Note& note : notes.Notes(status)) {
+    if (note.is_warning) {
+      LOG(WARNING) << note.line;
+    } else {
+      LOG(INFO) << note.line;
+    }
   }
   for (const std::string& line : log.Lines(status, now)) LOG(INFO) << line;
 }
