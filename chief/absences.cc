@@ -57,6 +57,22 @@ std::vector<TaskId> MissingTasks(const Membership& membership,
   return missing;
 }
 
+std::vector<TaskId> DispensableTasks(const Membership& membership,
+                                     absl::Duration limit,
+                                     absl::Time training_since,
+                                     absl::Time now) {
+  std::vector<TaskId> absent;
+  for (const char* role : {"worker", "evaluator"}) {
+    for (TaskId& task : membership.Absent(role)) {
+      const Membership::Member& member = membership.members().at(task);
+      const absl::Time since = std::max(member.absent_since, training_since);
+      if (!member.lost && now - since < limit) continue;
+      absent.push_back(std::move(task));
+    }
+  }
+  return absent;
+}
+
 absl::Status CheckAbsences(const Membership& membership, wire::JobPhase phase,
                            bool needs_all_workers, absl::Time phase_since,
                            const AbsenceLimits& limits, const TaskName& name_of,

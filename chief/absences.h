@@ -29,6 +29,12 @@ using TaskName = std::function<std::string(const TaskId&)>;
 std::vector<TaskId> MissingTasks(const Membership& membership,
                                  wire::JobPhase phase, bool needs_all_workers);
 
+// Returns the workers and evaluators that were lost, or that have been absent
+// for `limit` or longer of the training since `training_since`.
+std::vector<TaskId> DispensableTasks(const Membership& membership,
+                                     absl::Duration limit,
+                                     absl::Time training_since, absl::Time now);
+
 // Returns OK while no absence of these tasks has lasted longer than its limit.
 // `phase_since` is the time at which the phase began.
 //   Unavailable  the message names the tasks.

@@ -3,6 +3,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cluster/progress/task_notes.h"
 #include "cluster/rpc/proto_duration.h"
 
 namespace parasol {
@@ -13,7 +14,8 @@ constexpr const char* kRoles[] = {"ps", "worker", "evaluator"};
 }  // namespace
 
 ChiefMetrics::ChiefMetrics(MetricsRegistry& registry)
-    : global_step_(registry.AddGauge("parasol_chief_global_step",
+    : registry_(registry),
+      global_step_(registry.AddGauge("parasol_chief_global_step",
                                      "Steps whose gradients were applied.")),
       end_step_(registry.AddGauge("parasol_chief_end_step",
                                   "Where the job ends; 0: not known yet.")),
@@ -65,7 +67,8 @@ ChiefMetrics::ChiefMetrics(MetricsRegistry& registry)
     missing_tasks_.emplace(
         role,
         registry.AddGauge("parasol_chief_missing_tasks",
-                          "Tasks that the job waits for.", {{"role", role}}));
+                          "Tasks that the job waits for, or goes on without.",
+                          {{"role", role}}));
     expired_leases_total_.emplace(
         role, registry.AddCounter("parasol_chief_expired_leases_total",
                                   "Tasks that were lost.", {{"role", role}}));
@@ -83,8 +86,12 @@ void ChiefMetrics::Show(const wire::JobStatus& status) {
   }
   for (auto& [role, gauge] : missing_tasks_) {
     int missing = 0;
+    const std::string front = absl::StrCat(role, "/");
     for (const std::string& task : status.missing_task()) {
-      missing += absl::StartsWith(task, absl::StrCat(role, "/"));
+      missing += absl::StartsWith(task, front);
+    }
+    for (const wire::AbsentTask& task : status.absent_task()) {
+      missing += absl::StartsWith(task.task(), front);
     }
     gauge.Set(missing);
   }
@@ -97,6 +104,37 @@ void ChiefMetrics::Show(const wire::JobStatus& status) {
   due_evaluations_.Set(status.due_evaluations());
   evaluation_wait_seconds_.Set(
       absl::ToDoubleSeconds(FromProto(status.evaluation_waited())));
+  for (const wire::TaskStatus& task : status.task()) {
+    if (task.task().role() == "worker") ShowPace(task);
+  }
+}
+
+void ChiefMetrics::ShowPace(const wire::TaskStatus& worker) {
+  const std::string name = NameOfTask(worker);
+  auto it = paces_.find(name);
+  if (it == paces_.end()) {
+    const MetricLabels task = {{"task", name}};
+    it =
+        paces_
+            .emplace(
+                name,
+                Pace{registry_.AddGauge(
+                         "parasol_chief_slow_task",
+                         "1 for a worker that is slower than the others, "
+                         "or not heard.",
+                         task),
+                     registry_.AddGauge(
+                         "parasol_chief_worker_slowness_ratio",
+                         "A worker's own time for a batch over the "
+                         "median of the others.",
+                         task),
+                     registry_.AddGauge("parasol_chief_worker_steps_per_second",
+                                        "Steps of a worker.", task)})
+            .first;
+  }
+  it->second.is_slow.Set(!worker.slow().empty());
+  it->second.slowness_ratio.Set(worker.pace().slowness());
+  it->second.steps_per_second.Set(worker.pace().steps_per_second());
 }
 
 void ChiefMetrics::LeaseExpired(const std::string& role) {

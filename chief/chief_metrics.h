@@ -15,6 +15,7 @@ namespace parasol {
 // The chief's metrics. ChiefServer updates them, Coordinator never does.
 class ChiefMetrics {
  public:
+  // `registry` must outlive this object.
   explicit ChiefMetrics(MetricsRegistry& registry);
 
   // Sets the gauges to the values in `status`.
@@ -24,6 +25,17 @@ class ChiefMetrics {
   void LoadTried(const absl::Status& result);
 
  private:
+  // The gauges of a worker's pace.
+  struct Pace {
+    Gauge is_slow;
+    Gauge slowness_ratio;
+    Gauge steps_per_second;
+  };
+
+  void ShowPace(const wire::TaskStatus& worker);
+
+  MetricsRegistry& registry_;
+  std::map<std::string, Pace> paces_;  // key: the worker's name
   std::map<wire::JobPhase, Gauge> phase_;
   std::map<std::string, Gauge> live_tasks_;     // key: role
   std::map<std::string, Gauge> missing_tasks_;  // key: role

@@ -347,8 +347,9 @@ void ChiefServer::CarryOut(const Coordinator::CheckpointOrder& order) {
 
 void ChiefServer::RunTime() {
   StatusLog log(clock_.Now());
+  TaskNotes notes;
   while (true) {
-    Tick(log);
+    Tick(log, notes);
     absl::MutexLock lock(&mu_);
     if (clock_.AwaitWithTimeout(mu_, absl::Condition(&shutting_down_), kTick)) {
       return;
@@ -356,7 +357,7 @@ void ChiefServer::RunTime() {
   }
 }
 
-void ChiefServer::Tick(StatusLog& log) {
+void ChiefServer::Tick(StatusLog& log, TaskNotes& notes) {
   const absl::Time now = clock_.Now();
   std::vector<TaskId> lost;
   std::vector<std::string> warnings;
@@ -399,6 +400,13 @@ void ChiefServer::Tick(StatusLog& log) {
                  << ": its lease ran out";
   }
   for (const std::string& line : warnings) LOG(WARNING) << line;
+  for (const TaskNotes::Note& note : notes.Notes(status)) {
+    if (note.is_warning) {
+      LOG(WARNING) << note.line;
+    } else {
+      LOG(INFO) << note.line;
+    }
+  }
   for (const std::string& line : log.Lines(status, now)) LOG(INFO) << line;
 }
 

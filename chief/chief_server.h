@@ -20,9 +20,10 @@
 #include "chief/chief_metrics.h"
 #include "chief/coordinator.h"
 #include "chief/order_executor.h"
-#include "chief/status_log.h"
 #include "chief/steps/waiting_claims.h"
+#include "chief/watch/status_log.h"
 #include "cluster/checkpoint/evaluation_log.h"
+#include "cluster/progress/task_notes.h"
 #include "proto/chief.pb.h"
 
 namespace parasol {
@@ -107,7 +108,7 @@ class ChiefServer {
   void CarryOut(const Coordinator::LoadOrder& order);
   void CarryOut(const Coordinator::CheckpointOrder& order);
   void RunTime();
-  void Tick(StatusLog& log);
+  void Tick(StatusLog& log, TaskNotes& notes);
   wire::JobStatus Status() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Notes that something has changed: there may be an order to carry out, or an
   // answer to a call that waits.

@@ -131,7 +131,7 @@ absl::StatusOr<std::vector<ShardBoard::Shard>> PlaceShards(
 
 std::map<TaskId, std::string> Tasks(const ChiefTaskOptions& options) {
   // An evaluator need not be in the cluster spec.
-  std::map<TaskId, std::string> tasks = {{{"evaluator", 0}, ""}};
+  std::map<TaskId, std::string> tasks = {{{"evaluator", 0}, options.evaluator}};
   for (const auto& [index, address] : options.ps) {
     tasks[{"ps", index}] = address;
   }
@@ -211,6 +211,8 @@ absl::Status ChiefTaskOptions::UseCluster(const TaskConfig& config) {
     ps[0] = state_address;
   }
   workers = config.cluster->tasks(Role::kWorker);
+  const auto evaluators = config.cluster->tasks(Role::kEvaluator);
+  if (!evaluators.empty()) evaluator = evaluators.begin()->second;
   if (IsHybrid(job)) {
     RETURN_IF_ERROR(UseWorkersVariables());
   }
@@ -252,6 +254,8 @@ absl::StatusOr<Coordinator::Options> ChiefTask::CoordinatorOptions() const {
   RETURN_IF_ERROR(CheckRateCanBeReduced(coordinator.job));
   coordinator.tasks = Tasks(options_);
   coordinator.lease = options_.lease;
+  coordinator.pace = options_.pace;
+  coordinator.absence_named = options_.absence_named;
   coordinator.ps_timeout = options_.ps_timeout;
   coordinator.worker_timeout = options_.worker_timeout;
   coordinator.checkpoint_timeout = options_.checkpoint_timeout;

@@ -53,6 +53,8 @@ struct ChiefTaskOptions {
   // multi-worker mirrored ps/0 is at `state_address`.
   std::map<int, std::string> ps;
   std::map<int, std::string> workers;
+  // The evaluator's; empty if the cluster spec has none.
+  std::string evaluator;
   // Address to listen on; the system chooses the port if it is 0.
   std::string listen_address;
   // Addresses that the status shows to operators.
@@ -69,6 +71,9 @@ struct ChiefTaskOptions {
   absl::Duration finish_timeout = absl::Seconds(30);
   // Time that a ps has to read or write its share of a checkpoint.
   absl::Duration shard_call_deadline = absl::Minutes(30);
+  // The limits by which a worker is called slow, and absent.
+  PaceLimits pace;
+  absl::Duration absence_named = absl::Seconds(10);
   absl::Duration lease = absl::Seconds(10);
   absl::Duration heartbeat_interval = absl::Seconds(1);
   // Time in silence after which the checkpoint directory's owner counts as

@@ -4,12 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "chief/absences.h"
 #include "chief/task_message.h"
 #include "cluster/job/learning_rate_field.h"
-#include "cluster/rpc/proto_duration.h"
 
 namespace parasol {
 namespace {
@@ -74,6 +72,7 @@ Coordinator::Coordinator(Options options, absl::Time now)
       given_rate_(decisions_.learning_rate()),
       rate_(RateOf(options_.job.optimizer())),
       reports_(options_.resumed ? options_.resumed->global_step() : 0),
+      paces_(options_.pace, options_.job.parameter_server().has_synchronous()),
       worker_places_(std::count_if(
           options_.tasks.begin(), options_.tasks.end(),
           [](const auto& task) { return task.first.role == "worker"; })),
@@ -152,7 +151,12 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   RETURN_IF_ERROR(CheckTask(task));
   RETURN_IF_ERROR(CheckNewestChief(task));
   RETURN_IF_ERROR(membership_.Renew(task, now));
-  if (task.role() == "worker") reports_.Keep(request);
+  if (task.role() == "worker") {
+    reports_.Keep(request);
+    if (request.has_totals()) {
+      paces_.Report(task.index(), task.incarnation(), request.totals(), now);
+    }
+  }
   if (task.role() == "ps") {
     const bool is_ours = IsOurs(request.run_id(), request.layout());
     board_.Arrived(task.index(), task.incarnation(), is_ours);
@@ -237,51 +241,6 @@ absl::Status Coordinator::Leave(const wire::LeaveRequest& request,
   return absl::OkStatus();
 }
 
-wire::JobStatus Coordinator::Status() const {
-  wire::JobStatus status;
-  status.set_phase(phase_);
-  status.set_global_step(plan_->global_step());
-  status.set_end_step(plan_->end_step().value_or(0));
-  status.set_run_id(options_.run_id);
-  status.set_examples_per_second(reports_.examples_per_second());
-  if (reports_.loss()) status.set_loss(*reports_.loss());
-  for (std::string& task : MissingTasks()) {
-    status.add_missing_task(std::move(task));
-  }
-  status.set_failure(failure_);
-  status.set_trouble(trouble_);
-  status.set_steps_per_epoch(end_.steps_per_epoch().value_or(0));
-  if (rate_) status.set_learning_rate(rate_->At(plan_->global_step()));
-  if (given_rate_) status.set_learning_rate(*given_rate_);
-  AddLosses(status);
-  AddEvaluations(status);
-  if (plan_->staleness()) status.set_staleness(*plan_->staleness());
-  if (!waits_for_.empty()) {
-    *status.mutable_waited() = ToProto(last_tick_ - waits_since_);
-  }
-  if (options_.resumed) {
-    status.set_resumed_step(options_.resumed->global_step());
-    status.set_resumed_from(options_.resumed_from);
-    status.set_was_complete(options_.already_complete);
-  }
-  status.set_placement_skew(options_.is_mirrored ? 1 : board_.Skew());
-  for (std::string& task : AwaitedTasks()) {
-    status.add_awaited_task(std::move(task));
-  }
-  status.set_num_replicas_in_sync(
-      options_.job.parameter_server().synchronous().replicas_to_aggregate());
-  for (const auto& [id, member] : membership_.members()) {
-    if (IsState(options_, id)) continue;
-    wire::TaskStatus* task = status.add_task();
-    task->mutable_task()->set_role(id.role);
-    task->mutable_task()->set_index(id.index);
-    task->set_address(options_.tasks.at(id));
-    task->set_metrics_address(member.metrics_address);
-    task->set_alive(member.alive);
-  }
-  return status;
-}
-
 std::vector<TaskId> Coordinator::Tick(absl::Time now) {
   const absl::Duration pause = now - last_tick_;
   if (pause >= options_.lease / 2) membership_.Extend(pause);
@@ -294,6 +253,7 @@ std::vector<TaskId> Coordinator::Tick(absl::Time now) {
   CheckProgress(now);
   Advance(now);
   WatchWaiting(now);
+  WatchPaces(now);
   if (!HasEnded() && !gave_up_) {
     const absl::Status absences = CheckAbsences(
         membership_, phase_, NeedsAllWorkers(), phase_since_,
@@ -317,6 +277,7 @@ void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
   claimed_at_.erase(incarnation);
   idle_.erase(incarnation);
   reports_.Forget(id.index);
+  paces_.Forget(id.index);
   const bool is_needed =
       options_.job.parameter_server().synchronous().lost_worker() ==
       job::Synchronous::FAIL;
@@ -389,23 +350,6 @@ bool Coordinator::HasEnded() const {
   return phase_ == wire::COMPLETE || phase_ == wire::FAILED;
 }
 
-std::vector<std::string> Coordinator::MissingTasks() const {
-  if (HasEnded()) return {};
-  return NamesOf(parasol::MissingTasks(membership_, phase_, NeedsAllWorkers()));
-}
-
-std::vector<std::string> Coordinator::NamesOf(
-    const std::vector<TaskId>& tasks) const {
-  std::vector<std::string> names;
-  for (const TaskId& task : tasks) {
-    std::string name = NameOf(options_, task);
-    if (std::count(names.begin(), names.end(), name) == 0) {
-      names.push_back(std::move(name));
-    }
-  }
-  return names;
-}
-
 // TensorFlow's workers wait for each other as well. Later ones that come take
 // their replicas from the next step on, so a run that goes on, whose workers
 // may not all be there any more, waits for a lease only.
@@ -418,17 +362,6 @@ bool Coordinator::AwaitsWorkers() const {
   return NeedsAllWorkers() && membership_.CountAlive("worker") < worker_places_;
 }
 
-void Coordinator::WatchWaiting(absl::Time now) {
-  std::vector<std::string> tasks = MissingTasks();
-  if (tasks.empty()) tasks = AwaitedTasks();
-  // The words of a trouble change with each attempt.
-  std::string what = tasks.empty() ? std::string(trouble_.empty() ? "" : "?")
-                                   : absl::StrJoin(tasks, ",");
-  if (what == waits_for_) return;
-  waits_for_ = std::move(what);
-  waits_since_ = now;
-}
-
 void Coordinator::RequestStop(absl::Time now) {
   if (!stop_requested_) stop_requested_at_ = now;
   stop_requested_ = true;
@@ -439,15 +372,6 @@ absl::Time Coordinator::LeaveDeadline() const {
   return phase_since_ + (stop_requested_
                              ? std::min(kStopGrace, options_.finish_timeout)
                              : options_.finish_timeout);
-}
-
-void Coordinator::NameStaying(absl::Time now, wire::JobStatus& status) const {
-  if (!HasEnded()) return;
-  for (std::string& name : NamesOf(membership_.Staying())) {
-    status.add_staying_task(std::move(name));
-  }
-  *status.mutable_staying_limit() =
-      ToProto(std::max(absl::ZeroDuration(), LeaveDeadline() - now));
 }
 
 std::optional<absl::Status> Coordinator::Outcome(absl::Time now) const {

@@ -23,6 +23,7 @@
 #include "chief/steps/progress_watch.h"
 #include "chief/steps/step_plan.h"
 #include "chief/task_id.h"
+#include "chief/watch/worker_paces.h"
 #include "chief/worker_reports.h"
 #include "cluster/checkpoint/checkpoint_schedule.h"
 #include "cluster/checkpoint/evaluation_log.h"
@@ -262,6 +263,9 @@ class Coordinator {
   void AddEvaluations(wire::JobStatus& status) const;
   // Notes what is waited for now.
   void WatchWaiting(absl::Time now);
+  void WatchPaces(absl::Time now);
+  // Adds the tasks, and those that are absent.
+  void AddTasks(wire::JobStatus& status) const;
   // Returns true if a worker of synchronous training may have sent gradients of
   // the last step that are not applied yet.
   bool AwaitsLastReports(absl::Time now) const;
@@ -299,6 +303,7 @@ class Coordinator {
   // The rate by the job alone; nullopt if it has no optimizer.
   const std::optional<LearningRate> rate_;
   WorkerReports reports_;
+  WorkerPaces paces_;
   ProgressWatch watch_;
   // Live workers whose steps were taken back, and the times since then.
   std::map<uint64_t, absl::Time> set_aside_;

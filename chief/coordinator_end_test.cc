@@ -1,3 +1,4 @@
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST_F(CoordinatorTest, TheLastStepLeadsToTheFinalCheckpointAndToComplete) {
   StartTraining();
@@ -290,6 +292,141 @@ TEST_F(CoordinatorTest, LossIsTheMeanOfTheWorkersThatAreAlive) {
   EXPECT_DOUBLE_EQ(chief().Status().examples_per_second(), 200);
   ASSERT_OK(Leave(worker1_));
   EXPECT_DOUBLE_EQ(chief().Status().loss(), 1);
+}
+
+// What a coordinator says of workers that are slow, and of tasks that are not
+// there.
+class CoordinatorPaceTest : public CoordinatorTest {
+ protected:
+  // Lets a second go by in which the ps and the evaluator are heard, and each
+  // of `workers` has spent `work` of its time in passes of 10 ms, or `times`
+  // that.
+  void Second(const std::vector<wire::Task>& workers, double slow_times = 1) {
+    now_ += absl::Seconds(1);
+    for (const wire::Task& ps : {ps0_, ps1_}) EXPECT_OK(Heartbeat(ps));
+    for (const wire::Task& worker : workers) {
+      const bool is_slow = worker.index() == 1;
+      wire::WorkerTotals& totals = totals_[worker.index()];
+      totals.set_batches(
+          totals.batches() +
+          static_cast<int64_t>(is_slow ? 100 / slow_times : 100));
+      totals.set_steps(totals.batches());
+      totals.mutable_times()->mutable_compute()->set_seconds(
+          totals.times().compute().seconds() + 1);
+      *totals.mutable_work() = totals.times().compute();
+      wire::HeartbeatRequest request;
+      *request.mutable_task() = worker;
+      *request.mutable_totals() = totals;
+      EXPECT_OK(chief().Heartbeat(request, now_));
+    }
+    chief().Tick(now_);
+  }
+  std::string WhySlow(int worker) {
+    const wire::JobStatus status = chief().Status();
+    for (const wire::TaskStatus& task : status.task()) {
+      const bool is_it =
+          task.task().role() == "worker" && task.task().index() == worker;
+      if (is_it) return task.slow();
+    }
+    return "not there";
+  }
+  std::vector<std::string> Absent() {
+    std::vector<std::string> names;
+    const wire::JobStatus status = chief().Status();
+    for (const wire::AbsentTask& task : status.absent_task()) {
+      names.push_back(task.task());
+    }
+    return names;
+  }
+
+  std::map<int, wire::WorkerTotals> totals_;
+};
+
+TEST_F(CoordinatorPaceTest, ASlowWorkerIsNamedUntilItIsLost) {
+  StartTraining();
+  for (int i = 0; i < 20; ++i) Second({worker0_, worker1_});
+  EXPECT_EQ(WhySlow(1), "");
+  for (int i = 0; i < 14; ++i) Second({worker0_, worker1_}, /*slow_times=*/4);
+  EXPECT_THAT(WhySlow(1), HasSubstr("times the others' 10 ms (compute 100 %)"));
+  EXPECT_EQ(WhySlow(0), "");
+  ASSERT_OK(Leave(worker1_));
+  EXPECT_EQ(WhySlow(1), "");
+}
+
+TEST_F(CoordinatorPaceTest, AWorkerThatIsNotHeardIsNamedBeforeItsLeaseEnds) {
+  StartTraining();
+  for (int i = 0; i < 4; ++i) Second({worker0_});
+  EXPECT_EQ(WhySlow(1), "");
+  for (int i = 0; i < 2; ++i) Second({worker0_});
+  EXPECT_EQ(WhySlow(1), "not heard for 6s");
+  for (int i = 0; i < 5; ++i) Second({worker0_});
+  EXPECT_EQ(WhySlow(1), "");
+  EXPECT_THAT(Absent(), ElementsAre("worker/1"));
+}
+
+TEST_F(CoordinatorPaceTest, NobodyIsSlowBesideAPsThatIsNotThere) {
+  StartTraining();
+  for (int i = 0; i < 20; ++i) Second({worker0_, worker1_});
+  ASSERT_OK(Leave(ps0_));
+  for (int i = 0; i < 30; ++i) {
+    now_ += absl::Seconds(1);
+    EXPECT_OK(Heartbeat(ps1_));
+    totals_[1].mutable_times()->mutable_pull()->set_seconds(i);
+    for (const wire::Task& worker : {worker0_, worker1_}) {
+      wire::HeartbeatRequest request;
+      *request.mutable_task() = worker;
+      *request.mutable_totals() = totals_[worker.index()];
+      EXPECT_OK(chief().Heartbeat(request, now_));
+    }
+    chief().Tick(now_);
+    EXPECT_EQ(WhySlow(1), "");
+  }
+}
+
+TEST_F(CoordinatorPaceTest, AWorkerThatHasNeverComeIsNamedInEveryMode) {
+  for (const bool in_step : {false, true}) {
+    SCOPED_TRACE(in_step);
+    chief_.reset();
+    loaded_.clear();
+    if (in_step) {
+      options_.job.mutable_parameter_server()
+          ->mutable_synchronous()
+          ->set_total_replicas(2);
+      options_.job.mutable_parameter_server()
+          ->mutable_synchronous()
+          ->set_replicas_to_aggregate(2);
+    }
+    RegisterPs();
+    ASSERT_OK(Register(worker0_));
+    FinishLoad(NextLoad());
+    chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+    for (int i = 0; i < 9; ++i) Second({worker0_});
+    EXPECT_THAT(Absent(), IsEmpty());
+    Second({worker0_});
+    EXPECT_THAT(Absent(), ElementsAre("worker/1"));
+    ASSERT_OK(Register(worker1_));
+    EXPECT_THAT(Absent(), IsEmpty());
+  }
+}
+
+TEST_F(CoordinatorPaceTest, AnEvaluatorIsNamedIfSomebodyExpectsIt) {
+  const std::vector<wire::Task> workers = {worker0_, worker1_};
+  StartTraining();
+  for (int i = 0; i < 20; ++i) Second(workers);
+  EXPECT_THAT(Absent(), IsEmpty());
+  // One that has been there.
+  ASSERT_OK(Register(Task("evaluator", 0, 30)));
+  for (int i = 0; i < 11; ++i) Second(workers);
+  EXPECT_THAT(Absent(), ElementsAre("evaluator/0"));
+  EXPECT_TRUE(chief().Status().absent_task(0).was_there());
+}
+
+TEST_F(CoordinatorPaceTest, AListedEvaluatorThatHasNotComeIsNamed) {
+  options_.tasks[{"evaluator", 0}] = "e:1";
+  StartTraining();
+  for (int i = 0; i < 10; ++i) Second({worker0_, worker1_});
+  EXPECT_THAT(Absent(), ElementsAre("evaluator/0"));
+  EXPECT_FALSE(chief().Status().absent_task(0).was_there());
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "chief/shards/shard_board.h"
 #include "chief/steps/step_plan.h"
 #include "chief/task_id.h"
+#include "chief/watch/worker_paces.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
 #include "cluster/checkpoint/evaluation_log.h"
 #include "proto/checkpoint.pb.h"
@@ -65,6 +66,10 @@ struct CoordinatorOptions {
   absl::Duration worker_timeout = absl::Minutes(5);
   // Time for which the first and the last checkpoint are tried again.
   absl::Duration checkpoint_timeout = absl::Minutes(10);
+  // The limits by which a worker is called slow.
+  PaceLimits pace;
+  // Time of training without a task after which it is named.
+  absl::Duration absence_named = absl::Seconds(10);
   // Time that tasks have to leave when the job has ended.
   absl::Duration finish_timeout = absl::Seconds(30);
 };

@@ -375,7 +375,7 @@ absl::Status LocalTraining::TrainUntilDue(int64_t end) {
   const TrainingReport report = std::exchange(since_line_, {});
   const DeviceTables::CacheUse cache = std::exchange(cache_since_line_, {});
   if (report.steps == 0) return absl::OkStatus();  // stopped before the first
-  if (report.wait_ratio) metrics_.wait_ratio.Set(*report.wait_ratio);
+  ShowWaitRatio(report.times, metrics_.wait_ratio);
   LOG(INFO) << "step " << step_ << " of " << end << ", loss "
             << report.loss_sum / std::max<int64_t>(report.examples, 1) << ", "
             << report.examples / absl::ToDoubleSeconds(report.elapsed)

@@ -100,7 +100,7 @@ void LocalTraining::NoteProgress(int64_t step, int64_t end,
   since_line_.examples += report.examples;
   since_line_.loss_sum += report.loss_sum;
   since_line_.elapsed += report.elapsed;
-  if (report.wait_ratio) since_line_.wait_ratio = report.wait_ratio;
+  since_line_.times.Add(report.times);
   examples_ += report.examples;
   loss_sum_ += report.loss_sum;
   AddLosses(report.output_loss_sums, output_loss_sums_);

@@ -84,11 +84,14 @@ absl::Status ReplicaPasses::ComputeAll(int64_t step,
   return absl::OkStatus();
 }
 
+absl::StatusOr<ReplicaInput::Share> ReplicaPasses::ShareOf(int64_t step,
+                                                           int replica) {
+  const TrainingRecord::Timed timed(record_, StepPart::kInput);
+  return input_.ShareOf(replica, step);
+}
+
 absl::Status ReplicaPasses::Stage(int64_t step, int replica, Staged& staged) {
-  const absl::Time start = clock_.Now();
-  ASSIGN_OR_RETURN(const ReplicaInput::Share share,
-                   input_.ShareOf(replica, step));
-  record_.Charge(metrics_.wait_input_seconds, start);
+  ASSIGN_OR_RETURN(const ReplicaInput::Share share, ShareOf(step, replica));
   if (options_.counts_records) {
     metrics_.corrupt_records.Add(input_.TakeSkippedRecords());
   }
@@ -96,9 +99,10 @@ absl::Status ReplicaPasses::Stage(int64_t step, int replica, Staged& staged) {
   staged.weight = share.weight;
   staged.has_examples = share.batch != nullptr && share.batch->size > 0;
   if (!staged.has_examples) return absl::OkStatus();
-  const absl::Time stage_start = clock_.Now();
-  RETURN_IF_ERROR(model_.Stage(*share.batch, *staged.batch));
-  record_.ChargePass(stage_start);
+  {
+    const TrainingRecord::Timed timed(record_, StepPart::kCompute);
+    RETURN_IF_ERROR(model_.Stage(*share.batch, *staged.batch));
+  }
   ParameterClient::PullRequest request;
   request.min_updates = step;
   for (const StagedBatch::Rows& rows : staged.batch->rows()) {
@@ -112,9 +116,10 @@ absl::Status ReplicaPasses::Stage(int64_t step, int replica, Staged& staged) {
 absl::Status ReplicaPasses::FinishRows(int64_t step, Staged& staged) {
   const auto rows = std::move(staged.rows);
   if (rows == nullptr) return absl::OkStatus();
-  const absl::Time start = clock_.Now();
-  RETURN_IF_ERROR(await_pull_(*rows, step));
-  record_.Charge(metrics_.wait_pull_seconds, start);
+  {
+    const TrainingRecord::Timed timed(record_, StepPart::kPull);
+    RETURN_IF_ERROR(await_pull_(*rows, step, record_));
+  }
   if (rows->outcome().max_updates > step) {
     LOG_EVERY(INFO, kRowsLogInterval)
         << "step " << step << ", replica " << staged.replica
@@ -160,13 +165,15 @@ absl::Status ReplicaPasses::Compute(int64_t step, Staged& staged) {
     parameters_.Expect({.step = step, .replica = replica},
                        DevicePartOf(staged));
   }
-  const absl::Time start = clock_.Now();
-  const absl::StatusOr<BatchResult> result =
-      model_.Gradients(*staged.batch, PassSeed(options_.seed, step, replica),
-                       {.variable = add_variable, .rows = add_rows});
-  record_.ChargePass(start);
-  RETURN_IF_ERROR(result.status());
-  RETURN_IF_ERROR(record_.AddResult(*result, step));
+  BatchResult result;
+  {
+    const TrainingRecord::Timed timed(record_, StepPart::kCompute);
+    ASSIGN_OR_RETURN(
+        result,
+        model_.Gradients(*staged.batch, PassSeed(options_.seed, step, replica),
+                         {.variable = add_variable, .rows = add_rows}));
+  }
+  RETURN_IF_ERROR(record_.AddResult(result, step));
   if (options_.gradients_stay_on_device) {
     PushPart(step, staged, std::move(pack.rows));
   } else {
@@ -215,9 +222,8 @@ void ReplicaPasses::PushPart(int64_t step, const Staged& staged,
   request.rows = std::move(rows);
   request.sync = {.step = step, .replica = staged.replica};
   request.on_device = DevicePartOf(staged);
-  const absl::Time start = clock_.Now();
+  const TrainingRecord::Timed timed(record_, StepPart::kPush);
   sent_.push_back({staged.replica, parameters_.Push(std::move(request))});
-  record_.Charge(metrics_.wait_push_seconds, start);
 }
 
 // A shard that came in place of another may lack gradients that the other has

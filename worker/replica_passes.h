@@ -41,9 +41,9 @@ class ReplicaPasses {
     bool gradients_stay_on_device = false;
     int device = 0;
   };
-  // Waits for a pull of values of a step.
-  using AwaitPull =
-      std::function<absl::Status(ParameterClient::Pending& pull, int64_t step)>;
+  // Waits for a pull of values of a step, and records how.
+  using AwaitPull = std::function<absl::Status(
+      ParameterClient::Pending& pull, int64_t step, TrainingRecord& record)>;
   // The push of one replica's gradients.
   struct Sent {
     int replica = 0;
@@ -102,6 +102,7 @@ class ReplicaPasses {
   };
 
   absl::Status Stage(int64_t step, int replica, Staged& staged);
+  absl::StatusOr<ReplicaInput::Share> ShareOf(int64_t step, int replica);
   absl::Status FinishRows(int64_t step, Staged& staged);
   absl::Status Compute(int64_t step, Staged& staged);
   // Pushes gradients of 0 for a replica whose batch has no examples: the step

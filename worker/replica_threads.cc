@@ -160,7 +160,7 @@ absl::StatusOr<int64_t> ReplicaThreads::Train(
   loop.step_timeout = absl::InfiniteDuration();
   loop.gradients_stay_on_device = mirrored_ != nullptr;
   // Passes of one thread follow each other: the shared reporter has those of
-  // replica 0, and the examples of all.
+  // replica 0, and the batches of all.
   std::deque<TrainingReporter> of_others;
   for (size_t i = 1; i < replicas_.size(); ++i) of_others.emplace_back(clock_);
   std::vector<absl::Status> results(replicas_.size());
@@ -182,7 +182,7 @@ absl::StatusOr<int64_t> ReplicaThreads::Train(
     run(0);
   }
   for (TrainingReporter& other : of_others) {
-    reporter.AddExamplesOf(other.Take());
+    reporter.AddWorkOf(other.Take());
   }
   RETURN_IF_ERROR(FirstCause(results));
   return completed.front();

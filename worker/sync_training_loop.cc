@@ -14,8 +14,6 @@
 namespace parasol {
 namespace {
 
-// How often a wait for a step looks for a new share. An answer ends it at once.
-constexpr absl::Duration kWatchInterval = absl::Milliseconds(50);
 constexpr absl::Duration kStepLogInterval = absl::Seconds(10);
 
 // The replicas of device `device` of `devices`.
@@ -64,8 +62,9 @@ SyncTrainingLoop::SyncTrainingLoop(const Options& options,
     if (i > 0) of_others_.emplace_back(clock);
     passes_.push_back(std::make_unique<ReplicaPasses>(
         of_device, *places[i].model, *places[i].input, parameters,
-        [this](ParameterClient::Pending& pull, int64_t step) {
-          return AwaitPull(pull, step);
+        [this](ParameterClient::Pending& pull, int64_t step,
+               TrainingRecord& record) {
+          return AwaitPull(pull, step, record);
         },
         clock, metrics, i == 0 ? reporter : of_others_.back()));
   }
@@ -99,8 +98,7 @@ absl::Status SyncTrainingLoop::OnAllDevices(const ParallelCalls::Call& call) {
 absl::Status SyncTrainingLoop::RunSteps() {
   while (true) {
     const absl::Time start = clock_.Now();
-    ASSIGN_OR_RETURN(std::optional<ReplicaShare> share, replicas_.Await());
-    record().Charge(metrics_.wait_steps_seconds, start);
+    ASSIGN_OR_RETURN(std::optional<ReplicaShare> share, AwaitShare());
     if (!share) return absl::OkStatus();
     ASSIGN_OR_RETURN(const int64_t step, PullValues(share->completed_steps));
     if (step >= share->end_step) continue;
@@ -110,6 +108,11 @@ absl::Status SyncTrainingLoop::RunSteps() {
           absl::ToDoubleSeconds(clock_.Now() - start));
     }
   }
+}
+
+absl::StatusOr<std::optional<ReplicaShare>> SyncTrainingLoop::AwaitShare() {
+  const TrainingRecord::Timed timed(record(), StepPart::kWait);
+  return replicas_.Await();
 }
 
 // Shards give the oldest values that they have. One that has none of `step` has
@@ -126,23 +129,7 @@ absl::StatusOr<int64_t> SyncTrainingLoop::PullValues(int64_t min_step) {
   // A pull of nothing would say step 0. Rows wait for their own tables.
   // Those that stay on the device have a step all the same.
   if (pulled.empty() && are_on_host) return min_step;
-  const absl::Time start = clock_.Now();
-  ParameterClient::Pending::Outcome outcome;
-  int64_t step = min_step;
-  do {
-    ParameterClient::PullRequest request;
-    for (const size_t i : pulled) {
-      request.targets.push_back({i, model_.HostValue(i)});
-    }
-    request.min_updates = step;
-    const auto pull = parameters_.Pull(std::move(request));
-    RETURN_IF_ERROR(AwaitPull(*pull, step));
-    outcome = pull->outcome();
-    step = outcome.max_updates;
-    // Others may be further than the chief knew.
-    replicas_.Complete(step);
-  } while (outcome.min_updates < outcome.max_updates);
-  record().Charge(metrics_.wait_pull_seconds, start);
+  ASSIGN_OR_RETURN(const int64_t step, Pull(pulled, min_step));
   for (const size_t i : pulled) {
     values_[i] = model_.HostValue(i);
     RETURN_IF_ERROR(model_.Upload(i)) << model_.variables()[i].name;
@@ -151,11 +138,32 @@ absl::StatusOr<int64_t> SyncTrainingLoop::PullValues(int64_t min_step) {
   return step;
 }
 
+absl::StatusOr<int64_t> SyncTrainingLoop::Pull(
+    const std::vector<size_t>& variables, int64_t min_step) {
+  const TrainingRecord::Timed timed(record(), StepPart::kPull);
+  ParameterClient::Pending::Outcome outcome;
+  int64_t step = min_step;
+  do {
+    ParameterClient::PullRequest request;
+    for (const size_t i : variables) {
+      request.targets.push_back({i, model_.HostValue(i)});
+    }
+    request.min_updates = step;
+    const auto pull = parameters_.Pull(std::move(request));
+    RETURN_IF_ERROR(AwaitPull(*pull, step, record()));
+    outcome = pull->outcome();
+    step = outcome.max_updates;
+    // Others may be further than the chief knew.
+    replicas_.Complete(step);
+  } while (outcome.min_updates < outcome.max_updates);
+  return step;
+}
+
 absl::Status SyncTrainingLoop::AwaitPull(ParameterClient::Pending& pull,
-                                         int64_t step) {
+                                         int64_t step, TrainingRecord& record) {
   const absl::Time start = clock_.Now();
   absl::Status failure;
-  while (failure.ok() && !pull.WaitFor(kWatchInterval)) {
+  while (failure.ok() && !record.WaitFor(pull, kWaitSlice)) {
     failure = CheckWait(step, start, /*has_pushed=*/false);
     // Its targets are the model's: it ends before this call does.
     if (!failure.ok()) parameters_.Stop();
@@ -198,6 +206,7 @@ absl::Status SyncTrainingLoop::RunStep(int64_t step, ReplicaShare share) {
 // True: the step is complete. False: `share` has become another one.
 absl::StatusOr<bool> SyncTrainingLoop::AwaitPushes(int64_t step,
                                                    ReplicaShare& share) {
+  const TrainingRecord::Timed timed(record(), StepPart::kPush);
   const absl::Time start = clock_.Now();
   const auto sent = [this](size_t i) -> ParameterClient::Pending* {
     for (const auto& passes : passes_) {
@@ -207,7 +216,7 @@ absl::StatusOr<bool> SyncTrainingLoop::AwaitPushes(int64_t step,
     return nullptr;
   };
   for (size_t i = 0; sent(i) != nullptr; ++i) {
-    while (!sent(i)->WaitFor(kWatchInterval)) {
+    while (!record().WaitFor(*sent(i), kWaitSlice)) {
       const absl::Status fault = CheckWait(step, start, /*has_pushed=*/true);
       if (MayAwaitLastPushes(fault)) continue;
       RETURN_IF_ERROR(fault);
@@ -218,11 +227,9 @@ absl::StatusOr<bool> SyncTrainingLoop::AwaitPushes(int64_t step,
       ASSIGN_OR_RETURN(ReplicaShare now, replicas_.Now());
       if (now.version == share.version) continue;
       share = std::move(now);
-      record().Charge(metrics_.wait_push_seconds, start);
       return false;
     }
   }
-  record().Charge(metrics_.wait_push_seconds, start);
   return true;
 }
 
@@ -286,7 +293,7 @@ absl::Status SyncTrainingLoop::FinishStep(int64_t step) {
   }
   metrics_.stale_gradients.Add(stale.size());
   for (TrainingReporter& other : of_others_) {
-    reporter_.AddExamplesOf(other.Take());
+    reporter_.AddWorkOf(other.Take());
   }
   if (options_.counts_steps) record().AddStep();
   replicas_.Complete(step + 1);

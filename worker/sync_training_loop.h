@@ -113,6 +113,9 @@ class SyncTrainingLoop {
   // Pulls the values of one step, at least `min_step`, and returns which. All
   // steps before it are complete everywhere.
   absl::StatusOr<int64_t> PullValues(int64_t min_step);
+  absl::StatusOr<int64_t> Pull(const std::vector<size_t>& variables,
+                               int64_t min_step);
+  absl::StatusOr<std::optional<ReplicaShare>> AwaitShare();
   absl::Status RunStep(int64_t step, ReplicaShare share);
   // Calls `call` for all devices at the same time, and returns the cause of
   // what has failed, if any.
@@ -120,7 +123,8 @@ class SyncTrainingLoop {
   absl::StatusOr<bool> AwaitPushes(int64_t step, ReplicaShare& share);
   void PushAgain(int64_t step);
   // Called by the threads of all devices, as is CheckWait().
-  absl::Status AwaitPull(ParameterClient::Pending& pull, int64_t step);
+  absl::Status AwaitPull(ParameterClient::Pending& pull, int64_t step,
+                         TrainingRecord& record);
   // Ends a wait for too long, and names whom it is for in the log.
   absl::Status CheckWait(int64_t step, absl::Time start, bool has_pushed);
   // Returns true if `fault`, the end of a wait for pushes, is that of a worker

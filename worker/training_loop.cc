@@ -8,7 +8,6 @@
 #include "worker/pass_seed.h"
 
 namespace parasol {
-namespace {}  // namespace
 
 TrainingLoop::TrainingLoop(const Options& options, Model& model,
                            InputPipeline& input, ParameterClient& parameters,
@@ -90,13 +89,14 @@ absl::StatusOr<StagedBatch*> TrainingLoop::TakeStep() {
 // The variables need not wait for the batch, the rows are those that it names.
 absl::StatusOr<StagedBatch*> TrainingLoop::StartStep(PullVariables pull) {
   if (has_empty_step_) return nullptr;
-  const absl::Time start = clock_.Now();
-  const absl::StatusOr<std::optional<int64_t>> number = steps_.Start();
-  record_.Charge(metrics_.wait_steps_seconds, start);
-  RETURN_IF_ERROR(number.status());
-  if (!number->has_value()) return nullptr;
+  std::optional<int64_t> number;
+  {
+    const TrainingRecord::Timed timed(record_, StepPart::kWait);
+    ASSIGN_OR_RETURN(number, steps_.Start());
+  }
+  if (!number.has_value()) return nullptr;
   if (pull == PullVariables::kNow) PullTheRest();
-  ASSIGN_OR_RETURN(StagedBatch* const batch, Stage(**number));
+  ASSIGN_OR_RETURN(StagedBatch* const batch, Stage(*number));
   has_empty_step_ = batch == nullptr;
   if (has_empty_step_) {
     // The next step is granted later, and may have to see newer values.
@@ -107,23 +107,25 @@ absl::StatusOr<StagedBatch*> TrainingLoop::StartStep(PullVariables pull) {
   return batch;
 }
 
-absl::StatusOr<StagedBatch*> TrainingLoop::Stage(int64_t number) {
-  const absl::Time start = clock_.Now();
+absl::StatusOr<const Batch*> TrainingLoop::NextBatch(int64_t number) {
+  const TrainingRecord::Timed timed(record_, StepPart::kInput);
   std::vector<int64_t> numbers = steps_.Upcoming();
   numbers.insert(numbers.begin(), number);
   input_.SetNext(numbers);
-  const absl::StatusOr<const Batch*> batch = input_.Next();
-  record_.Charge(metrics_.wait_input_seconds, start);
-  RETURN_IF_ERROR(batch.status());
+  return input_.Next();
+}
+
+absl::StatusOr<StagedBatch*> TrainingLoop::Stage(int64_t number) {
+  ASSIGN_OR_RETURN(const Batch* const batch, NextBatch(number));
   const int64_t corrupt = input_.skipped_records();
   metrics_.corrupt_records.Add(
       corrupt - std::exchange(counted_corrupt_records_, corrupt));
-  if ((*batch)->size == 0) return nullptr;
+  if (batch->size == 0) return nullptr;
   std::swap(staged_, next_staged_);
-  const absl::Time stage_start = clock_.Now();
-  const absl::Status staged = model_.Stage(**batch, *staged_);
-  record_.ChargePass(stage_start);
-  RETURN_IF_ERROR(staged);
+  {
+    const TrainingRecord::Timed timed(record_, StepPart::kCompute);
+    RETURN_IF_ERROR(model_.Stage(*batch, *staged_));
+  }
   numbers_.push_back(number);
   return staged_.get();
 }
@@ -174,10 +176,9 @@ void TrainingLoop::PullRows(const StagedBatch& batch) {
 
 absl::Status TrainingLoop::FinishPulls() {
   if (rows_ != nullptr) {
-    const absl::Time start = clock_.Now();
-    const Pending rows = std::move(rows_);
-    RETURN_IF_ERROR(rows->Wait()) << "pull of rows";
-    record_.Charge(metrics_.wait_pull_seconds, start);
+    const TrainingRecord::Timed timed(record_, StepPart::kPull);
+    Pending rows = std::move(rows_);
+    RETURN_IF_ERROR(Await(rows)) << "pull of rows";
   }
   const bool may_reuse =
       options_.may_reuse_values && has_values_ && !reused_values_;
@@ -194,13 +195,14 @@ absl::Status TrainingLoop::FinishPulls() {
 
 absl::Status TrainingLoop::FinishValues() {
   if (values_.empty()) return absl::OkStatus();
-  const absl::Time start = clock_.Now();
-  while (!values_.empty()) {
-    const Pending values = std::move(values_.back());
-    values_.pop_back();
-    RETURN_IF_ERROR(values->Wait()) << "pull";
+  {
+    const TrainingRecord::Timed timed(record_, StepPart::kPull);
+    while (!values_.empty()) {
+      Pending values = std::move(values_.back());
+      values_.pop_back();
+      RETURN_IF_ERROR(Await(values)) << "pull";
+    }
   }
-  record_.Charge(metrics_.wait_pull_seconds, start);
   for (size_t i = 0; i < model_.variables().size(); ++i) {
     const VariableSpec& variable = model_.variables()[i];
     // Nothing changes a frozen one: it is pulled once.
@@ -210,6 +212,12 @@ absl::Status TrainingLoop::FinishValues() {
   }
   has_values_ = true;
   return absl::OkStatus();
+}
+
+absl::Status TrainingLoop::Await(Pending& pending) {
+  while (!record_.WaitFor(*pending, kWaitSlice)) {
+  }
+  return pending->Wait();
 }
 
 absl::Status TrainingLoop::Compute(StagedBatch& batch) {
@@ -235,29 +243,30 @@ absl::Status TrainingLoop::Compute(StagedBatch& batch) {
   };
   const uint64_t seed =
       PassSeed(options_.seed, options_.first_pass + passes_++, options_.worker);
-  const absl::Time start = clock_.Now();
-  const absl::StatusOr<BatchResult> result = model_.Gradients(
-      batch, seed, {.variable = add_variable, .rows = add_rows});
-  if (result.ok()) {
+  BatchResult result;
+  {
+    const TrainingRecord::Timed timed(record_, StepPart::kCompute);
+    ASSIGN_OR_RETURN(
+        result, model_.Gradients(batch, seed,
+                                 {.variable = add_variable, .rows = add_rows}));
     send_pack();
     if (pulls_behind_gradients_) PullTheRest();
   }
-  record_.ChargePass(start);
-  RETURN_IF_ERROR(result.status());
   const int64_t number = numbers_.front();
   numbers_.pop_front();
-  return record_.AddResult(*result, number);
+  return record_.AddResult(result, number);
 }
 
 absl::Status TrainingLoop::FinishPushes(Pushes& pushes) {
   if (pushes.empty()) return absl::OkStatus();
-  const absl::Time start = clock_.Now();
-  while (!pushes.empty()) {
-    const Pending push = std::move(pushes.back());
-    pushes.pop_back();
-    RETURN_IF_ERROR(push->Wait()) << "push";
+  {
+    const TrainingRecord::Timed timed(record_, StepPart::kPush);
+    while (!pushes.empty()) {
+      Pending push = std::move(pushes.back());
+      pushes.pop_back();
+      RETURN_IF_ERROR(Await(push)) << "push";
+    }
   }
-  record_.Charge(metrics_.wait_push_seconds, start);
   steps_.Complete();
   record_.AddStep();
   return absl::OkStatus();

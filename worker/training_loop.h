@@ -90,6 +90,7 @@ class TrainingLoop {
   absl::StatusOr<StagedBatch*> RunStep(StagedBatch& batch);
   // Returns batch `number`, staged; nullptr if it has no examples.
   absl::StatusOr<StagedBatch*> Stage(int64_t number);
+  absl::StatusOr<const Batch*> NextBatch(int64_t number);
   // Returns the memory of these variables' values, and notes that a pull of
   // them is under way for the step that was taken last.
   std::vector<ParameterClient::Target> TargetsOf(
@@ -102,6 +103,7 @@ class TrainingLoop {
   void PullRows(const StagedBatch& batch);
   absl::Status FinishPulls();
   absl::Status FinishValues();
+  absl::Status Await(Pending& pending);
   // Leaves the gradients' pushes in `pushes_`.
   absl::Status Compute(StagedBatch& batch);
   absl::Status FinishPushes(Pushes& pushes);

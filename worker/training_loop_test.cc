@@ -168,7 +168,10 @@ class FakeParameters : public ParameterClient {
       if (events_ != nullptr) events_->push_back("acknowledged");
       return result_;
     }
-    bool WaitFor(absl::Duration) override { return !is_late_; }
+    // What is late is there for who waits for it.
+    bool WaitFor(absl::Duration limit) override {
+      return !is_late_ || limit > absl::ZeroDuration();
+    }
     Outcome outcome() const override { return {}; }
 
    private:

@@ -7,13 +7,50 @@
 
 namespace parasol {
 
-void TrainingRecord::Charge(Counter& seconds, absl::Time start) {
-  seconds.Add(absl::ToDoubleSeconds(clock_.Now() - start));
+namespace {
+
+// A thread that wakes later than this after its time was kept from running.
+constexpr absl::Duration kLateWake = absl::Milliseconds(5);
+
+}  // namespace
+
+TrainingRecord::Timed::Timed(TrainingRecord& record, StepPart part)
+    : record_(record), part_(part), start_(record.clock_.Now()) {
+  record_.reporter_.Begin(part, start_);
 }
 
-void TrainingRecord::ChargePass(absl::Time start) {
-  Charge(metrics_.compute_seconds, start);
-  reporter_.AddPass(start, clock_.Now());
+TrainingRecord::Timed::~Timed() {
+  const absl::Time end = record_.clock_.Now();
+  record_.reporter_.End(end);
+  record_.SecondsOf(part_).Add(absl::ToDoubleSeconds(end - start_));
+}
+
+Counter& TrainingRecord::SecondsOf(StepPart part) {
+  switch (part) {
+    case StepPart::kInput:
+      return metrics_.wait_input_seconds;
+    case StepPart::kPull:
+      return metrics_.wait_pull_seconds;
+    case StepPart::kPush:
+      return metrics_.wait_push_seconds;
+    case StepPart::kWait:
+      return metrics_.wait_steps_seconds;
+    case StepPart::kCompute:
+      break;
+  }
+  return metrics_.compute_seconds;
+}
+
+bool TrainingRecord::WaitFor(ParameterClient::Pending& pending,
+                             absl::Duration limit) {
+  const absl::Time start = clock_.Now();
+  const bool is_there = pending.WaitFor(limit);
+  const absl::Duration late = clock_.Now() - start - limit;
+  if (late > kLateWake) {
+    metrics_.stood_still_seconds.Add(absl::ToDoubleSeconds(late));
+    reporter_.AddStandstill(late);
+  }
+  return is_there;
 }
 
 absl::Status TrainingRecord::AddResult(const BatchResult& result,

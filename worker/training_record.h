@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "cluster/client/parameter_client.h"
 #include "cluster/progress/curve_points.h"
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
@@ -14,6 +15,11 @@
 #include "worker/worker_metrics.h"
 
 namespace parasol {
+
+// Longest wait of a training loop without a look at the time: one that takes
+// longer shows that the process did not run. Processes that are throttled stand
+// still for some tens of milliseconds at a time.
+inline constexpr absl::Duration kWaitSlice = absl::Milliseconds(20);
 
 // Records how a training loop spends its time and what its passes return, for
 // the metrics and for the report to the chief. Must be used from one thread.
@@ -30,11 +36,24 @@ class TrainingRecord {
         metrics_(metrics),
         reporter_(reporter) {}
 
-  // Adds the time since `start` to `seconds`, a counter of the metrics.
-  void Charge(Counter& seconds, absl::Time start);
-  // Counts the time since `start` as computing: a pass or the staging of its
-  // batch.
-  void ChargePass(absl::Time start);
+  // Counts the time of its life as that of a part; one lives at a time. Staging
+  // a batch is computing.
+  class Timed {
+   public:
+    Timed(TrainingRecord& record, StepPart part);
+    ~Timed();
+    Timed(const Timed&) = delete;
+    Timed& operator=(const Timed&) = delete;
+
+   private:
+    TrainingRecord& record_;
+    const StepPart part_;
+    const absl::Time start_;
+  };
+
+  // Waits for `pending` for up to `limit`, which is short, and returns true if
+  // it is there. A wait that takes longer was none: the process stood still.
+  bool WaitFor(ParameterClient::Pending& pending, absl::Duration limit);
 
   // Adds the result of a pass, of the step or the batch of this number, from 0
   // over all epochs.
@@ -44,6 +63,8 @@ class TrainingRecord {
   void AddStep();
 
  private:
+  Counter& SecondsOf(StepPart part);
+
   const job::WorkerSettings::NonFiniteLoss non_finite_loss_;
   const CurvePoints points_;
   Clock& clock_;

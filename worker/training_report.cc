@@ -1,7 +1,10 @@
 #include "worker/training_report.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
+
+#include "cluster/rpc/proto_duration.h"
 
 namespace parasol {
 
@@ -13,6 +16,8 @@ void AddLosses(const std::vector<double>& losses, std::vector<double>& sums) {
 namespace {
 
 void AddSums(const TrainingReport& report, TrainingReport& total) {
+  total.batches += report.batches;
+  total.work += report.work;
   total.examples += report.examples;
   total.loss_sum += report.loss_sum;
   AddLosses(report.output_loss_sums, total.output_loss_sums);
@@ -54,7 +59,42 @@ void TellEpochs(std::map<int64_t, EpochSums>& epochs,
   }
 }
 
+void TellTotals(const TrainingReport& total, wire::HeartbeatRequest& request) {
+  wire::WorkerTotals& totals = *request.mutable_totals();
+  totals.set_steps(total.steps);
+  totals.set_batches(total.batches);
+  *totals.mutable_work() = ToProto(total.work);
+  wire::StepTimes& times = *totals.mutable_times();
+  *times.mutable_input() = ToProto(total.times.of(StepPart::kInput));
+  *times.mutable_pull() = ToProto(total.times.of(StepPart::kPull));
+  *times.mutable_compute() = ToProto(total.times.of(StepPart::kCompute));
+  *times.mutable_push() = ToProto(total.times.of(StepPart::kPush));
+  *times.mutable_wait() = ToProto(total.times.of(StepPart::kWait));
+  *times.mutable_stood_still() = ToProto(total.times.stood_still);
+}
+
 }  // namespace
+
+void StepTimes::Add(const StepTimes& other) {
+  for (int i = 0; i < kStepParts; ++i) parts[i] += other.parts[i];
+  stood_still += other.stood_still;
+}
+
+absl::Duration StepTimes::Work() const {
+  return of(StepPart::kInput) + of(StepPart::kCompute) + stood_still;
+}
+
+std::optional<double> StepTimes::WaitRatio() const {
+  absl::Duration all;
+  for (const absl::Duration part : parts) all += part;
+  if (all <= absl::ZeroDuration()) return std::nullopt;
+  return std::max(0., 1 - absl::FDivDuration(Work(), all));
+}
+
+void ShowWaitRatio(const StepTimes& times, Gauge& gauge) {
+  const std::optional<double> ratio = times.WaitRatio();
+  if (ratio) gauge.Set(*ratio);
+}
 
 void TrainingReporter::AddStep() {
   absl::MutexLock lock(&mu_);
@@ -65,43 +105,62 @@ void TrainingReporter::AddExamples(int64_t examples, double loss_sum,
                                    const std::vector<double>& output_loss_sums,
                                    std::optional<int64_t> epoch) {
   TrainingReport report;
+  report.batches = 1;
   report.examples = examples;
   report.loss_sum = loss_sum;
   report.output_loss_sums = output_loss_sums;
   if (epoch) report.epochs[*epoch] = {loss_sum, examples, output_loss_sums};
-  AddExamplesOf(report);
+  AddWorkOf(report);
 }
 
-void TrainingReporter::AddExamplesOf(const TrainingReport& other) {
+void TrainingReporter::AddWorkOf(const TrainingReport& other) {
   absl::MutexLock lock(&mu_);
   AddSums(other, report_);
 }
 
-void TrainingReporter::AddPass(absl::Time start, absl::Time end) {
+void TrainingReporter::Begin(StepPart part, absl::Time now) {
   absl::MutexLock lock(&mu_);
-  if (passes_start_ == absl::InfinitePast()) passes_start_ = start;
-  computed_ += end - start;
-  passes_end_ = end;
+  part_ = part;
+  part_since_ = now;
+}
+
+void TrainingReporter::End(absl::Time now) {
+  absl::MutexLock lock(&mu_);
+  Charge(now);
+  part_.reset();
+}
+
+void TrainingReporter::AddStandstill(absl::Duration time) {
+  absl::MutexLock lock(&mu_);
+  report_.times.stood_still += time;
+  report_.work += time;
+}
+
+void TrainingReporter::Charge(absl::Time now) {
+  if (!part_) return;
+  const absl::Duration time = now - std::exchange(part_since_, now);
+  report_.times.of(*part_) += time;
+  if (*part_ == StepPart::kInput || *part_ == StepPart::kCompute) {
+    report_.work += time;
+  }
 }
 
 TrainingReport TrainingReporter::Take() {
   const absl::Time now = clock_.Now();
   absl::MutexLock lock(&mu_);
+  Charge(now);
   TrainingReport report = std::exchange(report_, {});
   report.elapsed = now - std::exchange(start_, now);
-  if (passes_end_ > passes_start_) {
-    const absl::Duration span = passes_end_ - passes_start_;
-    report.wait_ratio =
-        1 - absl::FDivDuration(std::exchange(computed_, {}), span);
-    passes_start_ = passes_end_;
-  }
   return report;
 }
 
 void ReportTraining(const TrainingReport& report, TrainingReport& total,
                     wire::HeartbeatRequest& request) {
   AddSums(report, total);
+  total.steps += report.steps;
+  total.times.Add(report.times);
   TellEpochs(total.epochs, request);
+  if (total.times.WaitRatio().has_value()) TellTotals(total, request);
   request.set_loss_sum(total.loss_sum);
   request.set_loss_examples(total.examples);
   for (const double sum : total.output_loss_sums) {

@@ -1,6 +1,7 @@
 #ifndef PARASOL_WORKER_TRAINING_REPORT_H_
 #define PARASOL_WORKER_TRAINING_REPORT_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "proto/chief.pb.h"
 
 namespace parasol {
@@ -24,10 +26,34 @@ struct EpochSums {
   int told = 0;
 };
 
+// What a training loop does at a time.
+enum class StepPart { kInput, kPull, kCompute, kPush, kWait };
+inline constexpr int kStepParts = 5;
+
+// Times of a training loop.
+struct StepTimes {
+  absl::Duration& of(StepPart part) { return parts[static_cast<int>(part)]; }
+  absl::Duration of(StepPart part) const {
+    return parts[static_cast<int>(part)];
+  }
+  void Add(const StepTimes& other);
+  // Returns the time that the worker itself needs, whoever it waits for: input,
+  // passes, and standing still.
+  absl::Duration Work() const;
+  // Returns the share in which the loop waited for other tasks: for values,
+  // acknowledgements and steps; nullopt if there is no time at all.
+  std::optional<double> WaitRatio() const;
+
+  std::array<absl::Duration, kStepParts> parts = {};
+  // The part of waits in which the process did not run.
+  absl::Duration stood_still;
+};
+
 // A worker's progress since its last report, sent to the chief with each
 // heartbeat.
 struct TrainingReport {
   int64_t steps = 0;
+  int64_t batches = 0;  // passes, those of all devices together
   int64_t examples = 0;
   double loss_sum = 0;  // sum over `examples`
   // The same of the model's named outputs (BatchResult).
@@ -36,9 +62,10 @@ struct TrainingReport {
   // on; empty where they are not told apart.
   std::map<int64_t, EpochSums> epochs = {};
   absl::Duration elapsed;
-  // Share of the time, from the end of the pass before the report to the end of
-  // its last pass, in which no pass ran. Unset if there is no pass.
-  std::optional<double> wait_ratio;
+  // Of the thread that reports: a worker's first device.
+  StepTimes times;
+  // StepTimes::Work() of all devices together.
+  absl::Duration work;
 };
 
 // Adds the losses of a model's named outputs to their sums, which may be none
@@ -57,26 +84,33 @@ class TrainingReporter {
                    const std::vector<double>& output_loss_sums = {},
                    std::optional<int64_t> epoch = std::nullopt)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // Adds the examples that another reporter has summed up.
-  void AddExamplesOf(const TrainingReport& other) ABSL_LOCKS_EXCLUDED(mu_);
-  // Adds a forward and backward pass that ran from `start` to `end`.
-  void AddPass(absl::Time start, absl::Time end) ABSL_LOCKS_EXCLUDED(mu_);
+  // Adds the batches that another reporter has summed up.
+  void AddWorkOf(const TrainingReport& other) ABSL_LOCKS_EXCLUDED(mu_);
+  // Begin and end a part of the loop's time; one part at a time.
+  void Begin(StepPart part, absl::Time now) ABSL_LOCKS_EXCLUDED(mu_);
+  void End(absl::Time now) ABSL_LOCKS_EXCLUDED(mu_);
+  // Adds time in which the process did not run during this part.
+  void AddStandstill(absl::Duration time) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Returns the work since the last call.
+  // Returns the work since the last call; of a part that has begun, what is
+  // over.
   TrainingReport Take() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
+  // Adds the time of the part that has begun, up to now.
+  void Charge(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
   Clock& clock_;
   absl::Mutex mu_;
   TrainingReport report_ ABSL_GUARDED_BY(mu_);
   absl::Time start_ ABSL_GUARDED_BY(mu_);
-  // Passes since the last report: the sum of their durations, the end of the
-  // pass before them (the start of the first pass if there is none), and the
-  // end of the last one.
-  absl::Duration computed_ ABSL_GUARDED_BY(mu_);
-  absl::Time passes_start_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
-  absl::Time passes_end_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
+  // The part that has begun, and since when its time is not in `report_`.
+  std::optional<StepPart> part_ ABSL_GUARDED_BY(mu_);
+  absl::Time part_since_ ABSL_GUARDED_BY(mu_);
 };
+
+// Sets the gauge to StepTimes::WaitRatio(), if there is one.
+void ShowWaitRatio(const StepTimes& times, Gauge& gauge);
 
 // Heartbeats that repeat the sums of an epoch that no longer change: those of
 // 20 s to a chief that does not answer. The newest kMaxToldEpochs are told.

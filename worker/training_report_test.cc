@@ -1,5 +1,7 @@
 #include "worker/training_report.h"
 
+#include <optional>
+
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "gtest/gtest.h"
@@ -9,32 +11,79 @@ namespace {
 
 class TrainingReporterTest : public testing::Test {
  protected:
-  void Pass(absl::Duration length) {
-    const absl::Time start = clock_.Now();
-    clock_.Advance(length);
-    reporter_.AddPass(start, clock_.Now());
+  void Spend(StepPart part, absl::Duration time) {
+    reporter_.Begin(part, clock_.Now());
+    clock_.Advance(time);
+    reporter_.End(clock_.Now());
   }
 
   SimulatedClock clock_;
   TrainingReporter reporter_{clock_};
 };
 
-TEST_F(TrainingReporterTest, WhatIsNotAPassIsWaiting) {
+TEST_F(TrainingReporterTest, WaitsForOthersAreNoWork) {
   clock_.Advance(absl::Minutes(1));  // for the cluster to be there
-  Pass(absl::Seconds(3));
-  clock_.Advance(absl::Seconds(1));
-  Pass(absl::Seconds(4));
-  EXPECT_DOUBLE_EQ(*reporter_.Take().wait_ratio, 1. / 8);
+  EXPECT_EQ(reporter_.Take().times.WaitRatio(), std::nullopt);
+  Spend(StepPart::kInput, absl::Seconds(1));
+  Spend(StepPart::kCompute, absl::Seconds(3));
+  Spend(StepPart::kPull, absl::Seconds(1));
+  Spend(StepPart::kPush, absl::Seconds(2));
+  Spend(StepPart::kWait, absl::Seconds(1));
+  const TrainingReport report = reporter_.Take();
+  EXPECT_EQ(report.work, absl::Seconds(4));
+  EXPECT_DOUBLE_EQ(*report.times.WaitRatio(), .5);
 }
 
-TEST_F(TrainingReporterTest, APassThatIsLongerThanTheReportsIsCountedOnce) {
-  Pass(absl::Seconds(1));
-  EXPECT_DOUBLE_EQ(*reporter_.Take().wait_ratio, 0);
-  EXPECT_FALSE(reporter_.Take().wait_ratio.has_value());
-  clock_.Advance(absl::Seconds(1));
-  EXPECT_FALSE(reporter_.Take().wait_ratio.has_value());
-  Pass(absl::Seconds(9));
-  EXPECT_DOUBLE_EQ(*reporter_.Take().wait_ratio, .1);
+TEST_F(TrainingReporterTest, AProcessThatStandsStillDoesNotWait) {
+  Spend(StepPart::kCompute, absl::Seconds(1));
+  Spend(StepPart::kPush, absl::Seconds(9));
+  reporter_.AddStandstill(absl::Seconds(8));
+  const TrainingReport report = reporter_.Take();
+  EXPECT_EQ(report.work, absl::Seconds(9));
+  EXPECT_DOUBLE_EQ(*report.times.WaitRatio(), .1);
+}
+
+TEST_F(TrainingReporterTest, APartThatIsNotOverCountsAsFarAsItHasCome) {
+  reporter_.Begin(StepPart::kCompute, clock_.Now());
+  for (int i = 0; i < 2; ++i) {
+    clock_.Advance(absl::Seconds(1));
+    EXPECT_EQ(reporter_.Take().times.of(StepPart::kCompute), absl::Seconds(1));
+  }
+  clock_.Advance(absl::Seconds(3));
+  reporter_.End(clock_.Now());
+  EXPECT_EQ(reporter_.Take().work, absl::Seconds(3));
+}
+
+TEST_F(TrainingReporterTest, TotalsTravelInHeartbeats) {
+  TrainingReport total;
+  wire::HeartbeatRequest nothing;
+  ReportTraining(reporter_.Take(), total, nothing);
+  EXPECT_FALSE(nothing.has_totals());
+  wire::HeartbeatRequest request;
+  for (int i = 0; i < 2; ++i) {
+    Spend(StepPart::kInput, absl::Seconds(1));
+    Spend(StepPart::kCompute, absl::Seconds(2));
+    Spend(StepPart::kPush, absl::Seconds(4));
+    reporter_.AddStandstill(absl::Seconds(1));
+    reporter_.AddExamples(4, 2);
+    // A second device has done as much.
+    TrainingReporter other(clock_);
+    other.Begin(StepPart::kCompute, clock_.Now() - absl::Seconds(3));
+    other.End(clock_.Now());
+    other.AddExamples(4, 2);
+    reporter_.AddWorkOf(other.Take());
+    reporter_.AddStep();
+    request.Clear();
+    ReportTraining(reporter_.Take(), total, request);
+  }
+  EXPECT_EQ(request.totals().steps(), 2);
+  EXPECT_EQ(request.totals().batches(), 4);
+  EXPECT_EQ(request.totals().times().input().seconds(), 2);
+  EXPECT_EQ(request.totals().times().compute().seconds(), 4);
+  EXPECT_EQ(request.totals().times().push().seconds(), 8);
+  EXPECT_EQ(request.totals().times().pull().seconds(), 0);
+  EXPECT_EQ(request.totals().times().stood_still().seconds(), 2);
+  EXPECT_EQ(request.totals().work().seconds(), 14);
 }
 
 TEST_F(TrainingReporterTest, SumsOfEpochsAreToldUntilTheyNoLongerChange) {
@@ -48,7 +97,7 @@ TEST_F(TrainingReporterTest, SumsOfEpochsAreToldUntilTheyNoLongerChange) {
   TrainingReporter other(clock_);
   other.AddExamples(4, 3, {}, /*epoch=*/0);
   other.AddExamples(4, 1, {}, /*epoch=*/1);
-  reporter_.AddExamplesOf(other.Take());
+  reporter_.AddWorkOf(other.Take());
   for (int i = 0; i <= kRepeatedSums; ++i) {
     const wire::HeartbeatRequest request = tell();
     ASSERT_EQ(request.epoch_loss_size(), 2) << i;

@@ -36,7 +36,7 @@ WorkerMetrics::WorkerMetrics(MetricsRegistry& registry)
       wait_ratio(registry.AddGauge(
           "parasol_worker_wait_ratio",
           "Share of the time between the last two reports to the chief in "
-          "which there was no forward or backward pass.")),
+          "which the training loop waited for other tasks.")),
       compute_seconds(
           registry.AddCounter("parasol_worker_compute_seconds_total",
                               "Time in forward and backward passes.")),
@@ -51,6 +51,10 @@ WorkerMetrics::WorkerMetrics(MetricsRegistry& registry)
                               "Time without the values to compute with.")),
       wait_push_seconds(registry.AddCounter(
           "parasol_worker_wait_push_seconds_total",
-          "Time without the acknowledgement of earlier gradients.")) {}
+          "Time without the acknowledgement of earlier gradients.")),
+      stood_still_seconds(registry.AddCounter(
+          "parasol_worker_stood_still_seconds_total",
+          "The part of the waits for values and acknowledgements in which the "
+          "process did not run: stopped, or without a processor.")) {}
 
 }  // namespace parasol

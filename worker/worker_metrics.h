@@ -26,6 +26,8 @@ struct WorkerMetrics {
   Counter wait_steps_seconds;
   Counter wait_pull_seconds;
   Counter wait_push_seconds;
+  // The part of these waits in which the process did not run.
+  Counter stood_still_seconds;
 };
 
 }  // namespace parasol

@@ -482,7 +482,7 @@ void Task::ReportFailure(ChiefSession& session, const absl::Status& failure) {
 
 void Task::Report(wire::HeartbeatRequest& request) {
   const TrainingReport report = reporter_.Take();
-  if (report.wait_ratio) metrics_.wait_ratio.Set(*report.wait_ratio);
+  ShowWaitRatio(report.times, metrics_.wait_ratio);
   ReportTraining(report, total_, request);
 }
 

@@ -210,6 +210,42 @@ TEST_F(LauncherTest, AUserWithoutAHomeGetsATemporaryDirectory) {
               HasSubstr("checkpoints: " + here_ + "/parasol-"));
 }
 
+TEST_F(LauncherTest, DirectoriesThatCannotBeUsedAreNamedInOneLine) {
+  for (const std::string home : {"", "/proc/none"}) {
+    SCOPED_TRACE(home);
+    SubprocessOptions options = Launch({"--checkpoint_dir="});
+    options.environment["XDG_DATA_HOME"] = "";
+    options.environment["HOME"] = home;
+    options.environment["TMPDIR"] = "/nonexistent";
+    ASSERT_OK_AND_ASSIGN(const CompletedProcess launcher,
+                         RunSubprocess(options, kLimit));
+    EXPECT_EQ(launcher.end.code(), 2);
+    EXPECT_THAT(launcher.standard_error,
+                AllOf(HasSubstr("TMPDIR=/nonexistent: is no directory for "
+                                "temporary files; set --checkpoint_dir"),
+                      HasSubstr(home)));
+  }
+}
+
+TEST_F(LauncherTest, WithoutPsTheWorkersTrainAlone) {
+  SetRole("worker", "echo $TF_CONFIG; touch $HERE/go; exit 0");
+  for (const std::vector<std::string>& flags :
+       std::vector<std::vector<std::string>>{
+           {"--ps=0", "--workers=2"},
+           {"--ps=0", "--workers=2", "--strategy=multi_worker_mirrored"}}) {
+    ASSERT_OK_AND_ASSIGN(const CompletedProcess launcher,
+                         RunSubprocess(Launch(flags), kLimit));
+    EXPECT_EQ(launcher.end.code(), 0) << launcher.standard_error;
+    EXPECT_THAT(Log("worker-1"),
+                AllOf(HasSubstr("worker"), Not(HasSubstr("\"ps\""))));
+  }
+  ASSERT_OK_AND_ASSIGN(
+      const CompletedProcess launcher,
+      RunSubprocess(Launch({"--ps=0", "--strategy=parameter_server"}), kLimit));
+  EXPECT_EQ(launcher.end.code(), 2);
+  EXPECT_THAT(launcher.standard_error, HasSubstr("the cluster has no ps"));
+}
+
 TEST_F(LauncherTest, BadFlagsAreNamed) {
   struct Case {
     std::string flag;
@@ -220,7 +256,8 @@ TEST_F(LauncherTest, BadFlagsAreNamed) {
       {"--data_dir=/no/such/dir", "/no/such/dir"},
       {"--data_dir=" + here_ + "/job.textproto", "job.textproto: is a file"},
       {"--job=" + here_, "Is a directory"},
-      {"--ps=0", "--ps=0"},
+      {"--ps=-1", "--ps=-1: at least 0"},
+      {"--workers=0", "--workers=0: at least one"},
       {"--threads=0", "--threads=0"},
       {"--set=end.stepps=7", "stepps"},
       {"--wrokers=2", "unknown flag --wrokers"},

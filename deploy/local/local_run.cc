@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/client/chief_client.h"
+#include "cluster/progress/task_notes.h"
 #include "deploy/local/complete_run.h"
 #include "deploy/local/evaluation_line.h"
 #include "deploy/local/file_tail.h"
@@ -38,6 +39,7 @@ constexpr absl::Duration kDrainLimit = absl::Seconds(60);
 // the connection by then, and its ports are free.
 constexpr absl::Duration kFirstDelayOnHosts = absl::Seconds(1);
 constexpr int64_t kEvaluationsTailBytes = 64 << 10;
+constexpr absl::Duration kShortTraining = absl::Seconds(10);
 
 RestartLimits LimitsFor(const LocalJob& job) {
   RestartLimits limits;
@@ -58,6 +60,7 @@ class LocalRun {
         supervisor_(
             plan.tasks, LimitsFor(job),
             [this](const std::string& line) { display_.Tell(line); }, clock),
+        chief_address_(plan.chief_address),
         poller_(ChiefClient::Create(plan.chief_address, kStatusDeadline),
                 kStatusPeriod, clock) {
     for (const TaskPlan& task : plan.tasks) {
@@ -83,10 +86,12 @@ class LocalRun {
   const absl::Time start_;
   ProgressDisplay display_;
   Supervisor supervisor_;
+  const std::string chief_address_;
   StatusPoller poller_;
   std::vector<std::pair<std::string, std::string>> metrics_;
   // StartLine() of the chief that answered last.
   std::string start_line_;
+  TaskNotes notes_;
   StepRate step_rate_;
   MeanStepRate mean_step_rate_;
 };
@@ -106,6 +111,8 @@ RunResult LocalRun::Run() {
     result.exit_code = static_cast<int>(ExitCodeFor(started));
     return result;
   }
+  display_.Tell(
+      absl::StrCat("status of all tasks: parasol status ", chief_address_));
   Supervise(result);
   display_.End();
   AddOutcome(result);
@@ -145,6 +152,9 @@ void LocalRun::Observe() {
     std::string start = StartLine(*status);
     if (start != start_line_ && !start.empty()) display_.Tell(start);
     start_line_ = std::move(start);
+    for (const TaskNotes::Note& note : notes_.Notes(*status)) {
+      display_.Tell(note.line);
+    }
   }
   display_.ShowProgress(ProgressLine(status.has_value() ? &*status : nullptr,
                                      ReadEvaluation(job_), left),
@@ -175,6 +185,14 @@ void LocalRun::AddOutcome(RunResult& result) const {
       mean_step_rate_.steps_per_second() * job_.batch_size;
   const absl::StatusOr<BestCheckpoint> best = ReadBest(job_.checkpoint_dir);
   if (best.ok()) result.best = *best;
+  // A training that was seen for a moment alone has written its rate down.
+  if (mean_step_rate_.observed() < kShortTraining) {
+    result.examples_per_second =
+        LastTrainingRate(
+            FileTail(absl::StrCat(job_.checkpoint_dir, "/training.jsonl"),
+                     kEvaluationsTailBytes))
+            .value_or(result.examples_per_second);
+  }
   AddCheckpoint(job_.checkpoint_dir, result);
 }
 

@@ -29,8 +29,8 @@ ABSL_FLAG(std::string, job, "", "The job: a textproto (docs/job.md).");
 ABSL_FLAG(std::string, data_dir, ".",
           "Where the files are that the job's data sets name.");
 ABSL_FLAG(int32_t, ps, 1,
-          "How many parameter servers; the workers need none under "
-          "multi_worker_mirrored.");
+          "How many parameter servers; with 0 the workers train without any "
+          "(multi_worker_mirrored).");
 ABSL_FLAG(int32_t, workers, 1, "How many workers.");
 ABSL_FLAG(std::string, strategy, "",
           "parameter_server, multi_worker_mirrored or hybrid; or default, "
@@ -112,7 +112,15 @@ std::string UsersRunsRoot() {
 
 // For a user without a home: not cleaned by this program.
 absl::StatusOr<std::string> TemporaryDir() {
-  std::string path = (fs::temp_directory_path() / "parasol-XXXXXX").string();
+  std::error_code error;
+  const fs::path root = fs::temp_directory_path(error);
+  if (error) {
+    const std::string variable = Environment("TMPDIR");
+    return absl::InvalidArgumentError(absl::StrCat(
+        "TMPDIR=", variable.empty() ? "/tmp" : variable,
+        ": is no directory for temporary files; set --checkpoint_dir"));
+  }
+  std::string path = (root / "parasol-XXXXXX").string();
   if (mkdtemp(path.data()) == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
         "can't make ", path, ": ", strerror(errno), "; set --checkpoint_dir"));
@@ -120,16 +128,31 @@ absl::StatusOr<std::string> TemporaryDir() {
   return path;
 }
 
+// Names a path wherever a process is that is given it.
+absl::StatusOr<std::string> AbsolutePath(absl::string_view flag,
+                                         const std::string& path) {
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error);
+  if (!error) return absolute.string();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", flag, "=", path, ": the working directory can't be ",
+                   "found (", error.message(), "); change to one that is there",
+                   ", or give a path that begins with /"));
+}
+
 absl::StatusOr<std::string> FreshCheckpointDir() {
   const std::string root = UsersRunsRoot();
   if (root.empty()) return TemporaryDir();
   absl::StatusOr<std::string> run = MakeRunDirectory(root, Clock::Real().Now());
-  if (!run.ok()) {
-    fprintf(stderr, "%s; the checkpoints go to a temporary directory\n",
-            std::string(run.status().message()).c_str());
-    return TemporaryDir();
+  if (run.ok()) return run;
+  absl::StatusOr<std::string> temporary = TemporaryDir();
+  if (!temporary.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        run.status().message(), "; ", temporary.status().message()));
   }
-  return run;
+  fprintf(stderr, "%s; the checkpoints go to a temporary directory\n",
+          std::string(run.status().message()).c_str());
+  return temporary;
 }
 
 // Removes old runs if this run, which is in use by now, has a fresh directory.
@@ -180,7 +203,7 @@ std::string BinDirOfThisBinary() {
 absl::StatusOr<std::string> FileOf(absl::string_view flag,
                                    const std::string& value) {
   if (value.empty()) return value;
-  const std::string path = fs::absolute(value).string();
+  ASSIGN_OR_RETURN(const std::string path, AbsolutePath(flag, value));
   RETURN_IF_ERROR(CheckExists(flag, path));
   return path;
 }
@@ -205,6 +228,22 @@ absl::Status ResolveAlone(StrategyKind kind, job::Job& job, LocalJob& local) {
   return absl::OkStatus();
 }
 
+// Says which of the tasks of the flags the strategy has not. The flags'
+// defaults are one of each.
+void SayWhatIsNotStarted(StrategyKind kind, const LocalJob& local) {
+  const std::string name(StrategyName(kind));
+  if (IsLocal(kind) && local.num_workers > 1) {
+    fprintf(stderr, "--workers=%d: %s trains in one process; one is started\n",
+            local.num_workers, name.c_str());
+  }
+  const bool has_ps =
+      !IsLocal(kind) && kind != StrategyKind::kMultiWorkerMirrored;
+  if (!has_ps && local.num_ps > 1) {
+    fprintf(stderr, "--ps=%d: %s has no ps; none is started\n", local.num_ps,
+            name.c_str());
+  }
+}
+
 // Under multi_worker_mirrored, by the flag or by the job, there are no ps, and
 // under a strategy of one process no other tasks than a worker.
 absl::Status ResolveStrategyOf(job::Job& job, LocalJob& local) {
@@ -217,7 +256,8 @@ absl::Status ResolveStrategyOf(job::Job& job, LocalJob& local) {
     }
   }
   const StrategyKind kind =
-      flag.value_or(StrategyOf(job).value_or(StrategyKind::kParameterServer));
+      flag.value_or(StrategyOf(job).value_or(StrategyOfCluster(local.num_ps)));
+  SayWhatIsNotStarted(kind, local);
   if (IsLocal(kind)) {
     RETURN_IF_ERROR(ResolveAlone(kind, job, local)) << local.job_file;
     return absl::OkStatus();
@@ -267,7 +307,7 @@ absl::Status ReadHostFlags(LocalJob& job) {
         "of them and this machine share");
   }
   if (const std::string dir = absl::GetFlag(FLAGS_remote_dir); !dir.empty()) {
-    job.bin_dir = fs::absolute(dir).string();
+    ASSIGN_OR_RETURN(job.bin_dir, AbsolutePath("remote_dir", dir));
   }
   return absl::OkStatus();
 }
@@ -276,10 +316,14 @@ absl::Status ReadHostFlags(LocalJob& job) {
 absl::Status ReadNumberFlags(LocalJob& job) {
   job.num_ps = absl::GetFlag(FLAGS_ps);
   job.num_workers = absl::GetFlag(FLAGS_workers);
-  if (job.num_ps < 1 || job.num_workers < 1) {
+  // The strategy says how many ps are needed.
+  if (job.num_ps < 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--ps=", job.num_ps, " --workers=", job.num_workers,
-                     ": at least one of each"));
+        absl::StrCat("--ps=", job.num_ps, ": at least 0"));
+  }
+  if (job.num_workers < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--workers=", job.num_workers, ": at least one"));
   }
   if (job.num_ps > kMaxProcesses || job.num_workers > kMaxProcesses) {
     return absl::InvalidArgumentError(
@@ -302,8 +346,9 @@ absl::StatusOr<LocalJob> LocalJobFromFlags(LoadedJob& loaded) {
   }
   job.strategy = absl::GetFlag(FLAGS_strategy);
   RETURN_IF_ERROR(ReadNumberFlags(job));
-  job.job_file = fs::absolute(absl::GetFlag(FLAGS_job)).string();
-  job.data_dir = fs::absolute(absl::GetFlag(FLAGS_data_dir)).string();
+  ASSIGN_OR_RETURN(job.job_file, AbsolutePath("job", absl::GetFlag(FLAGS_job)));
+  ASSIGN_OR_RETURN(job.data_dir,
+                   AbsolutePath("data_dir", absl::GetFlag(FLAGS_data_dir)));
   RETURN_IF_ERROR(CheckExists("job", job.job_file));
   job.has_evaluator = absl::GetFlag(FLAGS_evaluator);
   job.device = absl::GetFlag(FLAGS_device);
@@ -316,9 +361,10 @@ absl::StatusOr<LocalJob> LocalJobFromFlags(LoadedJob& loaded) {
   RETURN_IF_ERROR(ResolveStrategyOf(loaded.job, job));
   job.applies_non_finite =
       loaded.job.worker().non_finite_loss() == job::WorkerSettings::CONTINUE;
-  job.bin_dir = absl::GetFlag(FLAGS_bin_dir).empty()
-                    ? BinDirOfThisBinary()
-                    : fs::absolute(absl::GetFlag(FLAGS_bin_dir)).string();
+  job.bin_dir = BinDirOfThisBinary();
+  if (const std::string dir = absl::GetFlag(FLAGS_bin_dir); !dir.empty()) {
+    ASSIGN_OR_RETURN(job.bin_dir, AbsolutePath("bin_dir", dir));
+  }
   RETURN_IF_ERROR(ReadHostFlags(job));
   // Other hosts may have data that this one has not.
   if (job.hosts.empty()) {
@@ -336,10 +382,12 @@ absl::StatusOr<LocalJob> LocalJobFromFlags(LoadedJob& loaded) {
     ASSIGN_OR_RETURN(job.checkpoint_dir, FreshCheckpointDir());
     fprintf(stderr, "checkpoints: %s\n", job.checkpoint_dir.c_str());
   }
-  job.checkpoint_dir = fs::absolute(job.checkpoint_dir).string();
-  job.log_dir = absl::GetFlag(FLAGS_log_dir).empty()
-                    ? absl::StrCat(job.checkpoint_dir, "/logs")
-                    : fs::absolute(absl::GetFlag(FLAGS_log_dir)).string();
+  ASSIGN_OR_RETURN(job.checkpoint_dir,
+                   AbsolutePath("checkpoint_dir", job.checkpoint_dir));
+  job.log_dir = absl::StrCat(job.checkpoint_dir, "/logs");
+  if (const std::string dir = absl::GetFlag(FLAGS_log_dir); !dir.empty()) {
+    ASSIGN_OR_RETURN(job.log_dir, AbsolutePath("log_dir", dir));
+  }
   RETURN_IF_ERROR(MakeDirectory("checkpoint_dir", job.checkpoint_dir));
   RETURN_IF_ERROR(MakeDirectory("log_dir", job.log_dir));
   return job;

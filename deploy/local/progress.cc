@@ -6,7 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "cluster/progress/task_notes.h"
 #include "deploy/local/run_result.h"
+#include "nlohmann/json.hpp"
 
 namespace parasol {
 namespace {
@@ -81,12 +84,33 @@ std::string Outlook(const wire::JobStatus& status,
   return left.has_value() ? Left(*left) : "";
 }
 
+// The workers that are slow, and the tasks without which the training goes on.
+std::string Trouble(const wire::JobStatus& status) {
+  std::vector<std::string> slow, absent;
+  for (const wire::TaskStatus& task : status.task()) {
+    if (!task.slow().empty()) slow.push_back(NameOfTask(task));
+  }
+  for (const wire::AbsentTask& task : status.absent_task()) {
+    absent.push_back(task.task());
+  }
+  std::string text;
+  if (!slow.empty()) {
+    absl::StrAppend(&text, "  slow: ", absl::StrJoin(slow, ", "));
+  }
+  if (!absent.empty()) {
+    absl::StrAppend(&text, "  without ", absl::StrJoin(absent, ", "));
+  }
+  return text;
+}
+
 // The most important first: a narrow terminal shows the beginning.
 std::string Training(const wire::JobStatus& status,
                      const std::optional<EvaluationLine>& evaluation,
                      const std::string& outlook) {
-  std::string line = absl::StrCat(Step(status), outlook);
-  if (evaluation.has_value() && !evaluation->metrics.empty()) {
+  std::string line = absl::StrCat(Step(status), outlook, Trouble(status));
+  // A model that has not been trained says nothing.
+  if (evaluation.has_value() && evaluation->global_step > 0 &&
+      !evaluation->metrics.empty()) {
     const auto& [name, value] = evaluation->metrics.front();
     absl::StrAppend(&line, "  ", name, " ", MetricText(name, value),
                     " at step ", WithThousands(evaluation->global_step));
@@ -140,6 +164,24 @@ double MeanStepRate::steps_per_second() const {
   if (!first_.has_value() || last_.time <= first_->time) return 0;
   return std::max<int64_t>(0, last_.global_step - first_->global_step) /
          absl::ToDoubleSeconds(last_.time - first_->time);
+}
+
+absl::Duration MeanStepRate::observed() const {
+  return first_.has_value() ? last_.time - first_->time : absl::ZeroDuration();
+}
+
+std::optional<double> LastTrainingRate(absl::string_view jsonl) {
+  jsonl = jsonl.substr(0, jsonl.rfind('\n') + 1);
+  const std::vector<absl::string_view> lines =
+      absl::StrSplit(jsonl, '\n', absl::SkipEmpty());
+  if (lines.empty()) return std::nullopt;
+  const auto json =
+      nlohmann::json::parse(lines.back().begin(), lines.back().end(),
+                            /*cb=*/nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return std::nullopt;
+  const auto rate = json.find("examples_per_second");
+  if (rate == json.end() || !rate->is_number()) return std::nullopt;
+  return rate->get<double>();
 }
 
 std::string StartLine(const wire::JobStatus& status) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "deploy/local/evaluation_line.h"
 #include "proto/chief.pb.h"
@@ -35,6 +36,8 @@ class MeanStepRate {
   void Observe(const wire::JobStatus& status, absl::Time now);
   // Returns the steps per second; 0 before the second observation.
   double steps_per_second() const;
+  // Returns the time from the first to the last observation.
+  absl::Duration observed() const;
 
  private:
   struct Look {
@@ -44,6 +47,10 @@ class MeanStepRate {
   std::optional<Look> first_;
   Look last_;
 };
+
+// Returns the examples per second of the last line of training.jsonl, of which
+// `jsonl` is the end; nullopt if there is none.
+std::optional<double> LastTrainingRate(absl::string_view jsonl);
 
 // Returns a line that says where the job goes on, or that there is nothing to
 // do; empty for a new run.

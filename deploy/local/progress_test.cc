@@ -27,6 +27,38 @@ TEST(ProgressLineTest, ShowsAllThatIsKnown) {
             "1,000  loss 0.2314  12,345 examples/s");
 }
 
+TEST(ProgressLineTest, NamesSlowWorkersAndTasksThatAreNotThere) {
+  wire::JobStatus status = Training();
+  wire::TaskStatus& worker = *status.add_task();
+  worker.mutable_task()->set_role("worker");
+  worker.mutable_task()->set_index(1);
+  worker.set_slow("not heard for 6s");
+  status.add_absent_task()->set_task("worker/2");
+  status.add_absent_task()->set_task("evaluator/0");
+  EXPECT_EQ(ProgressLine(&status, std::nullopt, absl::Seconds(8)),
+            "step 1,200/4,000 (30 %)  8 s left  slow: worker/1  without "
+            "worker/2, evaluator/0");
+}
+
+TEST(ProgressLineTest, AnUntrainedModelIsNoResult) {
+  const wire::JobStatus status = Training();
+  EXPECT_EQ(
+      ProgressLine(&status, EvaluationLine{0, {{"accuracy", 0.0895}}, 2.3},
+                   std::nullopt),
+      "step 1,200/4,000 (30 %)");
+}
+
+TEST(LastTrainingRateTest, IsThatOfTheLastWholeLine) {
+  EXPECT_EQ(LastTrainingRate(""), std::nullopt);
+  EXPECT_EQ(LastTrainingRate("{\"examples_per_second\":10}\n"
+                             "{\"examples_per_second\":20.5}\n"
+                             "{\"examples_per_sec"),
+            20.5);
+  EXPECT_EQ(LastTrainingRate("{\"examples_per_second\":\"x\"}\n"),
+            std::nullopt);
+  EXPECT_EQ(LastTrainingRate("[[[\n"), std::nullopt);
+}
+
 TEST(ProgressLineTest, LeavesOutWhatIsNot) {
   const wire::JobStatus status = Training();
   EXPECT_EQ(ProgressLine(&status, std::nullopt, std::nullopt),

@@ -36,12 +36,15 @@ std::vector<Run> NewestFirst(const std::string& root) {
   static const std::regex name("run-[0-9]{8}-[0-9]{6}-[A-Za-z0-9]{6}");
   std::vector<Run> runs;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(root, error)) {
-    if (entry.is_symlink(error) || !entry.is_directory(error) ||
-        !std::regex_match(entry.path().filename().string(), name)) {
+  fs::directory_iterator there(root, error);
+  for (; !error && there != fs::directory_iterator(); there.increment(error)) {
+    std::error_code gone;  // others remove runs, too
+    if (there->is_symlink(gone) || !there->is_directory(gone) ||
+        !std::regex_match(there->path().filename().string(), name)) {
       continue;
     }
-    runs.push_back({entry.last_write_time(error), entry.path().string()});
+    const fs::file_time_type changed = there->last_write_time(gone);
+    if (!gone) runs.push_back({changed, there->path().string()});
   }
   std::sort(runs.begin(), runs.end(), std::greater<>());
   return runs;

@@ -44,6 +44,11 @@ absl::Status SetTableOptions(CheckpointModel::Options& options) {
   if (options.table_dir.empty()) {
     std::error_code error;
     options.table_dir = std::filesystem::temp_directory_path(error).string();
+    if (error) {
+      return absl::InvalidArgumentError(
+          "TMPDIR: names no directory for the files of --table_memory; set it, "
+          "or --table_dir");
+    }
   }
   const absl::Status usable =
       RowFileWriter::Create(options.table_dir, /*width=*/1).status();

@@ -1,6 +1,7 @@
 #include <charconv>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -125,7 +126,8 @@ absl::Status CheckCsvNames(const std::vector<TensorPart>& parts) {
 absl::StatusOr<std::unique_ptr<TensorWriter>> NewCsvWriter(
     const std::string& path, std::vector<TensorPart> parts) {
   RETURN_IF_ERROR(CheckCsvNames(parts));
-  if (std::filesystem::exists(std::filesystem::symlink_status(path))) {
+  std::error_code ignored;  // what can't be seen can't be made either
+  if (std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": exists; remove it or name another directory"));
   }

@@ -149,6 +149,8 @@ absl::Status TestCluster::StartChief() {
   options.checkpoint_directory = checkpoint_directory_;
   options.heartbeat_interval = absl::Milliseconds(100);
   options.lease = absl::Seconds(5);
+  options.pace = pace_;
+  options.absence_named = absence_named_;
   ASSIGN_OR_RETURN(chief_, ChiefTask::Start(options, Clock::Real(), metrics_));
   return absl::OkStatus();
 }

@@ -63,6 +63,12 @@ class TestCluster {
     worker_clocks_[index] = &clock;
   }
 
+  // Sets the limits of chiefs that are started from now on.
+  void SetPaceLimits(const PaceLimits& limits, absl::Duration absence_named) {
+    pace_ = limits;
+    absence_named_ = absence_named;
+  }
+
   // Stops a task in good order, forgets it, and returns its result.
   absl::Status StopPs(int index);
   absl::Status StopWorker(int index);
@@ -75,10 +81,14 @@ class TestCluster {
   absl::Status WaitForEvaluator() { return evaluator_->Wait(); }
 
   absl::StatusOr<wire::JobStatus> Status();
-  // Block until the job has reached `step` or `phase`.
+  // Block until the job has reached `step` or `phase`, or a status as it is
+  // wanted.
   //   DeadlineExceeded  not reached within a minute.
   absl::Status AwaitStep(int64_t step);
   absl::Status AwaitPhase(wire::JobPhase phase);
+  absl::Status AwaitStatus(
+      const std::string& what,
+      const std::function<bool(const wire::JobStatus&)>& reached);
 
   // Returns the metrics that all tasks of this cluster share.
   MetricsRegistry& metrics() { return metrics_; }
@@ -86,9 +96,6 @@ class TestCluster {
  private:
   wire::Task NewTask(const std::string& role, int index);
   std::string Address(const std::string& role, int index) const;
-  absl::Status AwaitStatus(
-      const std::string& what,
-      const std::function<bool(const wire::JobStatus&)>& reached);
 
   job::Job job_;
   const int num_ps_;
@@ -101,6 +108,8 @@ class TestCluster {
   MemoryNetwork network_;
   std::map<int, std::unique_ptr<CollectiveEndpoint>> endpoints_;
   std::map<int, Clock*> worker_clocks_;
+  PaceLimits pace_;
+  absl::Duration absence_named_ = absl::Seconds(10);
   std::string data_directory_ = QuadrantsDirectory();
 
   std::unique_ptr<ChiefTask> chief_;

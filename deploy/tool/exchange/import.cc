@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -151,7 +152,8 @@ absl::StatusOr<Imported> Import(const std::string& path, const LoadedJob& job,
                    ProgressOf(*reader, match, options.step), _ << path);
   RETURN_IF_ERROR(CheckCounted(match, options.step)) << path;
   RETURN_IF_ERROR(CheckSteps(progress, job.job)) << path;
-  if (std::filesystem::exists(options.checkpoint_dir)) {
+  std::error_code ignored;  // what can't be seen can't be written either
+  if (std::filesystem::exists(options.checkpoint_dir, ignored)) {
     RETURN_IF_ERROR(
         RequireNoCheckpoints(CheckpointStore(options.checkpoint_dir)));
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -45,6 +46,13 @@ struct Source {
   bool is_best = false;
 };
 
+// The path as it is where the working directory is gone.
+std::filesystem::path WholePath(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(path, error);
+  return (error ? std::filesystem::path(path) : whole).lexically_normal();
+}
+
 absl::StatusOr<Source> SourceOf(const ModelServer::Options& options) {
   if (const auto directory = DirectoryOfBest(options.path)) {
     ASSIGN_OR_RETURN(const std::vector<std::string> names,
@@ -65,10 +73,9 @@ absl::StatusOr<Source> SourceOf(const ModelServer::Options& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
                    CheckpointReader::Open(path));
   const int64_t step = checkpoint->manifest().global_step();
-  const std::filesystem::path parent =
-      std::filesystem::absolute(path).lexically_normal().parent_path();
-  if (CheckpointStore(parent.string()).PathOf(step) !=
-          std::filesystem::absolute(path).lexically_normal().string() ||
+  const std::filesystem::path whole = WholePath(path);
+  const std::filesystem::path parent = whole.parent_path();
+  if (CheckpointStore(parent.string()).PathOf(step) != whole.string() ||
       options.version.value_or(step) != step) {
     return absl::InvalidArgumentError(absl::StrCat(
         path, ": is the checkpoint of step ", step,
@@ -82,10 +89,7 @@ absl::StatusOr<std::string> NameOf(const ModelServer::Options& options,
                                    const std::string& directory) {
   const std::string name = !options.name.empty()
                                ? options.name
-                               : std::filesystem::absolute(directory)
-                                     .lexically_normal()
-                                     .filename()
-                                     .string();
+                               : WholePath(directory).filename().string();
   if (!name.empty() && name.find_first_of("/:?#% ") == std::string::npos) {
     return name;
   }

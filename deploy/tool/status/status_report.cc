@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "cluster/progress/task_notes.h"
 #include "deploy/local/run_result.h"
 #include "nlohmann/json.hpp"
 
@@ -42,12 +44,43 @@ Json BestJson(const BestCheckpoint& best) {
       {"checkpoint", best.path}};
 }
 
-}  // namespace
-
-std::string NameOfTask(const wire::TaskStatus& task) {
-  if (task.task().role() == "chief") return "chief";
-  return absl::StrCat(task.task().role(), "/", task.task().index());
+double SecondsOf(const google::protobuf::Duration& duration) {
+  return duration.seconds() + duration.nanos() / 1e9;
 }
+
+// "12.3 steps/s, of a step input 0.1 ms, pull 0.4 ms, …".
+std::string PaceText(const wire::WorkerPace& pace) {
+  std::string text = absl::StrFormat("%.3g steps/s", pace.steps_per_second());
+  const wire::StepTimes& step = pace.step();
+  const std::pair<const char*, const google::protobuf::Duration*> parts[] = {
+      {"input", &step.input()},
+      {"pull", &step.pull()},
+      {"compute", &step.compute()},
+      {"push", &step.push()},
+      {"wait", &step.wait()}};
+  const char* separator = ": ";
+  for (const auto& [name, time] : parts) {
+    absl::StrAppendFormat(&text, "%s%s %.3g ms", std::exchange(separator, ", "),
+                          name, 1e3 * SecondsOf(*time));
+  }
+  return text;
+}
+
+Json PaceJson(const wire::WorkerPace& pace) {
+  const wire::StepTimes& step = pace.step();
+  return {{"steps_per_second", pace.steps_per_second()},
+          {"step_seconds",
+           {{"input", SecondsOf(step.input())},
+            {"pull", SecondsOf(step.pull())},
+            {"compute", SecondsOf(step.compute())},
+            {"push", SecondsOf(step.push())},
+            {"wait", SecondsOf(step.wait())},
+            {"stood_still", SecondsOf(step.stood_still())}}},
+          {"batch_seconds", SecondsOf(pace.batch())},
+          {"slowness", pace.slowness()}};
+}
+
+}  // namespace
 
 void StatusReport::Observe(const wire::JobStatus& status,
                            const Evaluations& evaluations, absl::Time now) {
@@ -69,6 +102,7 @@ const char* StatusReport::StateOf(const wire::TaskStatus& task) const {
   const std::string name = NameOfTask(task);
   if (Names(status_.missing_task(), name)) return "missing";
   if (!task.alive()) return "not there";
+  if (!task.slow().empty()) return "slow";
   if (Names(status_.awaited_task(), name)) return "awaited";
   return "alive";
 }
@@ -135,6 +169,16 @@ std::string StatusReport::ToText() const {
     absl::StrAppend(&text, "trouble     ", status_.trouble(), "\n");
   }
   for (const wire::TaskStatus& task : status_.task()) {
+    if (task.slow().empty()) continue;
+    absl::StrAppend(&text, "slow        ", NameOfTask(task), ": ", task.slow(),
+                    "\n");
+  }
+  for (const wire::AbsentTask& task : status_.absent_task()) {
+    absl::StrAppend(&text, "without     ", task.task(),
+                    task.was_there() ? ", gone for " : ", not come for ",
+                    task.absent().seconds(), "s\n");
+  }
+  for (const wire::TaskStatus& task : status_.task()) {
     absl::StrAppendFormat(&text, "%-11s %-10s", NameOfTask(task),
                           StateOf(task));
     const TaskState& state = tasks_.at(NameOfTask(task));
@@ -147,6 +191,7 @@ std::string StatusReport::ToText() const {
     if (!task.metrics_address().empty()) {
       absl::StrAppend(&text, "  metrics ", task.metrics_address());
     }
+    if (task.has_pace()) absl::StrAppend(&text, "  ", PaceText(task.pace()));
     text += '\n';
   }
   return text;
@@ -182,6 +227,12 @@ std::string StatusReport::ToJson() const {
   json["awaited_evaluation"] = status_.has_awaited_evaluation()
                                    ? Json(status_.awaited_evaluation())
                                    : Json(nullptr);
+  json["absent_tasks"] = Json::array();
+  for (const wire::AbsentTask& task : status_.absent_task()) {
+    json["absent_tasks"].push_back({{"task", task.task()},
+                                    {"seconds", SecondsOf(task.absent())},
+                                    {"was_there", task.was_there()}});
+  }
   json["tasks"] = Json::array();
   for (const wire::TaskStatus& task : status_.task()) {
     const TaskState& state = tasks_.at(NameOfTask(task));
@@ -192,7 +243,11 @@ std::string StatusReport::ToJson() const {
           state.has_changed ? Json(absl::ToDoubleSeconds(now_ - state.since))
                             : Json(nullptr)},
          {"address", task.address()},
-         {"metrics_address", task.metrics_address()}});
+         {"metrics_address", task.metrics_address()},
+         {"slow", task.slow()},
+         {"seconds_since_heard",
+          task.has_silence() ? Json(SecondsOf(task.silence())) : Json(nullptr)},
+         {"pace", task.has_pace() ? PaceJson(task.pace()) : Json(nullptr)}});
   }
   return absl::StrCat(json.dump(-1, ' ', false, Json::error_handler_t::replace),
                       "\n");

@@ -59,9 +59,6 @@ class StatusReport {
   std::map<std::string, TaskState> tasks_;
 };
 
-// Returns "worker/1".
-std::string NameOfTask(const wire::TaskStatus& task);
-
 }  // namespace parasol
 
 #endif  // PARASOL_DEPLOY_TOOL_STATUS_STATUS_REPORT_H_

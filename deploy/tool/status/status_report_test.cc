@@ -112,6 +112,40 @@ TEST(StatusReportTest, AWorkerThatHoldsUpOthersIsNamed) {
                                      HasSubstr("worker/0    awaited ")));
 }
 
+TEST(StatusReportTest, ASlowWorkerAndAnAbsentOneAreNamed) {
+  StatusReport report;
+  wire::JobStatus status = Training(100);
+  wire::TaskStatus& worker = *status.mutable_task(2);
+  worker.set_slow("30 ms a batch, 3.0 times the others' 10 ms (compute 95 %)");
+  worker.mutable_silence()->set_nanos(500'000'000);
+  wire::WorkerPace& pace = *worker.mutable_pace();
+  pace.set_steps_per_second(12.5);
+  pace.mutable_step()->mutable_compute()->set_nanos(75'000'000);
+  pace.mutable_step()->mutable_push()->set_nanos(5'000'000);
+  pace.mutable_batch()->set_nanos(80'000'000);
+  pace.set_slowness(3);
+  wire::AbsentTask& absent = *status.add_absent_task();
+  absent.set_task("worker/1");
+  absent.mutable_absent()->set_seconds(42);
+  report.Observe(status, std::nullopt, absl::FromUnixSeconds(0));
+  EXPECT_THAT(
+      report.ToText(),
+      AllOf(HasSubstr("slow        worker/0: 30 ms a batch, 3.0 times the "),
+            HasSubstr("without     worker/1, not come for 42s\n"),
+            HasSubstr("worker/0    slow       worker:1  12.5 steps/s: input 0 "
+                      "ms, pull 0 ms, compute 75 ms, push 5 ms, wait 0 ms\n")));
+  const nlohmann::json json = nlohmann::json::parse(report.ToJson());
+  EXPECT_EQ(json["tasks"][2]["state"], "slow");
+  EXPECT_EQ(json["tasks"][2]["slow"], worker.slow());
+  EXPECT_EQ(json["tasks"][2]["seconds_since_heard"], .5);
+  EXPECT_EQ(json["tasks"][2]["pace"]["steps_per_second"], 12.5);
+  EXPECT_EQ(json["tasks"][2]["pace"]["slowness"], 3);
+  EXPECT_EQ(json["tasks"][2]["pace"]["step_seconds"]["compute"], .075);
+  EXPECT_TRUE(json["tasks"][1]["pace"].is_null());
+  EXPECT_EQ(json["absent_tasks"][0]["task"], "worker/1");
+  EXPECT_EQ(json["absent_tasks"][0]["seconds"], 42);
+}
+
 TEST(StatusReportTest, AFailedJobSaysWhyAndIsOver) {
   StatusReport report;
   wire::JobStatus status = Training(100);

@@ -1,4 +1,4 @@
-#include "chief/status_log.h"
+#include "chief/watch/status_log.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

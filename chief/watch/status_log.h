@@ -1,5 +1,5 @@
-#ifndef PARASOL_CHIEF_STATUS_LOG_H_
-#define PARASOL_CHIEF_STATUS_LOG_H_
+#ifndef PARASOL_CHIEF_WATCH_STATUS_LOG_H_
+#define PARASOL_CHIEF_WATCH_STATUS_LOG_H_
 
 #include <string>
 #include <vector>
@@ -32,4 +32,4 @@ class StatusLog {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CHIEF_STATUS_LOG_H_
+#endif  // PARASOL_CHIEF_WATCH_STATUS_LOG_H_

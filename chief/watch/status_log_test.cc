@@ -1,4 +1,4 @@
-#include "chief/status_log.h"
+#include "chief/watch/status_log.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

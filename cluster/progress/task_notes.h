@@ -1,0 +1,37 @@
+#ifndef PARASOL_CLUSTER_PROGRESS_TASK_NOTES_H_
+#define PARASOL_CLUSTER_PROGRESS_TASK_NOTES_H_
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "proto/chief.pb.h"
+
+namespace parasol {
+
+// Lines about tasks that are slower than others, and about those without which
+// a training goes on: one when this begins, and one when it is over. Pure.
+class TaskNotes {
+ public:
+  struct Note {
+    std::string line;
+    bool is_warning = false;
+  };
+
+  // Returns the lines that the chief's answer adds to those before it.
+  std::vector<Note> Notes(const wire::JobStatus& status);
+
+ private:
+  void NoteSlow(const wire::JobStatus& status, std::vector<Note>& notes);
+  void NoteAbsent(const wire::JobStatus& status, std::vector<Note>& notes);
+
+  std::set<std::string> slow_;
+  std::set<std::string> absent_;
+};
+
+// Returns "worker/1", or "chief".
+std::string NameOfTask(const wire::TaskStatus& task);
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_PROGRESS_TASK_NOTES_H_
