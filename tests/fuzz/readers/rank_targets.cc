@@ -297,8 +297,9 @@ CollectiveGroup SomeGroup(int own_rank) {
 void FeedHello(absl::string_view input) {
   const std::optional<RankHello> hello = RankHello::Parse(input);
   CHECK(!hello.has_value() || !RankHello::IsOther(input));
-  const HelloAnswer answer = AnswerTo(hello, SomeGroup(0));
-  if (answer == HelloAnswer::kWelcome) {
+  CHECK(!hello.has_value() || !RankHello::IsOfOtherVersion(input));
+  if (hello.has_value() &&
+      AnswerTo(*hello, SomeGroup(0)) == HelloAnswer::kWelcome) {
     CHECK_EQ(hello->Encode(), RankHello::Of(SomeGroup(1), 0).Encode());
   }
   if (const auto offer = PayloadOffer::Parse(input); offer.ok()) {
