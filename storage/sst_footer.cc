@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
@@ -19,6 +20,14 @@ constexpr size_t kPlacesBytes = 40;
 constexpr uint64_t kTrailerBytes = 5;
 constexpr uint64_t kFooterMagic = 0x88e241b785f4cff7;
 constexpr int kMaxVarintBytes = 10;
+// The number at the end of a block: of its restarts, and a bit that says
+// whether a hash index is before it.
+constexpr uint64_t kRestartsBytes = 4;
+constexpr uint32_t kHashIndexBit = 0x80000000;
+// Kinds of checksums are 1 to 4. RocksDB knows 0, too: none at all, so that a
+// changed block would be believed.
+constexpr char kFirstChecksum = 1;
+constexpr char kLastChecksum = 4;
 
 // Takes a varint off the front of `bytes`; false if there is none.
 bool TakeVarint(absl::string_view& bytes, uint64_t& value) {
@@ -30,6 +39,19 @@ bool TakeVarint(absl::string_view& bytes, uint64_t& value) {
     if ((byte & 0x80) == 0) return true;
   }
   return false;
+}
+
+// Checks the end of the properties, the block before the metaindex. RocksDB
+// looks at them before it compares their checksum, and a damaged end fails an
+// assertion there.
+absl::StatusOr<bool> HasSoundProperties(CheckedFile& file, uint64_t metaindex) {
+  if (metaindex < kRestartsBytes + kTrailerBytes) return false;
+  char bytes[kRestartsBytes];
+  RETURN_IF_ERROR(file.Read(metaindex - kTrailerBytes - kRestartsBytes,
+                            kRestartsBytes, bytes));
+  const auto restarts = LoadLittleEndian<uint32_t>(bytes);
+  return (restarts & kHashIndexBit) == 0 &&
+         restarts <= metaindex / kRestartsBytes;
 }
 
 }  // namespace
@@ -44,19 +66,23 @@ absl::Status CheckFooter(CheckedFile& file) {
       kFooterMagic) {
     return damaged;
   }
+  if (bytes[0] < kFirstChecksum || bytes[0] > kLastChecksum) return damaged;
   absl::string_view places(bytes + 1, kPlacesBytes);
-  uint64_t ends[2];
-  for (uint64_t& end : ends) {
-    uint64_t offset, size;
+  uint64_t ends[2], offsets[2];
+  for (int i = 0; i < 2; ++i) {
+    uint64_t& offset = offsets[i];
+    uint64_t size;
     if (!TakeVarint(places, offset) || !TakeVarint(places, size) ||
         offset > file.size() || size > file.size() - offset) {
       return damaged;
     }
-    end = offset + size + kTrailerBytes;
+    ends[i] = offset + size + kTrailerBytes;
   }
   // The metaindex is the last block.
   const bool is_last = ends[0] == file.size() - kFooterBytes;
-  return is_last && ends[1] <= ends[0] ? absl::OkStatus() : damaged;
+  if (!is_last || ends[1] > ends[0]) return damaged;
+  ASSIGN_OR_RETURN(const bool is_sound, HasSoundProperties(file, offsets[0]));
+  return is_sound ? absl::OkStatus() : damaged;
 }
 
 }  // namespace parasol

@@ -287,6 +287,23 @@ TEST(LayeringTest, OnlyRpcClientsAndServicesKnowGrpc) {
       IsEmpty());
 }
 
+// A test of a core is to see no gRPC, not even through a fixture.
+TEST(LayeringTest, FixturesThatKnowGrpcLieBesideServices) {
+  const RE2 grpc(R"(^grpc(pp)?/|\.grpc\.pb\.h$)");
+  const RE2 allowed("^(tests|ps/exchange|cluster/(client|rpc|payload_lane))/");
+  std::vector<std::string> found;
+  for (const SourceFile& file : Tree()) {
+    if (!absl::StrContains(file.path, "/testing/") ||
+        RE2::PartialMatch(file.path, allowed)) {
+      continue;
+    }
+    for (const std::string& included : IncludesOf(file)) {
+      if (RE2::PartialMatch(included, grpc)) found.push_back(file.path);
+    }
+  }
+  EXPECT_THAT(found, IsEmpty());
+}
+
 TEST(LayeringTest, OnlyStorageKnowsRocksDb) {
   EXPECT_THAT(Strangers("^rocksdb/", "^storage/"), IsEmpty());
 }

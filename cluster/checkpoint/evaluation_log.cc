@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "base/strict_json.h"
 #include "nlohmann/json.hpp"
 #include "storage/durable_file.h"
 
@@ -38,11 +39,10 @@ double NumberOf(const Json& json) {
 // Returns nullopt if the line is no evaluation of the run.
 std::optional<Evaluation> ParseLine(absl::string_view line,
                                     const std::string& run_id) {
-  const Json json = Json::parse(line.begin(), line.end(), /*cb=*/nullptr,
-                                /*allow_exceptions=*/false);
-  if (!json.is_object() || json.value("run_id", Json()) != run_id) {
-    return std::nullopt;
-  }
+  const absl::StatusOr<Json> parsed = ParseOrderedJson(line);
+  if (!parsed.ok() || !parsed->is_object()) return std::nullopt;
+  const Json& json = *parsed;
+  if (json.value("run_id", Json()) != run_id) return std::nullopt;
   const Json step = json.value("global_step", Json());
   if (!step.is_number_integer()) return std::nullopt;
   Evaluation evaluation;

@@ -145,6 +145,28 @@ TEST(EvaluationLogTest, ALineThatWasCutOffTakesNoOtherWithIt) {
   EXPECT_THAT(ReadEvaluations(directory, "a"), IsOkAndHolds(SizeIs(1)));
 }
 
+TEST(EvaluationLogTest, LinesThatAreVeryDeepOrLongAreNoEvaluations) {
+  const std::string directory = ::testing::TempDir() + "/deep_lines";
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory);
+  const std::string path = directory + "/evaluations.jsonl";
+  Evaluation evaluation = At(1);
+  evaluation.run_id = "a";
+  ASSERT_OK(AppendEvaluation(directory, evaluation));
+  evaluation.global_step = 2;
+  std::string long_line = ToJsonLine(evaluation);
+  long_line.insert(1, "\"x\":\"" + std::string(2'000'000, 'x') + "\",");
+  ASSERT_OK(AppendDurably(
+      path, std::string(20'000'000, '[') + "\n" + long_line + "\n"));
+  evaluation.global_step = 3;
+  ASSERT_OK(AppendEvaluation(directory, evaluation));
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<Evaluation> read,
+      ReadEvaluations(directory, "a", [](const Evaluation&) { return true; }));
+  ASSERT_THAT(read, SizeIs(2));
+  EXPECT_EQ(read[1].global_step, 3);
+}
+
 TEST(EvaluationLogTest, ADirectoryThatIsMissingIsNamed) {
   EXPECT_THAT(AppendEvaluation("/none", At(1)),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none/eval")));

@@ -19,15 +19,6 @@ namespace {
 // is written with them comes: they stay in its core's cache meanwhile.
 constexpr size_t kLaneMessageBytes = 256 << 10;
 
-// Bytes of waiting operations from which on a lane's loop writes them: about
-// what is copied while a thread is woken. Pulls count by their answers: a loop
-// that is busy with those sends the next pull between two of them.
-constexpr size_t kTurnBytes = 64 << 10;
-
-// Operations in flight from which on a lane's loop writes smaller ones too: the
-// answers wake it anyway, and what comes before its turn leaves together.
-constexpr size_t kBusyOperations = 4;
-
 // At once after the first failure, then 100 ms, 200 ms … 1 s.
 absl::Duration Backoff(int failures) {
   if (failures == 0) return absl::ZeroDuration();
@@ -103,8 +94,7 @@ std::vector<std::shared_ptr<ShardStream>> ShardLink::GiveTurns() {
         !outbox_.HasWaiting(i) || !lane.stream->has_lane()) {
       continue;
     }
-    const bool is_busy = outbox_.in_flight(i) >= kBusyOperations;
-    if (!outbox_.HasWaitingBytes(i, is_busy ? 1 : kTurnBytes)) continue;
+    if (!outbox_.LeavesInTurn(i)) continue;
     lane.writing = true;
     turns.push_back(lane.stream);
   }

@@ -146,8 +146,13 @@ bool ShardOutbox::HasWaiting(size_t index) const {
   return lane.departed < lane.entries.size();
 }
 
-bool ShardOutbox::HasWaitingBytes(size_t index, size_t bytes) const {
+bool ShardOutbox::LeavesInTurn(size_t index) const {
   const Lane& lane = lanes_[index];
+  const bool is_busy = lane.in_flight >= kBusyOperations;
+  return HasWaitingBytes(lane, is_busy ? 1 : kTurnBytes);
+}
+
+bool ShardOutbox::HasWaitingBytes(const Lane& lane, size_t bytes) const {
   size_t waiting = 0;
   for (size_t i = lane.departed; i < lane.entries.size(); ++i) {
     const Entry& entry = lane.entries[i];

@@ -57,6 +57,14 @@ class ShardOutbox {
     size_t in_flight_operations = 4096;
   };
 
+  // Bytes of waiting operations from which on a lane's loop writes them: about
+  // what is copied while a thread is woken. Pulls count by their answers: a
+  // loop that is busy with those sends the next pull between two of them.
+  static constexpr size_t kTurnBytes = 64 << 10;
+  // Operations in flight from which on a lane's loop writes smaller ones too:
+  // the answers wake it anyway, and what comes before its turn leaves together.
+  static constexpr size_t kBusyOperations = 4;
+
   ShardOutbox(size_t lanes, const Limits& limits);
 
   // Appends the operation to the lane that it names.
@@ -85,9 +93,10 @@ class ShardOutbox {
   uint64_t oldest_id(size_t lane) const { return lanes_[lane].first_id; }
 
   bool HasWaiting(size_t lane) const;
-  // Returns true if Take() would give a message, and what waits has at least
-  // `bytes`.
-  bool HasWaitingBytes(size_t lane, size_t bytes) const;
+  // Returns true if what waits in the lane, of which Take() would give a
+  // message, is better written by the loop of a payload lane, in its turn, than
+  // by the caller: much of it, or anything while the lane is busy.
+  bool LeavesInTurn(size_t lane) const;
   size_t unanswered() const { return unanswered_; }
   // Number of operations in flight in the lane that wait for no other worker.
   size_t in_flight(size_t lane) const { return lanes_[lane].in_flight; }
@@ -112,6 +121,9 @@ class ShardOutbox {
   bool FitsInto(const Message& message, size_t bytes, size_t payloads,
                 const EncodedOperation& operation) const;
   bool MayLeave(const Lane& lane, const Entry& entry) const;
+  // Returns true if Take() would give a message, and what waits has at least
+  // `bytes`.
+  bool HasWaitingBytes(const Lane& lane, size_t bytes) const;
   void Depart(Lane& lane, Entry& entry);
   // Removes the operation from the counts of what is in flight.
   void Arrive(Lane& lane, const EncodedOperation& operation);

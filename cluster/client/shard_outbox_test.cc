@@ -238,6 +238,34 @@ TEST(ShardOutboxTest, ALaneHasSoManyBytesAndRequestsInFlight) {
   EXPECT_THAT(Ids(outbox.Take(1)), ElementsAre(1)) << "a lane of its own";
 }
 
+TEST(ShardOutboxTest, TheCallerWritesLittleUnlessFourOperationsAreInFlight) {
+  ShardOutbox outbox(2, {.message_operations = 1});
+  for (int in_flight = 0; in_flight < 4; ++in_flight) {
+    EXPECT_FALSE(outbox.LeavesInTurn(0)) << "nothing waits";
+    outbox.Add(Push(0, 4));
+    EXPECT_FALSE(outbox.LeavesInTurn(0)) << in_flight;
+    EXPECT_EQ(outbox.Take(0).size(), 1u);
+  }
+  EXPECT_FALSE(outbox.LeavesInTurn(0)) << "nothing waits";
+  outbox.Add(Push(0, 4));
+  EXPECT_TRUE(outbox.LeavesInTurn(0));
+  outbox.Add(Push(1, 4));
+  EXPECT_FALSE(outbox.LeavesInTurn(1)) << "another lane is not busy";
+  outbox.Answer(0, 2);
+  EXPECT_FALSE(outbox.LeavesInTurn(0)) << "three are in flight";
+}
+
+TEST(ShardOutboxTest, TheLoopWritesWhatIsMuch) {
+  ShardOutbox outbox(1, {.in_flight_operations = 1});
+  outbox.Add(Pull(0, ShardOutbox::kTurnBytes - 1));
+  EXPECT_FALSE(outbox.LeavesInTurn(0));
+  outbox.Add(Pull(0, 1));
+  EXPECT_TRUE(outbox.LeavesInTurn(0)) << "both together";
+  EXPECT_EQ(outbox.Take(0).size(), 1u);
+  outbox.Add(Pull(0, ShardOutbox::kTurnBytes));
+  EXPECT_FALSE(outbox.LeavesInTurn(0)) << "an answer must come first";
+}
+
 TEST(ShardOutboxTest, WhatWaitsForOtherWorkersHoldsNothingBack) {
   ShardOutbox outbox(
       1, {.message_bytes = 1, .in_flight_bytes = 2, .in_flight_operations = 2});

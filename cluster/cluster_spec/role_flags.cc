@@ -12,7 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "base/process.h"
 #include "base/status_macros.h"
-#include "cluster/cluster_spec/strict_json.h"
+#include "base/strict_json.h"
 #include "cluster/cluster_spec/tf_config.h"
 
 ABSL_FLAG(std::string, cluster_spec, "",

@@ -14,8 +14,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/strict_json.h"
 #include "cluster/cluster_spec/address.h"
-#include "cluster/cluster_spec/strict_json.h"
 #include "nlohmann/json.hpp"
 
 namespace parasol {

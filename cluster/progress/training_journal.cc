@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "base/strict_json.h"
 #include "nlohmann/json.hpp"
 #include "storage/durable_file.h"
 
@@ -26,13 +27,13 @@ Json NumberOrNull(const std::optional<double>& value) {
 std::optional<double> SecondsOf(absl::string_view line,
                                 const std::string& run_id,
                                 int64_t newest_step) {
-  const Json json = Json::parse(line.begin(), line.end(), /*cb=*/nullptr,
-                                /*allow_exceptions=*/false);
-  if (!json.is_object() || json.value("run_id", Json()) != run_id) {
+  const absl::StatusOr<Json> json = ParseOrderedJson(line);
+  if (!json.ok() || !json->is_object() ||
+      json->value("run_id", Json()) != run_id) {
     return std::nullopt;
   }
-  const Json step = json.value("global_step", Json());
-  const Json seconds = json.value("seconds", Json());
+  const Json step = json->value("global_step", Json());
+  const Json seconds = json->value("seconds", Json());
   if (!step.is_number_integer() || step.get<int64_t>() > newest_step ||
       !seconds.is_number()) {
     return std::nullopt;

@@ -91,6 +91,19 @@ TEST_F(TrainingJournalTest, ARunThatGoesBackDropsWhatComesAfter) {
                          "\n", ToJsonLine(At(25), "a"), "\n"));
 }
 
+// The library's own parser would take 1.6 GB for the first of these lines.
+TEST_F(TrainingJournalTest, LinesThatAreVeryDeepOrLongAreDropped) {
+  ASSERT_OK(Open("a", 0)->Add(At(10), {}));
+  const std::string path = directory_ + "/training.jsonl";
+  ASSERT_OK(AppendDurably(path, std::string(20'000'000, '[') + "\n"));
+  std::string long_line = ToJsonLine(At(15), "a");
+  long_line.insert(1, "\"x\":\"" + std::string(2'000'000, 'x') + "\",");
+  ASSERT_OK(AppendDurably(path, long_line + "\n"));
+  const auto journal = Open("a", 20);
+  EXPECT_EQ(journal->elapsed(), absl::Seconds(1));
+  EXPECT_EQ(Lines(), absl::StrCat(ToJsonLine(At(10), "a"), "\n"));
+}
+
 TEST_F(TrainingJournalTest, ANewRunBeginsAnew) {
   ASSERT_OK(Open("a", 0)->Add(At(10), {}));
   const auto journal = Open("b", 0);

@@ -4,8 +4,10 @@
 #include <iterator>
 #include <limits>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "base/strict_json.h"
 #include "nlohmann/json.hpp"
 
 namespace parasol {
@@ -25,9 +27,10 @@ double NumberOf(const Json& json) {
 }
 
 std::optional<EvaluationLine> ParseLine(absl::string_view line) {
-  const Json json = Json::parse(line.begin(), line.end(), /*cb=*/nullptr,
-                                /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("loss")) return std::nullopt;
+  const absl::StatusOr<Json> parsed = ParseOrderedJson(line);
+  if (!parsed.ok() || !parsed->is_object()) return std::nullopt;
+  const Json& json = *parsed;
+  if (!json.contains("loss")) return std::nullopt;
   if (!json.contains("global_step") || !json["global_step"].is_number()) {
     return std::nullopt;
   }

@@ -3,11 +3,13 @@
 #include <optional>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/strict_json.h"
 #include "nlohmann/json.hpp"
 
 namespace parasol {
@@ -38,10 +40,9 @@ std::optional<LogLine> ParseLogLine(absl::string_view line) {
     return LogLine{.is_error = line[0] == 'E' || line[0] == 'F',
                    .message = std::string(line.substr(bracket + 2))};
   }
-  const nlohmann::json json = nlohmann::json::parse(
-      line.begin(), line.end(), /*cb=*/nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return std::nullopt;
-  return FromJson(json);
+  const absl::StatusOr<nlohmann::json> json = ParseStrictJson(line);
+  if (!json.ok() || !json->is_object()) return std::nullopt;
+  return FromJson(*json);
 }
 
 }  // namespace

@@ -1,17 +1,10 @@
 // Models that leave as ONNX files. With onnxruntime their outputs are those of
-// `parasol predict`:
-//
-//   bazel test //deploy/tool:tests --test_filter='OnnxExport*'
-//     --test_env=PARASOL_PYTHON=/path/to/python
-//
-// Without the variable it is python3; that test is skipped if it lacks
-// onnxruntime.
+// `parasol predict`, and ONNX's own checker takes them (base/testing/python.h).
 
 #include "deploy/tool/exchange/onnx/onnx_export.h"
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -19,9 +12,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "base/status_matchers.h"
 #include "base/subprocess.h"
+#include "base/testing/python.h"
 #include "deploy/tool/testing/run_tool.h"
 #include "deploy/tool/testing/trained_job_fixture.h"
 #include "gmock/gmock.h"
@@ -85,12 +78,16 @@ constexpr char kLayers[] = R"(
 
 // Reads the CSV file as the job does, and compares what the ONNX model gives
 // with the predictions of `parasol predict`.
+constexpr char kLibraries[] = "numpy, onnx, onnxruntime";
+
 constexpr char kCompare[] = R"(
 import csv, sys
 import numpy as np
+import onnx
 import onnxruntime as ort
 
 model, data, predicted = sys.argv[1:]
+onnx.checker.check_model(model, full_check=True)
 rows = list(csv.DictReader(open(data)))
 column = lambda name: np.array([float(r[name]) for r in rows], np.float32)
 image = np.stack([column('x%d' % i) for i in range(48)], 1)
@@ -112,9 +109,11 @@ assert np.abs(want).max() > 1e-3
 constexpr char kCompareNamed[] = R"(
 import csv, sys
 import numpy as np
+import onnx
 import onnxruntime as ort
 
 model, data, predicted = sys.argv[1:]
+onnx.checker.check_model(model, full_check=True)
 rows = list(csv.DictReader(open(data)))
 ids = np.array([[int(r['user']), 18 + int(r['item'])] for r in rows])
 session = ort.InferenceSession(model, providers=['CPUExecutionProvider'])
@@ -173,20 +172,6 @@ class OnnxExportTest : public TrainedJobFixture {
     }
   }
 
-  static std::string Python() {
-    const char* const named = std::getenv("PARASOL_PYTHON");
-    return named == nullptr ? "python3" : named;
-  }
-  static CompletedProcess RunPython(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"/usr/bin/env", Python(), "-c"});
-    auto run = RunSubprocess({.argv = std::move(arguments)}, absl::Minutes(1));
-    EXPECT_OK(run);
-    return run.value_or(CompletedProcess());
-  }
-  static bool HasOnnxruntime() {
-    return RunPython({"import onnxruntime"}).end.code() == 0;
-  }
-
   CompletedProcess Export(const std::string& output) {
     return RunTool(
         {"export", Path("ckpt"), "--format=onnx", "--output=" + Path(output)});
@@ -227,10 +212,8 @@ TEST_F(OnnxExportTest, EveryValueIsMadeBeforeItIsUsed) {
 TEST_F(OnnxExportTest, OnnxruntimeGivesThePredictions) {
   WriteJobOfAllLayers();
   Train("ckpt", 5);
-  if (!HasOnnxruntime()) {
-    GTEST_SKIP() << Python() << " lacks onnxruntime; name a Python that has it "
-                 << "with PARASOL_PYTHON";
-  }
+  const std::string lacks = PythonLacks(kLibraries);
+  if (!lacks.empty()) GTEST_SKIP() << lacks;
   const CompletedProcess predicted =
       RunTool({"predict", Path("ckpt"), "--data_dir=" + Path(""),
                "--device=cpu", "--raw", "--output=" + Path("p.csv")});
@@ -241,7 +224,7 @@ TEST_F(OnnxExportTest, OnnxruntimeGivesThePredictions) {
                        {.output = Path("outside.onnx"), .inline_bytes = 0}));
   for (const char* const model : {"all.onnx", "outside.onnx"}) {
     const CompletedProcess run =
-        RunPython({kCompare, Path(model), Path("data.csv"), Path("p.csv")});
+        RunPython(kCompare, {Path(model), Path("data.csv"), Path("p.csv")});
     EXPECT_EQ(run.end.code(), 0) << model << ": " << run.standard_error;
   }
 }
@@ -258,13 +241,14 @@ TEST_F(OnnxExportTest, NamedOutputsHaveTheirNames) {
   }
   EXPECT_THAT(outputs,
               ElementsAre("rating", "kind", "kind/probabilities", "likes_it"));
-  if (!HasOnnxruntime()) GTEST_SKIP() << "no onnxruntime; see above";
+  const std::string lacks = PythonLacks(kLibraries);
+  if (!lacks.empty()) GTEST_SKIP() << lacks;
   const CompletedProcess predicted =
       RunTool({"predict", Path("ckpt"), "--data_dir=" + Path(""),
                "--device=cpu", "--raw", "--output=" + Path("p.csv")});
   ASSERT_EQ(predicted.end.code(), 0) << predicted.standard_error;
   const CompletedProcess compared = RunPython(
-      {kCompareNamed, Path("named.onnx"), Path("ratings.csv"), Path("p.csv")});
+      kCompareNamed, {Path("named.onnx"), Path("ratings.csv"), Path("p.csv")});
   EXPECT_EQ(compared.end.code(), 0) << compared.standard_error;
 }
 

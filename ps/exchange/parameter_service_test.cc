@@ -15,7 +15,7 @@
 #include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
-#include "ps/testing/parameter_service_fixture.h"
+#include "ps/exchange/testing/parameter_service_fixture.h"
 #include "ps/testing/requests.h"
 
 namespace parasol {

@@ -8,7 +8,7 @@
 #include "cluster/rpc/shared_payloads.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
-#include "ps/testing/parameter_service_fixture.h"
+#include "ps/exchange/testing/parameter_service_fixture.h"
 #include "ps/testing/requests.h"
 
 namespace parasol {

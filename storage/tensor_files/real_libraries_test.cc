@@ -1,21 +1,19 @@
-// The real libraries read what is written here, where a Python has them:
+// The real libraries read what is written here, where a Python has them
+// (base/testing/python.h). TensorFlow and PyTorch are nobody's to install:
 //
 //   bazel test //storage/tensor_files:tests --test_filter='RealLibraries*'
 //     --test_env=PARASOL_PYTHON=/path/to/python
-//
-// Without the variable it is python3; a library that it lacks is skipped.
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "base/subprocess.h"
+#include "base/testing/python.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -28,33 +26,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr absl::Duration kLimit = absl::Minutes(2);
-
-std::string Python() {
-  const char* const python = std::getenv("PARASOL_PYTHON");
-  return python == nullptr ? "python3" : python;
-}
-
-CompletedProcess RunPython(const std::string& program,
-                           const std::string& path) {
-  SubprocessOptions options;
-  options.argv = {"/usr/bin/env", Python(), "-c", program, path};
-  options.environment = {{"TF_CPP_MIN_LOG_LEVEL", "3"}};
-  absl::StatusOr<CompletedProcess> run =
-      RunSubprocess(std::move(options), kLimit);
-  EXPECT_OK(run);
-  return run.value_or(CompletedProcess());
-}
-
-// True if the Python has all these modules.
-bool Has(const std::string& modules) {
-  return RunPython("import " + modules, "").end.code() == 0;
-}
-
 #define SKIP_WITHOUT(modules)                                       \
-  if (!Has(modules)) {                                              \
-    GTEST_SKIP() << Python() << " lacks one of " << (modules)       \
-                 << "; name one that has them with PARASOL_PYTHON"; \
+  if (const std::string why = PythonLacks(modules); !why.empty()) { \
+    GTEST_SKIP() << why;                                            \
   }
 
 template <typename T>
@@ -90,7 +64,7 @@ json InParts() {
 }
 
 json ReadBy(const std::string& program, const std::string& path) {
-  const CompletedProcess run = RunPython(program, path);
+  const CompletedProcess run = RunPython(program, {path});
   EXPECT_EQ(run.end.code(), 0) << run.standard_error;
   return json::parse(run.standard_output, nullptr, false);
 }

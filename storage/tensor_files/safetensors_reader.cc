@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/strict_json.h"
 #include "nlohmann/json.hpp"
 #include "storage/byte_order.h"
 #include "storage/tensor_files/safetensors_type.h"
@@ -16,7 +17,6 @@
 namespace parasol {
 namespace {
 
-// Finds a key in logarithmic time: a header may have many.
 using Json = nlohmann::json;
 
 constexpr size_t kLengthBytes = 8;
@@ -56,18 +56,19 @@ class SafetensorsReader : public TensorReader {
       return Damaged(absl::StrCat("its header has ", length, " bytes"));
     }
     ASSIGN_OR_RETURN(const std::string text, file_.Read(kLengthBytes, length));
-    const Json header = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!header.is_object()) return Damaged("its header is no JSON object");
     data_ = kLengthBytes + length;
     std::set<std::string> names;
-    for (const auto& [name, entry] : header.items()) {
-      if (name == "__metadata__") continue;
-      if (!names.insert(name).second) {
-        return Damaged(absl::StrCat("two tensors have the name ", name));
-      }
-      RETURN_IF_ERROR(AddTensor(name, entry));
-    }
-    return absl::OkStatus();
+    const absl::Status visited = VisitJsonMembers(
+        text, [&](const std::string& name, const Json& entry) -> absl::Status {
+          if (name == "__metadata__") return absl::OkStatus();
+          if (!names.insert(name).second) {
+            return Damaged(absl::StrCat("two tensors have the name ", name));
+          }
+          return AddTensor(name, entry);
+        });
+    if (!absl::IsInvalidArgument(visited)) return visited;
+    return Damaged(
+        absl::StrCat("its header is no JSON object: ", visited.message()));
   }
 
   const std::vector<TensorInfo>& tensors() const override { return tensors_; }

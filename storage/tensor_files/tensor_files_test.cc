@@ -17,6 +17,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "storage/byte_order.h"
 #include "storage/durable_file.h"
 #include "storage/tensor_files/csv_tensors.h"
 #include "storage/tensor_files/npz_reader.h"
@@ -261,6 +262,38 @@ TEST_P(TensorFilesTest, DamageIsAnError) {
     EXPECT_FALSE(ReadAllAt(GetParam(), path()).ok() && GetParam().has_checksums)
         << "cut at " << i;
   }
+}
+
+// A file whose header is `header`.
+absl::Status OpenWithHeader(const std::string& header) {
+  const std::string path = ::testing::TempDir() + "/header.safetensors";
+  std::string bytes;
+  AppendLittleEndian(bytes, uint64_t{header.size()});
+  WriteTo(path, bytes + header);
+  return OpenSafetensors(path).status();
+}
+
+TEST(SafetensorsTest, HeadersAreReadInLittleMemoryWhateverTheySay) {
+  EXPECT_THAT(OpenWithHeader(std::string(20'000'000, '[')),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("no JSON object: line 1, column 1: not an "
+                                 "object")));
+  EXPECT_THAT(OpenWithHeader("{\"w\": " + std::string(20'000'000, '[')),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("nested deeper than 64")));
+  EXPECT_THAT(
+      OpenWithHeader("{\"__metadata__\": " + std::string(20'000'000, '[')),
+      StatusIs(absl::StatusCode::kDataLoss,
+               HasSubstr("nested deeper than 64")));
+}
+
+TEST(SafetensorsTest, TwoTensorsOfOneNameAreDamage) {
+  const std::string tensor =
+      R"("w": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]})";
+  EXPECT_OK(OpenWithHeader("{" + tensor + "}"));
+  EXPECT_THAT(OpenWithHeader("{" + tensor + ", " + tensor + "}"),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("two tensors have the name w")));
 }
 
 TEST(CsvTest, SurplusNumbersAreDamage) {

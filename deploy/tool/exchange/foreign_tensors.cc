@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -32,8 +33,9 @@ std::string PyTorchEmbeddingName(absl::string_view table) {
 }
 
 // All names by which files of other programs may have values of the model.
-std::set<std::string> NamesOfValues(const CheckpointContents& contents) {
-  std::set<std::string> names;
+std::set<std::string, std::less<>> NamesOfValues(
+    const CheckpointContents& contents) {
+  std::set<std::string, std::less<>> names;
   for (const durable::CheckpointVariable& variable : contents.variables) {
     names.insert(variable.name());
     names.insert(PyTorchName(variable.name()));
@@ -215,13 +217,14 @@ class ForeignTensors : public TensorReader {
 
 std::string FrontOfNames(const std::vector<TensorInfo>& tensors,
                          const CheckpointContents& contents) {
-  const std::set<std::string> names = NamesOfValues(contents);
+  const std::set<std::string, std::less<>> names = NamesOfValues(contents);
   std::map<std::string, size_t> counts;
   for (const TensorInfo& tensor : tensors) {
     const absl::string_view name = tensor.name;
     size_t begin = 0;
     while (true) {
-      if (names.contains(std::string(name.substr(begin)))) {
+      // Compared where it is: a name may have a separator at every second byte.
+      if (names.contains(name.substr(begin))) {
         ++counts[std::string(name.substr(0, begin))];
       }
       const size_t separator = name.find_first_of("/.", begin);

@@ -106,6 +106,13 @@ TEST(FrontOfNamesTest, SeparatorsMayBeAnywhere) {
   EXPECT_EQ(FrontOf({"/hidden/kernel", "/hidden/bias", "/users/rows"}), "/");
 }
 
+// Copies of all ends of this name would be a terabyte.
+TEST(FrontOfNamesTest, ANameMayBeLong) {
+  std::string name;
+  for (int i = 0; i < 1'000'000; ++i) name += "a/";
+  EXPECT_EQ(FrontOf({name + "hidden/kernel", name + "hidden/bias"}), name);
+}
+
 // Keras numbers layers of one name: the second one is another layer.
 TEST(ForeignTensorsTest, AnotherLayersEmbeddingsAreNotTaken) {
   const std::unique_ptr<TensorReader> reader =

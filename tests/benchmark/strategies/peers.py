@@ -4,6 +4,7 @@ processes that wait for orders, and tables of ratios."""
 import dataclasses
 import os
 import pathlib
+import shutil
 import socket
 import statistics
 import subprocess
@@ -83,12 +84,41 @@ def free_ports(count):
     return ports
 
 
+def start_waiting(arguments, environment):
+    """Starts a process that waits for orders and answers in lines."""
+    errors = tempfile.TemporaryFile(mode="w+", errors="replace")
+    process = subprocess.Popen(
+        arguments, env=environment, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=errors, text=True)
+    process.errors = errors
+    return process
+
+
 def answer_of(process, program):
-    """Returns the next line of a process that waits for orders."""
+    """Returns the next line of a process that start_waiting() has started."""
     line = process.stdout.readline().strip()
     if not line:
-        raise SystemExit(f"{program} ended: run it to see why")
+        process.errors.seek(0)
+        lines = process.errors.read().split("\n")
+        why = next((line for line in reversed(lines) if line.strip()), "no word")
+        raise SystemExit(f"{program} ended: {why}")
     return line
+
+
+def check_peer(parser, python, folders):
+    """Ends with what is missing: TensorFlow, or a file of a data set. Data sets
+    are (flag, folder, file)."""
+    if shutil.which(python) is None:
+        parser.error(f"--python: {python} is no program")
+    if subprocess.run([python, "-c", "import tensorflow"],
+                      stdout=subprocess.DEVNULL,
+                      stderr=subprocess.DEVNULL).returncode != 0:
+        parser.error(f"--python: {python} has no tensorflow; "
+                     "pip install tensorflow-cpu")
+    for flag, folder, file in folders:
+        if not (pathlib.Path(folder) / file).exists():
+            parser.error(f"{flag}: {folder} has no {file}; name the folder "
+                         "that has the data set")
 
 
 def take_turns(name, turns, rounds, log):
