@@ -1,4 +1,4 @@
-#include "deploy/tool/check/check_job_and_data.h"
+#include "cluster/check/check_job_and_data.h"
 
 #include <fstream>
 #include <string>

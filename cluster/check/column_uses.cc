@@ -1,4 +1,4 @@
-#include "deploy/tool/check/column_uses.h"
+#include "cluster/check/column_uses.h"
 
 #include <algorithm>
 

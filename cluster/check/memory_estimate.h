@@ -1,11 +1,11 @@
-#ifndef PARASOL_DEPLOY_TOOL_CHECK_MEMORY_ESTIMATE_H_
-#define PARASOL_DEPLOY_TOOL_CHECK_MEMORY_ESTIMATE_H_
+#ifndef PARASOL_CLUSTER_CHECK_MEMORY_ESTIMATE_H_
+#define PARASOL_CLUSTER_CHECK_MEMORY_ESTIMATE_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "deploy/tool/check/job_report.h"
+#include "cluster/check/job_report.h"
 #include "ml/model/graph.h"
 #include "proto/job.pb.h"
 
@@ -32,4 +32,4 @@ absl::StatusOr<std::vector<RoleMemory>> EstimateMemory(
 
 }  // namespace parasol
 
-#endif  // PARASOL_DEPLOY_TOOL_CHECK_MEMORY_ESTIMATE_H_
+#endif  // PARASOL_CLUSTER_CHECK_MEMORY_ESTIMATE_H_

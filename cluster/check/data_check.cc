@@ -1,4 +1,4 @@
-#include "deploy/tool/check/data_check.h"
+#include "cluster/check/data_check.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
-#ifndef PARASOL_DEPLOY_TOOL_CHECK_JOB_REPORT_H_
-#define PARASOL_DEPLOY_TOOL_CHECK_JOB_REPORT_H_
+#ifndef PARASOL_CLUSTER_CHECK_JOB_REPORT_H_
+#define PARASOL_CLUSTER_CHECK_JOB_REPORT_H_
 
 #include <cstdint>
 #include <optional>
@@ -100,4 +100,4 @@ std::string ToJson(const JobReport& report);
 
 }  // namespace parasol
 
-#endif  // PARASOL_DEPLOY_TOOL_CHECK_JOB_REPORT_H_
+#endif  // PARASOL_CLUSTER_CHECK_JOB_REPORT_H_

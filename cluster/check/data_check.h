@@ -1,5 +1,5 @@
-#ifndef PARASOL_DEPLOY_TOOL_CHECK_DATA_CHECK_H_
-#define PARASOL_DEPLOY_TOOL_CHECK_DATA_CHECK_H_
+#ifndef PARASOL_CLUSTER_CHECK_DATA_CHECK_H_
+#define PARASOL_CLUSTER_CHECK_DATA_CHECK_H_
 
 #include <cstdint>
 #include <map>
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "deploy/tool/check/column_uses.h"
-#include "deploy/tool/check/job_report.h"
-#include "deploy/tool/check/label_values.h"
+#include "cluster/check/column_uses.h"
+#include "cluster/check/job_report.h"
+#include "cluster/check/label_values.h"
 #include "ml/input/feature/batch.h"
 #include "ml/input/format/raw_columns.h"
 #include "ml/model/graph.h"
@@ -86,4 +86,4 @@ class DataCheck {
 
 }  // namespace parasol
 
-#endif  // PARASOL_DEPLOY_TOOL_CHECK_DATA_CHECK_H_
+#endif  // PARASOL_CLUSTER_CHECK_DATA_CHECK_H_

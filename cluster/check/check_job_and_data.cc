@@ -1,4 +1,4 @@
-#include "deploy/tool/check/check_job_and_data.h"
+#include "cluster/check/check_job_and_data.h"
 
 #include <algorithm>
 #include <optional>
@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cluster/check/data_check.h"
+#include "cluster/check/memory_estimate.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/training_end.h"
-#include "deploy/tool/check/data_check.h"
-#include "deploy/tool/check/memory_estimate.h"
 
 namespace parasol {
 namespace {

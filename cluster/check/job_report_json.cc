@@ -1,7 +1,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "deploy/tool/check/job_report.h"
+#include "cluster/check/job_report.h"
 #include "nlohmann/json.hpp"
 
 namespace parasol {

@@ -1,4 +1,4 @@
-#include "deploy/tool/check/job_report.h"
+#include "cluster/check/job_report.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
-#ifndef PARASOL_DEPLOY_TOOL_CHECK_COLUMN_USES_H_
-#define PARASOL_DEPLOY_TOOL_CHECK_COLUMN_USES_H_
+#ifndef PARASOL_CLUSTER_CHECK_COLUMN_USES_H_
+#define PARASOL_CLUSTER_CHECK_COLUMN_USES_H_
 
 #include <optional>
 #include <string>
@@ -51,4 +51,4 @@ std::vector<LabelUse> LabelUses(const job::Job& job, const std::string& name,
 
 }  // namespace parasol
 
-#endif  // PARASOL_DEPLOY_TOOL_CHECK_COLUMN_USES_H_
+#endif  // PARASOL_CLUSTER_CHECK_COLUMN_USES_H_

@@ -1,11 +1,11 @@
-#ifndef PARASOL_DEPLOY_TOOL_CHECK_CHECK_JOB_AND_DATA_H_
-#define PARASOL_DEPLOY_TOOL_CHECK_CHECK_JOB_AND_DATA_H_
+#ifndef PARASOL_CLUSTER_CHECK_CHECK_JOB_AND_DATA_H_
+#define PARASOL_CLUSTER_CHECK_CHECK_JOB_AND_DATA_H_
 
 #include <cstdint>
 #include <string>
 
+#include "cluster/check/job_report.h"
 #include "cluster/job/check_job.h"
-#include "deploy/tool/check/job_report.h"
 
 namespace parasol {
 
@@ -23,4 +23,4 @@ JobReport CheckJobAndData(CheckedJob& job, const CheckOptions& options);
 
 }  // namespace parasol
 
-#endif  // PARASOL_DEPLOY_TOOL_CHECK_CHECK_JOB_AND_DATA_H_
+#endif  // PARASOL_CLUSTER_CHECK_CHECK_JOB_AND_DATA_H_

@@ -1,5 +1,5 @@
-#ifndef PARASOL_DEPLOY_TOOL_CHECK_LABEL_VALUES_H_
-#define PARASOL_DEPLOY_TOOL_CHECK_LABEL_VALUES_H_
+#ifndef PARASOL_CLUSTER_CHECK_LABEL_VALUES_H_
+#define PARASOL_CLUSTER_CHECK_LABEL_VALUES_H_
 
 #include <cstdint>
 #include <map>
@@ -40,4 +40,4 @@ class LabelValues {
 
 }  // namespace parasol
 
-#endif  // PARASOL_DEPLOY_TOOL_CHECK_LABEL_VALUES_H_
+#endif  // PARASOL_CLUSTER_CHECK_LABEL_VALUES_H_

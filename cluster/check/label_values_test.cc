@@ -1,4 +1,4 @@
-#include "deploy/tool/check/label_values.h"
+#include "cluster/check/label_values.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "deploy/tool/check/memory_estimate.h"
+#include "cluster/check/memory_estimate.h"
 
 #include <algorithm>
 #include <memory>
