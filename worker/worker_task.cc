@@ -23,6 +23,7 @@
 #include "ml/model/graph.h"
 #include "ml/model/graph_inputs.h"
 #include "ml/model/model.h"
+#include "worker/checked_data.h"
 #include "worker/failure_report.h"
 #include "worker/placement_follower.h"
 #include "worker/shard_client.h"
@@ -41,7 +42,6 @@ namespace {
 constexpr absl::Duration kChiefCallDeadline = absl::Seconds(4);
 // Longest wait of worker 0, after Stop(), for the checkpoint that it asks for.
 constexpr absl::Duration kCheckpointLimit = absl::Seconds(40);
-
 bool IsTraining(const wire::HeartbeatResponse& state) {
   return state.phase() >= wire::TRAINING;
 }
@@ -280,6 +280,9 @@ absl::Status Task::Prepare(ChiefSession& session) {
   job_ = session.registration().job();
   ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(job_.model()));
   RETURN_IF_ERROR(CheckLossCode(graph.outputs));
+  RETURN_IF_ERROR(CheckWorkerData(job_, graph, options_.data_dir, session,
+                                  options_.ps_timeout,
+                                  [this] { return IsStopping(); }));
   ASSIGN_OR_RETURN(devices_, OpenWorkerDevices(job_, graph, options_.device,
                                                options_.threads));
   InputOptions input;
@@ -295,10 +298,8 @@ absl::Status Task::Prepare(ChiefSession& session) {
   RETURN_IF_ERROR(
       end.ObserveExamples(input_->total_examples(), shard_examples_));
   steps_per_epoch_ = end.steps_per_epoch().value_or(0);
-  const std::string in_replicas =
-      IsSynchronous() ? absl::StrCat(" in ", TotalReplicas(), " replicas") : "";
-  LOG(INFO) << "training on " << DescribeDevices(devices_) << " with "
-            << input_->total_examples() << " examples" << in_replicas;
+  LogTraining(job_, DescribeDevices(devices_), input_->total_examples(),
+              IsSynchronous() ? TotalReplicas() : 0);
   RETURN_IF_ERROR(CheckHasPlace(job_, options_.mirrored));
   if (mirrored_ == nullptr) return absl::OkStatus();
   for (WorkerDevice& opened : devices_) {
@@ -477,7 +478,8 @@ void Task::ReportFailure(ChiefSession& session, const absl::Status& failure) {
     absl::MutexLock lock(&mu_);
     clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_), time);
   };
-  parasol::ReportFailure(session.chief(), options_.task, failure, wait);
+  parasol::ReportFailure(session.chief(), options_.task, failure,
+                         /*has_begun=*/input_ != nullptr, wait);
   has_failed_ = true;
 }
 

@@ -1,13 +1,15 @@
 #include "cluster/check/check_job_and_data.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "cluster/check/data_check.h"
 #include "cluster/check/memory_estimate.h"
+#include "cluster/check/one_line.h"
+#include "cluster/check/step_size.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/training_end.h"
 
@@ -16,24 +18,34 @@ namespace {
 
 // The end in steps, if `examples` of training data are known.
 void FindEnd(const job::Job& job, int64_t examples, JobReport& report) {
+  if (examples > 0) {
+    std::string warning = LargeStepWarning(job, examples);
+    if (!warning.empty()) report.warnings.push_back(std::move(warning));
+  }
   TrainingEnd end(job);
   if (examples > 0 && !end.ObserveExamples(examples).ok()) return;
   if (job.end().has_epochs() && examples <= 0) return;
   report.end_step = end.step();
   if (!report.end_step.has_value() || examples <= 0) return;
-  const int64_t replicas = std::max<int64_t>(
-      1, job.parameter_server().synchronous().total_replicas());
-  const int64_t batch = job.train().batch_size() * replicas;
   report.end =
       absl::StrFormat(", after %.4g epochs of %d examples, %d in a step",
                       static_cast<double>(*report.end_step) /
                           static_cast<double>(*end.steps_per_epoch()),
-                      examples, batch);
-  if (batch > examples) {
-    report.warnings.push_back(absl::StrCat(
-        "train.batch_size: a step has ", batch, " examples, more than all ",
-        examples, " training examples: an epoch is one step"));
+                      examples, ExamplesOfStep(job));
+}
+
+// Returns the job with the numbers of who trains it.
+absl::StatusOr<job::Job> Fitted(const CheckedJob& job,
+                                const CheckOptions& options) {
+  job::Job fitted = *job.job();
+  if (options.fit == nullptr) {
+    RETURN_IF_ERROR(FillClusterDefaults(fitted, options.workers));
+    return fitted;
   }
+  std::optional<size_t> variables;
+  if (job.graph().has_value()) variables = job.graph()->variables.size();
+  RETURN_IF_ERROR(options.fit(variables, fitted));
+  return fitted;
 }
 
 // Returns the number of training examples; 0: unknown.
@@ -42,13 +54,21 @@ int64_t AddData(const CheckOptions& options, CheckedJob& checked,
   const job::Job& job = *checked.job();
   const Graph* const graph =
       checked.graph().has_value() ? &*checked.graph() : nullptr;
-  DataCheck data(
-      job, graph,
-      {.data_dir = options.data_dir, .max_examples = options.max_examples});
+  DataCheck data(job, graph,
+                 {.data_dir = options.data_dir,
+                  .max_examples = options.max_examples,
+                  .sample_bytes = options.sample_bytes,
+                  .code_is_elsewhere = options.code_is_elsewhere});
   if (job.has_train()) data.Check("train", job.train());
   if (job.has_eval()) data.Check("eval", job.eval());
   data.Finish();
-  for (const std::string& fault : data.found().faults) checked.AddFault(fault);
+  for (const std::string& fault : data.found().faults) {
+    if (options.goes_on) {
+      report.warnings.push_back(checked.patterns().InFile(fault));
+    } else {
+      checked.AddFault(fault);
+    }
+  }
   for (const std::string& warning : data.found().warnings) {
     report.warnings.push_back(checked.patterns().InFile(warning));
   }
@@ -62,9 +82,22 @@ int64_t AddData(const CheckOptions& options, CheckedJob& checked,
   memory.rows = data.DistinctIds();
   memory.data_bytes = data.file_bytes();
   for (const DatasetReport& set : report.data_sets) {
-    if (set.name == "train") return set.examples;
+    if (set.name == "train" && !set.is_sample) return set.examples;
   }
   return 0;
+}
+
+// Adds what each role holds of a job; a fault if it can't be placed.
+void AddMemory(const job::Job& fitted, const MemoryOptions& memory,
+               CheckedJob& job, JobReport& report) {
+  if (!job.graph().has_value()) return;
+  absl::StatusOr<std::vector<RoleMemory>> roles =
+      EstimateMemory(fitted, *job.graph(), memory);
+  if (roles.ok()) {
+    report.memory = *std::move(roles);
+  } else {
+    job.AddFault(absl::StrCat("parameter_server: ", roles.status().message()));
+  }
 }
 
 }  // namespace
@@ -81,23 +114,19 @@ JobReport CheckJobAndData(CheckedJob& job, const CheckOptions& options) {
   if (job.job().has_value() && !options.data_dir.empty()) {
     train_examples = AddData(options, job, report, memory);
   }
-  if (job.graph().has_value()) {
-    job::Job placed = *job.job();
-    const absl::Status status = FillClusterDefaults(placed, options.workers);
-    if (!status.ok()) job.AddFault(status.message());
-    if (status.ok()) FindEnd(placed, train_examples, report);
-    absl::StatusOr<std::vector<RoleMemory>> roles =
-        EstimateMemory(placed, *job.graph(), memory);
-    if (roles.ok()) {
-      report.memory = *std::move(roles);
-    } else {
-      job.AddFault(
-          absl::StrCat("parameter_server: ", roles.status().message()));
+  if (job.job().has_value() &&
+      (job.graph().has_value() || options.fit != nullptr)) {
+    absl::StatusOr<job::Job> fitted = Fitted(job, options);
+    if (!fitted.ok()) job.AddFault(fitted.status().message());
+    if (fitted.ok() && job.graph().has_value()) {
+      FindEnd(*fitted, train_examples, report);
     }
+    AddMemory(fitted.ok() ? *fitted : *job.job(), memory, job, report);
   }
   for (const JobFault& fault : job.faults()) {
-    report.faults.push_back(fault.Line());
+    report.faults.push_back(OneLine(fault.Line()));
   }
+  for (std::string& warning : report.warnings) warning = OneLine(warning);
   return report;
 }
 

@@ -16,8 +16,10 @@
 #include "base/did_you_mean.h"
 #include "base/shown_text.h"
 #include "base/status_macros.h"
+#include "cluster/check/example_text.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/input/format/csv_fields.h"
+#include "ml/input/format/csv_set.h"
 #include "ml/input/format/file_set.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/model/graph_inputs.h"
@@ -26,7 +28,6 @@ namespace parasol {
 namespace {
 
 constexpr int64_t kRows = 5;
-constexpr int64_t kShownNumbers = 8;
 constexpr int kBatch = 1024;
 constexpr size_t kMaxIds = 4'000'000;  // told apart, of each table
 constexpr size_t kNamedClasses = 10;
@@ -113,25 +114,6 @@ std::string UnseenClasses(const LabelForm& form, const LabelsReport& labels) {
           : "");
 }
 
-// "label 1", or "ctr 1" of a named output, or "ctr -" where the example does
-// not count.
-std::string LabelText(const Graph& graph, const Batch& batch, size_t output,
-                      int64_t example) {
-  const OutputSpec& spec = graph.outputs[output];
-  const std::string name = spec.is_named() ? spec.name : "label";
-  if (spec.is_named() && batch.targets[output].weights[example] == 0) {
-    return absl::StrCat(name, " -");
-  }
-  const std::vector<float>& labels =
-      spec.is_named() ? batch.targets[output].labels : batch.labels;
-  const int64_t width = spec.loss.label.width;
-  std::vector<std::string> shown;
-  for (int64_t i = 0; i < std::min(width, kShownNumbers); ++i) {
-    shown.push_back(absl::StrFormat("%.5g", labels[example * width + i]));
-  }
-  return absl::StrCat(name, " ", absl::StrJoin(shown, ", "));
-}
-
 }  // namespace
 
 void DataCheck::Fault(const std::string& path, const std::string& what) {
@@ -139,34 +121,63 @@ void DataCheck::Fault(const std::string& path, const std::string& what) {
   found_.faults.push_back(absl::StrCat(path, ": ", what));
 }
 
+// True for an error that another program, which has the code, would not have.
+bool DataCheck::IsLeftOut(const absl::Status& status) const {
+  return options_.code_is_elsewhere && absl::IsFailedPrecondition(status);
+}
+
 void DataCheck::Check(const std::string& name, const job::Dataset& dataset) {
   if (!FindAllFiles(name, dataset)) return;
+  if (dataset.has_custom() && options_.sample_bytes > 0) return;
   DatasetReport report;
   report.name = name;
   std::vector<std::string> wanted;
   for (const ColumnUse& use : ColumnUses(job_, name, dataset, nullptr)) {
     wanted.push_back(use.column);
   }
-  absl::StatusOr<std::unique_ptr<RawColumns>> columns =
-      RawColumns::Open(dataset, options_.data_dir, wanted);
+  absl::StatusOr<std::unique_ptr<RawColumns>> columns = RawColumns::Open(
+      dataset, options_.data_dir, wanted, options_.sample_bytes);
   if (!columns.ok()) {
+    if (IsLeftOut(columns.status())) return;
     Fault(name, std::string(columns.status().message()));
     return;
   }
   bool is_good = true;
   if (*columns != nullptr) {
-    const std::vector<ColumnUse> uses =
-        ColumnUses(job_, name, dataset, columns->get());
-    is_good = HasNames(uses, name, dataset, (*columns)->names());
-    ReadColumns(uses, name, dataset, **columns, report);
+    is_good = CheckColumns(name, dataset, **columns, report);
     columns->reset();  // its memory, before the examples take theirs
   }
   if (is_good && graph_ != nullptr) {
     const absl::Status status = ReadExamples(name, dataset, report);
-    if (!status.ok()) Fault(name, std::string(status.message()));
+    if (!status.ok() && !IsLeftOut(status)) {
+      Fault(name, std::string(status.message()));
+    }
     WarnOfClasses(report);
   }
   found_.data_sets.push_back(std::move(report));
+}
+
+// False if examples can't be made of the columns.
+bool DataCheck::CheckColumns(const std::string& name,
+                             const job::Dataset& dataset, RawColumns& columns,
+                             DatasetReport& report) {
+  report.is_sample = columns.is_sample();
+  is_partial_ = is_partial_ || columns.is_sample() ||
+                columns.size() > options_.max_examples;
+  const std::vector<ColumnUse> uses = ColumnUses(job_, name, dataset, &columns);
+  const bool is_damaged =
+      dataset.on_corrupt() != job::Dataset::SKIP && !columns.CheckWhole().ok();
+  if (is_damaged) {
+    Fault(name, std::string(columns.CheckWhole().message()));
+  }
+  // A TFRecord's names are in its records, which are perhaps lost.
+  const bool knows_names =
+      !dataset.has_tfrecord() ||
+      (!is_damaged && (columns.size() > 0 || !columns.is_sample()));
+  const bool has_names =
+      !knows_names || HasNames(uses, name, dataset, columns.names());
+  ReadColumns(uses, name, dataset, columns, report);
+  return has_names && !is_damaged && knows_names;
 }
 
 void DataCheck::Finish() {
@@ -176,7 +187,8 @@ void DataCheck::Finish() {
          label_values_[label->column()].NeverSeen(path, *label)) {
       if (named.insert(absl::StrCat(label->column(), "\n", unseen.name))
               .second) {
-        found_.warnings.push_back(unseen.line);
+        found_.warnings.push_back(absl::StrCat(
+            unseen.line, is_partial_ ? " (in a sample of the data)" : ""));
       }
     }
   }
@@ -207,6 +219,12 @@ bool DataCheck::HasNames(const std::vector<ColumnUse>& uses,
                          const std::vector<std::string>& columns) {
   bool are_there = true;
   for (const ColumnUse& use : uses) {
+    const std::string twice = NamedTwice(use.column, columns);
+    if (!twice.empty()) {
+      are_there = false;
+      Fault(use.path, twice);
+      continue;
+    }
     if (std::find(columns.begin(), columns.end(), use.column) !=
         columns.end()) {
       continue;
@@ -274,10 +292,10 @@ void DataCheck::Normalize(const std::vector<ColumnUse>& uses,
     const NumberStatistics& numbers = transformed[i];
     if (column == nullptr || numbers.count == 0) continue;
     if (numbers.min == numbers.max) {
-      found_.warnings.push_back(
-          absl::StrCat(uses[i].path, ": all values of column \"",
-                       column->name(), "\" of the ", name, " data are ",
-                       numbers.min, ": it tells the model nothing"));
+      found_.warnings.push_back(absl::StrCat(
+          uses[i].path, ": all values of column \"", column->name(), "\" of ",
+          is_partial_ ? "a sample of the " : "the ", name, " data are ",
+          numbers.min, ": it tells the model nothing"));
       continue;
     }
     // The defaults of both are filled in: 0 and 1 are those of a column that
@@ -306,8 +324,11 @@ absl::Status DataCheck::ReadExamples(const std::string& name,
   if (name == "train") inputs.columns = LossColumns(graph_->outputs);
   ASSIGN_OR_RETURN(
       const std::unique_ptr<InputPipeline> pipeline,
-      InputPipeline::Open(in_order, inputs, {.data_dir = options_.data_dir}));
+      InputPipeline::Open(in_order, inputs,
+                          {.data_dir = options_.data_dir,
+                           .sample_bytes = options_.sample_bytes}));
   report.examples = pipeline->total_examples();
+  report.is_sample = pipeline->is_sample();
   for (const OutputSpec& output : graph_->outputs) {
     report.labels.push_back(
         {.output = output.name, .classes = ClassesOf(output.loss.label)});
@@ -327,7 +348,7 @@ void DataCheck::AddBatch(const Batch& batch, DatasetReport& report) {
   for (int64_t i = 0; i < batch.size; ++i) {
     if (static_cast<int64_t>(report.rows.size()) == kRows) break;
     report.rows.push_back(
-        absl::StrCat(report.rows.size(), ": ", RowText(batch, i)));
+        absl::StrCat(report.rows.size(), ": ", ExampleText(*graph_, batch, i)));
   }
   for (size_t i = 0; i < report.labels.size(); ++i) {
     AddLabels(batch, i, report.labels[i]);
@@ -398,47 +419,16 @@ void DataCheck::NormalizeImages(const std::string& name,
   found_.normalizations.push_back(std::move(images));
 }
 
-std::string DataCheck::RowText(const Batch& batch, int64_t example) const {
-  std::vector<std::string> parts;
-  for (const GraphInput& input : graph_->inputs) {
-    std::vector<std::string> shown;
-    int64_t all = 0;
-    if (input.what.kind == LayerInput::Kind::kIds) {
-      const IdFeature& feature = batch.ids[input.index];
-      const int32_t begin = feature.offsets[example];
-      all = feature.offsets[example + 1] - begin;
-      for (int64_t i = 0; i < std::min(all, kShownNumbers); ++i) {
-        shown.push_back(absl::StrCat(feature.ids[begin + i]));
-      }
-    } else {
-      const DenseFeature& feature = batch.dense[input.index];
-      all = static_cast<int64_t>(feature.values.size()) / batch.size;
-      for (int64_t i = 0; i < std::min(all, kShownNumbers); ++i) {
-        shown.push_back(
-            absl::StrFormat("%.5g", feature.values[example * all + i]));
-      }
-    }
-    parts.push_back(absl::StrCat(
-        input.name, " [", absl::StrJoin(shown, ", "),
-        all > kShownNumbers ? absl::StrCat(", … ", all, " in all") : "", "]"));
-  }
-  for (size_t i = 0; i < graph_->outputs.size(); ++i) {
-    parts.push_back(LabelText(*graph_, batch, i, example));
-  }
-  if (!batch.weights.empty()) {
-    parts.push_back(absl::StrFormat("weight %.5g", batch.weights[example]));
-  }
-  return absl::StrJoin(parts, "  ");
-}
-
 void DataCheck::WarnOfClasses(const DatasetReport& report) {
   if (report.looked_at == 0) return;
   for (size_t i = 0; i < report.labels.size(); ++i) {
     const LabelsReport& labels = report.labels[i];
-    const std::string where =
-        labels.output.empty()
-            ? report.name
-            : absl::StrCat(report.name, ", output ", labels.output);
+    const std::string where = absl::StrCat(
+        report.name,
+        labels.output.empty() ? "" : absl::StrCat(", output ", labels.output),
+        report.is_partial()
+            ? absl::StrCat(", a sample of ", report.looked_at, " examples")
+            : "");
     if (labels.examples == 0) {
       found_.warnings.push_back(absl::StrCat(
           where, ": no example counts: each lacks a label or has the mask 0"));

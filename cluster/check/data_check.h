@@ -28,6 +28,11 @@ class DataCheck {
     std::string data_dir = {};
     // Statistics are of this number of examples, the first ones.
     int64_t max_examples = 0;
+    // Bytes of each data set that are read, for a sample; 0: all. A data source
+    // of a user's own is then left out, for it would be read whole.
+    int64_t sample_bytes = 0;
+    // True if what needs code that this program lacks is to be left out.
+    bool code_is_elsewhere = false;
   };
 
   // Borrows `job`, with its defaults, and `graph`, its model; null if that is
@@ -64,8 +69,10 @@ class DataCheck {
   void AddBatch(const Batch& batch, DatasetReport& report);
   void AddLabels(const Batch& batch, size_t output, LabelsReport& report);
   void AddPixels(const Batch& batch);
-  std::string RowText(const Batch& batch, int64_t example) const;
   void NormalizeImages(const std::string& name, const job::Dataset& dataset);
+  bool CheckColumns(const std::string& name, const job::Dataset& dataset,
+                    RawColumns& columns, DatasetReport& report);
+  bool IsLeftOut(const absl::Status& status) const;
   void WarnOfClasses(const DatasetReport& report);
   void Fault(const std::string& path, const std::string& what);
 
@@ -75,6 +82,7 @@ class DataCheck {
   JobReport found_;
   std::set<std::string> faulty_;  // paths
   int64_t file_bytes_ = 0;
+  bool is_partial_ = false;  // columns were not read to their end
   // Values of the columns of labels, of all data sets, by column.
   std::map<std::string, LabelValues> label_values_;
   // How labels are made, by path: of a job's data sets one may have other texts

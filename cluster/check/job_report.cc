@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "cluster/check/one_line.h"
 
 namespace parasol {
 namespace {
@@ -40,9 +41,10 @@ std::string Bytes(int64_t bytes) {
 }
 
 void AppendColumn(const ColumnReport& column, std::string& text) {
-  absl::StrAppend(&text, "  column ", column.name,
-                  column.use.empty() ? "" : absl::StrCat(" (", column.use, ")"),
-                  ": ");
+  absl::StrAppend(
+      &text, "  column ", OneLine(column.name),
+      column.use.empty() ? "" : absl::StrCat(" (", OneLine(column.use), ")"),
+      ": ");
   if (column.missing > 0) {
     absl::StrAppend(&text, Percent(column.missing, column.records),
                     " missing, ");
@@ -61,7 +63,7 @@ void AppendColumn(const ColumnReport& column, std::string& text) {
 void AppendLabels(const LabelsReport& labels, int64_t looked_at,
                   std::string& text) {
   const std::string name =
-      labels.output.empty() ? "" : absl::StrCat(" of ", labels.output);
+      labels.output.empty() ? "" : absl::StrCat(" of ", OneLine(labels.output));
   const std::string rest =
       labels.examples == looked_at
           ? ""
@@ -79,7 +81,7 @@ void AppendLabels(const LabelsReport& labels, int64_t looked_at,
       shares.push_back(absl::StrCat("… (", labels.classes.size(), " classes)"));
       break;
     }
-    shares.push_back(absl::StrCat(share.name, " ",
+    shares.push_back(absl::StrCat(OneLine(share.name), " ",
                                   Percent(share.examples, labels.examples)));
   }
   absl::StrAppend(&text, "  labels", name, ": ", absl::StrJoin(shares, ", "),
@@ -89,16 +91,16 @@ void AppendLabels(const LabelsReport& labels, int64_t looked_at,
 void AppendPattern(const PatternReport& pattern, std::string& text) {
   const size_t shown = std::min(pattern.columns.size(), kShownColumns);
   absl::StrAppend(
-      &text, "pattern ", pattern.pattern, ", ", pattern.path, ": ",
+      &text, "pattern ", OneLine(pattern.pattern), ", ", pattern.path, ": ",
       Count(static_cast<int64_t>(pattern.columns.size()), "column"), ": ",
-      absl::StrJoin(pattern.columns.begin(), pattern.columns.begin() + shown,
-                    ", "),
+      OneLine(absl::StrJoin(pattern.columns.begin(),
+                            pattern.columns.begin() + shown, ", ")),
       shown < pattern.columns.size() ? ", …; --json has all" : "", "\n");
 }
 
 void AppendDataset(const DatasetReport& data, std::string& text) {
   absl::StrAppend(&text, data.name, ": ", Count(data.examples, "example"));
-  if (data.looked_at + data.skipped < data.examples) {
+  if (data.is_partial()) {
     absl::StrAppend(&text, ", of which the first ", data.looked_at,
                     " are looked at");
   }
@@ -118,7 +120,7 @@ void AppendDataset(const DatasetReport& data, std::string& text) {
     AppendLabels(labels, data.looked_at, text);
   }
   for (const std::string& row : data.rows) {
-    absl::StrAppend(&text, "  example ", row, "\n");
+    absl::StrAppend(&text, "  example ", OneLine(row), "\n");
   }
 }
 
@@ -145,9 +147,10 @@ std::string ToText(const JobReport& report) {
   }
   for (const DatasetReport& data : report.data_sets) AppendDataset(data, text);
   for (const Normalization& n : report.normalizations) {
-    absl::StrAppend(&text, "not normalized: ", n.column,
-                    n.pattern.empty() ? "" : absl::StrCat(" of ", n.pattern),
-                    ", ", n.path);
+    absl::StrAppend(
+        &text, "not normalized: ", OneLine(n.column),
+        n.pattern.empty() ? "" : absl::StrCat(" of ", OneLine(n.pattern)), ", ",
+        n.path);
     for (size_t i = 0; i < n.mean.size(); ++i) {
       absl::StrAppendFormat(&text, "%s mean: %.6g stddev: %.6g",
                             i == 0 ? " {" : "", n.mean[i], n.stddev[i]);

@@ -53,9 +53,16 @@ struct DatasetReport {
   // Number of examples that the statistics are of: all, or the first ones.
   int64_t looked_at = 0;
   int64_t skipped = 0;  // corrupt records that are left out
+  // True if `examples` are those of a sample: the files have more.
+  bool is_sample = false;
   std::vector<ColumnReport> columns = {};
   std::vector<LabelsReport> labels = {};  // one for each of the outputs
   std::vector<std::string> rows = {};     // the first examples
+
+  // True if statistics leave out examples.
+  bool is_partial() const {
+    return is_sample || looked_at + skipped < examples;
+  }
 };
 
 // Fields that would make a column's values have mean 0 and deviation 1.
