@@ -395,6 +395,8 @@ void DataCheck::AddLabels(const Batch& batch, size_t output,
 }
 
 void DataCheck::AddPixels(const Batch& batch) {
+  // A sample is looked at for faults, not for what would normalize it.
+  if (options_.sample_bytes > 0) return;
   if (!job_.train().has_idx() && !job_.train().has_cifar()) return;
   channels_.resize(job_.train().has_cifar() ? 3 : 1);
   const std::vector<float>& pixels = batch.dense.front().values;

@@ -17,7 +17,7 @@ namespace parasol {
 namespace {
 
 // What a start looks at of each data set: small ones are read whole.
-constexpr int64_t kStartBytes = 8 << 20;
+constexpr int64_t kStartBytes = 4 << 20;
 constexpr int64_t kStartExamples = 51'200;
 
 bool HasTrained(const std::string& directory) {
