@@ -226,8 +226,7 @@ absl::Status Task::Run() {
     claims = std::move(claims_);
     if (claims != nullptr) completed = claims->completed_steps();
   }
-  // Both join threads that must not find this task's lock taken. Claims tell
-  // the parameters what the chief answers.
+  // Both join threads, without this lock. Claims call the parameters.
   claims.reset();
   parameters.reset();
   LeaveState(*session);
@@ -458,7 +457,6 @@ absl::Status Task::RunLoop(ParameterClient& parameters) {
       .Run();
 }
 
-// What may still be in flight is wanted no more: the ps leave.
 void Task::OnComplete() {
   absl::MutexLock lock(&mu_);
   claims_->Stop();

@@ -20,16 +20,16 @@ namespace parasol {
 
 // A job that is to be started.
 struct JobStart {
-  std::string path = {};  // of the job file
+  std::string path = {};  // path of the job file
   std::vector<std::string> overrides = {};
   // `sample_bytes` and `max_examples` have no effect: they are a start's.
   CheckOptions options = {};
-  // Where checkpoints are; empty: where the job says. One of a step that is
-  // there means that the job goes on.
+  // Directory of the checkpoints; empty: where the job says. One of a step that
+  // is there means that the job goes on.
   std::string checkpoint_directory = {};
 };
 
-// What the check of a start has found.
+// Lines that the check of a start has found.
 struct StartReport {
   std::vector<std::string> faults = {};    // one line each, with the place
   std::vector<std::string> warnings = {};  // one line each

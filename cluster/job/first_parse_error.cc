@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "cluster/job/bracket_fault.h"
 #include "cluster/job/job_tokens.h"
+#include "cluster/job/syntax/bracket_fault.h"
 #include "google/protobuf/text_format.h"
 
 namespace parasol {

@@ -70,10 +70,10 @@ TEST(IdFeatureTest, NumbersWithoutALimitHave64Bits) {
                 StatusIs(absl::StatusCode::kDataLoss,
                          HasSubstr("is beyond the 64 bits of an id")));
   }
-  EXPECT_THAT(IdsOf("column { name: 'a' identity { num_ids: 10 } }",
-                    RowOf({"-1"})),
-              StatusIs(absl::StatusCode::kDataLoss,
-                       HasSubstr("\"-1\" is not from 0 to 9")));
+  EXPECT_THAT(
+      IdsOf("column { name: 'a' identity { num_ids: 10 } }", RowOf({"-1"})),
+      StatusIs(absl::StatusCode::kDataLoss,
+               HasSubstr("\"-1\" is not from 0 to 9")));
 }
 
 TEST(IdFeatureTest, BoundariesCountThoseAtOrBelow) {

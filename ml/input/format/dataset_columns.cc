@@ -11,12 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "ml/input/file/input_file.h"
 #include "ml/input/format/csv_index.h"
 #include "ml/input/format/csv_set.h"
 #include "ml/input/format/custom_source.h"
 #include "ml/input/format/data_files.h"
 #include "ml/input/format/file_set.h"
-#include "ml/input/format/input_file.h"
 #include "ml/input/format/tfrecord_set.h"
 
 namespace parasol {

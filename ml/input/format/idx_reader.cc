@@ -7,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
-#include "ml/input/format/available_memory.h"
+#include "ml/input/file/available_memory.h"
+#include "ml/input/file/input_file.h"
 #include "ml/input/format/data_files.h"
 #include "ml/input/format/idx_format.h"
-#include "ml/input/format/input_file.h"
 #include "ml/input/format/whole_file.h"
 
 namespace parasol {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
-#include "ml/input/format/available_memory.h"
-#include "ml/input/format/input_file.h"
+#include "ml/input/file/available_memory.h"
+#include "ml/input/file/input_file.h"
 
 namespace parasol {
 namespace {

@@ -1,4 +1,4 @@
-#include "ml/input/format/input_file.h"
+#include "ml/input/file/input_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

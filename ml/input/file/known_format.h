@@ -1,5 +1,5 @@
-#ifndef PARASOL_ML_INPUT_FORMAT_KNOWN_FORMAT_H_
-#define PARASOL_ML_INPUT_FORMAT_KNOWN_FORMAT_H_
+#ifndef PARASOL_ML_INPUT_FILE_KNOWN_FORMAT_H_
+#define PARASOL_ML_INPUT_FILE_KNOWN_FORMAT_H_
 
 #include <cstddef>
 #include <string>
@@ -19,4 +19,4 @@ std::string KnownFormat(absl::string_view start, bool is_text);
 
 }  // namespace parasol
 
-#endif  // PARASOL_ML_INPUT_FORMAT_KNOWN_FORMAT_H_
+#endif  // PARASOL_ML_INPUT_FILE_KNOWN_FORMAT_H_

@@ -1,5 +1,5 @@
-#ifndef PARASOL_CLUSTER_JOB_BRACKET_FAULT_H_
-#define PARASOL_CLUSTER_JOB_BRACKET_FAULT_H_
+#ifndef PARASOL_CLUSTER_JOB_SYNTAX_BRACKET_FAULT_H_
+#define PARASOL_CLUSTER_JOB_SYNTAX_BRACKET_FAULT_H_
 
 #include <optional>
 #include <string>
@@ -10,8 +10,8 @@ namespace parasol {
 
 // A bracket or a quote of a job file that has no counterpart.
 struct BracketFault {
-  int line = 0;    // from 0
-  int column = 0;  // from 0
+  int line = 0;    // number of the line, from 0
+  int column = 0;  // number of the column, from 0
   std::string message = {};
 };
 
@@ -23,4 +23,4 @@ std::optional<BracketFault> FindBracketFault(absl::string_view text);
 
 }  // namespace parasol
 
-#endif  // PARASOL_CLUSTER_JOB_BRACKET_FAULT_H_
+#endif  // PARASOL_CLUSTER_JOB_SYNTAX_BRACKET_FAULT_H_

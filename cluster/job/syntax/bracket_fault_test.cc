@@ -1,4 +1,4 @@
-#include "cluster/job/bracket_fault.h"
+#include "cluster/job/syntax/bracket_fault.h"
 
 #include <string>
 

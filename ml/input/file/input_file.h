@@ -1,5 +1,5 @@
-#ifndef PARASOL_ML_INPUT_FORMAT_INPUT_FILE_H_
-#define PARASOL_ML_INPUT_FORMAT_INPUT_FILE_H_
+#ifndef PARASOL_ML_INPUT_FILE_INPUT_FILE_H_
+#define PARASOL_ML_INPUT_FILE_INPUT_FILE_H_
 
 #include <cstdint>
 #include <memory>
@@ -35,4 +35,4 @@ class InputFile {
 
 }  // namespace parasol
 
-#endif  // PARASOL_ML_INPUT_FORMAT_INPUT_FILE_H_
+#endif  // PARASOL_ML_INPUT_FILE_INPUT_FILE_H_

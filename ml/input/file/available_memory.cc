@@ -1,4 +1,4 @@
-#include "ml/input/format/available_memory.h"
+#include "ml/input/file/available_memory.h"
 
 #include <sys/resource.h>
 

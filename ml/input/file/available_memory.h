@@ -1,5 +1,5 @@
-#ifndef PARASOL_ML_INPUT_FORMAT_AVAILABLE_MEMORY_H_
-#define PARASOL_ML_INPUT_FORMAT_AVAILABLE_MEMORY_H_
+#ifndef PARASOL_ML_INPUT_FILE_AVAILABLE_MEMORY_H_
+#define PARASOL_ML_INPUT_FILE_AVAILABLE_MEMORY_H_
 
 #include <cstdint>
 #include <optional>
@@ -30,4 +30,4 @@ std::optional<int64_t> AvailableMemory();
 
 }  // namespace parasol
 
-#endif  // PARASOL_ML_INPUT_FORMAT_AVAILABLE_MEMORY_H_
+#endif  // PARASOL_ML_INPUT_FILE_AVAILABLE_MEMORY_H_

@@ -1,4 +1,4 @@
-#include "ml/input/format/known_format.h"
+#include "ml/input/file/known_format.h"
 
 #include <algorithm>
 #include <cctype>
