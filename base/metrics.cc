@@ -1,28 +1,23 @@
 #include "base/metrics.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <prometheus/collectable.h>
 #include <prometheus/counter.h>
-#include <prometheus/exposer.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/metric_family.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include <cstdint>
 #include <exception>
-#include <thread>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
-#include "base/clock.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/log.h"
+#include "base/page_server.h"
 #include "base/process_stats.h"
 #include "base/version.h"
 
@@ -70,36 +65,38 @@ prometheus::MetricFamily BuildInfo() {
   return family;
 }
 
-// Read anew at each scrape.
-class ProcessCollectable : public prometheus::Collectable {
- public:
-  std::vector<prometheus::MetricFamily> Collect() const override {
-    std::vector<prometheus::MetricFamily> families = {BuildInfo()};
-    const absl::StatusOr<ProcessStats> stats = ReadProcessStats();
-    if (!stats.ok()) return families;
-    families.push_back(SingleCounter("process_cpu_seconds_total",
-                                     "User and system CPU time spent.",
-                                     stats->cpu_seconds));
-    const auto add_gauge = [&families](const char* name, const char* help,
-                                       double value) {
-      families.push_back(SingleGauge(name, help, value));
-    };
-    add_gauge("process_start_time_seconds", "Start time since the Unix epoch.",
-              stats->start_time_seconds);
-    add_gauge("process_resident_memory_bytes", "Resident memory size.",
-              stats->resident_bytes);
-    add_gauge("process_virtual_memory_bytes", "Virtual memory size.",
-              stats->virtual_bytes);
-    add_gauge("process_threads", "Threads.", stats->threads);
-    add_gauge("process_open_fds", "Open file descriptors.", stats->open_fds);
-    add_gauge("process_max_fds", "Limit of open file descriptors.",
-              stats->max_fds);
-    return families;
-  }
+// Returns the process's own metrics, read anew.
+std::vector<prometheus::MetricFamily> ProcessMetrics() {
+  std::vector<prometheus::MetricFamily> families = {BuildInfo()};
+  const absl::StatusOr<ProcessStats> stats = ReadProcessStats();
+  if (!stats.ok()) return families;
+  families.push_back(SingleCounter("process_cpu_seconds_total",
+                                   "User and system CPU time spent.",
+                                   stats->cpu_seconds));
+  const auto add_gauge = [&families](const char* name, const char* help,
+                                     double value) {
+    families.push_back(SingleGauge(name, help, value));
+  };
+  add_gauge("process_start_time_seconds", "Start time since the Unix epoch.",
+            stats->start_time_seconds);
+  add_gauge("process_resident_memory_bytes", "Resident memory size.",
+            stats->resident_bytes);
+  add_gauge("process_virtual_memory_bytes", "Virtual memory size.",
+            stats->virtual_bytes);
+  add_gauge("process_threads", "Threads.", stats->threads);
+  add_gauge("process_open_fds", "Open file descriptors.", stats->open_fds);
+  add_gauge("process_max_fds", "Limit of open file descriptors.",
+            stats->max_fds);
+  return families;
+}
+
+struct HostAndPort {
+  std::string host;
+  int port = 0;
 };
 
-// Civetweb's form of "host:port": a bare port listens on all of IPv4.
-absl::StatusOr<std::string> ListeningPort(const std::string& address) {
+// An empty host is all of IPv4.
+absl::StatusOr<HostAndPort> ParseMetricsAddress(const std::string& address) {
   const size_t colon = address.rfind(':');
   uint32_t port = 0;
   if (colon == std::string::npos ||
@@ -107,20 +104,23 @@ absl::StatusOr<std::string> ListeningPort(const std::string& address) {
     return absl::InvalidArgumentError(
         absl::StrCat("metrics address \"", address, "\" is not host:port"));
   }
-  std::string host = address.substr(0, colon);
+  std::string host(
+      absl::StripSuffix(absl::StripPrefix(address.substr(0, colon), "["), "]"));
   if (host == "localhost") host = "127.0.0.1";
-  return host.empty() ? absl::StrCat(port) : absl::StrCat(host, ":", port);
+  if (host.empty()) host = "0.0.0.0";
+  return HostAndPort{std::move(host), static_cast<int>(port)};
 }
 
-// Connects to a port of this machine and leaves.
-void Knock(int port) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address));
-  close(fd);
+// Returns the page of a path: the metrics of a registry and the process's.
+PageServer::Page PageOf(prometheus::Registry& registry,
+                        absl::string_view path) {
+  if (path != "/metrics") return {.status = 404, .body = "see /metrics\n"};
+  std::vector<prometheus::MetricFamily> families = registry.Collect();
+  std::vector<prometheus::MetricFamily> own = ProcessMetrics();
+  families.insert(families.end(), std::make_move_iterator(own.begin()),
+                  std::make_move_iterator(own.end()));
+  return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
+          .body = prometheus::TextSerializer().Serialize(families)};
 }
 
 }  // namespace
@@ -173,45 +173,26 @@ const std::vector<double>& LatencyBounds() {
 
 absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
     const std::string& address, MetricsRegistry& registry) {
-  const absl::StatusOr<std::string> port = ListeningPort(address);
-  if (!port.ok()) return port.status();
-  std::unique_ptr<MetricsServer> server(new MetricsServer);
-  server->registry_ = registry.registry_;
-  server->process_ = std::make_shared<ProcessCollectable>();
-  try {
-    server->exposer_ = std::make_unique<prometheus::Exposer>(*port);
-  } catch (const std::exception&) {
-    // Its text names neither the address nor the reason.
+  const absl::StatusOr<HostAndPort> parsed = ParseMetricsAddress(address);
+  if (!parsed.ok()) return parsed.status();
+  absl::StatusOr<std::unique_ptr<PageServer>> server = PageServer::Start(
+      parsed->host, parsed->port,
+      [registry = registry.registry_](absl::string_view path) {
+        return PageOf(*registry, path);
+      });
+  if (!server.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("metrics address ", address,
-                     ": cannot listen there (taken, or not this machine's)"));
+                     ": cannot listen there: ", server.status().message()));
   }
-  server->exposer_->RegisterCollectable(server->registry_);
-  server->exposer_->RegisterCollectable(server->process_);
-  server->port_ = server->exposer_->GetListeningPorts().front();
-  return server;
+  return std::unique_ptr<MetricsServer>(new MetricsServer(*std::move(server)));
 }
 
-MetricsServer::MetricsServer() = default;
+MetricsServer::MetricsServer(std::unique_ptr<PageServer> server)
+    : server_(std::move(server)) {}
 
-// Civetweb looks every two seconds whether it is to stop, or when somebody
-// connects: no process's exit is worth two seconds.
-MetricsServer::~MetricsServer() {
-  if (exposer_ == nullptr) return;
-  absl::Mutex mu;
-  bool stopped = false;
-  std::thread stopper([this, &mu, &stopped] {
-    exposer_.reset();
-    absl::MutexLock lock(&mu);
-    stopped = true;
-  });
-  const auto has_stopped = [&mu, &stopped] {
-    absl::MutexLock lock(&mu);
-    return Clock::Real().AwaitWithTimeout(mu, absl::Condition(&stopped),
-                                          absl::Milliseconds(5));
-  };
-  while (!has_stopped()) Knock(port_);
-  stopper.join();
-}
+MetricsServer::~MetricsServer() = default;
+
+int MetricsServer::port() const { return server_->port(); }
 
 }  // namespace parasol

@@ -13,11 +13,11 @@ class Registry;
 class Counter;
 class Gauge;
 class Histogram;
-class Exposer;
-class Collectable;
 }  // namespace prometheus
 
 namespace parasol {
+
+class PageServer;
 
 using MetricLabels = std::map<std::string, std::string>;
 
@@ -95,10 +95,10 @@ class MetricsRegistry {
 // Returns bucket bounds for latencies, in seconds, from 10 µs to 100 s.
 const std::vector<double>& LatencyBounds();
 
-// Serves GET /metrics over HTTP until it is destroyed: the registry's metrics,
-// and the process's CPU time, memory, file descriptors and start time (under
-// the names that all Prometheus clients use) and
-// parasol_build_info{version,commit}.
+// Serves GET /metrics over HTTP until it is destroyed, whatever other clients
+// do with their connections: the registry's metrics, and the process's CPU
+// time, memory, file descriptors and start time (under the names that all
+// Prometheus clients use) and parasol_build_info{version,commit}.
 class MetricsServer {
  public:
   // Starts the server. `address` is "host:port"; host is an IP address,
@@ -109,15 +109,12 @@ class MetricsServer {
       const std::string& address, MetricsRegistry& registry);
   ~MetricsServer();
 
-  int port() const { return port_; }
+  int port() const;
 
  private:
-  MetricsServer();
-  // Sources of the metrics that `exposer_` serves; it does not own them.
-  std::shared_ptr<prometheus::Collectable> registry_;
-  std::shared_ptr<prometheus::Collectable> process_;
-  std::unique_ptr<prometheus::Exposer> exposer_;
-  int port_ = 0;
+  explicit MetricsServer(std::unique_ptr<PageServer> server);
+
+  const std::unique_ptr<PageServer> server_;
 };
 
 }  // namespace parasol

@@ -1,5 +1,7 @@
 #include "chief/chief_gate.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 
 namespace parasol {
@@ -13,6 +15,13 @@ void ChiefGate::Open(ChiefServer& server) {
 void ChiefGate::SetTrouble(absl::string_view trouble) {
   absl::MutexLock lock(&mu_);
   trouble_ = std::string(trouble);
+}
+
+void ChiefGate::ClaimSteps(const wire::ClaimStepsRequest& request,
+                           StepClaim::Done done) {
+  ChiefServer* const server = Server();
+  if (server == nullptr) return done(NotOpenError());
+  server->ClaimSteps(request, std::move(done));
 }
 
 absl::StatusOr<wire::JobStatus> ChiefGate::GetStatus(

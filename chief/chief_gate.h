@@ -34,6 +34,9 @@ class ChiefGate {
     return (server->*rpc)(request);
   }
 
+  // Has the server call `done`, or calls it with the error of Call().
+  void ClaimSteps(const wire::ClaimStepsRequest& request, StepClaim::Done done);
+
   // Returns the server's answer, or that of a chief that waits.
   absl::StatusOr<wire::JobStatus> GetStatus(
       const wire::GetStatusRequest& request);

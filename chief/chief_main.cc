@@ -11,6 +11,7 @@
 #include "base/command_line.h"
 #include "base/log.h"
 #include "base/process.h"
+#include "base/resource_limits.h"
 #include "base/status_macros.h"
 #include "chief/chief_task.h"
 #include "cluster/check/start_check.h"
@@ -117,6 +118,7 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
 
 int main(int argc, char** argv) {
   parasol::ParseCommandLine(argc, argv, "Leads TF_CONFIG's cluster in a job.");
+  parasol::ApplySystemLimits();
   const parasol::Role role = absl::GetFlag(FLAGS_beside_worker)
                                  ? parasol::Role::kWorker
                                  : parasol::Role::kChief;

@@ -3,6 +3,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cluster/rpc/proto_duration.h"
 
 namespace parasol {
 namespace {
@@ -24,6 +25,16 @@ ChiefMetrics::ChiefMetrics(MetricsRegistry& registry)
       placement_skew_ratio_(
           registry.AddGauge("parasol_chief_placement_skew_ratio",
                             "Largest shard's bytes over the mean.")),
+      evaluated_step_(
+          registry.AddGauge("parasol_chief_evaluated_step",
+                            "Step of the newest evaluation of the run.")),
+      due_evaluations_(
+          registry.AddGauge("parasol_chief_due_evaluations",
+                            "Evaluations that are due without a result.")),
+      evaluation_wait_seconds_(registry.AddGauge(
+          "parasol_chief_evaluation_wait_seconds",
+          "Time for which the job has waited for an evaluation "
+          "(evaluation.max_lag); 0 while it does not wait.")),
       checkpoints_written_total_(registry.AddCounter(
           "parasol_chief_checkpoints_total", "Checkpoints that were tried.",
           {{"result", "written"}})),
@@ -82,6 +93,10 @@ void ChiefMetrics::Show(const wire::JobStatus& status) {
   examples_per_second_.Set(status.examples_per_second());
   if (status.has_loss()) loss_.Set(status.loss());
   placement_skew_ratio_.Set(status.placement_skew());
+  evaluated_step_.Set(status.evaluated_step());
+  due_evaluations_.Set(status.due_evaluations());
+  evaluation_wait_seconds_.Set(
+      absl::ToDoubleSeconds(FromProto(status.evaluation_waited())));
 }
 
 void ChiefMetrics::LeaseExpired(const std::string& role) {

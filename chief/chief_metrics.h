@@ -33,6 +33,9 @@ class ChiefMetrics {
   Gauge examples_per_second_;
   Gauge loss_;
   Gauge placement_skew_ratio_;
+  Gauge evaluated_step_;
+  Gauge due_evaluations_;
+  Gauge evaluation_wait_seconds_;
   Counter checkpoints_written_total_;
   Counter checkpoints_failed_total_;
   Counter loads_done_total_;

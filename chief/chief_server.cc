@@ -14,6 +14,9 @@ namespace parasol {
 namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(100);
+// Time before its deadline at which a claim may be answered: a thousand that
+// wait are not answered one by one.
+constexpr absl::Duration kClaimSlack = absl::Milliseconds(20);
 
 }  // namespace
 
@@ -38,11 +41,13 @@ ChiefServer::~ChiefServer() {
   } while (!orders_ended_.WaitForNotificationWithTimeout(kTick));
   orders_.join();
   time_.join();
+  claims_.join();
 }
 
 void ChiefServer::Start() {
   orders_ = std::thread([this] { RunOrders(); });
   time_ = std::thread([this] { RunTime(); });
+  claims_ = std::thread([this] { RunClaims(); });
 }
 
 absl::StatusOr<wire::RegisterResponse> ChiefServer::Register(
@@ -91,77 +96,85 @@ absl::StatusOr<wire::GetPlacementResponse> ChiefServer::GetPlacement(
   return coordinator_.GetPlacement();
 }
 
-// Each wait has a mutex of its own: of a thousand that wait with one mutex, all
-// conditions would be looked at whenever it is released.
-class ChiefServer::ClaimWait {
- public:
-  explicit ClaimWait(absl::Time deadline) : deadline_(deadline) {}
-
-  absl::Time deadline() const { return deadline_; }
-
-  // Begins and ends the wait; called under the server's lock.
-  void Begin() ABSL_LOCKS_EXCLUDED(mu_) {
+void ChiefServer::ClaimSteps(const wire::ClaimStepsRequest& request,
+                             StepClaim::Done done) {
+  StepClaim claim = {
+      .request = request,
+      .deadline =
+          clock_.Now() + std::min(FromProto(request.wait()), kMaxClaimWait),
+      .done = std::move(done)};
+  std::optional<ClaimAnswer> answer;
+  std::optional<StepClaim> earlier;
+  {
     absl::MutexLock lock(&mu_);
-    state_ = kWaiting;
+    answer = TryClaim(claim);
+    if (!answer) earlier = waiting_.Add(std::move(claim));
   }
-  void Wake() ABSL_LOCKS_EXCLUDED(mu_) {
-    absl::MutexLock lock(&mu_);
-    state_ = kWoken;
+  if (answer) claim.done(*std::move(answer));
+  if (earlier) {
+    earlier->done(absl::AbortedError(absl::StrCat(
+        TaskId::Of(request.task()).ToString(), " has claimed steps again")));
   }
-
-  // Returns when the wait has ended, or was not begun, or at the deadline.
-  // Returns false if it was not begun.
-  bool Await(Clock& clock) ABSL_LOCKS_EXCLUDED(mu_) {
-    absl::MutexLock lock(&mu_);
-    if (state_ == kIdle) return false;
-    auto is_woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-      return state_ == kWoken;
-    };
-    clock.AwaitWithTimeout(mu_, absl::Condition(&is_woken),
-                           deadline_ - clock.Now());
-    state_ = kIdle;
-    return true;
-  }
-
- private:
-  enum State { kIdle, kWaiting, kWoken };
-
-  const absl::Time deadline_;
-  absl::Mutex mu_;
-  State state_ ABSL_GUARDED_BY(mu_) = kIdle;
-};
-
-absl::StatusOr<wire::ClaimStepsResponse> ChiefServer::ClaimSteps(
-    const wire::ClaimStepsRequest& request) {
-  const absl::Time deadline =
-      clock_.Now() + std::min(FromProto(request.wait()), kMaxClaimWait);
-  ClaimWait wait(deadline);
-  absl::StatusOr<wire::ClaimStepsResponse> response;
-  do {
-    response = TryClaim(request, wait);
-  } while (wait.Await(clock_));
-  return response;
 }
 
-absl::StatusOr<wire::ClaimStepsResponse> ChiefServer::TryClaim(
-    const wire::ClaimStepsRequest& request, ClaimWait& wait) {
-  absl::MutexLock lock(&mu_);
-  claim_waits_.erase(&wait);
+std::optional<ChiefServer::ClaimAnswer> ChiefServer::TryClaim(
+    const StepClaim& claim) {
   const absl::Time now = clock_.Now();
-  absl::StatusOr<wire::ClaimStepsResponse> response =
-      coordinator_.ClaimSteps(request, now);
+  ClaimAnswer answer = coordinator_.ClaimSteps(claim.request, now);
   has_news_ |= coordinator_.MayHaveOrder(now);
-  WakeClaims();
-  if (!response.ok() || Coordinator::IsNews(request, *response)) {
-    return response;
+  NoteClaimNews();
+  const bool waits = answer.ok() && !waits_ended_ && now < claim.deadline &&
+                     !Coordinator::IsNews(claim.request, *answer);
+  if (waits) return std::nullopt;
+  return answer;
+}
+
+void ChiefServer::RunClaims() {
+  absl::Time wakes_at = absl::InfiniteFuture();
+  while (true) {
+    std::vector<std::pair<StepClaim::Done, ClaimAnswer>> answers;
+    {
+      absl::MutexLock lock(&mu_);
+      wakes_at = waiting_.deadline();
+      const auto has_work = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+        return has_claim_news_ || shutting_down_ ||
+               waiting_.deadline() < wakes_at;
+      };
+      clock_.AwaitWithTimeout(mu_, absl::Condition(&has_work),
+                              wakes_at - clock_.Now());
+      if (shutting_down_ && waiting_.size() == 0) return;
+      waits_ended_ |= shutting_down_;
+      answers = AnswerClaims();
+    }
+    for (auto& [done, answer] : answers) done(std::move(answer));
   }
-  if (!waits_ended_ && now < wait.deadline()) {
-    wait.Begin();
-    claim_waits_.insert(&wait);
-  } else if (request.has_wait()) {
-    coordinator_.NameAwaited(*response);
+}
+
+std::vector<std::pair<StepClaim::Done, ChiefServer::ClaimAnswer>>
+ChiefServer::AnswerClaims() {
+  const absl::Time now = clock_.Now();
+  const bool asks_all = std::exchange(has_claim_news_, false) || waits_ended_;
+  claim_news_ = coordinator_.claim_news();
+  // Whoever is due soon is answered with those who are due.
+  std::vector<StepClaim> claims =
+      asks_all ? waiting_.TakeAll() : waiting_.TakeDue(now + kClaimSlack);
+  std::vector<std::pair<StepClaim::Done, ClaimAnswer>> answers;
+  std::optional<wire::ClaimStepsResponse> named;
+  for (StepClaim& claim : claims) {
+    if (claim.deadline <= now + kClaimSlack) claim.deadline = now;
+    std::optional<ClaimAnswer> answer = TryClaim(claim);
+    if (!answer) {
+      waiting_.Add(std::move(claim));
+      continue;
+    }
+    if (answer->ok() && !Coordinator::IsNews(claim.request, **answer)) {
+      // The same for all of them, and long to be found out.
+      if (!named) coordinator_.NameAwaited(named.emplace());
+      *(*answer)->mutable_awaited_task() = named->awaited_task();
+    }
+    answers.emplace_back(std::move(claim.done), *std::move(answer));
   }
-  return response;
+  return answers;
 }
 
 absl::StatusOr<wire::ReportFailureResponse> ChiefServer::ReportFailure(
@@ -227,19 +240,19 @@ absl::Status ChiefServer::Wait() {
 
 void ChiefServer::Changed() {
   has_news_ = true;
-  WakeClaims();
+  NoteClaimNews();
 }
 
-void ChiefServer::WakeClaims() {
+void ChiefServer::NoteClaimNews() {
   if (coordinator_.claim_news() == claim_news_) return;
   claim_news_ = coordinator_.claim_news();
-  for (ClaimWait* wait : claim_waits_) wait->Wake();
+  has_claim_news_ = waiting_.size() > 0;
 }
 
 void ChiefServer::EndWaits() {
   absl::MutexLock lock(&mu_);
   waits_ended_ = true;
-  for (ClaimWait* wait : claim_waits_) wait->Wake();
+  has_claim_news_ = true;
 }
 
 void ChiefServer::RequestStop() {
@@ -254,6 +267,7 @@ void ChiefServer::End(absl::Status outcome) {
   absl::MutexLock lock(&mu_);
   if (!outcome_) outcome_ = std::move(outcome);
   waits_ended_ = true;
+  has_claim_news_ = true;
   executor_->CancelAllCalls();
   Changed();
 }
@@ -345,10 +359,12 @@ void ChiefServer::RunTime() {
 void ChiefServer::Tick(StatusLog& log) {
   const absl::Time now = clock_.Now();
   std::vector<TaskId> lost;
+  std::vector<std::string> warnings;
   wire::JobStatus status;
   {
     absl::MutexLock lock(&mu_);
     lost = coordinator_.Tick(now);
+    warnings = coordinator_.TakeWarnings();
     status = Status();
     if (!outcome_) outcome_ = coordinator_.Outcome(now);
     // Under the lock: no snapshot may be taken for the checkpoint that follows.
@@ -373,9 +389,7 @@ void ChiefServer::Tick(StatusLog& log) {
         coordinator_.IsCheckpointObsolete(now)) {
       executor_->CancelAllCalls();
     }
-    if (outcome_ && !std::exchange(waits_ended_, true)) {
-      for (ClaimWait* wait : claim_waits_) wait->Wake();
-    }
+    if (outcome_ && !std::exchange(waits_ended_, true)) has_claim_news_ = true;
     Changed();
   }
   metrics_.Show(status);
@@ -384,6 +398,7 @@ void ChiefServer::Tick(StatusLog& log) {
     LOG(WARNING) << "lost " << NameOf(options_.coordinator, task)
                  << ": its lease ran out";
   }
+  for (const std::string& line : warnings) LOG(WARNING) << line;
   for (const std::string& line : log.Lines(status, now)) LOG(INFO) << line;
 }
 

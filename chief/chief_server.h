@@ -4,9 +4,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -21,14 +21,15 @@
 #include "chief/coordinator.h"
 #include "chief/order_executor.h"
 #include "chief/status_log.h"
+#include "chief/steps/waiting_claims.h"
 #include "cluster/checkpoint/evaluation_log.h"
 #include "proto/chief.pb.h"
 
 namespace parasol {
 
-// A Coordinator with a lock, a clock, and two threads: one carries out the
-// coordinator's orders, without the lock; the other lets time pass.
-// Thread-safe.
+// A Coordinator with a lock, a clock, and three threads: one carries out the
+// coordinator's orders, without the lock; one lets time pass; one answers the
+// claims that wait. Thread-safe.
 //
 // Shutdown: Wait(), or RequestStop() and Wait(), or EndWaits(); then destroy
 // the server, when no rpc is in progress any more.
@@ -56,16 +57,17 @@ class ChiefServer {
   // Starts the threads. Called once.
   void Start();
 
-  // The rpcs of proto/chief.proto. Only ClaimSteps() blocks, for as long as the
-  // request says, if there is no news.
+  // The rpcs of proto/chief.proto. None blocks but for the lock.
   absl::StatusOr<wire::RegisterResponse> Register(
       const wire::RegisterRequest& request);
   absl::StatusOr<wire::HeartbeatResponse> Heartbeat(
       const wire::HeartbeatRequest& request);
   absl::StatusOr<wire::GetPlacementResponse> GetPlacement(
       const wire::GetPlacementRequest& request);
-  absl::StatusOr<wire::ClaimStepsResponse> ClaimSteps(
-      const wire::ClaimStepsRequest& request);
+  // Calls `done` with the answer: at once if it is news or an error, otherwise
+  // after the time that the request says at most, from another thread.
+  //   Aborted  the process has claimed again meanwhile.
+  void ClaimSteps(const wire::ClaimStepsRequest& request, StepClaim::Done done);
   absl::StatusOr<wire::ReportFailureResponse> ReportFailure(
       const wire::ReportFailureRequest& request);
   absl::StatusOr<wire::LeaveResponse> Leave(const wire::LeaveRequest& request);
@@ -79,7 +81,7 @@ class ChiefServer {
   // Blocks until the chief may end, and returns how: see Coordinator::Outcome.
   absl::Status Wait();
 
-  // Makes calls that wait return, and later calls not wait.
+  // Has claims that wait answered, and later claims not wait.
   void EndWaits();
 
   // Writes a last checkpoint if there is something to keep, then lets Wait()
@@ -91,12 +93,15 @@ class ChiefServer {
   void End(absl::Status outcome);
 
  private:
-  // A ClaimSteps() that waits for news.
-  class ClaimWait;
+  using ClaimAnswer = absl::StatusOr<wire::ClaimStepsResponse>;
 
-  // Answers a claim. If it has to wait for news, `wait` is begun.
-  absl::StatusOr<wire::ClaimStepsResponse> TryClaim(
-      const wire::ClaimStepsRequest& request, ClaimWait& wait);
+  // Returns the answer to a claim; nullopt if it has to wait for news.
+  std::optional<ClaimAnswer> TryClaim(const StepClaim& claim)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void RunClaims();
+  // Returns the answers to those claims that wait for nothing any more.
+  std::vector<std::pair<StepClaim::Done, ClaimAnswer>> AnswerClaims()
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RunOrders();
   void CarryOutOrders();
   void CarryOut(const Coordinator::LoadOrder& order);
@@ -107,8 +112,8 @@ class ChiefServer {
   // Notes that something has changed: there may be an order to carry out, or an
   // answer to a call that waits.
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Wakes the claims that wait if they may be answered with news.
-  void WakeClaims() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Has the claims that wait looked at if there may be news for them.
+  void NoteClaimNews() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Options options_;
   const std::unique_ptr<OrderExecutor> executor_;
@@ -119,9 +124,11 @@ class ChiefServer {
   Coordinator coordinator_ ABSL_GUARDED_BY(mu_);
   // True if there may be an order to carry out.
   bool has_news_ ABSL_GUARDED_BY(mu_) = true;
-  std::set<ClaimWait*> claim_waits_ ABSL_GUARDED_BY(mu_);
-  // Coordinator::claim_news() when the claims that wait were woken last.
+  WaitingClaims waiting_ ABSL_GUARDED_BY(mu_);
+  // Coordinator::claim_news() when the claims that wait were looked at last,
+  // and true if they are to be looked at again.
   int64_t claim_news_ ABSL_GUARDED_BY(mu_) = 0;
+  bool has_claim_news_ ABSL_GUARDED_BY(mu_) = false;
   bool waits_ended_ ABSL_GUARDED_BY(mu_) = false;
   bool stop_requested_ ABSL_GUARDED_BY(mu_) = false;
   // True if a load order is being carried out.
@@ -133,6 +140,7 @@ class ChiefServer {
   absl::Notification orders_ended_;
   std::thread orders_;
   std::thread time_;
+  std::thread claims_;
 };
 
 }  // namespace parasol

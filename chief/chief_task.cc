@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/resource_limits.h"
 #include "base/status_macros.h"
 #include "chief/layout.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
@@ -30,6 +31,8 @@
 namespace parasol {
 namespace {
 
+// Descriptors of a chief without tasks, and of those who ask for the status.
+constexpr int64_t kOtherDescriptors = 64;
 constexpr absl::Duration kRpcGrace = absl::Seconds(1);
 // Time that a look at the directory's owner may take before a new process gets
 // its place without it.
@@ -69,6 +72,20 @@ absl::StatusOr<std::string> CheckpointDirectory(
   std::error_code error;
   const std::string absolute = std::filesystem::absolute(directory, error);
   return error ? directory : absolute;
+}
+
+// A task that finds no descriptor at the chief would not be told why.
+absl::Status CheckDescriptorsSuffice(const ChiefTaskOptions& options) {
+  const int64_t tasks =
+      static_cast<int64_t>(options.workers.size() + options.ps.size());
+  const int64_t needed =
+      tasks + static_cast<int64_t>(options.ps.size()) + kOtherDescriptors;
+  const int64_t limit = DescriptorLimit();
+  if (needed <= limit) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a chief of ", options.ps.size(), " ps and ", options.workers.size(),
+      " workers needs ", needed, " open descriptors, but may have ", limit,
+      ": raise the limit (ulimit -n)"));
 }
 
 std::string RandomSecret() {
@@ -209,9 +226,10 @@ absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
         absl::StrCat("the cluster has ", options.ps.size(), " ps and ",
                      options.workers.size(), " workers"));
   }
+  RETURN_IF_ERROR(CheckDescriptorsSuffice(options));
   std::unique_ptr<ChiefTask> task(new ChiefTask(options, clock, metrics));
-  ASSIGN_OR_RETURN(task->rpc_server_,
-                   RpcServer::Start(options.listen_address, {&task->service_}));
+  ASSIGN_OR_RETURN(task->rpc_server_, RpcServer::Start(options.listen_address,
+                                                       task->service_, {}));
   LOG(INFO) << "listening on port " << task->port();
   RETURN_IF_ERROR(task->Open());
   task->rpc_server_->SetServing(true);
@@ -286,6 +304,9 @@ absl::Status ChiefTask::Open() {
       .checkpoint_directory = executor->store().directory(),
       .run_id = coordinator.run_id,
       .history = RunHistory(coordinator.resumed, coordinator.chief_epoch),
+      .interval = coordinator.job.evaluation().has_max_lag()
+                      ? EvaluationWatch::kAwaitedInterval
+                      : EvaluationWatch::kInterval,
       .on_change = [this](const std::vector<Evaluation>& evaluations) {
         server_->Evaluated(evaluations);
       }};
@@ -298,8 +319,9 @@ absl::Status ChiefTask::Open() {
                                     : 0,
                   .outputs = OutputNames(coordinator.job.model()),
                   .has_event_files = coordinator.job.tensorboard()},
+      .summary = coordinator.job.summary(),
       .check_owner = [this] { return ownership_->Check(); }};
-  const bool goes_by_evaluations = HasEvaluationDecisions(coordinator.job);
+  const bool has_evaluations = coordinator.job.has_eval();
   ChiefServer::Options server;
   server.coordinator = std::move(coordinator);
   server.heartbeat_interval = options_.heartbeat_interval;
@@ -310,7 +332,7 @@ absl::Status ChiefTask::Open() {
   };
   server_ = std::make_unique<ChiefServer>(
       std::move(server), std::move(executor), clock_, metrics_);
-  if (goes_by_evaluations) {
+  if (has_evaluations) {
     evaluations_ = std::make_unique<EvaluationWatch>(std::move(watch), clock_);
   }
   server_->Start();
@@ -348,7 +370,10 @@ absl::StatusOr<CheckpointStore> ChiefTask::TryResume(
   RETURN_IF_ERROR(ResumeFrom(
       options_.variables, verification, [this] { return ownership_->Check(); },
       clock_.Now(), *store, coordinator));
-  if (!HasEvaluationDecisions(coordinator.job)) return store;
+  if (!HasEvaluationDecisions(coordinator.job) &&
+      !coordinator.job.evaluation().has_max_lag()) {
+    return store;
+  }
   const RunHistory history(coordinator.resumed, ownership_->chief_epoch());
   ASSIGN_OR_RETURN(coordinator.evaluations,
                    ReadEvaluations(directory, coordinator.run_id,

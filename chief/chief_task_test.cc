@@ -1,5 +1,6 @@
 #include "chief/chief_task.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -98,6 +99,23 @@ TEST_F(ChiefTaskTest, AnswersItsTasksOverGrpc) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("chief at 127.0.0.1:"),
                              HasSubstr("worker/5 is not in the cluster"))));
+}
+
+TEST_F(ChiefTaskTest, AClusterOfMoreTasksThanDescriptorsIsRefused) {
+  for (int i = 0; i < 1000; ++i) {
+    options_.workers[i] = absl::StrCat("127.0.0.1:", 1000 + i);
+  }
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = 1024;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  const absl::Status refused = Start().status();
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_THAT(refused,
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("a chief of 1 ps and 1000 workers needs 1066 "
+                                 "open descriptors, but may have 1024")));
 }
 
 TEST_F(ChiefTaskTest, StopEndsAWaitingChief) {

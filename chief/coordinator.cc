@@ -69,6 +69,9 @@ Coordinator::Coordinator(Options options, absl::Time now)
       evaluation_times_(EvaluationTimes(options_.job.evaluation()),
                         schedule_.newest_step(), now),
       decisions_(options_.job, options_.resumed, options_.evaluations),
+      evaluation_lag_(options_.job.evaluation(),
+                      schedule_.newest_step().value_or(0),
+                      decisions_.evaluated_to(), options_.worker_timeout),
       given_rate_(decisions_.learning_rate()),
       rate_(RateOf(options_.job.optimizer())),
       reports_(options_.resumed ? options_.resumed->global_step() : 0),
@@ -79,6 +82,9 @@ Coordinator::Coordinator(Options options, absl::Time now)
       last_tick_(now),
       phase_since_(now) {
   if (end_.step()) plan_->SetEnd(*end_.step());
+  if (options_.resumed && options_.resumed->evaluation_due()) {
+    evaluation_lag_.Written(options_.resumed->global_step());
+  }
   if (options_.already_complete) Enter(wire::COMPLETE, now);
 }
 
@@ -172,7 +178,10 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   }
   if (request.leaving() && request.task().role() == "ps") {
     const uint64_t incarnation = request.task().incarnation();
-    if (leaving_.Ask(incarnation)) schedule_.TryNow();
+    if (leaving_.Ask(incarnation)) {
+      schedule_.TryNow();
+      leave_asked_at_ = now;
+    }
     response.set_may_leave(leaving_.MayLeave(incarnation) || HasEnded() ||
                            gave_up_ || stopped_);
   }
@@ -251,21 +260,9 @@ wire::JobStatus Coordinator::Status() const {
   status.set_steps_per_epoch(end_.steps_per_epoch().value_or(0));
   if (rate_) status.set_learning_rate(rate_->At(plan_->global_step()));
   if (given_rate_) status.set_learning_rate(*given_rate_);
-  status.set_loss_sum(reports_.loss_sum());
-  status.set_loss_examples(reports_.loss_examples());
-  for (const double sum : reports_.output_loss_sums()) {
-    status.add_output_loss_sum(sum);
-  }
+  AddLosses(status);
+  AddEvaluations(status);
   if (plan_->staleness()) status.set_staleness(*plan_->staleness());
-  for (const EpochLosses::End& end : reports_.epochs().ends()) {
-    if (!training_since_) break;
-    wire::EpochEnd* entry = status.add_epoch_end();
-    entry->set_step(end.step);
-    *entry->mutable_trained() = ToProto(end.time - *training_since_);
-    entry->set_loss_sum(end.sums.loss_sum);
-    entry->set_loss_examples(end.sums.examples);
-    entry->set_is_complete(end.is_complete);
-  }
   if (!waits_for_.empty()) {
     *status.mutable_waited() = ToProto(last_tick_ - waits_since_);
   }
@@ -341,8 +338,7 @@ void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
 void Coordinator::Advance(absl::Time now) {
   // Steps that workers did for another chief count before the training begins.
   if (training_since_) {
-    reports_.epochs().Reach(plan_->global_step(),
-                            end_.steps_per_epoch().value_or(0),
+    reports_.epochs().Reach(plan_->global_step(), Points(),
                             end_.examples_per_epoch(), now);
   }
   if (phase_ == wire::WAITING_FOR_PS && board_.AllPresent()) {
@@ -365,6 +361,7 @@ void Coordinator::Advance(absl::Time now) {
     schedule_.StartOver();
     trouble_.clear();
   }
+  WatchEvaluations(now);
   if (MayGrant() != may_grant_) {
     may_grant_ = !may_grant_;
     ++claim_news_;
@@ -440,6 +437,7 @@ void Coordinator::WatchWaiting(absl::Time now) {
 }
 
 void Coordinator::RequestStop(absl::Time now) {
+  if (!stop_requested_) stop_requested_at_ = now;
   stop_requested_ = true;
   Advance(now);
 }

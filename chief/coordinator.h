@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "chief/shards/leaving_ps.h"
 #include "chief/shards/shard_board.h"
 #include "chief/shards/shard_loads.h"
+#include "chief/steps/evaluation_lag.h"
 #include "chief/steps/progress_watch.h"
 #include "chief/steps/step_plan.h"
 #include "chief/task_id.h"
@@ -27,6 +29,7 @@
 #include "cluster/checkpoint/run_decisions.h"
 #include "cluster/checkpoint/store_checkpoint.h"
 #include "cluster/job/training_end.h"
+#include "cluster/progress/curve_points.h"
 #include "ml/optimizer/learning_rate.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/chief.pb.h"
@@ -93,6 +96,10 @@ class Coordinator {
     bool may_await = false;
     // The process that each shard is on.
     std::vector<uint64_t> incarnations = {};
+    // True if the shards are to take no update behind the snapshot until they
+    // are loaded again: the chief, or a ps, leaves with this checkpoint, and
+    // whoever else leaves before its successor is there loses nothing either.
+    bool stay = false;
   };
   using Order = std::variant<LoadOrder, CheckpointOrder>;
 
@@ -138,6 +145,11 @@ class Coordinator {
   std::vector<std::string> Evaluated(absl::Span<const Evaluation> evaluations,
                                      absl::Time now);
 
+  // Returns warnings for the log that have come up since the last call.
+  std::vector<std::string> TakeWarnings() {
+    return std::exchange(warnings_, {});
+  }
+
   // Lets time pass and returns the tasks whose leases ran out. Call it often:
   // after a pause of half a lease or more the chief is taken to have stood
   // still, and the leases are extended by the pause.
@@ -171,6 +183,14 @@ class Coordinator {
   // is done. Its calls are to be cancelled, so that the final checkpoint
   // follows.
   bool IsCheckpointObsolete(absl::Time now) const;
+
+  // Longest time that the last checkpoint of a chief that was told to end waits
+  // for the workers to complete the steps that they were granted.
+  static constexpr absl::Duration kLastStepsLimit = absl::Seconds(1);
+
+  // Time that the checkpoint of a ps that leaves waits for what else is told to
+  // end with it, and for the workers to report the steps that are acknowledged.
+  static constexpr absl::Duration kLeaveDelay = absl::Milliseconds(200);
 
   // Begins the end of the chief: grants no more steps, and orders one more
   // checkpoint if there is something to keep.
@@ -206,6 +226,13 @@ class Coordinator {
   // Returns true if these are the run and the layout of this chief.
   bool IsOurs(const std::string& run_id, uint64_t layout) const;
   std::map<int, int64_t> PsEpochs() const;
+  // Returns the points of the curves; not known before the epochs are.
+  CurvePoints Points() const {
+    return CurvePoints(end_.steps_per_epoch().value_or(0),
+                       options_.job.summary().every_steps());
+  }
+  // Adds what workers have reported of their losses.
+  void AddLosses(wire::JobStatus& status) const;
   bool MayGrant() const;
   // Returns true if steps may have been done: a new run has none before its
   // variables are loaded, whatever a worker says.
@@ -229,6 +256,10 @@ class Coordinator {
   bool IsCheckpointDue(absl::Time now) const;
   // Brings the job's end forward, once it is known.
   void EndEarly();
+  // Looks at how far evaluations are behind, and bounds the steps by that.
+  void WatchEvaluations(absl::Time now);
+  // Adds how far they are.
+  void AddEvaluations(wire::JobStatus& status) const;
   // Notes what is waited for now.
   void WatchWaiting(absl::Time now);
   // Returns true if a worker of synchronous training may have sent gradients of
@@ -238,6 +269,17 @@ class Coordinator {
   void CheckpointFailed(int64_t step, const absl::Status& status,
                         absl::Time now);
   std::optional<Order> NextStopOrder(absl::Time now);
+  // Returns true if a checkpoint of a chief that was told to end would have
+  // something that the newest one lacks.
+  bool HasNews() const;
+  // Returns true if a live worker has granted steps that it has not completed,
+  // as far as is known.
+  bool HoldSteps() const;
+  // Returns true if one may complete such steps soon.
+  bool AwaitsLastSteps(absl::Time now) const;
+  // Has shards that stay with a checkpoint go on, when the ps that left with it
+  // has a successor.
+  void EndStay();
 
   const Options options_;
   Membership membership_;
@@ -249,6 +291,8 @@ class Coordinator {
   // The times of the checkpoints that are to be evaluated.
   CheckpointSchedule evaluation_times_;
   RunDecisions decisions_;
+  EvaluationLag evaluation_lag_;
+  std::vector<std::string> warnings_;
   // The rate that the ps have been given.
   std::optional<double> given_rate_;
   bool ended_early_ = false;
@@ -282,7 +326,12 @@ class Coordinator {
   std::string waits_for_;
   absl::Time waits_since_;
   std::optional<absl::Status> gave_up_;
+  // True if the shards stay with the newest checkpoint.
+  bool shards_stay_ = false;
   bool stop_requested_ = false;
+  absl::Time stop_requested_at_;
+  // The time when the last ps has asked to leave for the first time.
+  absl::Time leave_asked_at_ = absl::InfinitePast();
   bool stop_ordered_ = false;
   // True if the checkpoint being written may await a step of workers.
   bool may_await_workers_ = false;

@@ -1,10 +1,12 @@
-// The part of the coordinator that answers claims of steps.
+// The part of the coordinator that answers claims of steps, and says how far
+// losses and evaluations are.
 #include <algorithm>
 #include <utility>
 
 #include "base/status_macros.h"
 #include "chief/coordinator.h"
 #include "chief/task_message.h"
+#include "cluster/rpc/proto_duration.h"
 
 namespace parasol {
 namespace {
@@ -13,6 +15,9 @@ namespace {
 constexpr size_t kMaxNamedInAnswer = 16;
 // Largest number of steps that a claim is granted.
 constexpr int64_t kMaxWant = 1024;
+// Time for which a job waits for an evaluation before the evaluator is named:
+// under max_lag: 0 it waits for each one.
+constexpr absl::Duration kEvaluatorNamed = absl::Seconds(5);
 // Time for which a live worker whose steps were taken back is granted none.
 constexpr absl::Duration kSetAside = absl::Seconds(1);
 
@@ -124,11 +129,61 @@ void Coordinator::CheckProgress(absl::Time now) {
   }
 }
 
+void Coordinator::WatchEvaluations(absl::Time now) {
+  const std::optional<std::string> line = evaluation_lag_.Observe(
+      {.global_step = plan_->global_step(),
+       .is_training = phase_ == wire::TRAINING && !stop_requested_,
+       .is_failing = schedule_.failures() > 0,
+       .has_evaluator = membership_.CountAlive("evaluator") > 0,
+       .now = now});
+  if (line) warnings_.push_back(*line);
+  plan_->SetLimit(evaluation_lag_.StepLimit());
+}
+
+void Coordinator::AddLosses(wire::JobStatus& status) const {
+  status.set_loss_sum(reports_.loss_sum());
+  status.set_loss_examples(reports_.loss_examples());
+  status.mutable_output_loss_sum()->Assign(reports_.output_loss_sums().begin(),
+                                           reports_.output_loss_sums().end());
+  // The points of a curve are differences of one kind of sums.
+  const EpochLosses::Sums total = reports_.epochs().Total();
+  if (total.examples > 0) {
+    status.set_loss_sum(total.loss_sum);
+    status.set_loss_examples(total.examples);
+    status.mutable_output_loss_sum()->Assign(total.output_loss_sums.begin(),
+                                             total.output_loss_sums.end());
+  }
+  for (const EpochLosses::End& end : reports_.epochs().ends()) {
+    if (!training_since_) break;
+    wire::EpochEnd* entry = status.add_epoch_end();
+    entry->set_step(end.step);
+    *entry->mutable_trained() = ToProto(end.time - *training_since_);
+    entry->set_loss_sum(end.sums.loss_sum);
+    entry->set_loss_examples(end.sums.examples);
+    entry->set_is_complete(end.is_complete);
+    entry->mutable_output_loss_sum()->Assign(end.sums.output_loss_sums.begin(),
+                                             end.sums.output_loss_sums.end());
+    if (rate_) entry->set_learning_rate(rate_->At(end.step));
+    if (given_rate_) entry->set_learning_rate(*given_rate_);
+  }
+}
+
+void Coordinator::AddEvaluations(wire::JobStatus& status) const {
+  if (evaluation_lag_.evaluated_to() >= 0) {
+    status.set_evaluated_step(evaluation_lag_.evaluated_to());
+  }
+  status.set_due_evaluations(evaluation_lag_.due());
+  if (!evaluation_lag_.awaited()) return;
+  status.set_awaited_evaluation(*evaluation_lag_.awaited());
+  *status.mutable_evaluation_waited() = ToProto(evaluation_lag_.waited());
+}
+
 bool Coordinator::IsNews(const wire::ClaimStepsRequest& request,
                          const wire::ClaimStepsResponse& response) {
   return response.phase() >= wire::FINISHING ||
          response.granted_steps() > request.granted_steps() ||
-         response.assignment_version() != request.assignment_version();
+         response.assignment_version() != request.assignment_version() ||
+         (request.end_step() != 0 && response.end_step() != request.end_step());
 }
 
 bool Coordinator::MayHaveOrder(absl::Time now) const {
@@ -181,6 +236,13 @@ std::vector<std::string> Coordinator::AwaitedTasks() const {
       if (decisions_.stop() && id.role == "worker" && is_busy) {
         names.push_back(id.ToString());
       }
+    }
+    return names;
+  }
+  if (evaluation_lag_.awaited() &&
+      evaluation_lag_.waited() >= kEvaluatorNamed) {
+    for (const auto& [id, address] : options_.tasks) {
+      if (id.role == "evaluator") names.push_back(id.ToString());
     }
     return names;
   }

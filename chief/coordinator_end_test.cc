@@ -206,22 +206,53 @@ TEST_F(CoordinatorTest, TheAbsenceOfAllWorkersEndsTheChief) {
 TEST_F(CoordinatorTest, AStopWritesOneMoreCheckpoint) {
   StartTraining();
   TrainTo(5);
-  chief().RequestStop(now_);
+  Stop();
   EXPECT_EQ(outcome(), std::nullopt);
   ASSERT_OK_AND_ASSIGN(auto claim, Claim(worker1_, 0, 5));
   EXPECT_EQ(claim.granted_steps(), 0);
   const auto order = NextCheckpoint();
   EXPECT_EQ(order.manifest.global_step(), 5);
+  EXPECT_TRUE(order.stay) << "nothing that is acknowledged later is in it";
   chief().CheckpointDone(order, absl::OkStatus(), now_);
   EXPECT_FALSE(HasOrder());
   EXPECT_THAT(outcome().value(), StatusIs(absl::StatusCode::kCancelled,
                                           HasSubstr("newest checkpoint 5")));
 }
 
+TEST_F(CoordinatorTest, TheLastCheckpointOfAStopHasTheStepsThatWorkersHold) {
+  StartTraining();
+  ASSERT_OK_AND_ASSIGN(auto claim, Claim(worker0_, 0, 3));
+  ASSERT_EQ(claim.granted_steps(), 3);
+  chief().RequestStop(now_);
+  EXPECT_FALSE(HasOrder());
+  ASSERT_OK(Claim(worker0_, 2, 5));
+  EXPECT_FALSE(HasOrder());
+  EXPECT_EQ(outcome(), std::nullopt);
+  ASSERT_OK(Claim(worker0_, 3, 5));
+  EXPECT_EQ(NextCheckpoint().manifest.global_step(), 3);
+}
+
+TEST_F(CoordinatorTest, AStopWaitsForNoWorkerThatHasLeft) {
+  StartTraining();
+  ASSERT_OK(Claim(worker0_, 0, 3));
+  chief().RequestStop(now_);
+  EXPECT_FALSE(HasOrder());
+  ASSERT_OK(Leave(worker0_, 2));
+  EXPECT_EQ(NextCheckpoint().manifest.global_step(), 2);
+}
+
+TEST_F(CoordinatorTest, StepsThatWorkersHoldMayHaveBeenDone) {
+  StartTraining();
+  ASSERT_OK(Claim(worker0_, 0, 3));
+  Stop();
+  // The newest checkpoint is of step 0, too.
+  EXPECT_EQ(NextCheckpoint().manifest.global_step(), 0);
+}
+
 TEST_F(CoordinatorTest, AStopThatCannotWriteItsCheckpointStillEnds) {
   StartTraining();
   TrainTo(5);
-  chief().RequestStop(now_);
+  Stop();
   chief().CheckpointDone(NextCheckpoint(), absl::UnavailableError("x"), now_);
   EXPECT_FALSE(HasOrder());
   EXPECT_THAT(outcome().value(), StatusIs(absl::StatusCode::kCancelled));

@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -13,6 +14,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class CoordinatorEvaluationsTest : public CoordinatorTest {
  protected:
@@ -213,7 +215,7 @@ TEST_F(CoordinatorEvaluationsTest, ARateThatCannotBeGivenIsInNobodysWay) {
   EXPECT_THAT(chief().Status().trouble(), HasSubstr("no disk"));
   EXPECT_EQ(phase(), wire::TRAINING);
   // A chief that is stopped still writes its last checkpoint.
-  chief().RequestStop(now_);
+  Stop();
   EXPECT_EQ(NextCheckpoint().manifest.global_step(), 3);
 }
 
@@ -247,6 +249,135 @@ TEST_F(CoordinatorEvaluationsTest, TheStatusSaysSinceWhenItWaits) {
   chief().Tick(now_);
   EXPECT_THAT(chief().Status().missing_task(), IsEmpty());
   EXPECT_FALSE(chief().Status().has_waited());
+}
+
+// The coordinator of a job whose evaluations have a max_lag.
+class CoordinatorLagTest : public CoordinatorTest {
+ protected:
+  CoordinatorLagTest() {
+    options_.job.mutable_checkpoint()->set_every_steps(1000);
+    job::EvaluationPolicy& policy = *options_.job.mutable_evaluation();
+    policy.set_every_steps(20);
+    policy.set_max_lag(0);
+    options_.worker_timeout = absl::Seconds(60);
+  }
+
+  // Makes worker 0 do all steps that it is granted; returns how many it has
+  // done.
+  int64_t TrainAll(int64_t completed) {
+    while (true) {
+      const auto claim = Claim(worker0_, completed, 1000);
+      EXPECT_OK(claim.status());
+      if (!claim.ok() || claim->granted_steps() <= completed) return completed;
+      completed = claim->granted_steps();
+    }
+  }
+  void WriteCheckpoint(int64_t step) {
+    const auto order = NextCheckpoint();
+    EXPECT_TRUE(order.manifest.evaluation_due());
+    EXPECT_EQ(order.manifest.global_step(), step);
+    chief().CheckpointDone(order, absl::OkStatus(), now_);
+  }
+  void Evaluate(int64_t step) {
+    chief().Evaluated({Evaluation{.global_step = step}}, now_);
+  }
+};
+
+TEST_F(CoordinatorLagTest, TrainingStopsAtEachEvaluationUntilItIsThere) {
+  StartTraining();
+  EXPECT_EQ(TrainAll(0), 20);
+  WriteCheckpoint(20);
+  EXPECT_EQ(TrainAll(20), 20);
+  EXPECT_EQ(chief().Status().awaited_evaluation(), 20);
+  const int64_t news = chief().claim_news();
+  Evaluate(20);
+  EXPECT_NE(chief().claim_news(), news) << "a claim that waits goes on";
+  EXPECT_EQ(TrainAll(20), 40);
+  EXPECT_EQ(phase(), wire::TRAINING);
+}
+
+TEST_F(CoordinatorLagTest, TheEvaluatorIsNamedOnceTheWaitIsLong) {
+  StartTraining();
+  TrainAll(0);
+  WriteCheckpoint(20);
+  chief().Tick(now_);
+  EXPECT_THAT(chief().Status().awaited_task(), IsEmpty());
+  Pass(absl::Seconds(6), everyone_);
+  EXPECT_THAT(chief().Status().awaited_task(), ElementsAre("evaluator/0"));
+  EXPECT_GE(chief().Status().evaluation_waited().seconds(), 5);
+  EXPECT_THAT(chief().TakeWarnings(), IsEmpty());
+}
+
+TEST_F(CoordinatorLagTest, AnEvaluatorThatNeverCameDoesNotHoldUpTheJob) {
+  StartTraining();
+  TrainAll(0);
+  WriteCheckpoint(20);
+  Pass(absl::Seconds(64), everyone_);
+  EXPECT_THAT(
+      chief().TakeWarnings(),
+      ElementsAre(HasSubstr("no evaluation of step 20 came within 1m")));
+  EXPECT_THAT(chief().Status().awaited_task(), Not(Contains("evaluator/0")));
+  EXPECT_EQ(TrainAll(20), 100);
+  EXPECT_EQ(phase(), wire::FINISHING);
+  EXPECT_THAT(chief().TakeWarnings(), IsEmpty());
+}
+
+TEST_F(CoordinatorLagTest, SynchronousWorkersAreToldTheLimit) {
+  job::Synchronous& mode =
+      *options_.job.mutable_parameter_server()->mutable_synchronous();
+  mode.set_replicas_to_aggregate(2);
+  mode.set_total_replicas(2);
+  StartTraining();
+  wire::ClaimStepsRequest request;
+  *request.mutable_task() = worker0_;
+  request.set_completed_steps(20);
+  request.set_pushed_steps(20);
+  ASSERT_OK_AND_ASSIGN(auto answer, chief().ClaimSteps(request, now_));
+  EXPECT_EQ(answer.end_step(), 20);
+  WriteCheckpoint(20);
+  request.set_assignment_version(answer.assignment_version());
+  request.set_end_step(answer.end_step());
+  ASSERT_OK_AND_ASSIGN(answer, chief().ClaimSteps(request, now_));
+  EXPECT_FALSE(Coordinator::IsNews(request, answer));
+  Evaluate(20);
+  ASSERT_OK_AND_ASSIGN(answer, chief().ClaimSteps(request, now_));
+  EXPECT_EQ(answer.end_step(), 40);
+  EXPECT_TRUE(Coordinator::IsNews(request, answer));
+}
+
+TEST_F(CoordinatorLagTest, EarlyStoppingEndsTheJobWhereItIsDecided) {
+  job::EarlyStopping& policy =
+      *options_.job.mutable_end()->mutable_early_stopping();
+  policy.set_metric("loss");
+  policy.set_mode(job::MIN);
+  policy.set_patience(1);
+  StartTraining();
+  TrainAll(0);
+  WriteCheckpoint(20);
+  const Evaluation first = {.global_step = 20, .loss = 1};
+  chief().Evaluated({first}, now_);
+  TrainAll(20);
+  WriteCheckpoint(40);
+  chief().Evaluated({first, {.global_step = 40, .loss = 2}}, now_);
+  EXPECT_EQ(TrainAll(40), 40);
+  EXPECT_EQ(phase(), wire::FINISHING);
+  EXPECT_EQ(chief().Status().end_step(), 40);
+}
+
+TEST_F(CoordinatorLagTest, CheckpointsThatAreNotEvaluatedStay) {
+  options_.job.mutable_evaluation()->set_max_lag(2);
+  StartTraining();
+  const KeptCheckpoints kept = chief().Kept();
+  EXPECT_EQ(kept.evaluated_to, -1);
+  EXPECT_EQ(kept.awaited, 3);
+}
+
+TEST_F(CoordinatorLagTest, WithoutAMaxTheLagIsSeenAndSaidOnce) {
+  options_.job.mutable_evaluation()->clear_max_lag();
+  StartTraining();
+  EXPECT_EQ(TrainAll(0), 100);
+  EXPECT_THAT(chief().TakeWarnings(),
+              ElementsAre(HasSubstr("evaluations fall behind")));
 }
 
 }  // namespace

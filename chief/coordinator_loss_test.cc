@@ -49,6 +49,13 @@ class EndTest : public CoordinatorTest {
     request.set_leaving(true);
     return chief().Heartbeat(request, now_).value();
   }
+  // The first one of a ps, after which the chief waits for a moment.
+  wire::HeartbeatResponse AskToLeave(const wire::Task& ps) {
+    wire::HeartbeatResponse response = LeavingHeartbeat(ps);
+    EXPECT_FALSE(HasOrder()) << "workers may yet report steps";
+    now_ += Coordinator::kLeaveDelay;
+    return response;
+  }
 };
 
 TEST_F(EndTest, AFinalCheckpointIsTriedForCheckpointTimeout) {
@@ -248,7 +255,7 @@ TEST_F(EndTest, APsThatIsLeavingGetsACheckpointFirst) {
   StartTraining();
   TrainTo(5);
   EXPECT_FALSE(HasOrder()) << "none is due";
-  EXPECT_FALSE(LeavingHeartbeat(ps1_).may_leave());
+  EXPECT_FALSE(AskToLeave(ps1_).may_leave());
   const auto order = NextCheckpoint();
   EXPECT_EQ(order.manifest.global_step(), 5);
   EXPECT_FALSE(LeavingHeartbeat(ps1_).may_leave());
@@ -262,7 +269,7 @@ TEST_F(EndTest, ALeavingPsIsGivenACheckpointOfAStepThatHasOne) {
   TrainTo(10);
   FinishCheckpoint();
   // Pushes of a step that is not complete came after it.
-  EXPECT_FALSE(LeavingHeartbeat(ps1_).may_leave());
+  EXPECT_FALSE(AskToLeave(ps1_).may_leave());
   FinishCheckpoint();
   EXPECT_TRUE(LeavingHeartbeat(ps1_).may_leave());
 }
@@ -270,8 +277,9 @@ TEST_F(EndTest, ALeavingPsIsGivenACheckpointOfAStepThatHasOne) {
 TEST_F(EndTest, ACheckpointThatFailsIsTriedAgainForALeavingPs) {
   StartTraining();
   TrainTo(5);
-  LeavingHeartbeat(ps0_);
+  AskToLeave(ps0_);
   chief().CheckpointDone(NextCheckpoint(), absl::UnavailableError("x"), now_);
+  FinishLoad(NextLoad());
   EXPECT_FALSE(LeavingHeartbeat(ps0_).may_leave());
   Pass(absl::Seconds(2), everyone_);
   FinishCheckpoint();
@@ -296,6 +304,7 @@ TEST_F(EndTest, AWholeClusterThatIsToldToStopWritesOneCheckpoint) {
   chief().RequestStop(now_);
   EXPECT_FALSE(LeavingHeartbeat(ps0_).may_leave());
   EXPECT_FALSE(LeavingHeartbeat(ps1_).may_leave());
+  now_ += Coordinator::kLeaveDelay;
   FinishCheckpoint();
   EXPECT_FALSE(HasOrder());
   EXPECT_TRUE(LeavingHeartbeat(ps0_).may_leave());
@@ -303,16 +312,78 @@ TEST_F(EndTest, AWholeClusterThatIsToldToStopWritesOneCheckpoint) {
   EXPECT_THAT(outcome(), Optional(StatusIs(absl::StatusCode::kCancelled)));
 }
 
-TEST_F(EndTest, APsThatAsksAfterTheLastOrderOfAStopGetsOneMore) {
+// It has taken no update behind the checkpoint.
+TEST_F(EndTest, APsThatAsksAfterTheLastOrderOfAStopLeavesWithIt) {
   StartTraining();
   TrainTo(5);
-  chief().RequestStop(now_);
+  Stop();
   const auto order = NextCheckpoint();
   EXPECT_FALSE(LeavingHeartbeat(ps1_).may_leave());
   chief().CheckpointDone(order, absl::OkStatus(), now_);
-  EXPECT_FALSE(LeavingHeartbeat(ps1_).may_leave()) << "it has newer updates";
-  FinishCheckpoint();
   EXPECT_TRUE(LeavingHeartbeat(ps1_).may_leave());
+  EXPECT_FALSE(HasOrder());
+  EXPECT_THAT(outcome(), Optional(StatusIs(absl::StatusCode::kCancelled)));
+}
+
+TEST_F(EndTest, ShardsStayUntilAPsThatHasLeftHasASuccessor) {
+  StartTraining();
+  TrainTo(5);
+  AskToLeave(ps1_);
+  const auto order = NextCheckpoint();
+  EXPECT_TRUE(order.stay);
+  chief().CheckpointDone(order, absl::OkStatus(), now_);
+  EXPECT_FALSE(HasOrder()) << "ps/1 is there still";
+  ASSERT_OK(Leave(ps1_));
+  EXPECT_FALSE(HasOrder());
+  const wire::Task successor = Task("ps", 1, 99);
+  ASSERT_OK(Register(successor));
+  ASSERT_OK(Heartbeat(successor));
+  FinishLoad(NextLoad());
+  // Each is told to go on, by a load with which it keeps its values.
+  const auto load = NextLoad();
+  ASSERT_EQ(load.targets.size(), 2);
+  EXPECT_TRUE(load.targets[0].holds_shard);
+  EXPECT_TRUE(load.targets[1].holds_shard);
+  FinishLoad(load);
+  EXPECT_FALSE(HasOrder());
+}
+
+TEST_F(EndTest, ShardsGoOnAfterACheckpointThatFailed) {
+  StartTraining();
+  TrainTo(5);
+  AskToLeave(ps1_);
+  chief().CheckpointDone(NextCheckpoint(), absl::UnavailableError("x"), now_);
+  const auto load = NextLoad();
+  EXPECT_EQ(load.targets.size(), 2);
+  FinishLoad(load);
+  EXPECT_FALSE(HasOrder());
+  Pass(absl::Seconds(2), everyone_);
+  EXPECT_TRUE(NextCheckpoint().stay);
+}
+
+TEST_F(EndTest, AnOrdinaryCheckpointLetsShardsGoOn) {
+  StartTraining();
+  TrainTo(10);
+  EXPECT_FALSE(NextCheckpoint().stay);
+}
+
+TEST_F(EndTest, AStopBehindTheCheckpointOfALeavingPsWritesNoOther) {
+  StartTraining();
+  TrainTo(5);
+  AskToLeave(ps1_);
+  FinishCheckpoint();
+  chief().RequestStop(now_);
+  EXPECT_FALSE(HasOrder());
+  EXPECT_THAT(outcome(), Optional(StatusIs(absl::StatusCode::kCancelled)));
+}
+
+TEST_F(EndTest, AStopWithoutALeavingPsWritesNone) {
+  StartTraining();
+  TrainTo(5);
+  AskToLeave(ps1_);
+  FinishCheckpoint();
+  ASSERT_OK(Leave(ps1_));
+  chief().RequestStop(now_);
   EXPECT_FALSE(HasOrder());
   EXPECT_THAT(outcome(), Optional(StatusIs(absl::StatusCode::kCancelled)));
 }

@@ -147,6 +147,15 @@ TEST_F(SynchronousTest, TheLastCheckpointOfAStopAwaitsNoWorkersThatHaveLeft) {
   EXPECT_THAT(outcome(), Optional(StatusIs(absl::StatusCode::kCancelled)));
 }
 
+// The workers may be ahead of what they have told the chief.
+TEST_F(SynchronousTest, AStopAsksTheShardsHowFarTheyAre) {
+  StartTraining();
+  chief().RequestStop(now_);
+  const Coordinator::CheckpointOrder order = NextCheckpoint();
+  EXPECT_TRUE(order.at_one_step);
+  EXPECT_TRUE(order.stay);
+}
+
 TEST_F(SynchronousTest, ACheckpointIsAtTheStepOfItsCut) {
   StartTraining();
   ASSERT_OK(Claim(worker0_, 10, 0));

@@ -15,6 +15,7 @@ std::optional<Coordinator::Order> Coordinator::NextOrder(absl::Time now) {
   if (HasEnded() || gave_up_ || stopped_) return std::nullopt;
   if (stop_requested_) return NextStopOrder(now);
   if (phase_ == wire::WAITING_FOR_PS) return std::nullopt;
+  EndStay();
   if (given_rate_ != decisions_.learning_rate() && phase_ <= wire::TRAINING) {
     given_rate_ = decisions_.learning_rate();
     board_.GiveJobAgain();
@@ -36,7 +37,7 @@ bool Coordinator::IsCheckpointDue(absl::Time now) const {
   if (phase_ == wire::TRAINING) {
     return schedule_.IsDue(plan_->global_step(), now) ||
            evaluation_times_.IsDue(plan_->global_step(), now) ||
-           leaving_.NeedCheckpoint();
+           (leaving_.NeedCheckpoint() && now - leave_asked_at_ >= kLeaveDelay);
   }
   // In LOADING the first checkpoint of a new run.
   if (phase_ == wire::LOADING) return !schedule_.newest_step().has_value();
@@ -67,26 +68,57 @@ void Coordinator::EndEarly() {
 std::vector<std::string> Coordinator::Evaluated(
     absl::Span<const Evaluation> evaluations, absl::Time now) {
   std::vector<std::string> lines = decisions_.Update(evaluations);
+  evaluation_lag_.Evaluated(decisions_.evaluated_to());
   Advance(now);
   return lines;
 }
 
 std::optional<Coordinator::Order> Coordinator::NextStopOrder(absl::Time now) {
-  const bool has_news =
-      phase_ == wire::FINISHING ||
-      (phase_ == wire::TRAINING &&
-       (plan_->global_step() > schedule_.newest_step().value_or(-1) ||
-        leaving_.NeedCheckpoint()));
+  if (!stop_ordered_ && AwaitsLastSteps(now)) return std::nullopt;
   // A ps that asked after the last one was ordered has updates that it lacks.
   // One that failed is not tried again.
   const bool is_lacking =
       leaving_.NeedCheckpoint() && schedule_.failures() == 0;
-  if ((stop_ordered_ && !is_lacking) || !has_news || !board_.AllReady()) {
+  if ((stop_ordered_ && !is_lacking) || !HasNews() || !board_.AllReady()) {
     stopped_ = true;
     return std::nullopt;
   }
   stop_ordered_ = true;
   return OrderCheckpoint(now);
+}
+
+// Steps of which the chief has not heard yet may have been done since the
+// newest checkpoint, unless the shards stay with it.
+bool Coordinator::HasNews() const {
+  if (phase_ == wire::FINISHING) return true;
+  if (phase_ != wire::TRAINING) return false;
+  const bool is_synchronous = options_.job.parameter_server().has_synchronous();
+  const bool may_have_steps =
+      is_synchronous ? membership_.CountAlive("worker") > 0 : HoldSteps();
+  return plan_->global_step() > schedule_.newest_step().value_or(-1) ||
+         leaving_.NeedCheckpoint() || (may_have_steps && !shards_stay_);
+}
+
+bool Coordinator::HoldSteps() const {
+  return std::any_of(
+      claimed_at_.begin(), claimed_at_.end(),
+      [this](const auto& entry) { return plan_->HoldsSteps(entry.first); });
+}
+
+// Steps of synchronous training end with the cut. With a ps that leaves none is
+// completed, but some may be whose reports are on their way.
+bool Coordinator::AwaitsLastSteps(absl::Time now) const {
+  const absl::Duration limit =
+      leaving_.IsAnyLeaving() ? kLeaveDelay : kLastStepsLimit;
+  return phase_ == wire::TRAINING && board_.AllReady() && !shards_stay_ &&
+         !options_.job.parameter_server().has_synchronous() &&
+         now - stop_requested_at_ < limit && HoldSteps();
+}
+
+void Coordinator::EndStay() {
+  if (!shards_stay_ || leaving_.IsAnyLeaving() || !board_.AllReady()) return;
+  shards_stay_ = false;
+  board_.GiveJobAgain();
 }
 
 bool Coordinator::IsCheckpointObsolete(absl::Time now) const {
@@ -132,6 +164,7 @@ Coordinator::CheckpointOrder Coordinator::OrderCheckpoint(absl::Time now) {
   may_await_workers_ =
       order.at_one_step && is_training && membership_.CountAlive("worker") > 0;
   order.may_await = may_await_workers_ || !is_training;
+  order.stay = stop_requested_ || leaving_.NeedCheckpoint();
   leaving_.Ordered();
   manifest.set_run_id(options_.run_id);
   RunHistory(options_.resumed, options_.chief_epoch).AddTo(manifest);
@@ -154,8 +187,11 @@ Coordinator::CheckpointOrder Coordinator::OrderCheckpoint(absl::Time now) {
 
 KeptCheckpoints Coordinator::Kept() const {
   KeptCheckpoints kept;
-  if (!options_.job.checkpoint().has_keep_best()) return kept;
+  const bool is_awaited = options_.job.evaluation().has_max_lag();
+  if (!options_.job.checkpoint().has_keep_best() && !is_awaited) return kept;
   kept.best_first = decisions_.best_first();
+  // One more is being evaluated.
+  if (is_awaited) kept.awaited = options_.job.evaluation().max_lag() + 1;
   // Without an evaluator no result is awaited.
   for (const auto& [id, address] : options_.tasks) {
     if (id.role == "evaluator") kept.evaluated_to = decisions_.evaluated_to();
@@ -175,6 +211,7 @@ std::map<int, int64_t> Coordinator::PsEpochs() const {
 
 void Coordinator::LoadDone(const LoadOrder::Target& target,
                            const absl::Status& status, absl::Time now) {
+  const bool was_ready = board_.IsReadyAt(target.shard, target.incarnation);
   const ShardLoads::Verdict verdict = loads_.Done(target, status, board_, now);
   if (verdict == ShardLoads::Verdict::kMoot) return;
   const std::string what = absl::StrCat(
@@ -187,7 +224,7 @@ void Coordinator::LoadDone(const LoadOrder::Target& target,
   switch (verdict) {
     case ShardLoads::Verdict::kLoaded:
       // The last attempt may have failed for want of this shard.
-      schedule_.TryNow();
+      if (!was_ready) schedule_.TryNow();
       return Advance(now);
     case ShardLoads::Verdict::kMoot:
     case ShardLoads::Verdict::kAgain:
@@ -205,11 +242,21 @@ void Coordinator::CheckpointDone(const CheckpointOrder& order,
   const bool awaited_nobody = AwaitsNobody();
   may_await_workers_ = false;
   leaving_.Done(status.ok());
+  if (order.stay) {
+    shards_stay_ = status.ok();
+    if (status.ok()) {
+      leaving_.AllWritten();
+    } else {
+      // Some may stay all the same.
+      board_.GiveJobAgain();
+    }
+  }
   if (status.ok()) {
     trouble_.clear();
     schedule_.Written(order.manifest.global_step(), now);
     if (order.manifest.evaluation_due()) {
       evaluation_times_.Written(order.manifest.global_step(), now);
+      evaluation_lag_.Written(order.manifest.global_step());
     }
     if (order.manifest.final() && phase_ == wire::FINISHING) {
       Enter(wire::COMPLETE, now);

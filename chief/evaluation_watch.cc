@@ -32,7 +32,8 @@ void EvaluationWatch::Run() {
   while (true) {
     Look();
     absl::MutexLock lock(&mu_);
-    if (clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_), kInterval)) {
+    if (clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_),
+                                options_.interval)) {
       return;
     }
   }

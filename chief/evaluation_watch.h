@@ -22,14 +22,17 @@ namespace parasol {
 // directory, on a thread of its own: the disk may not answer.
 class EvaluationWatch {
  public:
-  // Time between two looks at the file.
   static constexpr absl::Duration kInterval = absl::Milliseconds(500);
+  // The same while a job may wait for each result.
+  static constexpr absl::Duration kAwaitedInterval = absl::Milliseconds(50);
 
   struct Options {
     std::string checkpoint_directory;
     std::string run_id;
     // History of the run: evaluations of other checkpoints count for nothing.
     RunHistory history;
+    // Time between two looks at the file.
+    absl::Duration interval = kInterval;
     // Called by one thread at a time with all evaluations that there are, in
     // ascending order of their steps, whenever the file has changed.
     std::function<void(const std::vector<Evaluation>&)> on_change;

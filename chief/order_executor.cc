@@ -280,6 +280,9 @@ absl::Status OrderExecutor::SnapshotShard(
   request.set_directory(directory);
   request.set_file_name(file.name());
   *request.mutable_order() = HeaderFor(order.incarnations[shard]);
+  // A call that comes late has no shard stay that was let go on meanwhile.
+  request.mutable_order()->set_number(loads_);
+  request.set_stay(order.stay);
   if (order.at_one_step && in_step_[shard]) {
     request.set_at_updates(manifest.global_step());
   }

@@ -62,36 +62,51 @@ void ProgressWriter::Look(bool is_last) {
   // A chief that ends may have lost the directory.
   if ((is_end || is_last) && !options_.check_owner().ok()) return;
   if (!progress_) Begin();
-  LogEpochs(status, is_last);
   if (is_end && !ended_) ended_ = now;
+  const bool has_open = !WriteEpochs(status, is_last, ended_.value_or(now));
   if (is_end && !is_last && now < *ended_ + kLastReports) return;
+  // Steps ascend.
+  if (has_open) return;
   // What workers report late belongs to the time of the end.
   const auto record = progress_->Record(
       SampleOf(status), AtTime(FromProto(status.trained())), is_end || is_last);
   if (record) Write(*record, ended_.value_or(now));
 }
 
-void ProgressWriter::LogEpochs(const wire::JobStatus& status, bool is_last) {
+bool ProgressWriter::WriteEpochs(const wire::JobStatus& status, bool is_last,
+                                 absl::Time now) {
   const bool is_end = is_last || status.phase() > wire::TRAINING;
   for (int i = 0; i < status.epoch_end_size(); ++i) {
     const wire::EpochEnd& end = status.epoch_end(i);
-    if (!end.is_complete() && !is_last) return;
+    if (!end.is_complete() && !is_last) return false;
     TrainingSample sample = SampleOf(status);
     sample.global_step = end.step();
     sample.loss_sum = end.loss_sum();
     sample.examples = end.loss_examples();
+    sample.output_loss_sums.assign(end.output_loss_sum().begin(),
+                                   end.output_loss_sum().end());
+    sample.learning_rate = end.learning_rate();
     const bool is_newest = i + 1 == status.epoch_end_size();
+    const absl::Duration trained = FromProto(end.trained());
+    // Of parts of epochs there are points alone.
     const auto line =
-        progress_->EpochLine(sample, AtTime(FromProto(end.trained())),
-                             /*is_end=*/is_end && is_newest);
+        sample.steps_per_epoch > 0 && end.step() % sample.steps_per_epoch == 0
+            ? progress_->EpochLine(sample, AtTime(trained),
+                                   /*is_end=*/is_end && is_newest)
+            : std::nullopt;
     if (line) LOG(INFO) << *line;
+    const auto record =
+        progress_->Record(sample, AtTime(trained), /*is_end=*/false);
+    if (record) Write(*record, now - (FromProto(status.trained()) - trained));
   }
+  return true;
 }
 
 void ProgressWriter::Begin() {
   OpenJournal();
-  progress_.emplace(journal_ == nullptr ? absl::ZeroDuration()
-                                        : journal_->elapsed());
+  progress_.emplace(options_.summary, journal_ == nullptr
+                                          ? absl::ZeroDuration()
+                                          : journal_->elapsed());
   progress_->Begin({.global_step = options_.journal.first_step},
                    AtTime(absl::ZeroDuration()));
 }

@@ -32,6 +32,7 @@ class ProgressWriter {
     // Function that returns the job's status. Thread-safe.
     std::function<wire::JobStatus()> status;
     TrainingJournal::Options journal;
+    job::SummaryPolicy summary = {};  // has its defaults
     // Function that returns an error if another process may write to the
     // checkpoint directory. Asked once the training or the process ends.
     std::function<absl::Status()> check_owner = [] { return absl::OkStatus(); };
@@ -49,8 +50,9 @@ class ProgressWriter {
   // Begins the progress where the run did, or was resumed: all that follows is
   // counted from there, however late the first look is.
   void Begin();
-  // Logs the epochs of which all is known, or all that have ended.
-  void LogEpochs(const wire::JobStatus& status, bool is_last);
+  // Logs and writes the epochs, or their parts, of which all is known, or all
+  // that have ended. Returns true if none is left.
+  bool WriteEpochs(const wire::JobStatus& status, bool is_last, absl::Time now);
   void Write(const ProgressRecord& record, absl::Time now);
   // Opens the journal, unless it is open or can't be now.
   void OpenJournal();

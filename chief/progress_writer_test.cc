@@ -5,13 +5,17 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/status_matchers.h"
 #include "cluster/rpc/proto_duration.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "storage/durable_file.h"
 
 namespace parasol {
@@ -194,6 +198,91 @@ TEST(ProgressWriterTest, AJobThatWasCompleteLeavesNothing) {
   }
   EXPECT_THAT(ReadFile(directory + "/training.jsonl", 10000),
               StatusIs(absl::StatusCode::kNotFound));
+}
+
+// A job of 20 steps that has ended: parts of 4 steps, of epochs of 10.
+wire::JobStatus JobOfParts() {
+  wire::JobStatus status;
+  status.set_phase(wire::COMPLETE);
+  status.set_global_step(20);
+  status.set_end_step(20);
+  status.set_steps_per_epoch(10);
+  *status.mutable_trained() = ToProto(absl::Milliseconds(200));
+  for (const int64_t step : {4, 8, 10, 12, 16, 20}) {
+    wire::EpochEnd* end = status.add_epoch_end();
+    end->set_step(step);
+    *end->mutable_trained() = ToProto(absl::Milliseconds(10) * step);
+    end->set_loss_examples(8 * step);
+    end->set_loss_sum(4 * static_cast<double>(step));
+    end->add_output_loss_sum(2 * static_cast<double>(step));
+    end->set_learning_rate(1. / static_cast<double>(step));
+    end->set_is_complete(step < 12);
+  }
+  return status;
+}
+
+TEST(ProgressWriterTest, EachPartOfAJobThatIsShortHasItsPoint) {
+  const wire::JobStatus status = JobOfParts();
+  const std::string directory = NewDirectory("progress_parts");
+  job::SummaryPolicy summary;
+  summary.set_every_steps(4);
+  testing::internal::CaptureStderr();
+  SimulatedClock clock;
+  {
+    ProgressWriter writer({.status = [&status] { return status; },
+                           .journal = {.checkpoint_directory = directory,
+                                       .run_id = "a",
+                                       .outputs = {"ctr"}},
+                           .summary = summary},
+                          clock);
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("Epoch 1/2: loss 0.5000"));
+  EXPECT_THAT(log, HasSubstr("Epoch 2/2: loss 0.5000"));
+  ASSERT_OK_AND_ASSIGN(const std::string lines,
+                       ReadFile(directory + "/training.jsonl", 10000));
+  std::vector<int64_t> steps;
+  for (const absl::string_view line :
+       absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
+    steps.push_back(nlohmann::json::parse(line)["global_step"]);
+  }
+  EXPECT_THAT(steps, testing::ElementsAre(4, 8, 10, 12, 16, 20));
+  EXPECT_THAT(lines, HasSubstr(R"({"global_step":8,"epoch":0.8,"loss":0.5,)"
+                               R"("ctr/loss":0.25,"learning_rate":0.125,)"
+                               R"("examples_per_second":800.0,)"
+                               R"("seconds":0.08,"run_id":"a"})"));
+}
+
+TEST(ProgressWriterTest, APartThatIsNotCompleteIsAwaited) {
+  wire::JobStatus status = JobOfParts();
+  status.set_phase(wire::TRAINING);
+  const std::string directory = NewDirectory("progress_open");
+  job::SummaryPolicy summary;
+  summary.set_every_steps(4);
+  summary.set_every_seconds(.01);
+  absl::Mutex mu;
+  int looks = 0;
+  {
+    ProgressWriter writer(
+        {.status =
+             [&] {
+               absl::MutexLock lock(&mu);
+               ++looks;
+               return status;
+             },
+         .journal = {.checkpoint_directory = directory, .run_id = "a"},
+         .summary = summary},
+        Clock::Real());
+    absl::MutexLock lock(&mu);
+    const auto has_looked = [&looks] { return looks >= 2; };
+    ASSERT_TRUE(
+        mu.AwaitWithTimeout(absl::Condition(&has_looked), absl::Seconds(30)));
+    ASSERT_OK_AND_ASSIGN(const std::string lines,
+                         ReadFile(directory + "/training.jsonl", 10000));
+    EXPECT_THAT(lines, HasSubstr(R"({"global_step":10,)"));
+    EXPECT_THAT(lines, testing::Not(HasSubstr(R"({"global_step":12,)")));
+    EXPECT_THAT(lines, testing::Not(HasSubstr(R"({"global_step":20,)")));
+  }
 }
 
 TEST(ProgressWriterTest, EachEpochHasItsLossAlsoBetweenTwoLooks) {

@@ -1,6 +1,7 @@
 #include "chief/replica_assignment.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace parasol {
 
@@ -8,45 +9,46 @@ void ReplicaAssignment::Join(uint64_t worker, int place) {
   if (Has(worker)) return;
   workers_.push_back(worker);
   places_[worker] = place;
+  replicas_[worker];
   ++version_;
+  const int total = static_cast<int>(owners_.size());
   if (workers_.size() == 1) {
-    std::fill(owners_.begin(), owners_.end(), worker);
+    for (int replica = 0; replica < total; ++replica) Give(replica, worker);
     return;
   }
-  const int total = static_cast<int>(owners_.size());
   for (int i = 0; i < per_place_; ++i) {
     const int replica = place * per_place_ + i;
-    if (replica < total) owners_[replica] = worker;
+    if (replica < total) Give(replica, worker);
   }
   const int fair_share = total / static_cast<int>(workers_.size());
-  while (CountOf(worker) < fair_share) owners_[LastOf(WithMost())] = worker;
+  while (CountOf(worker) < fair_share) Give(LastOf(WithMost()), worker);
 }
 
 void ReplicaAssignment::Lose(uint64_t worker) {
   if (std::erase(workers_, worker) == 0) return;
   places_.erase(worker);
+  const std::set<int> replicas = std::move(replicas_.extract(worker).mapped());
   ++version_;
-  for (std::optional<uint64_t>& owner : owners_) {
-    if (owner != worker) continue;
-    owner.reset();
-    if (!workers_.empty()) owner = WithFewest();
-  }
+  for (const int replica : replicas) owners_[replica].reset();
+  if (workers_.empty()) return;
+  for (const int replica : replicas) Give(replica, WithFewest());
 }
 
-bool ReplicaAssignment::Has(uint64_t worker) const {
-  return std::count(workers_.begin(), workers_.end(), worker) > 0;
+void ReplicaAssignment::Give(int replica, uint64_t worker) {
+  std::optional<uint64_t>& owner = owners_[replica];
+  if (owner) replicas_.at(*owner).erase(replica);
+  owner = worker;
+  replicas_.at(worker).insert(replica);
 }
 
 std::vector<int> ReplicaAssignment::ReplicasOf(uint64_t worker) const {
-  std::vector<int> replicas;
-  for (size_t i = 0; i < owners_.size(); ++i) {
-    if (owners_[i] == worker) replicas.push_back(static_cast<int>(i));
-  }
-  return replicas;
+  const auto found = replicas_.find(worker);
+  if (found == replicas_.end()) return {};
+  return {found->second.begin(), found->second.end()};
 }
 
-int ReplicaAssignment::CountOf(std::optional<uint64_t> worker) const {
-  return static_cast<int>(std::count(owners_.begin(), owners_.end(), worker));
+int ReplicaAssignment::CountOf(uint64_t worker) const {
+  return static_cast<int>(replicas_.at(worker).size());
 }
 
 bool ReplicaAssignment::IsAtHome(int replica) const {

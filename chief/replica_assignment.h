@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace parasol {
@@ -36,7 +37,7 @@ class ReplicaAssignment {
   // Makes this a new assignment of the same replicas.
   void Renew() { ++version_; }
 
-  bool Has(uint64_t worker) const;
+  bool Has(uint64_t worker) const { return replicas_.contains(worker); }
   // Returns the worker's replicas in ascending order; none if the worker is not
   // there.
   std::vector<int> ReplicasOf(uint64_t worker) const;
@@ -46,7 +47,8 @@ class ReplicaAssignment {
   int64_t version() const { return version_; }
 
  private:
-  int CountOf(std::optional<uint64_t> worker) const;
+  void Give(int replica, uint64_t worker);
+  int CountOf(uint64_t worker) const;
   bool IsAtHome(int replica) const;
   // Returns a replica of the worker that another one may have: the last one
   // that is not at home, or else the last one. Requires that it has one.
@@ -60,6 +62,8 @@ class ReplicaAssignment {
   std::vector<uint64_t> workers_;                // ordered by time of joining
   const int per_place_;
   std::map<uint64_t, int> places_;  // key: worker that is there
+  // The same as in owners_, for whoever asks for one worker's in each step.
+  std::map<uint64_t, std::set<int>> replicas_;  // key: worker that is there
   int64_t version_;
 };
 

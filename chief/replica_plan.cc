@@ -33,6 +33,18 @@ void ReplicaPlan::EndEarly() {
   EndAt(begun);
 }
 
+void ReplicaPlan::SetLimit(std::optional<int64_t> limit) {
+  const int64_t before = ToldEnd();
+  limit_ = limit;
+  if (ToldEnd() != before) ++limits_;
+}
+
+int64_t ReplicaPlan::ToldEnd() const {
+  const int64_t end = end_step_.value_or(0);
+  if (!limit_ || full_end_) return end;
+  return std::min(end, std::max({*limit_, global_step_, begun_}));
+}
+
 void ReplicaPlan::EndAt(int64_t step) {
   end_step_ = std::min(*full_end_, std::max(step, global_step_));
   if (is_mirrored_) return;
@@ -87,7 +99,11 @@ void ReplicaPlan::ReportPushed(uint64_t worker, int64_t pushed) {
   const auto found = pushed_.find(worker);
   if (found == pushed_.end()) return;
   Pushed& known = found->second;
+  const int64_t told = ToldEnd();
   known.steps = pushed;
+  begun_ = std::max(begun_, pushed);
+  // Others wait at a limit that this worker is beyond.
+  if (ToldEnd() != told) ++limits_;
   if (full_end_ && !is_mirrored_) EndAfter(pushed);
   if (pushed <= global_step_) return;
   if (known.waits_in != global_step_) known.waits = 0;
@@ -134,7 +150,7 @@ void ReplicaPlan::Answer(const wire::ClaimStepsRequest& claim, int64_t want,
     response.add_replica(replica);
   }
   response.set_assignment_version(assignment_.version());
-  response.set_end_step(end_step_.value_or(0));
+  response.set_end_step(ToldEnd());
 }
 
 }  // namespace parasol

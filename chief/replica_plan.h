@@ -44,6 +44,7 @@ class ReplicaPlan : public StepPlan {
   // worker has begun, the workers push it to all shards, and the plan is
   // complete when all of them have heard.
   void EndEarly() override;
+  void SetLimit(std::optional<int64_t> limit) override;
   bool IsComplete() const override;
   std::optional<int64_t> end_step() const override { return end_step_; }
 
@@ -59,7 +60,8 @@ class ReplicaPlan : public StepPlan {
   std::optional<std::vector<int>> ReplicasOf(uint64_t worker) const override;
   void RenewAssignment(int64_t version) override;
   int64_t news() const override {
-    return assignment_.version() + (end_step_ ? 1 : 0) + (full_end_ ? 1 : 0);
+    return assignment_.version() + (end_step_ ? 1 : 0) + (full_end_ ? 1 : 0) +
+           limits_;
   }
 
   int64_t global_step() const override { return global_step_; }
@@ -85,6 +87,9 @@ class ReplicaPlan : public StepPlan {
 
   // Ends early, at `step` or where the cluster is.
   void EndAt(int64_t step);
+  // Returns the number of steps that workers are told to do: up to the end, or
+  // the limit. Those that one of them has begun are made by all.
+  int64_t ToldEnd() const;
   // Moves an early end that a worker, which has pushed to `pushed` steps, is
   // beyond, or that nobody has pushed.
   void EndAfter(int64_t pushed);
@@ -105,8 +110,11 @@ class ReplicaPlan : public StepPlan {
   // version of the assignment whose answers say the early one.
   std::optional<int64_t> full_end_;
   int64_t end_version_ = 0;
+  std::optional<int64_t> limit_;
+  int64_t limits_ = 0;  // number of changes of what ToldEnd() says
   int64_t global_step_;
   std::map<uint64_t, Pushed> pushed_;  // key: worker, of those that take part
+  int64_t begun_ = 0;  // largest number of steps that one of them has pushed to
   // The step in which a worker has last waited kPatience reports long.
   int64_t late_step_ = -1;
 };

@@ -45,6 +45,52 @@ TEST(ReplicaPlan, AnAnswerTellsReplicasTheirVersionAndTheEnd) {
   EXPECT_GT(AnswerOf(plan, 7).assignment_version(), alone.assignment_version());
 }
 
+TEST(ReplicaPlan, ALimitIsToldAsTheEndAndIsNone) {
+  ReplicaPlan plan(2, 1, std::nullopt);
+  plan.SetEnd(10);
+  plan.Enter(7, {0});
+  plan.Enter(8, {0});
+  const int64_t before = plan.news();
+  plan.SetLimit(4);
+  EXPECT_NE(plan.news(), before);
+  EXPECT_EQ(AnswerOf(plan, 7).end_step(), 4);
+  plan.Report(7, 4);
+  EXPECT_FALSE(plan.IsComplete());
+  const int64_t at_limit = plan.news();
+  plan.SetLimit(8);
+  EXPECT_NE(plan.news(), at_limit);
+  EXPECT_EQ(AnswerOf(plan, 7).end_step(), 8);
+  plan.SetLimit(100);
+  EXPECT_EQ(AnswerOf(plan, 7).end_step(), 10);
+  plan.SetLimit(std::nullopt);
+  EXPECT_EQ(AnswerOf(plan, 7).end_step(), 10);
+  EXPECT_EQ(plan.end_step(), 10);
+}
+
+TEST(ReplicaPlan, AllMakeAStepThatOneHasBegunBeforeItHeardOfTheLimit) {
+  ReplicaPlan plan(2, 1, std::nullopt);
+  plan.SetEnd(10);
+  plan.Enter(7, {0});
+  plan.Enter(8, {0});
+  plan.Report(7, 3);
+  plan.SetLimit(0);
+  EXPECT_EQ(AnswerOf(plan, 8).end_step(), 3);
+  const int64_t before = plan.news();
+  plan.ReportPushed(7, 4);
+  EXPECT_NE(plan.news(), before);
+  EXPECT_EQ(AnswerOf(plan, 8).end_step(), 4);
+}
+
+TEST(ReplicaPlan, AnEarlyEndIsBeyondALimit) {
+  ReplicaPlan plan(2, 1, std::nullopt);
+  plan.SetEnd(10);
+  plan.Enter(7, {0});
+  plan.Report(7, 4);
+  plan.SetLimit(4);
+  plan.EndEarly();
+  EXPECT_EQ(AnswerOf(plan, 7).end_step(), 5);
+}
+
 TEST(ReplicaPlan, AResumedRunStartsAtItsCheckpointAndHearsWhatWasDoneSince) {
   ReplicaPlan plan(2, 1, 50);
   plan.Enter(7, {1000000});

@@ -16,6 +16,13 @@ std::string Progress(const wire::JobStatus& status) {
     absl::StrAppendFormat(&line, ", %.0f examples/s",
                           status.examples_per_second());
   }
+  if (status.due_evaluations() > 1) {
+    absl::StrAppend(&line, ", ", status.due_evaluations(),
+                    " evaluations due, the newest one is ",
+                    status.has_evaluated_step()
+                        ? absl::StrCat("of step ", status.evaluated_step())
+                        : "none");
+  }
   return line;
 }
 
@@ -48,7 +55,13 @@ std::vector<std::string> StatusLog::Lines(const wire::JobStatus& status,
                                  absl::StrJoin(status.missing_task(), ", "),
                                  ForHowLong(status)));
   }
-  if (!status.awaited_task().empty()) {
+  if (status.has_awaited_evaluation() && !status.awaited_task().empty()) {
+    lines.push_back(
+        absl::StrCat("waiting for ", absl::StrJoin(status.awaited_task(), ", "),
+                     " to evaluate step ", status.awaited_evaluation(), " for ",
+                     absl::FormatDuration(
+                         absl::Seconds(status.evaluation_waited().seconds()))));
+  } else if (!status.awaited_task().empty()) {
     lines.push_back(absl::StrCat("others wait for the steps of ",
                                  absl::StrJoin(status.awaited_task(), ", "),
                                  ForHowLong(status)));

@@ -36,6 +36,30 @@ TEST(StatusLog, SaysForHowLongItWaits) {
       ElementsAre("others wait for the steps of worker/1 for 1m20s", "step 0"));
 }
 
+TEST(StatusLog, SaysHowFarEvaluationsAreBehindAndWhoIsWaitedFor) {
+  StatusLog log(At(0));
+  wire::JobStatus status;
+  status.set_phase(wire::TRAINING);
+  status.set_global_step(2550);
+  status.set_due_evaluations(9);
+  log.Lines(status, At(1));
+  EXPECT_THAT(log.Lines(status, At(10)),
+              ElementsAre("step 2550, 9 evaluations due, the newest one is "
+                          "none"));
+  status.set_evaluated_step(255);
+  status.set_awaited_evaluation(510);
+  status.mutable_evaluation_waited()->set_seconds(20);
+  EXPECT_THAT(log.Lines(status, At(20)),
+              ElementsAre("step 2550, 9 evaluations due, the newest one is of "
+                          "step 255"))
+      << "short waits are no news";
+  status.add_awaited_task("evaluator/0");
+  EXPECT_THAT(log.Lines(status, At(30)),
+              ElementsAre("waiting for evaluator/0 to evaluate step 510 for "
+                          "20s",
+                          testing::StartsWith("step 2550")));
+}
+
 TEST(StatusLog, NamesTheTasksThatHaveYetToLeaveAJobThatHasEnded) {
   StatusLog log(At(0));
   wire::JobStatus status;

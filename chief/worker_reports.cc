@@ -10,6 +10,18 @@ namespace {
 // Sums of more might overflow; no data set has so many.
 constexpr int64_t kMaxEpochExamples = int64_t{1} << 40;
 
+// Returns what has been added to sums; 0 where that is not finite. A worker has
+// no sums before its first step.
+std::vector<double> AddedLosses(const std::vector<double>& known,
+                                const std::vector<double>& now) {
+  std::vector<double> added = now;
+  for (size_t i = 0; i < now.size(); ++i) {
+    added[i] -= i < known.size() ? known[i] : 0;
+    if (!std::isfinite(added[i])) added[i] = 0;
+  }
+  return added;
+}
+
 }  // namespace
 
 void WorkerReports::Keep(const wire::HeartbeatRequest& heartbeat) {
@@ -61,24 +73,24 @@ void WorkerReports::CountEpochs(const wire::HeartbeatRequest& heartbeat,
     }
     EpochLosses::Sums& before = known[now.epoch()];
     if (now.examples() <= before.examples) continue;
+    const std::vector<double> outputs(now.output_loss_sum().begin(),
+                                      now.output_loss_sum().end());
     if (counts) {
       epochs_.Add(now.epoch(), {now.loss_sum() - before.loss_sum,
-                                now.examples() - before.examples});
+                                now.examples() - before.examples,
+                                AddedLosses(before.output_loss_sums, outputs)});
     }
-    before = {now.loss_sum(), now.examples()};
+    before = {now.loss_sum(), now.examples(), outputs};
   }
 }
 
-// A worker has no sums before its first step.
 void WorkerReports::CountOutputs(const std::vector<double>& known,
                                  const std::vector<double>& now) {
   if (now.size() > output_loss_sums_.size()) {
     output_loss_sums_.resize(now.size());
   }
-  for (size_t i = 0; i < now.size(); ++i) {
-    const double added = now[i] - (i < known.size() ? known[i] : 0);
-    if (std::isfinite(added)) output_loss_sums_[i] += added;
-  }
+  const std::vector<double> added = AddedLosses(known, now);
+  for (size_t i = 0; i < now.size(); ++i) output_loss_sums_[i] += added[i];
 }
 
 void WorkerReports::Forget(int worker) { reports_.erase(worker); }

@@ -28,7 +28,8 @@ wire::HeartbeatRequest Totals(const std::vector<EpochLosses::Sums>& epochs) {
 
 // Returns the sums at the end of the second epoch.
 EpochLosses::Sums AtTheEnd(WorkerReports& reports) {
-  reports.epochs().Reach(20, 10, std::nullopt, absl::UnixEpoch());
+  reports.epochs().Reach(20, CurvePoints(10, 0), std::nullopt,
+                         absl::UnixEpoch());
   return reports.epochs().ends().back().sums;
 }
 

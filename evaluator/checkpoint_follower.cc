@@ -27,10 +27,19 @@ bool CheckpointFollower::IsDamaged(const ListedCheckpoint& checkpoint) const {
   return damaged_.contains(checkpoint);
 }
 
+const ListedCheckpoint* CheckpointFollower::Newest(
+    absl::Span<const ListedCheckpoint> listing) {
+  const auto newest = std::find_if(
+      listing.rbegin(), listing.rend(),
+      [](const ListedCheckpoint& checkpoint) { return !checkpoint.damaged; });
+  return newest == listing.rend() ? nullptr : &*newest;
+}
+
 bool CheckpointFollower::IsAtEnd(
     absl::Span<const ListedCheckpoint> listing) const {
-  return !listing.empty() && listing.back().final &&
-         (evaluated_.contains(listing.back()) || IsDamaged(listing.back()));
+  const ListedCheckpoint* const newest = Newest(listing);
+  return newest != nullptr && newest->final &&
+         (evaluated_.contains(*newest) || IsDamaged(*newest));
 }
 
 void CheckpointFollower::Forget(absl::Span<const ListedCheckpoint> listing) {

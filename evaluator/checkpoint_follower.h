@@ -39,6 +39,11 @@ class CheckpointFollower {
   bool FoundDamaged(const ListedCheckpoint& checkpoint);
   bool IsDamaged(const ListedCheckpoint& checkpoint) const;
 
+  // Returns the newest checkpoint whose manifest can be read; nullptr if there
+  // is none. What else has the name of one may be no checkpoint at all.
+  static const ListedCheckpoint* Newest(
+      absl::Span<const ListedCheckpoint> listing);
+
   // Returns true if no checkpoint will follow this listing: its newest one is
   // the last of its job, and had its turn.
   bool IsAtEnd(absl::Span<const ListedCheckpoint> listing) const;

@@ -99,6 +99,20 @@ TEST(CheckpointFollowerTest, ADamagedFinalCheckpointIsTheEnd) {
   EXPECT_TRUE(follower.IsAtEnd(std::vector{FinalAt(20)}));
 }
 
+// A file, a copy or a damaged directory with a checkpoint's name.
+TEST(CheckpointFollowerTest, WhatIsNoCheckpointDoesNotPutTheEndOff) {
+  CheckpointFollower follower;
+  const std::vector listing = {DamagedAt(10), FinalAt(20), DamagedAt(9998),
+                               DamagedAt(9999)};
+
+  EXPECT_FALSE(follower.IsAtEnd(listing));
+  EXPECT_THAT(Turns(follower, listing), ElementsAre(20));
+  EXPECT_TRUE(follower.IsAtEnd(listing));
+  EXPECT_EQ(CheckpointFollower::Newest(listing)->step, 20);
+  EXPECT_EQ(CheckpointFollower::Newest(std::vector{DamagedAt(1)}), nullptr);
+  EXPECT_FALSE(follower.IsAtEnd(std::vector{DamagedAt(1)}));
+}
+
 TEST(CheckpointFollowerTest, WhatIsStillListedIsNotForgotten) {
   CheckpointFollower follower;
   follower.Evaluated(At(10));

@@ -5,6 +5,7 @@
 #include "absl/flags/flag.h"
 #include "absl/time/time.h"
 #include "base/process.h"
+#include "base/resource_limits.h"
 #include "cluster/cluster_spec/role_flags.h"
 #include "evaluator/run_evaluator.h"
 
@@ -32,6 +33,7 @@ int main(int argc, char** argv) {
       argc, argv,
       "Evaluates the checkpoints of a job, one after the other, in a cluster "
       "given by TF_CONFIG.");
+  parasol::ApplySystemLimits();
   const parasol::TaskConfig config =
       parasol::TaskConfigOrExit(parasol::Role::kEvaluator);
   parasol::TerminationSignal signal;

@@ -18,6 +18,9 @@ namespace parasol {
 namespace {
 
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
+// Longest time between two looks at the directory if the job may wait for each
+// evaluation.
+constexpr absl::Duration kAwaitedPollInterval = absl::Milliseconds(100);
 constexpr absl::Duration kAwaitedLogInterval = absl::Minutes(1);
 
 ListedCheckpoint AsListed(const durable::CheckpointManifest& manifest) {
@@ -63,6 +66,13 @@ absl::Status JobEvaluation::Run() {
             << model->device_name();
   RETURN_IF_ERROR(AwaitDirectory());
   return Follow(*model);
+}
+
+absl::Duration JobEvaluation::PollInterval() const {
+  const bool is_awaited =
+      session_->registration().job().evaluation().has_max_lag();
+  return is_awaited ? std::min(options_.poll_interval, kAwaitedPollInterval)
+                    : options_.poll_interval;
 }
 
 absl::Status JobEvaluation::AwaitJobEnd() {
@@ -111,7 +121,10 @@ void JobEvaluation::LogAwaited() {
 
 absl::Status JobEvaluation::Follow(EvaluatedModel& model) {
   RETURN_IF_ERROR(UpdateListing());
-  if (!listing_.empty()) newest_at_start_ = listing_.back();
+  if (const auto* const newest = CheckpointFollower::Newest(listing_)) {
+    newest_at_start_ = *newest;
+  }
+  if (watch_.was_complete()) PassOverEvaluated();
   absl::Time give_up = absl::InfiniteFuture();
   while (true) {
     // Asked before listing: all that the job wrote before its end is listed.
@@ -128,7 +141,28 @@ absl::Status JobEvaluation::Follow(EvaluatedModel& model) {
       give_up = std::min(give_up, now + options_.final_checkpoint_timeout);
       if (now >= give_up) return LastNotVisibleError();
     }
-    watch_.Pause(options_.poll_interval);
+    watch_.Pause(PollInterval());
+  }
+}
+
+// What an evaluator before this one has done of a job that had ended.
+void JobEvaluation::PassOverEvaluated() {
+  const absl::StatusOr<std::vector<Evaluation>> evaluations =
+      ReadEvaluations(store_.directory(), session_->registration().run_id());
+  if (!evaluations.ok()) {
+    LOG(WARNING) << evaluations.status().message();
+    return;
+  }
+  for (const ListedCheckpoint& checkpoint : listing_) {
+    const bool has_line =
+        std::any_of(evaluations->begin(), evaluations->end(),
+                    [&checkpoint](const Evaluation& evaluation) {
+                      return evaluation.global_step == checkpoint.step &&
+                             evaluation.final == checkpoint.final;
+                    });
+    if (!has_line || checkpoint.damaged) continue;
+    LOG(INFO) << store_.PathOf(checkpoint.step) << " was evaluated before";
+    follower_.Evaluated(checkpoint);
   }
 }
 
@@ -283,11 +317,12 @@ bool JobEvaluation::IsLastEvaluated(const absl::Status& end) const {
   // Without the chief's word, a final checkpoint that had been there from the
   // start may be that of a job whose end was put off.
   return follower_.IsAtEnd(listing_) &&
-         (end.ok() || newest_at_start_ != listing_.back());
+         (end.ok() ||
+          newest_at_start_ != *CheckpointFollower::Newest(listing_));
 }
 
 absl::Status JobEvaluation::ResultAtEnd() const {
-  const ListedCheckpoint& last = listing_.back();
+  const ListedCheckpoint& last = *CheckpointFollower::Newest(listing_);
   if (!follower_.IsDamaged(last)) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
       store_.PathOf(last.step), ": the job's last checkpoint is damaged"));

@@ -71,6 +71,8 @@ class JobEvaluation {
   // The checkpoints of the directory, in ascending order.
   using Listing = std::vector<ListedCheckpoint>;
 
+  // Returns the time between two looks at the directory.
+  absl::Duration PollInterval() const;
   absl::Status AwaitJobEnd();
   // Blocks until the checkpoint directory is there or the job has ended. Logs
   // the directory while it waits.
@@ -79,6 +81,7 @@ class JobEvaluation {
   // Logs, once per minute, that the first checkpoint is awaited.
   void LogAwaited();
   absl::Status Follow(EvaluatedModel& model);
+  void PassOverEvaluated();
   absl::StatusOr<Listing> List() const;
   absl::Status UpdateListing();
   absl::Status EvaluateNewOnes(EvaluatedModel& model);

@@ -103,7 +103,8 @@ class FakeChief {
       if (stopped_) return absl::CancelledError("stopped");
       return chief_.lost_;
     }
-    absl::Status AwaitLeave(absl::Duration, absl::Duration) override {
+    absl::Status AwaitLeave(absl::Duration, absl::Duration,
+                            const std::function<bool()>&) override {
       return absl::UnimplementedError("an evaluator holds no updates");
     }
     void OnLost(std::function<void(absl::Status)>) override {}

@@ -14,7 +14,10 @@ bool HasEnded(const wire::HeartbeatResponse& state) {
 }  // namespace
 
 JobWatch::JobWatch(ChiefSession& session, Clock& clock)
-    : session_(session), clock_(clock), thread_([this] { Run(); }) {}
+    : session_(session),
+      clock_(clock),
+      was_complete_(session.state().phase() == wire::COMPLETE),
+      thread_([this] { Run(); }) {}
 
 JobWatch::~JobWatch() {
   Stop();

@@ -33,6 +33,10 @@ class JobWatch {
   //   Cancelled           Stop() was called, before or after the job's end.
   std::optional<absl::Status> end() const ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Returns true if the job was known to be complete when the watch began: its
+  // chief had ended before this task was started.
+  bool was_complete() const { return was_complete_; }
+
   // Blocks for `duration`, or until end() changes.
   void Pause(absl::Duration duration) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -45,6 +49,7 @@ class JobWatch {
 
   ChiefSession& session_;
   Clock& clock_;
+  const bool was_complete_;
   mutable absl::Mutex mu_;
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mu_);  // end of the job

@@ -2,11 +2,13 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/process.h"
+#include "base/resource_limits.h"
 #include "base/status_macros.h"
 #include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/role_flags.h"
 #include "cluster/rpc/keep_memory.h"
 #include "ps/exchange/parameter_service.h"
+#include "ps/machine_memory.h"
 #include "ps/ps_task.h"
 
 namespace parasol {
@@ -38,10 +40,11 @@ ABSL_FLAG(absl::Duration, chief_timeout, absl::Minutes(5),
 ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(40),
           "How long a ps that is told to stop waits for a checkpoint that has "
           "its updates.");
-ABSL_FLAG(uint64_t, memory_limit_bytes, uint64_t{1} << 40,
+ABSL_FLAG(uint64_t, memory_limit_bytes, 0,
           "Refuse a share of the model whose values and slots, and in "
           "synchronous training a step's gradients, are larger. Gradients that "
-          "wait for others take what is left of it.");
+          "wait for others take what is left of it. 0: the memory of the "
+          "machine, or of the container.");
 ABSL_FLAG(int64_t, buffer_bytes, parasol::ParameterService::kDefaultBufferBytes,
           "What all workers' streams together may hold in requests that are "
           "being served and responses that are not sent yet. A stream that has "
@@ -73,6 +76,9 @@ PsTaskOptions TaskOptions(const TaskConfig& config, int metrics_port) {
   options.chief_timeout = absl::GetFlag(FLAGS_chief_timeout);
   options.drain_timeout = absl::GetFlag(FLAGS_drain_timeout);
   options.memory_limit_bytes = absl::GetFlag(FLAGS_memory_limit_bytes);
+  if (options.memory_limit_bytes == 0) {
+    options.memory_limit_bytes = MachineMemoryBytes();
+  }
   options.buffer_bytes = absl::GetFlag(FLAGS_buffer_bytes);
   options.non_finite = absl::GetFlag(FLAGS_nonfinite_gradients);
   options.polling_threads = absl::GetFlag(FLAGS_polling_threads);
@@ -122,6 +128,7 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
 int main(int argc, char** argv) {
   parasol::ParseCommandLine(argc, argv,
                             "Holds variables of a cluster given by TF_CONFIG.");
+  parasol::ApplySystemLimits();
   const auto config = parasol::TaskConfigOrExit(parasol::Role::kPs);
   parasol::TerminationSignal signal;
   parasol::KeepFreedMemory();

@@ -19,6 +19,9 @@ constexpr int64_t kTransportBuffers = 4;
 // Less than half of a lease: one call may go into a dead connection.
 constexpr absl::Duration kChiefCallDeadline = absl::Seconds(4);
 
+// For the answer to a heartbeat of a ps that was told to stop.
+constexpr absl::Duration kFreshStateLimit = absl::Seconds(1);
+
 std::string NameOf(const wire::Task& task) {
   return absl::StrCat(task.role(), "/", task.index());
 }
@@ -46,10 +49,11 @@ absl::StatusOr<std::unique_ptr<PsTask>> PsTask::Start(
       new PsTask(options, std::move(lanes), clock, metrics));
   ASSIGN_OR_RETURN(
       task->rpc_server_,
-      RpcServer::Start(options.listen_address, task->service_,
-                       {.threads = options.polling_threads,
-                        .transport_bytes = static_cast<size_t>(
-                            kTransportBuffers * options.buffer_bytes)}));
+      RpcServer::Start(
+          options.listen_address, task->service_,
+          {.threads = options.polling_threads,
+           .limits = {.transport_bytes = static_cast<size_t>(
+                          kTransportBuffers * options.buffer_bytes)}}));
   task->thread_ = std::jthread([task = task.get()] { task->Run(); });
   return task;
 }
@@ -97,24 +101,43 @@ std::shared_ptr<ChiefSession> PsTask::BeginStop() {
   return session_;
 }
 
+// While others train, a checkpoint needs this shard: a ps that has no updates
+// to lose waits for one as well, so that those of others, which may be told to
+// stop next, are in it.
 void PsTask::AwaitCheckpoint(ChiefSession& session) {
-  const ParameterServer::Pushes pushes = server_.Seal();
-  if (pushes == ParameterServer::Pushes::kNone) return;
+  using Updates = ParameterServer::Updates;
+  server_.Seal();
+  if (server_.holding().run_id.empty()) return;
+  if (session.state().phase() < wire::TRAINING) {
+    // It may have begun since the last heartbeat.
+    session
+        .AwaitLeave(kFreshStateLimit, absl::ZeroDuration(),
+                    [&session, before = session.answers()] {
+                      return session.answers() > before;
+                    })
+        .IgnoreError();
+  }
+  const Updates updates = server_.updates();
+  const bool is_unsaved = updates == Updates::kUnsaved;
+  const bool is_needed = session.state().phase() == wire::TRAINING ||
+                         session.state().phase() == wire::FINISHING;
+  if (updates == Updates::kStaying || (!is_unsaved && !is_needed)) {
+    LOG(INFO) << "told to stop: nothing is lost with this ps";
+    return;
+  }
   LOG(INFO) << "told to stop: waiting for a checkpoint, for at most "
             << absl::FormatDuration(options_.drain_timeout);
-  // If they are saved, the chief may have ended after its last checkpoint.
-  const bool is_saved = pushes == ParameterServer::Pushes::kSaved;
   const absl::Status status = session.AwaitLeave(
       options_.drain_timeout,
-      is_saved ? absl::ZeroDuration() : options_.drain_silence);
+      is_unsaved ? options_.drain_silence : absl::ZeroDuration(),
+      [this] { return server_.updates() == Updates::kStaying; });
   if (status.ok()) {
-    LOG(INFO) << (session.state().may_leave()
-                      ? "leaving: the checkpoint is complete"
-                      : "leaving: the job has ended");
-  } else if (is_saved) {
-    LOG(INFO) << "leaving: all updates are in a file that was written for a "
-                 "checkpoint ("
-              << status.message() << ")";
+    LOG(INFO) << (HasEnded(session.state())
+                      ? "leaving: the job has ended"
+                      : "leaving: the checkpoint is complete");
+  } else if (server_.updates() != Updates::kUnsaved) {
+    LOG(INFO) << "leaving: nothing is lost with this ps (" << status.message()
+              << ")";
   } else {
     LOG(WARNING)
         << "leaving without a checkpoint: the updates since the newest "

@@ -193,6 +193,32 @@ TEST_F(PsTaskTest, StaysUntilACheckpointHasItsUpdatesWhenItIsStopped) {
   EXPECT_EQ(chief_.leaves(), 1);
 }
 
+// Other ps, which may be told to stop next, may have some.
+TEST_F(PsTaskTest, AsksForACheckpointThoughItHasNoUpdatesWhileOthersTrain) {
+  const auto task = Start();
+  chief_.AwaitRegistrations(1);
+  Load(*StubFor(*task));
+  chief_.AwaitHeldLayout(5);
+  std::thread stopper([&task] { task->Stop(); });
+  chief_.AwaitLeaving();
+  EXPECT_EQ(chief_.leaves(), 0);
+  chief_.LetLeave();
+  stopper.join();
+  EXPECT_THAT(task->Wait(), StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(PsTaskTest, WithoutUpdatesItWaitsForNoChiefThatIsGone) {
+  options_.drain_timeout = absl::InfiniteDuration();
+  options_.drain_silence = absl::InfiniteDuration();
+  const auto task = Start();
+  chief_.AwaitRegistrations(1);
+  Load(*StubFor(*task));
+  chief_.AwaitHeldLayout(5);
+  chief_server_->Stop(absl::ZeroDuration());
+  task->Stop();
+  EXPECT_THAT(task->Wait(), StatusIs(absl::StatusCode::kCancelled));
+}
+
 TEST_F(PsTaskTest, LeavesWithoutACheckpointAtItsLimit) {
   options_.drain_timeout = absl::Milliseconds(300);
   const auto task = Start();

@@ -303,9 +303,14 @@ absl::Status CheckpointStore::Prune(int max_to_keep, int64_t newest,
   ASSIGN_OR_RETURN(std::vector<int64_t> steps, ListSteps());
   std::erase_if(steps, [newest](int64_t step) { return step > newest; });
   for (const int64_t step : spared) std::erase(steps, step);
-  const size_t keep = static_cast<size_t>(max_to_keep);
-  for (size_t i = 0; i + keep < steps.size(); ++i) {
-    RETURN_IF_ERROR(RemoveAtOnce(directory_, steps[i]));
+  // What has a checkpoint's name and is none takes no other's place.
+  size_t kept = 0;
+  auto step = steps.rbegin();
+  while (step != steps.rend() && kept < static_cast<size_t>(max_to_keep)) {
+    if (!absl::IsDataLoss(ReadManifest(*step++).status())) ++kept;
+  }
+  for (auto old = steps.begin(); old != step.base(); ++old) {
+    RETURN_IF_ERROR(RemoveAtOnce(directory_, *old));
   }
   return absl::OkStatus();
 }

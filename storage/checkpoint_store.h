@@ -94,10 +94,12 @@ class CheckpointStore {
   void Abandon(const std::string& working_directory);
 
   // Removes the oldest checkpoints so that at most `max_to_keep` stay (0: keeps
-  // all), and removes all working directories. Must not be called between
-  // Begin() and Commit(). Checkpoints after step `newest` do not count: they
-  // are damaged ones, and the run has gone back to an earlier checkpoint. Those
-  // of the steps `spared` stay beside the others.
+  // all), and removes all working directories. What has the name of a
+  // checkpoint and is none does not count, and is removed once it is older than
+  // these. Must not be called between Begin() and Commit(). Checkpoints after
+  // step `newest` do not count: they are damaged ones, and the run has gone
+  // back to an earlier checkpoint. Those of the steps `spared` stay beside the
+  // others.
   absl::Status Prune(int max_to_keep, int64_t newest = INT64_MAX,
                      absl::Span<const int64_t> spared = {});
 

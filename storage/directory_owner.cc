@@ -18,10 +18,6 @@ namespace {
 constexpr absl::string_view kOwnerMagic = "PARASOLC";
 constexpr int64_t kYear2026 = 1767225600;  // Unix time
 
-std::string PathIn(const std::string& directory) {
-  return absl::StrCat(directory, "/CHIEF");
-}
-
 std::optional<durable::DirectoryOwner> Decode(absl::string_view bytes) {
   const absl::StatusOr<absl::string_view> payload =
       DecodeChecked(kOwnerMagic, bytes);
@@ -33,10 +29,42 @@ std::optional<durable::DirectoryOwner> Decode(absl::string_view bytes) {
   return owner;
 }
 
+// A place's epoch has that of its chief in its upper half.
+constexpr int kPlaceShift = 32;
+
+absl::Status NoSuchEpoch(const std::string& path, absl::string_view what,
+                         int64_t epoch) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": has the ", what, " ", epoch,
+      ", which no process has been given: put the file back as it was, or "
+      "remove it while no process uses the directory"));
+}
+
 }  // namespace
 
+absl::Status CheckEpochs(const durable::DirectoryOwner& owner,
+                         const std::string& path) {
+  // The next one is larger.
+  if (owner.chief_epoch() < 0 || owner.chief_epoch() >= kMaxChiefEpoch) {
+    return NoSuchEpoch(path, "chief_epoch", owner.chief_epoch());
+  }
+  for (const durable::PlaceEpoch& place : owner.ps()) {
+    if (place.place_epoch() < 0 ||
+        place.place_epoch() >> kPlaceShift > owner.chief_epoch()) {
+      return NoSuchEpoch(path,
+                         absl::StrCat("place_epoch of ps/", place.index()),
+                         place.place_epoch());
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string OwnerPath(const std::string& directory) {
+  return absl::StrCat(directory, "/CHIEF");
+}
+
 absl::StatusOr<OwnerSight> LookAtOwner(const std::string& directory) {
-  const std::string path = PathIn(directory);
+  const std::string path = OwnerPath(directory);
   const absl::StatusOr<std::string> bytes = ReadFile(path, kMaxCheckedBytes);
   OwnerSight sight;
   if (absl::IsNotFound(bytes.status())) return sight;
@@ -58,12 +86,13 @@ absl::StatusOr<OwnerSight> LookAtOwner(const std::string& directory) {
 absl::Status WriteOwner(const std::string& directory,
                         const durable::DirectoryOwner& owner) {
   return ReplaceFileDurably(
-      PathIn(directory), EncodeChecked(kOwnerMagic, owner.SerializeAsString()));
+      OwnerPath(directory),
+      EncodeChecked(kOwnerMagic, owner.SerializeAsString()));
 }
 
 absl::Status TouchOwner(const std::string& directory,
                         const durable::DirectoryOwner& owner) {
-  const std::string path = PathIn(directory);
+  const std::string path = OwnerPath(directory);
   // The file that is read is the one that is touched, whoever takes the name.
   ASSIGN_OR_RETURN(const FileDescriptor file,
                    FileDescriptor::OpenForReading(path));

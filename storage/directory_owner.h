@@ -1,6 +1,7 @@
 #ifndef PARASOL_STORAGE_DIRECTORY_OWNER_H_
 #define PARASOL_STORAGE_DIRECTORY_OWNER_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -14,10 +15,22 @@
 // storage/FORMAT.md describes it.
 namespace parasol {
 
+// Returns the file's path.
+std::string OwnerPath(const std::string& directory);
+
 // Returns what the file says, without the lock. A file that is damaged has a
 // stamp but no owner.
 //   Unavailable  the file can't be read now.
 absl::StatusOr<OwnerSight> LookAtOwner(const std::string& directory);
+
+// The largest epoch of an owner: places' epochs are made of it.
+inline constexpr int64_t kMaxChiefEpoch = (int64_t{1} << 31) - 1;
+
+// Returns OK if the epochs of `owner`, which `path` has, are such that later
+// ones can be given.
+//   InvalidArgument  they are not; the message names the value.
+absl::Status CheckEpochs(const durable::DirectoryOwner& owner,
+                         const std::string& path);
 
 // Replaces the file, durably.
 absl::Status WriteOwner(const std::string& directory,

@@ -122,6 +122,9 @@ absl::StatusOr<OwnerSight> DirectoryOwnership::AwaitTurn() {
   while (true) {
     ASSIGN_OR_RETURN(LockAttempt attempt, TryLock(directory));
     ASSIGN_OR_RETURN(OwnerSight sight, LookAtOwner(directory));
+    if (sight.owner) {
+      RETURN_IF_ERROR(CheckEpochs(*sight.owner, OwnerPath(directory)));
+    }
     sight.lock = attempt.state;
     const absl::Time now = clock_.Now();
     const OwnerWatch::Verdict verdict = watch.Look(sight, now);
@@ -182,7 +185,10 @@ absl::Status DirectoryOwnership::CheckNow() {
   RETURN_IF_ERROR(seen.status());
   const OwnerSight& sight = *seen;
   if (sight.owner && IsSame(*sight.owner, record_)) return absl::OkStatus();
-  if (sight.owner) return Lost(*sight.owner);
+  const bool has_owner =
+      sight.owner &&
+      CheckEpochs(*sight.owner, OwnerPath(options_.directory)).ok();
+  if (has_owner) return Lost(*sight.owner);
   // Removed, perhaps with the directory: who makes that again comes back here.
   if (!IsDirectory(options_.directory)) return absl::OkStatus();
   LOG(WARNING)

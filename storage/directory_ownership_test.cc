@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -206,6 +207,42 @@ TEST_F(DirectoryOwnershipTest, EpochsGrowThoughTheFileIsLost) {
   ASSERT_OK_AND_ASSIGN(auto next, Take(still_));
   EXPECT_GT(next->chief_epoch(), epoch);
   EXPECT_LT(next->chief_epoch(), 1 << 30);
+}
+
+TEST_F(DirectoryOwnershipTest, EpochsThatNoProcessHasAreNamed) {
+  ASSERT_TRUE(std::filesystem::create_directory(directory_));
+  durable::DirectoryOwner owner;
+  owner.set_released(true);
+  QuickClock clock;
+  for (const int64_t epoch :
+       {int64_t{-1}, INT64_MIN, INT64_MAX, int64_t{1} << 62, kMaxChiefEpoch}) {
+    owner.set_chief_epoch(epoch);
+    ASSERT_OK(WriteOwner(directory_, owner));
+    EXPECT_THAT(
+        Take(clock).status(),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 AllOf(HasSubstr("/CHIEF: "),
+                       HasSubstr(absl::StrCat("chief_epoch ", epoch)))));
+  }
+  owner.set_chief_epoch(5);
+  durable::PlaceEpoch& place = *owner.add_ps();
+  place.set_index(1);
+  for (const int64_t epoch : {int64_t{-1}, INT64_MAX, int64_t{6} << 32}) {
+    place.set_place_epoch(epoch);
+    ASSERT_OK(WriteOwner(directory_, owner));
+    EXPECT_THAT(Take(clock).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr(absl::StrCat("of ps/1 ", epoch))));
+  }
+  place.set_place_epoch((int64_t{5} << 32) + 3);
+  ASSERT_OK(WriteOwner(directory_, owner));
+  ASSERT_OK_AND_ASSIGN(const auto taken, Take(clock));
+  EXPECT_EQ(taken->chief_epoch(), 6);
+  // What another program writes while it is in use is no owner.
+  owner.set_chief_epoch(INT64_MAX);
+  ASSERT_OK(WriteOwner(directory_, owner));
+  EXPECT_OK(taken->Check());
+  EXPECT_EQ(Owner().chief_epoch(), 6);
 }
 
 TEST_F(DirectoryOwnershipTest, ADirectoryThatCantBeWrittenIsNamed) {

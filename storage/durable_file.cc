@@ -74,6 +74,35 @@ absl::Status WriteAll(const FileDescriptor& file, const std::string& path,
   return absl::OkStatus();
 }
 
+absl::Status AppendBytes(const std::string& path, absl::string_view bytes,
+                         bool is_durable) {
+  ASSIGN_OR_RETURN(const FileDescriptor file,
+                   FileDescriptor::Open(path, O_WRONLY | O_CREAT | O_APPEND));
+  RETURN_IF_ERROR(WriteAll(file, path, bytes));
+  if (is_durable && fsync(file.get()) != 0) {
+    return FileError(errno, "fsync", path);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AppendOneLine(const std::string& path, absl::string_view line,
+                           bool is_durable) {
+  ASSIGN_OR_RETURN(const FileDescriptor file,
+                   FileDescriptor::Open(path, O_RDWR | O_CREAT | O_APPEND));
+  const off_t size = lseek(file.get(), 0, SEEK_END);
+  if (size < 0) return FileError(errno, "seek in", path);
+  char last = '\n';
+  if (size > 0 && pread(file.get(), &last, 1, size - 1) < 0) {
+    return FileError(errno, "read", path);
+  }
+  RETURN_IF_ERROR(
+      WriteAll(file, path, absl::StrCat(last == '\n' ? "" : "\n", line, "\n")));
+  if (is_durable && fsync(file.get()) != 0) {
+    return FileError(errno, "fsync", path);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status FileError(int code, absl::string_view action,
@@ -151,27 +180,20 @@ absl::Status ReplaceFileDurably(const std::string& path,
 }
 
 absl::Status AppendDurably(const std::string& path, absl::string_view bytes) {
-  ASSIGN_OR_RETURN(const FileDescriptor file,
-                   FileDescriptor::Open(path, O_WRONLY | O_CREAT | O_APPEND));
-  RETURN_IF_ERROR(WriteAll(file, path, bytes));
-  if (fsync(file.get()) != 0) return FileError(errno, "fsync", path);
-  return absl::OkStatus();
+  return AppendBytes(path, bytes, /*is_durable=*/true);
+}
+
+absl::Status Append(const std::string& path, absl::string_view bytes) {
+  return AppendBytes(path, bytes, /*is_durable=*/false);
 }
 
 absl::Status AppendLineDurably(const std::string& path,
                                absl::string_view line) {
-  ASSIGN_OR_RETURN(const FileDescriptor file,
-                   FileDescriptor::Open(path, O_RDWR | O_CREAT | O_APPEND));
-  const off_t size = lseek(file.get(), 0, SEEK_END);
-  if (size < 0) return FileError(errno, "seek in", path);
-  char last = '\n';
-  if (size > 0 && pread(file.get(), &last, 1, size - 1) < 0) {
-    return FileError(errno, "read", path);
-  }
-  RETURN_IF_ERROR(
-      WriteAll(file, path, absl::StrCat(last == '\n' ? "" : "\n", line, "\n")));
-  if (fsync(file.get()) != 0) return FileError(errno, "fsync", path);
-  return absl::OkStatus();
+  return AppendOneLine(path, line, /*is_durable=*/true);
+}
+
+absl::Status AppendLine(const std::string& path, absl::string_view line) {
+  return AppendOneLine(path, line, /*is_durable=*/false);
 }
 
 absl::Status SyncDirectory(const std::string& path) {

@@ -72,10 +72,17 @@ absl::Status ReplaceFileDurably(const std::string& path,
 // come between them, and fsyncs it. Creates the file if it is missing.
 absl::Status AppendDurably(const std::string& path, absl::string_view bytes);
 
+// The same without the fsync: the bytes survive the process, but perhaps not
+// the machine.
+absl::Status Append(const std::string& path, absl::string_view bytes);
+
 // Appends `line`, which has no newline, and a newline as AppendDurably() does.
 // A line before it that was cut off, by a full disk or a crash, stays a line of
 // its own.
 absl::Status AppendLineDurably(const std::string& path, absl::string_view line);
+
+// The same without the fsync.
+absl::Status AppendLine(const std::string& path, absl::string_view line);
 
 // Makes the names in a directory survive a crash (fsync).
 absl::Status SyncDirectory(const std::string& path);

@@ -115,7 +115,8 @@ EventFile::EventFile(std::string directory, std::string name,
       first_step_(first_step) {}
 
 absl::Status EventFile::Add(int64_t step, const Scalars& scalars,
-                            const Histograms& histograms, absl::Time now) {
+                            const Histograms& histograms, absl::Time now,
+                            Durability durability) {
   std::string records;
   std::string path = path_;
   if (path.empty()) {
@@ -135,7 +136,9 @@ absl::Status EventFile::Add(int64_t step, const Scalars& scalars,
     absl::StrAppend(&records,
                     FrameRecord(HistogramEvent(now, step, tag, histogram)));
   }
-  RETURN_IF_ERROR(AppendDurably(path, records));
+  RETURN_IF_ERROR(durability == Durability::kSynced
+                      ? AppendDurably(path, records)
+                      : Append(path, records));
   path_ = path;
   return absl::OkStatus();
 }

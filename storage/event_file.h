@@ -35,6 +35,8 @@ class EventFile {
  public:
   using Scalars = std::vector<std::pair<std::string, double>>;
   using Histograms = std::vector<std::pair<std::string, ValueHistogram>>;
+  // The end that added events survive: of the machine, or of the process alone.
+  enum class Durability { kSynced, kWritten };
 
   // The file is made, with its directory, when the first events are added.
   // `first_step`: the smallest step that will be added; later events of other
@@ -42,13 +44,14 @@ class EventFile {
   // others that begin in the same second: host and process.
   EventFile(std::string directory, std::string name, int64_t first_step);
 
-  // Adds the values at `step`, durably and with one write. Values that are not
+  // Adds the values at `step` with one write. Values that are not
   // finite are added as they are; histograms of no values are not added.
   absl::Status Add(int64_t step, const Scalars& scalars, absl::Time now) {
     return Add(step, scalars, Histograms(), now);
   }
   absl::Status Add(int64_t step, const Scalars& scalars,
-                   const Histograms& histograms, absl::Time now);
+                   const Histograms& histograms, absl::Time now,
+                   Durability durability = Durability::kSynced);
 
  private:
   const std::string directory_;

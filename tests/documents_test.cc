@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -82,31 +83,68 @@ fs::path TargetOf(const fs::path& from, const std::string& link) {
 }
 
 // Bazel shows a test the tree through links: the root is what one points to.
-const std::map<fs::path, Document>& Documents() {
-  static const auto* const documents = [] {
-    auto* const all = new std::map<fs::path, Document>();
-    const fs::path root = fs::canonical("WORKSPACE").parent_path();
-    const auto add = [all](const fs::path& path) {
-      if (path.extension() != ".md") return;
-      std::ifstream text(path);
-      all->emplace(path, Parse(text));
-    };
-    for (const auto& top : fs::directory_iterator(root)) {
-      const std::string name = top.path().filename();
-      add(top.path());
-      if (top.is_symlink() || !top.is_directory() || name.front() == '.') {
-        continue;  // bazel-bin, .git
-      }
-      for (const auto& entry : fs::recursive_directory_iterator(top.path())) {
-        add(entry.path());
-      }
+fs::path Root() { return fs::canonical("WORKSPACE").parent_path(); }
+
+using Pages = std::map<fs::path, Document>;
+
+// Reads the pages below a folder.
+Pages PagesBelow(const fs::path& root) {
+  Pages pages;
+  const auto add = [&pages](const fs::path& path) {
+    if (path.extension() != ".md") return;
+    std::ifstream text(path);
+    pages.emplace(path, Parse(text));
+  };
+  for (const auto& top : fs::directory_iterator(root)) {
+    const std::string name = top.path().filename();
+    add(top.path());
+    if (top.is_symlink() || !top.is_directory() || name.front() == '.') {
+      continue;  // bazel-bin, .git
     }
-    return all;
-  }();
+    for (const auto& entry : fs::recursive_directory_iterator(top.path())) {
+      add(entry.path());
+    }
+  }
+  return pages;
+}
+
+// The pages of the project.
+const Pages& Documents() {
+  static const auto* const documents = new Pages(PagesBelow(Root()));
   return *documents;
 }
 
-fs::path Root() { return fs::canonical("WORKSPACE").parent_path(); }
+// The links of all pages that lead nowhere, and the number of those within.
+struct Links {
+  std::vector<std::string> broken;
+  int number = 0;
+};
+
+Links Follow(const Pages& pages, const fs::path& root) {
+  Links links;
+  for (const auto& [path, document] : pages) {
+    for (const std::string& link : document.links) {
+      if (IsOutside(link)) continue;
+      ++links.number;
+      const fs::path target = TargetOf(path, link);
+      const std::string place =
+          absl::StrCat(fs::relative(path, root).string(), ": ", link);
+      if (!fs::exists(target)) {
+        links.broken.push_back(absl::StrCat(place, ": no such file"));
+        continue;
+      }
+      const auto page = pages.find(target);
+      const size_t anchor = link.find('#');
+      if (anchor == std::string::npos || page == pages.end()) continue;
+      const std::vector<std::string>& anchors = page->second.anchors;
+      if (std::find(anchors.begin(), anchors.end(), link.substr(anchor + 1)) ==
+          anchors.end()) {
+        links.broken.push_back(absl::StrCat(place, ": no such heading"));
+      }
+    }
+  }
+  return links;
+}
 
 TEST(DocumentsTest, LinksAndAnchorsAreFound) {
   std::istringstream text(
@@ -123,31 +161,30 @@ TEST(DocumentsTest, LinksAndAnchorsAreFound) {
 }
 
 TEST(DocumentsTest, EveryLinkLeadsToAFileAndAHeading) {
-  std::vector<std::string> broken;
-  int links = 0;
-  for (const auto& [path, document] : Documents()) {
-    for (const std::string& link : document.links) {
-      if (IsOutside(link)) continue;
-      ++links;
-      const fs::path target = TargetOf(path, link);
-      const std::string place =
-          absl::StrCat(fs::relative(path, Root()).string(), ": ", link);
-      if (!fs::exists(target)) {
-        broken.push_back(absl::StrCat(place, ": no such file"));
-        continue;
-      }
-      const auto page = Documents().find(target);
-      const size_t anchor = link.find('#');
-      if (anchor == std::string::npos || page == Documents().end()) continue;
-      const std::vector<std::string>& anchors = page->second.anchors;
-      if (std::find(anchors.begin(), anchors.end(), link.substr(anchor + 1)) ==
-          anchors.end()) {
-        broken.push_back(absl::StrCat(place, ": no such heading"));
-      }
-    }
+  const Links links = Follow(Documents(), Root());
+  EXPECT_THAT(links.broken, IsEmpty());
+  EXPECT_THAT(links.number, Gt(300));
+}
+
+TEST(DocumentsTest, LinksOfInstalledPagesLeadToWhatIsInstalled) {
+  const fs::path prefix = fs::path(testing::TempDir()) / "installed";
+  fs::remove_all(prefix);
+  const std::string command =
+      absl::StrCat("'", (Root() / "deploy/install_documents").string(), "' '",
+                   prefix.string(), "'");
+  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  const fs::path pages = prefix / "share/doc/parasol";
+  const Links links = Follow(PagesBelow(pages), pages);
+  EXPECT_THAT(links.broken, IsEmpty());
+  EXPECT_THAT(links.number, Gt(300));
+  for (const char* file :
+       {"doc/parasol/docs/images/tensorboard.png",
+        "doc/parasol/docs/examples/mnist_mlp.textproto",
+        "doc/parasol/docs/examples/custom_model/Makefile",
+        "parasol/k8s/base/kustomization.yaml", "parasol/k8s/base/run_task.sh",
+        "parasol/prometheus/parasol.rules.yml", "parasol/plot_training.py"}) {
+    EXPECT_TRUE(fs::is_regular_file(prefix / "share" / file)) << file;
   }
-  EXPECT_THAT(broken, IsEmpty());
-  EXPECT_THAT(links, Gt(300));
 }
 
 TEST(DocumentsTest, EveryPageIsFoundFromTheReadmeInTwoSteps) {

@@ -34,10 +34,14 @@ while read -r line; do
 done < <(grep -E '^(basic|plus|pro),[a-z]{2},' "$tree/docs/tutorial.md")
 examples=$(($(wc -l <customers.csv) - 1))
 [ "$examples" -eq 5000 ] || fail "$examples examples, not 5000"
+[ "$(head -1 scores.csv)" = plan,age,left,probability,class ] || fail "other scores: $(head -1 scores.csv)"
+grep -q ',yes$' scores.csv && grep -q ',no$' scores.csv || fail "the scores have no classes"
 scores=$(wc -l <scores.csv)
 [ "$scores" -gt 900 ] && [ "$scores" -lt 1100 ] || fail "$scores scores: not a fifth of the examples"
 evaluations=$(wc -l <curve/evaluations.jsonl)
 [ "$evaluations" -ge 29 ] && [ "$evaluations" -le 32 ] || fail "$evaluations evaluations, not three in each epoch"
+points=$(wc -l <curve/training.jsonl)
+[ "$points" -eq 10 ] || fail "$points points of the training's curve, not one for each epoch"
 [ -s model.npz ] || fail "no model.npz"
 # It says "81.70 %" after 10 epochs; other thread timings give a percent more or less.
 accuracy=$(sed -nE 's/.*"eval":\{"accuracy":([0-9.]+).*/\1/p' "$work/output" | head -1)

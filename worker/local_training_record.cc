@@ -54,8 +54,9 @@ void LocalTraining::OpenJournal() {
   } else {
     LOG(WARNING) << "training.jsonl: " << journal.status().message();
   }
-  progress_.emplace(journal_ == nullptr ? absl::ZeroDuration()
-                                        : journal_->elapsed());
+  progress_.emplace(options_.job.summary(), journal_ == nullptr
+                                                ? absl::ZeroDuration()
+                                                : journal_->elapsed());
   if (!options_.job.tensorboard()) return;
   eval_events_.emplace(absl::StrCat(store_->directory(), "/tensorboard/eval"),
                        EventFileName(), step_ + 1);

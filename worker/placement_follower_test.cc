@@ -73,7 +73,8 @@ class FakeSession : public ChiefSession {
     }
     return absl::OkStatus();
   }
-  absl::Status AwaitLeave(absl::Duration, absl::Duration) override {
+  absl::Status AwaitLeave(absl::Duration, absl::Duration,
+                          const std::function<bool()>&) override {
     return absl::UnimplementedError("fake");
   }
   SimulatedClock& clock() { return clock_; }

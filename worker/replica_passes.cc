@@ -30,7 +30,7 @@ ReplicaPasses::ReplicaPasses(const Options& options, Model& model,
       await_pull_(std::move(await_pull)),
       clock_(clock),
       metrics_(metrics),
-      record_(options.non_finite_loss, options.steps_per_epoch, clock, metrics,
+      record_(options.non_finite_loss, options.points, clock, metrics,
               reporter) {
   for (Staged& staged : staged_) staged.batch = model.NewStagedBatch();
 }

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "cluster/client/parameter_client.h"
+#include "cluster/progress/curve_points.h"
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
 #include "worker/replica_input.h"
@@ -31,9 +32,8 @@ class ReplicaPasses {
         job::WorkerSettings::STOP;
     // Seed of everything random in a pass: see PassSeed().
     uint64_t seed = 0;
-    // Number of steps in an epoch, if losses are to be reported by epochs;
-    // otherwise 0.
-    int64_t steps_per_epoch = 0;
+    // Points between which losses are told apart, if they are known.
+    CurvePoints points = {};
     // True where corrupt records are counted: once in a process.
     bool counts_records = true;
     // True if gradients of variables stay on the device, which is the worker's

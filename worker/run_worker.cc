@@ -186,6 +186,7 @@ WorkerTaskOptions TaskOptions(const TaskConfig& config,
   }
   task.metrics_address = WithPort(config.address, metrics_port);
   task.data_dir = options.data_dir;
+  task.checkpoint_directory = options.checkpoint_directory;
   task.device = options.device;
   task.threads = options.threads;
   task.input_shards = config.cluster->num_tasks(Role::kWorker);

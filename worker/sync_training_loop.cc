@@ -57,7 +57,7 @@ SyncTrainingLoop::SyncTrainingLoop(const Options& options,
     ReplicaPasses::Options of_device;
     of_device.non_finite_loss = options.non_finite_loss;
     of_device.seed = options.seed;
-    of_device.steps_per_epoch = options.steps_per_epoch;
+    of_device.points = options.points;
     of_device.counts_records = options.counts_steps && i == 0;
     of_device.gradients_stay_on_device = options.gradients_stay_on_device;
     of_device.device = static_cast<int>(i);
@@ -208,7 +208,9 @@ absl::StatusOr<bool> SyncTrainingLoop::AwaitPushes(int64_t step,
   };
   for (size_t i = 0; sent(i) != nullptr; ++i) {
     while (!sent(i)->WaitFor(kWatchInterval)) {
-      RETURN_IF_ERROR(CheckWait(step, start, /*has_pushed=*/true));
+      const absl::Status fault = CheckWait(step, start, /*has_pushed=*/true);
+      if (MayAwaitLastPushes(fault)) continue;
+      RETURN_IF_ERROR(fault);
       if (pushed_moves_ != parameters_.moves()) {
         PushAgain(step);
         i = 0;
@@ -222,6 +224,13 @@ absl::StatusOr<bool> SyncTrainingLoop::AwaitPushes(int64_t step,
   }
   record().Charge(metrics_.wait_push_seconds, start);
   return true;
+}
+
+bool SyncTrainingLoop::MayAwaitLastPushes(const absl::Status& fault) {
+  if (!absl::IsCancelled(fault) || is_over_) return false;
+  const absl::Time now = clock_.Now();
+  stopped_at_ = std::min(stopped_at_, now);
+  return now - stopped_at_ < options_.last_push_limit;
 }
 
 // A shard that came in place of another may lack gradients that the other has

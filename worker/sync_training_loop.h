@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/parallel_calls.h"
 #include "cluster/client/parameter_client.h"
+#include "cluster/progress/curve_points.h"
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
 #include "worker/replica_input.h"
@@ -61,9 +62,12 @@ class SyncTrainingLoop {
     uint64_t seed = 0;
     // Longest time that a step or a pull may take; the loop then ends.
     absl::Duration step_timeout = absl::Minutes(5);
-    // Number of steps in an epoch, if losses are to be reported by epochs;
-    // otherwise 0.
-    int64_t steps_per_epoch = 0;
+    // Time for which a worker that was told to stop still waits for its pushes.
+    // A ps may have made the step's update with the last of them: one that has
+    // not, lacks it, and no checkpoint can be cut.
+    absl::Duration last_push_limit = absl::ZeroDuration();
+    // Points between which losses are told apart, if they are known.
+    CurvePoints points = {};
     // False where another loop of this process counts the same steps and
     // corrupt records.
     bool counts_steps = true;
@@ -119,6 +123,9 @@ class SyncTrainingLoop {
   absl::Status AwaitPull(ParameterClient::Pending& pull, int64_t step);
   // Ends a wait for too long, and names whom it is for in the log.
   absl::Status CheckWait(int64_t step, absl::Time start, bool has_pushed);
+  // Returns true if `fault`, the end of a wait for pushes, is that of a worker
+  // that was told to stop, and the limit for the last ones has not passed.
+  bool MayAwaitLastPushes(const absl::Status& fault);
   absl::Status FinishStep(int64_t step);
   void Abandon();
 
@@ -139,6 +146,8 @@ class SyncTrainingLoop {
   std::unique_ptr<ParallelCalls> threads_;              // null: not running
   // ParameterClient::moves() since which the step's pushes were sent.
   int64_t pushed_moves_ = 0;
+  // The time at which it was found to be told to stop.
+  absl::Time stopped_at_ = absl::InfiniteFuture();
   // True if the job was complete while a step was not.
   std::atomic<bool> is_over_ = false;
 };

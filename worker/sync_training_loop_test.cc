@@ -292,6 +292,20 @@ TEST(SyncTrainingLoop, StopEndsAStepThatOthersDoNotComplete) {
   EXPECT_TRUE(worker.parameters.stopped);
 }
 
+TEST(SyncTrainingLoop, AStopLetsTheLastPushesBeAnswered) {
+  FakeShard shard(2);
+  std::vector<std::unique_ptr<FakeModel>> models;
+  models.push_back(std::make_unique<FakeModel>());
+  WorkerOfDevices worker(shard, std::move(models), {0}, 5, 2);
+  worker.options.last_push_limit = absl::InfiniteDuration();
+  std::thread thread([&] { EXPECT_TRUE(absl::IsCancelled(worker.Run())); });
+  shard.AwaitHeld(0);
+  worker.replicas.Stop();
+  shard.Push(/*step=*/0, /*replica=*/1, 1);
+  thread.join();
+  EXPECT_EQ(worker.metrics.steps.value(), 1);
+}
+
 // Returns the message with which the worker gives up a step that another one
 // does not complete.
 std::string MessageOfALateStep(const std::vector<std::string>& awaited) {

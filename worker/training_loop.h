@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "cluster/client/parameter_client.h"
+#include "cluster/progress/curve_points.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
@@ -50,9 +51,8 @@ class TrainingLoop {
     uint64_t seed = 0;
     int worker = 0;
     int64_t first_pass = 0;
-    // Number of the input's batches in an epoch, if their losses are to be
-    // reported by epochs; otherwise 0.
-    int64_t steps_per_epoch = 0;
+    // Points between which losses are told apart, if they are known.
+    CurvePoints points = {};
     // Number of the input's skipped_records() that the metrics already include.
     int64_t counted_corrupt_records = 0;
   };

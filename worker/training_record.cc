@@ -21,7 +21,7 @@ absl::Status TrainingRecord::AddResult(const BatchResult& result,
   metrics_.examples.Add(result.examples);
   metrics_.loss.Set(result.loss_sum / result.examples);
   std::optional<int64_t> epoch;
-  if (steps_per_epoch_ > 0) epoch = number / steps_per_epoch_;
+  if (points_.are_known()) epoch = points_.PartOf(number);
   reporter_.AddExamples(result.examples, result.loss_sum,
                         result.output_loss_sums, epoch);
   if (std::isfinite(result.loss_sum) ||

@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "cluster/progress/curve_points.h"
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
 #include "worker/training_report.h"
@@ -18,13 +19,13 @@ namespace parasol {
 // the metrics and for the report to the chief. Must be used from one thread.
 class TrainingRecord {
  public:
-  // All references must outlive this object. `steps_per_epoch`: 0 if the
-  // epochs' losses are not told apart.
+  // All references must outlive this object. Losses are told apart by epochs,
+  // or their parts, if the points are known.
   TrainingRecord(job::WorkerSettings::NonFiniteLoss non_finite_loss,
-                 int64_t steps_per_epoch, Clock& clock, WorkerMetrics& metrics,
-                 TrainingReporter& reporter)
+                 const CurvePoints& points, Clock& clock,
+                 WorkerMetrics& metrics, TrainingReporter& reporter)
       : non_finite_loss_(non_finite_loss),
-        steps_per_epoch_(steps_per_epoch),
+        points_(points),
         clock_(clock),
         metrics_(metrics),
         reporter_(reporter) {}
@@ -44,7 +45,7 @@ class TrainingRecord {
 
  private:
   const job::WorkerSettings::NonFiniteLoss non_finite_loss_;
-  const int64_t steps_per_epoch_;
+  const CurvePoints points_;
   Clock& clock_;
   WorkerMetrics& metrics_;
   TrainingReporter& reporter_;

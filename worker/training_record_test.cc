@@ -19,8 +19,8 @@ class TrainingRecordTest : public testing::Test {
  protected:
   TrainingRecord Record(job::WorkerSettings::NonFiniteLoss non_finite_loss =
                             job::WorkerSettings::STOP) {
-    return TrainingRecord(non_finite_loss, /*steps_per_epoch=*/10, clock_,
-                          metrics_, reporter_);
+    return TrainingRecord(non_finite_loss, CurvePoints(10, /*every_steps=*/0),
+                          clock_, metrics_, reporter_);
   }
 
   SimulatedClock clock_;

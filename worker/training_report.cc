@@ -20,6 +20,7 @@ void AddSums(const TrainingReport& report, TrainingReport& total) {
     EpochSums& known = total.epochs[epoch];
     known.loss_sum += sums.loss_sum;
     known.examples += sums.examples;
+    AddLosses(sums.output_loss_sums, known.output_loss_sums);
     known.told = 0;
   }
 }
@@ -33,6 +34,7 @@ void TellEpochs(std::map<int64_t, EpochSums>& epochs,
     if (oldest->second.told == 0) {
       next->second.loss_sum += oldest->second.loss_sum;
       next->second.examples += oldest->second.examples;
+      AddLosses(oldest->second.output_loss_sums, next->second.output_loss_sums);
     }
     epochs.erase(oldest);
   }
@@ -41,6 +43,8 @@ void TellEpochs(std::map<int64_t, EpochSums>& epochs,
     loss->set_epoch(epoch);
     loss->set_loss_sum(sums.loss_sum);
     loss->set_examples(sums.examples);
+    loss->mutable_output_loss_sum()->Assign(sums.output_loss_sums.begin(),
+                                            sums.output_loss_sums.end());
     ++sums.told;
   }
   // The sums of the newest one grow.
@@ -64,7 +68,7 @@ void TrainingReporter::AddExamples(int64_t examples, double loss_sum,
   report.examples = examples;
   report.loss_sum = loss_sum;
   report.output_loss_sums = output_loss_sums;
-  if (epoch) report.epochs[*epoch] = {loss_sum, examples};
+  if (epoch) report.epochs[*epoch] = {loss_sum, examples, output_loss_sums};
   AddExamplesOf(report);
 }
 

@@ -14,10 +14,12 @@
 
 namespace parasol {
 
-// The losses of the examples of an epoch.
+// The losses of the examples of an epoch, or of its part between two
+// CurvePoints.
 struct EpochSums {
   double loss_sum = 0;
   int64_t examples = 0;
+  std::vector<double> output_loss_sums = {};
   // Number of heartbeats with these sums, answered or not.
   int told = 0;
 };
@@ -30,8 +32,8 @@ struct TrainingReport {
   double loss_sum = 0;  // sum over `examples`
   // The same of the model's named outputs (BatchResult).
   std::vector<double> output_loss_sums = {};
-  // The same of each epoch of which there are examples, from 0 on; empty where
-  // epochs are not told apart.
+  // The same of each epoch, or its part, of which there are examples, from 0
+  // on; empty where they are not told apart.
   std::map<int64_t, EpochSums> epochs = {};
   absl::Duration elapsed;
   // Share of the time, from the end of the pass before the report to the end of
@@ -50,7 +52,7 @@ class TrainingReporter {
       : clock_(clock), start_(clock.Now()) {}
 
   void AddStep() ABSL_LOCKS_EXCLUDED(mu_);
-  // Adds examples of an epoch, if that is known.
+  // Adds examples of an epoch, or its part, if that is known.
   void AddExamples(int64_t examples, double loss_sum,
                    const std::vector<double>& output_loss_sums = {},
                    std::optional<int64_t> epoch = std::nullopt)

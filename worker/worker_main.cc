@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "base/command_line.h"
 #include "base/process.h"
+#include "base/resource_limits.h"
 #include "cluster/cluster_spec/role_flags.h"
 #include "cluster/job/task/task_job.h"
 #include "cluster/rpc/keep_memory.h"
@@ -80,6 +81,7 @@ int main(int argc, char** argv) {
       argc, argv,
       "Computes gradients for a cluster given by TF_CONFIG, or, without one, "
       "trains --job in this process alone.");
+  parasol::ApplySystemLimits();
   if (absl::GetFlag(FLAGS_list_devices)) {
     return parasol::ExitWith(parasol::ListDevices());
   }

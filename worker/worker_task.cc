@@ -25,6 +25,7 @@
 #include "ml/model/model.h"
 #include "worker/checked_data.h"
 #include "worker/failure_report.h"
+#include "worker/last_answers.h"
 #include "worker/placement_follower.h"
 #include "worker/shard_client.h"
 #include "worker/step/replica_source.h"
@@ -40,8 +41,7 @@ namespace {
 
 // Less than half of a lease: one call may go into a dead connection.
 constexpr absl::Duration kChiefCallDeadline = absl::Seconds(4);
-// Longest wait of worker 0, after Stop(), for the checkpoint that it asks for.
-constexpr absl::Duration kCheckpointLimit = absl::Seconds(40);
+
 bool IsTraining(const wire::HeartbeatResponse& state) {
   return state.phase() >= wire::TRAINING;
 }
@@ -100,11 +100,8 @@ class Task : public WorkerTask {
     {
       absl::MutexLock lock(&mu_);
       mu_.Await(absl::Condition(this, &Task::IsDoneOrStopping));
-      if (!clock_.AwaitWithTimeout(mu_, absl::Condition(this, &Task::IsDrained),
-                                   options_.drain_timeout)) {
-        LOG(WARNING) << "gradients are not acknowledged after "
-                     << options_.drain_timeout << ": leaving without";
-      }
+      AwaitLastAnswers(parameters_, options_.drain_timeout, clock_, mu_,
+                       absl::Condition(this, &Task::IsDrained));
     }
     StopParameters();
     absl::MutexLock join_lock(&join_mu_);
@@ -183,14 +180,14 @@ class Task : public WorkerTask {
   std::string joined_run_;
   uint64_t joined_layout_ = 0;
 
-  // Used by the task's thread alone, in the order in which they are made.
-  // `parameters_` sends from the model's memory: it goes first.
+  // Used by the task's thread alone, in the order in which they are made; but
+  // `parameters_`, which sends from the model's memory, goes first.
   job::Job job_;
   std::vector<WorkerDevice> devices_;
   std::unique_ptr<InputPipeline> input_;
   std::vector<int64_t> shard_examples_;  // as in ClaimStepsRequest
   bool has_failed_ = false;              // ReportFailure() was called
-  int64_t steps_per_epoch_ = 0;          // 0: not known
+  CurvePoints points_;
   // `claims_`, as what the job's loop needs of it; the other is nullptr.
   ChiefStepSource* steps_ = nullptr;
   ChiefReplicaSource* replicas_ = nullptr;
@@ -211,6 +208,7 @@ class Task : public WorkerTask {
 absl::Status Task::Run() {
   ASSIGN_OR_RETURN(std::unique_ptr<ChiefSession> session, JoinCluster());
   session->OnLost([this](absl::Status why) { OnLost(std::move(why)); });
+  if (HasEnded(session->state())) return absl::OkStatus();
   if (server_ != nullptr) server_->SetServing(true);
 
   const absl::Status prepared = Prepare(*session);
@@ -252,6 +250,7 @@ absl::StatusOr<std::unique_ptr<ChiefSession>> Task::JoinCluster() {
   options.task = options_.task;
   options.metrics_address = options_.metrics_address;
   options.chief_timeout = options_.chief_timeout;
+  options.checkpoint_directory = options_.checkpoint_directory;
   options.on_registered = [this](const wire::RegisterResponse& first,
                                  const wire::RegisterResponse& answer) {
     joined_run_ = first.run_id();
@@ -296,7 +295,7 @@ absl::Status Task::Prepare(ChiefSession& session) {
   TrainingEnd end(job_);
   RETURN_IF_ERROR(
       end.ObserveExamples(input_->total_examples(), shard_examples_));
-  steps_per_epoch_ = end.steps_per_epoch().value_or(0);
+  points_ = {end.steps_per_epoch().value_or(0), job_.summary().every_steps()};
   LogTraining(job_, DescribeDevices(devices_), input_->total_examples(),
               IsSynchronous() ? TotalReplicas() : 0);
   RETURN_IF_ERROR(CheckHasPlace(job_, options_.mirrored));
@@ -436,7 +435,8 @@ absl::Status Task::Loop(ChiefSession& session, int64_t placement_version) {
 absl::Status Task::RunLoop(ParameterClient& parameters) {
   if (IsSynchronous()) {
     SyncTrainingLoop::Options options;
-    options.steps_per_epoch = steps_per_epoch_;
+    options.points = points_;
+    if (mirrored_ == nullptr) options.last_push_limit = kLastPushLimit;
     options.step_timeout = StepTimeoutOf(job_, options_.ps_timeout);
     options.gradients_stay_on_device = mirrored_ && mirrored_->sums_on_device();
     options.values_stay_on_device = mirrored_ && mirrored_->updates_on_device();
@@ -451,7 +451,7 @@ absl::Status Task::RunLoop(ParameterClient& parameters) {
   options.non_finite_loss = job_.worker().non_finite_loss();
   options.seed = job_.seed();
   options.worker = options_.task.index();
-  options.steps_per_epoch = steps_per_epoch_;
+  options.points = points_;
   return TrainingLoop(options, *devices_.front().model, *input_, parameters,
                       *steps_, clock_, metrics_, reporter_)
       .Run();

@@ -25,6 +25,9 @@ struct WorkerTaskOptions {
   // Address of the metrics, reported to the chief so that people can find it.
   std::string metrics_address;
   std::string data_dir;
+  // Directory in which to look for the end of the job if no chief answers;
+  // empty: the one that the chief names.
+  std::string checkpoint_directory;
   // Name of the device: "auto", "cpu", "cuda:0".
   std::string device = "auto";
   // Number of CPU threads that compute.

@@ -22,6 +22,10 @@ void LeavingPs::Done(bool is_written) {
   }
 }
 
+void LeavingPs::AllWritten() {
+  for (auto& [incarnation, wait] : waiting_) wait = Wait::kWritten;
+}
+
 bool LeavingPs::MayLeave(uint64_t incarnation) const {
   const auto it = waiting_.find(incarnation);
   return it != waiting_.end() && it->second == Wait::kWritten;

@@ -18,6 +18,8 @@ class LeavingPs {
   // Forgets a ps that has gone.
   void Forget(uint64_t incarnation) { waiting_.erase(incarnation); }
 
+  // Returns true if a ps has asked for a checkpoint, and has not gone.
+  bool IsAnyLeaving() const { return !waiting_.empty(); }
   // Returns true if a ps has asked for a checkpoint and none has been ordered
   // since.
   bool NeedCheckpoint() const;
@@ -25,6 +27,9 @@ class LeavingPs {
   // Notes that a checkpoint is ordered, and its end.
   void Ordered();
   void Done(bool is_written);
+  // Notes that a checkpoint is written with which all shards stay: it has the
+  // updates of those, too, that have asked since it was ordered.
+  void AllWritten();
 
   // Returns true if a checkpoint that was ordered after the ps asked for it has
   // been written.

@@ -55,5 +55,22 @@ TEST(LeavingPsTest, APsThatHasGoneNeedsNoCheckpoint) {
   EXPECT_FALSE(leaving.MayLeave(7));
 }
 
+TEST(LeavingPsTest, OneThatAsksBehindTheOrderLeavesWhenAllShardsStay) {
+  LeavingPs leaving;
+  EXPECT_FALSE(leaving.IsAnyLeaving());
+  leaving.Ask(7);
+  leaving.Ordered();
+  leaving.Ask(8);
+  leaving.Done(true);
+  leaving.AllWritten();
+  EXPECT_TRUE(leaving.MayLeave(7));
+  EXPECT_TRUE(leaving.MayLeave(8));
+  EXPECT_FALSE(leaving.NeedCheckpoint());
+  EXPECT_TRUE(leaving.IsAnyLeaving());
+  leaving.Forget(7);
+  leaving.Forget(8);
+  EXPECT_FALSE(leaving.IsAnyLeaving());
+}
+
 }  // namespace
 }  // namespace parasol

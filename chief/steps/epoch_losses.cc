@@ -8,6 +8,12 @@ namespace {
 void AddTo(EpochLosses::Sums& total, const EpochLosses::Sums& sums) {
   total.loss_sum += sums.loss_sum;
   total.examples += sums.examples;
+  if (total.output_loss_sums.size() < sums.output_loss_sums.size()) {
+    total.output_loss_sums.resize(sums.output_loss_sums.size());
+  }
+  for (size_t i = 0; i < sums.output_loss_sums.size(); ++i) {
+    total.output_loss_sums[i] += sums.output_loss_sums[i];
+  }
 }
 
 }  // namespace
@@ -16,24 +22,28 @@ void EpochLosses::Add(int64_t epoch, const Sums& sums) {
   if (IsOpen(epoch)) AddTo(sums_[epoch], sums);
 }
 
-void EpochLosses::Begin(int64_t steps_per_epoch) {
+void EpochLosses::Begin(const CurvePoints& points) {
   if (std::exchange(has_begun_, true)) return;
-  open_ = next_ = first_step_ / steps_per_epoch;
-  if (first_step_ % steps_per_epoch != 0) partial_ = next_;
+  open_ = next_ = points.PartOf(first_step_);
+  next_begin_ = first_step_;
+  next_end_ = points.NextAfter(first_step_);
+  if (first_step_ > 0 && !points.IsPoint(first_step_)) partial_ = next_;
 }
 
-void EpochLosses::Reach(int64_t global_step, int64_t steps_per_epoch,
+void EpochLosses::Reach(int64_t global_step, const CurvePoints& points,
                         std::optional<int64_t> examples_per_epoch,
                         absl::Time now) {
-  if (steps_per_epoch <= 0) return;
-  Begin(steps_per_epoch);
-  for (; (next_ + 1) * steps_per_epoch <= global_step; ++next_) {
-    ends_.push_back({next_, (next_ + 1) * steps_per_epoch, now});
+  if (!points.are_known()) return;
+  Begin(points);
+  for (; next_end_ <= global_step; ++next_) {
+    ends_.push_back({next_, next_end_, next_end_ - next_begin_, now});
+    next_begin_ = next_end_;
+    next_end_ = points.NextAfter(next_end_);
     ++open_ends_;
     if (ends_.size() <= kMaxEnds) continue;
     // Of one that has yet to be reported, the sums join those of the next.
     if (ends_.size() == open_ends_) {
-      if (IsReported(ends_.front(), examples_per_epoch)) {
+      if (IsReported(ends_.front(), points, examples_per_epoch)) {
         Complete(ends_.front());
       } else {
         --open_ends_;
@@ -43,7 +53,7 @@ void EpochLosses::Reach(int64_t global_step, int64_t steps_per_epoch,
   }
   for (size_t i = ends_.size() - open_ends_; i < ends_.size(); ++i) {
     const bool is_late = now >= ends_[i].time + kReportLimit;
-    if (!is_late && !IsReported(ends_[i], examples_per_epoch)) break;
+    if (!is_late && !IsReported(ends_[i], points, examples_per_epoch)) break;
     Complete(ends_[i]);
   }
   Sums total = complete_;
@@ -56,10 +66,17 @@ void EpochLosses::Reach(int64_t global_step, int64_t steps_per_epoch,
   }
 }
 
-bool EpochLosses::IsReported(const End& end,
+EpochLosses::Sums EpochLosses::Total() const {
+  Sums total = complete_;
+  for (const auto& [epoch, sums] : sums_) AddTo(total, sums);
+  return total;
+}
+
+bool EpochLosses::IsReported(const End& end, const CurvePoints& points,
                              std::optional<int64_t> examples_per_epoch) const {
   const auto sums = sums_.find(end.epoch);
-  return examples_per_epoch && end.epoch != partial_ && sums != sums_.end() &&
+  return examples_per_epoch && end.steps == points.steps_per_epoch() &&
+         end.epoch != partial_ && sums != sums_.end() &&
          sums->second.examples >= *examples_per_epoch;
 }
 

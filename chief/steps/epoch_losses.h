@@ -6,32 +6,39 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "absl/time/time.h"
+#include "cluster/progress/curve_points.h"
 
 namespace parasol {
 
-// The losses of a training's epochs. Workers say of which epoch their examples
-// are, and they say it late: with a heartbeat. So an epoch that has ended is
-// complete when all of its examples are reported, or kReportLimit later. What
+// The losses of a training's epochs, or with summary.every_steps of their parts
+// (CurvePoints); an epoch here is either. Workers say of which epoch their
+// examples are, and they say it late: with a heartbeat. So an epoch that has
+// ended is complete when all of its examples are reported, or kReportLimit
+// later; parts, of which nobody knows the number of examples, always then. What
 // is reported after that counts nowhere. Pure.
 class EpochLosses {
  public:
   static constexpr absl::Duration kReportLimit = absl::Seconds(2);
   // Number of the newest ends that are kept.
-  static constexpr size_t kMaxEnds = 32;
+  static constexpr size_t kMaxEnds = 256;
   // Number of epochs beyond the complete ones of which reports are taken.
   static constexpr int64_t kMaxAhead = 1024;
 
   struct Sums {
     double loss_sum = 0;
     int64_t examples = 0;
+    // Sums of the model's named outputs; empty before a report has them.
+    std::vector<double> output_loss_sums = {};
   };
   // The end of an epoch, with the sums over it and the epochs before it, as far
   // as this process has seen them.
   struct End {
     int64_t epoch = 0;
     int64_t step = 0;
+    int64_t steps = 0;  // number of its own
     absl::Time time;
     Sums sums = {};
     bool is_complete = false;
@@ -48,19 +55,21 @@ class EpochLosses {
     return epoch >= open_ && epoch < open_ + kMaxAhead;
   }
 
-  // Takes the time, and the number of steps that are done.
-  // `examples_per_epoch`: nullopt if it is not known.
-  void Reach(int64_t global_step, int64_t steps_per_epoch,
+  // Takes the time, and the number of steps that are done. Does nothing before
+  // the points are known. `examples_per_epoch`: nullopt if it is not known.
+  void Reach(int64_t global_step, const CurvePoints& points,
              std::optional<int64_t> examples_per_epoch, absl::Time now);
 
   // The ends of the newest epochs, in order; complete ones come first.
   const std::deque<End>& ends() const { return ends_; }
+  // Returns the sums over all that was reported in time.
+  Sums Total() const;
 
  private:
-  void Begin(int64_t steps_per_epoch);
+  void Begin(const CurvePoints& points);
   // Completes the first epoch that is open.
   void Complete(End& end);
-  bool IsReported(const End& end,
+  bool IsReported(const End& end, const CurvePoints& points,
                   std::optional<int64_t> examples_per_epoch) const;
 
   const int64_t first_step_;
@@ -68,6 +77,8 @@ class EpochLosses {
   // The epoch within which the training goes on.
   std::optional<int64_t> partial_;
   int64_t next_ = 0;              // the epoch that ends next
+  int64_t next_begin_ = 0;        // the steps before it
+  int64_t next_end_ = 0;          // and with it
   int64_t open_ = 0;              // the first epoch that is not complete
   Sums complete_;                 // sums of all epochs before it
   std::map<int64_t, Sums> sums_;  // key: an open epoch

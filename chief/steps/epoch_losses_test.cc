@@ -16,7 +16,7 @@ absl::Time At(double seconds) {
 class EpochLossesTest : public testing::Test {
  protected:
   void Reach(int64_t step, double seconds) {
-    losses_.Reach(step, 10, 40, At(seconds));
+    losses_.Reach(step, CurvePoints(10, 0), 40, At(seconds));
   }
   const EpochLosses::End& end(size_t i) { return losses_.ends().at(i); }
 
@@ -63,13 +63,13 @@ TEST_F(EpochLossesTest, AnEpochWaitsBoundedlyAndForTheOnesBeforeIt) {
 
 TEST_F(EpochLossesTest, ARunThatGoesOnWithinAnEpochHasThePartSinceThen) {
   EpochLosses resumed(25);
-  resumed.Reach(25, 10, 40, At(0));
+  resumed.Reach(25, CurvePoints(10, 0), 40, At(0));
   resumed.Add(2, {.loss_sum = 5, .examples = 20});
-  resumed.Reach(30, 10, 40, At(1));
+  resumed.Reach(30, CurvePoints(10, 0), 40, At(1));
   ASSERT_EQ(resumed.ends().size(), 1);
   EXPECT_EQ(resumed.ends()[0].step, 30);
   EXPECT_FALSE(resumed.ends()[0].is_complete) << "nobody knows how many it has";
-  resumed.Reach(30, 10, 40, At(3));
+  resumed.Reach(30, CurvePoints(10, 0), 40, At(3));
   EXPECT_TRUE(resumed.ends()[0].is_complete);
   EXPECT_EQ(resumed.ends()[0].sums.examples, 20);
 }
@@ -96,6 +96,43 @@ TEST_F(EpochLossesTest, ReportsOfEndsThatAreNotKeptCount) {
   EXPECT_EQ(losses_.ends().back().sums.examples,
             40 * (EpochLosses::kMaxEnds + 8));
   EXPECT_TRUE(losses_.ends().back().is_complete);
+}
+
+// Parts of 4 or 2 steps: 4, 8, 10, 14, …
+TEST(EpochLossesOfPartsTest, APartIsCompleteWhenWorkersHaveHadTheTime) {
+  EpochLosses losses(0);
+  const CurvePoints points(10, 4);
+  losses.Reach(0, points, 40, At(0));
+  losses.Add(0, {8, 16, {1, 2}});
+  losses.Add(1, {4, 16, {1, 1}});
+  losses.Reach(9, points, 40, At(1));
+  ASSERT_THAT(losses.ends(), testing::SizeIs(2));
+  EXPECT_EQ(losses.ends()[1].step, 8);
+  EXPECT_FALSE(losses.ends()[0].is_complete) << "nobody knows of how many";
+  losses.Reach(10, points, 40, At(3));
+  ASSERT_THAT(losses.ends(), testing::SizeIs(3));
+  EXPECT_TRUE(losses.ends()[0].is_complete);
+  EXPECT_TRUE(losses.ends()[1].is_complete);
+  EXPECT_FALSE(losses.ends()[2].is_complete);
+  EXPECT_EQ(losses.ends()[0].sums.loss_sum, 8);
+  EXPECT_EQ(losses.ends()[1].sums.loss_sum, 12);
+  EXPECT_THAT(losses.ends()[1].sums.output_loss_sums,
+              testing::ElementsAre(2, 3));
+  EXPECT_EQ(losses.Total().examples, 32);
+}
+
+TEST(EpochLossesOfPartsTest, ARunThatIsResumedBeginsWithinAPart) {
+  EpochLosses losses(9);
+  const CurvePoints points(10, 4);
+  losses.Reach(9, points, 40, At(0));
+  losses.Add(2, {1, 4});
+  losses.Add(1, {100, 400});  // ended before
+  losses.Reach(12, points, 40, At(1));
+  losses.Reach(12, points, 40, At(4));
+  ASSERT_THAT(losses.ends(), testing::SizeIs(2));
+  EXPECT_EQ(losses.ends()[0].step, 10);
+  EXPECT_EQ(losses.ends()[0].sums.loss_sum, 1);
+  EXPECT_EQ(losses.ends()[1].step, 12);
 }
 
 }  // namespace

@@ -93,6 +93,12 @@ void StepLedger::EndEarly() {
   SetEnd(std::min(*end_step_, global_step_ + outstanding_));
 }
 
+void StepLedger::SetLimit(std::optional<int64_t> limit) {
+  if (limit_ == limit) return;
+  const NewsCheck check(*this);
+  limit_ = limit;
+}
+
 int64_t StepLedger::MayBeUncounted() const {
   if (!end_step_) return kMaxTotal;
   const int64_t end = std::max(*end_step_, earlier_end_);
@@ -287,7 +293,7 @@ void StepLedger::Answer(const wire::ClaimStepsRequest& claim, int64_t want,
 void StepLedger::Grant(Account& account, int64_t want, int workers) {
   if (!end_step_ || want <= 0) return;
   if (!has_granted_) RaiseNewcomers();
-  const int64_t left = *end_step_ - global_step_;
+  const int64_t left = GrantEnd() - global_step_;
   // Half of a fair share at most: the slowest worker holds up the end by that.
   const int64_t may_hold = std::clamp<int64_t>(
       left / (2 * int64_t{std::max(1, workers)}), 1, kMaxUnfinished);

@@ -1,6 +1,7 @@
 #ifndef PARASOL_CHIEF_STEPS_STEP_LEDGER_H_
 #define PARASOL_CHIEF_STEPS_STEP_LEDGER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -89,6 +90,7 @@ class StepLedger : public StepPlan {
 
   void SetEnd(int64_t end_step) override;
   void EndEarly() override;
+  void SetLimit(std::optional<int64_t> limit) override;
   void SetShards(const std::vector<int64_t>& shard_batches) override {
     pool_.SetShards(shard_batches);
   }
@@ -202,8 +204,13 @@ class StepLedger : public StepPlan {
   void FillBatches(Account& account);
   // Takes back the last batch that a worker has beyond its granted steps.
   int64_t TakeBackBatch();
-  // Returns the number of steps that are neither done nor granted.
-  int64_t Free() const { return *end_step_ - global_step_ - outstanding_; }
+  // Returns the number of steps that are neither done nor granted, and may be
+  // granted.
+  int64_t Free() const { return GrantEnd() - global_step_ - outstanding_; }
+  // Returns the number of steps that may be granted in all.
+  int64_t GrantEnd() const {
+    return limit_ ? std::min(*limit_, *end_step_) : *end_step_;
+  }
   // Returns the smallest clock of the live workers; if there are none, of those
   // that were there last.
   int64_t SmallestClock() const;
@@ -223,6 +230,7 @@ class StepLedger : public StepPlan {
   bool has_forgotten_ = false;
   bool has_granted_ = false;
   std::optional<int64_t> end_step_;
+  std::optional<int64_t> limit_;
   int64_t global_step_ = 0;
   // Number of batches that count and are some worker's: of granted steps, and
   // with those that may be granted next.

@@ -49,6 +49,40 @@ TEST(StepLedger, WorkersHoldHalfOfAFairShareAtMost) {
   EXPECT_EQ(Claim(ledger, 1, 100, 2), 17) << "30 left: 7 more";
 }
 
+TEST(StepLedger, ALimitHoldsStepsBackUntilItRises) {
+  StepLedger ledger = LedgerTo(100);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
+  ledger.SetLimit(10);
+  for (int64_t granted = 0; granted < 10;) {
+    const int64_t now = Claim(ledger, 1, 100, 2);
+    ASSERT_GT(now, granted);
+    granted = now;
+    ledger.Report(1, granted);
+  }
+  EXPECT_EQ(ledger.global_step(), 10) << "exactly the steps up to it";
+  EXPECT_EQ(Claim(ledger, 1, 100, 2), 10);
+  EXPECT_EQ(Claim(ledger, 2, 100, 2), 0);
+  EXPECT_FALSE(ledger.IsComplete());
+  const int64_t before = ledger.news();
+  ledger.SetLimit(20);
+  EXPECT_NE(ledger.news(), before);
+  EXPECT_GT(Claim(ledger, 2, 100, 2), 0);
+  ledger.SetLimit(std::nullopt);
+  EXPECT_GT(Claim(ledger, 1, 100, 2), 20);
+}
+
+TEST(StepLedger, ALimitBelowWhatIsGrantedTakesNothingBack) {
+  StepLedger ledger = LedgerTo(100);
+  ledger.Enter(1, {0});
+  ASSERT_EQ(Claim(ledger, 1, 8, 1), 8);
+  ledger.SetLimit(0);
+  EXPECT_EQ(Claim(ledger, 1, 8, 1), 8);
+  ledger.Report(1, 8);
+  EXPECT_EQ(ledger.global_step(), 8);
+  EXPECT_EQ(Claim(ledger, 1, 8, 1), 8);
+}
+
 TEST(StepLedger, TheLastStepIsGrantedOnce) {
   StepLedger ledger = LedgerTo(1);
   ledger.Enter(1, {0});

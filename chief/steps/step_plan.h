@@ -37,6 +37,11 @@ class StepPlan {
   // granted, or was begun, is done. Workers may be beyond it already.
   virtual void EndEarly() = 0;
 
+  // Lets no step beyond the first `limit` ones begin, until another limit is
+  // set; nullopt: all up to the end. Steps that may have begun are completed: a
+  // limit below them is taken for the next possible one.
+  virtual void SetLimit(std::optional<int64_t> limit) = 0;
+
   // Sets the number of batches that each shard of the training set has in an
   // epoch, in a plan that grants batches.
   virtual void SetShards(const std::vector<int64_t>& shard_batches) {}

@@ -115,6 +115,12 @@ class CoordinatorTest : public testing::Test {
     ASSERT_OK(Register(worker0_));
     ASSERT_OK(Register(worker1_));
   }
+  // Tells the chief to stop, and lets the time go by in which it waits for the
+  // workers' last steps.
+  void Stop() {
+    chief().RequestStop(now_);
+    now_ += Coordinator::kLastStepsLimit;
+  }
   // Lets time go by, in which `alive` renew their leases.
   void Pass(absl::Duration duration, const std::vector<wire::Task>& alive) {
     for (absl::Duration step = absl::Seconds(2);

@@ -79,6 +79,12 @@ int64_t AddData(const CheckOptions& options, CheckedJob& checked,
     n.path = checked.patterns().InFile(n.path);
     report.normalizations.push_back(std::move(n));
   }
+  for (VocabularyChange vocabulary : data.found().vocabularies) {
+    // A pattern's columns have one place together.
+    if (checked.patterns().Of(vocabulary.path) != nullptr) continue;
+    vocabulary.path = checked.patterns().InFile(vocabulary.path);
+    report.vocabularies.push_back(std::move(vocabulary));
+  }
   memory.rows = data.DistinctIds();
   memory.data_bytes = data.file_bytes();
   for (const DatasetReport& set : report.data_sets) {

@@ -27,13 +27,17 @@ void AddInput(const std::string& path, const job::ModelInput& input,
       uses.push_back(
           {.path = absl::StrCat(path, ".ids.column[", i, "].name[", j, "]"),
            .column = ids.column(i).name(j),
-           .use = use});
+           .use = use,
+           .is_ids = true});
     }
   }
   if (!dense.column().empty() || !ids.column().empty()) return;
   if (std::find(columns.begin(), columns.end(), input.name()) !=
       columns.end()) {
-    uses.push_back({.path = path, .column = input.name(), .use = use});
+    uses.push_back({.path = path,
+                    .column = input.name(),
+                    .use = use,
+                    .is_ids = input.has_ids()});
   }
 }
 

@@ -19,6 +19,7 @@ struct ColumnUse {
   const job::NumericColumn* numeric = nullptr;
   // True if its values are labels.
   bool is_label = false;
+  bool is_ids = false;  // true if ids are made of its values
 };
 
 // Returns all places that name a column of `dataset`, which is the job's `name`

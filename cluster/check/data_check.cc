@@ -17,6 +17,8 @@
 #include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "cluster/check/example_text.h"
+#include "cluster/check/id_columns.h"
+#include "cluster/check/value_counts.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/input/format/csv_fields.h"
 #include "ml/input/format/csv_set.h"
@@ -31,6 +33,10 @@ constexpr int64_t kRows = 5;
 constexpr int kBatch = 1024;
 constexpr size_t kMaxIds = 4'000'000;  // told apart, of each table
 constexpr size_t kNamedClasses = 10;
+// Different values that are told apart, of all columns together and of one.
+constexpr size_t kAllValues = 2'000'000;
+constexpr size_t kMostValues = 100'000;
+constexpr size_t kLeastValues = 1000;
 
 // f(x) of docs/job.md, before the mean is subtracted.
 double Transformed(const job::NumericColumn& column, double x) {
@@ -45,8 +51,10 @@ void AddUse(const std::string& use, std::string& uses) {
   uses += use;
 }
 
-// Counts a value of a column.
-void AddValues(const std::vector<FieldValue>& values, ColumnReport& column) {
+// Counts a value of a column; in `counts` all of them, or only texts.
+void AddValues(const std::vector<FieldValue>& values, bool counts_numbers,
+               ColumnReport& column, ValueCounts& counts) {
+  char buffer[FieldValue::kMaxNumberBytes];
   ++column.records;
   if (values.empty()) ++column.missing;
   for (const FieldValue& value : values) {
@@ -55,6 +63,9 @@ void AddValues(const std::vector<FieldValue>& values, ColumnReport& column) {
       column.numbers.Add(*number);
     } else {
       ++column.texts;
+    }
+    if (counts_numbers || !number.has_value()) {
+      counts.Add(value.AsText(buffer));
     }
   }
 }
@@ -249,12 +260,18 @@ void DataCheck::ReadColumns(const std::vector<ColumnUse>& uses,
     report.columns.emplace_back().name = column;
   }
   std::map<std::string, size_t> labels;  // places by column
+  std::vector<bool> is_of_ids(report.columns.size());
   for (const ColumnUse& use : uses) {
     const auto column = index.find(use.column);
     if (column == index.end()) continue;
     AddUse(use.use, report.columns[column->second].use);
     if (use.is_label) labels.emplace(use.column, column->second);
+    if (use.is_label || use.is_ids) is_of_ids[column->second] = true;
   }
+  std::vector<ValueCounts> counts(
+      report.columns.size(),
+      ValueCounts(std::clamp(kAllValues / std::max<size_t>(1, index.size()),
+                             kLeastValues, kMostValues)));
   std::vector<NumberStatistics> transformed(uses.size());
   ColumnValues row;
   const int64_t records = std::min(columns.size(), options_.max_examples);
@@ -262,7 +279,7 @@ void DataCheck::ReadColumns(const std::vector<ColumnUse>& uses,
     // A corrupt one is the examples' fault.
     if (!columns.Read(record, row).ok()) continue;
     for (size_t i = 0; i < row.size(); ++i) {
-      AddValues(row[i], report.columns[i]);
+      AddValues(row[i], is_of_ids[i], report.columns[i], counts[i]);
     }
     for (size_t i = 0; i < uses.size(); ++i) {
       if (uses[i].numeric == nullptr || !index.contains(uses[i].column)) {
@@ -281,7 +298,19 @@ void DataCheck::ReadColumns(const std::vector<ColumnUse>& uses,
   for (LabelUse& use : LabelUses(job_, name, dataset)) {
     labels_.push_back(std::move(use));
   }
-  if (name == "train") Normalize(uses, name, transformed);
+  for (size_t i = 0; i < counts.size(); ++i) {
+    DescribeValues(counts[i], report.columns[i]);
+  }
+  if (name != "train") return;
+  Normalize(uses, name, transformed);
+  CountsByColumn by_column;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    by_column.emplace(report.columns[i].name, std::move(counts[i]));
+  }
+  for (std::string& warning : IdColumnWarnings(job_.model(), by_column)) {
+    found_.warnings.push_back(std::move(warning));
+  }
+  found_.vocabularies = VocabularyChanges(job_.model(), by_column);
 }
 
 void DataCheck::Normalize(const std::vector<ColumnUse>& uses,

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/shown_text.h"
 #include "cluster/check/one_line.h"
 
 namespace parasol {
@@ -13,6 +14,7 @@ namespace {
 
 constexpr size_t kShownClasses = 20;
 constexpr size_t kShownColumns = 60;
+constexpr size_t kShownBytes = 40;  // of a value
 
 std::string Count(int64_t number, const char* what) {
   return absl::StrCat(number, " ", what, number == 1 ? "" : "s");
@@ -40,6 +42,22 @@ std::string Bytes(int64_t bytes) {
   return absl::StrFormat("%.4g %s", scaled, unit);
 }
 
+// ", 3 different: "basic" 34 %, …".
+void AppendFrequent(const ColumnReport& column, std::string& text) {
+  if (column.distinct == 0) return;
+  absl::StrAppend(&text, ", ", column.distinct,
+                  column.distinct_is_least ? " or more" : "", " different: ");
+  const int64_t values = column.numbers.count + column.texts;
+  for (size_t i = 0; i < column.frequent.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "\"" : ", \"",
+                    ShownText(column.frequent[i].name, kShownBytes), "\" ",
+                    Percent(column.frequent[i].examples, values));
+  }
+  if (column.distinct > static_cast<int64_t>(column.frequent.size())) {
+    text += ", …";
+  }
+}
+
 void AppendColumn(const ColumnReport& column, std::string& text) {
   absl::StrAppend(
       &text, "  column ", OneLine(column.name),
@@ -57,6 +75,7 @@ void AppendColumn(const ColumnReport& column, std::string& text) {
   } else {
     absl::StrAppend(&text, Count(column.texts, "text"));
   }
+  AppendFrequent(column, text);
   text += '\n';
 }
 

@@ -21,6 +21,12 @@ struct NumberStatistics {
   double stddev() const;
 };
 
+struct ClassShare {
+  std::string name =
+      {};  // the class's number, with its text where there is one
+  int64_t examples = 0;
+};
+
 // A column of a data set's files.
 struct ColumnReport {
   std::string name = {};
@@ -30,12 +36,11 @@ struct ColumnReport {
   int64_t missing = 0;
   NumberStatistics numbers = {};  // statistics of values that are numbers
   int64_t texts = 0;              // values that are none
-};
-
-struct ClassShare {
-  std::string name =
-      {};  // the class's number, with its text where there is one
-  int64_t examples = 0;
+  // Number of different values of a column of ids or labels, of others of
+  // different texts; `distinct_is_least`: or more.
+  int64_t distinct = 0;
+  bool distinct_is_least = false;
+  std::vector<ClassShare> frequent = {};  // the most frequent of these
 };
 
 // The labels that a model, or one of its named outputs, is compared with.
@@ -76,6 +81,15 @@ struct Normalization {
   std::vector<double> stddev = {};  // one, or one for each channel
 };
 
+// A vocabulary that a column of ids may have.
+struct VocabularyChange {
+  std::string path = {};  // path of the column, "model.input[0].ids.column[1]"
+  std::string column = {};
+  // True: takes the place of a hash; false: values that a vocabulary lacks.
+  bool replaces_hash = false;
+  std::vector<std::string> values = {};
+};
+
 // A pattern of columns in the job, and the columns that it stands for.
 struct PatternReport {
   std::string path = {};  // "model.input[0].dense.column[1]"
@@ -96,6 +110,7 @@ struct JobReport {
   std::vector<PatternReport> patterns = {};
   std::vector<DatasetReport> data_sets = {};
   std::vector<Normalization> normalizations = {};
+  std::vector<VocabularyChange> vocabularies = {};
   std::optional<int64_t> end_step = {};
   std::string end = {};  // how the steps come about, for people
   std::vector<RoleMemory> memory = {};

@@ -26,6 +26,14 @@ Json ClassesJson(const LabelsReport& labels) {
   return classes;
 }
 
+Json FrequentJson(const ColumnReport& column) {
+  Json values = Json::array();
+  for (const ClassShare& value : column.frequent) {
+    values.push_back({{"value", value.name}, {"count", value.examples}});
+  }
+  return values;
+}
+
 Json DatasetJson(const DatasetReport& data) {
   Json columns = Json::array();
   for (const ColumnReport& column : data.columns) {
@@ -34,7 +42,10 @@ Json DatasetJson(const DatasetReport& data) {
                        {"records", column.records},
                        {"missing", column.missing},
                        {"texts", column.texts},
-                       {"numbers", NumbersJson(column.numbers)}});
+                       {"numbers", NumbersJson(column.numbers)},
+                       {"distinct", column.distinct},
+                       {"distinct_is_least", column.distinct_is_least},
+                       {"frequent", FrequentJson(column)}});
   }
   Json json = {{"name", data.name},
                {"examples", data.examples},

@@ -2,6 +2,7 @@
 #define PARASOL_CLUSTER_CHECKPOINT_CHECKPOINT_ARGUMENT_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -11,11 +12,15 @@ namespace parasol {
 
 // Returns the directory of the checkpoint that a user means with `path`: that
 // of a checkpoint, or one with many checkpoints, of which the newest complete
-// one is meant.
-//   NotFound  there is no such directory, or no checkpoint in it.
-//   DataLoss  all checkpoints in it are damaged.
+// one is meant, or with "/BEST" behind it the one that its file BEST names.
+//   NotFound  there is no such directory, or no checkpoint in it, or no BEST.
+//   DataLoss  all checkpoints in it are damaged, or BEST is.
 //   InvalidArgument, Unavailable  the path can't be read as a directory.
 absl::StatusOr<std::string> CheckpointAt(const std::string& path);
+
+// Returns the directory of checkpoints whose BEST `path` means, "DIR/BEST";
+// nullopt if it means something else.
+std::optional<std::string> DirectoryOfBest(const std::string& path);
 
 // Opens the checkpoint at CheckpointAt(path). Errors are those of
 // CheckpointAt() and CheckpointReader::Open().

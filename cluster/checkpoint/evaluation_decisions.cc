@@ -41,6 +41,7 @@ class Best {
     best_ = value;
     return true;
   }
+  // The step is 0 while every value was NaN.
   const Value& best() const { return best_; }
 
  private:
@@ -65,6 +66,12 @@ std::optional<std::string> StopBy(const job::EarlyStopping& policy,
     if (best.Improves(values[i])) {
       waited = 0;
     } else if (i > 0 && waited >= policy.patience()) {
+      if (best.best().step == 0) {
+        return absl::StrFormat(
+            "early stopping: %s was not a number in %d evaluations, the last "
+            "one at step %d",
+            policy.metric(), waited, values[i].step);
+      }
       return absl::StrFormat(
           "early stopping: %s was %.6g at step %d, and has not improved on its "
           "best, %.6g at step %d, %sin %d evaluations",

@@ -51,6 +51,13 @@ job::Job Stopping(const std::string& fields) {
                  " } }");
 }
 
+TEST(EvaluationDecisionsTest, AMetricThatNeverWasANumberHasNoBestValue) {
+  const job::Job job = Stopping("patience: 1");
+  EXPECT_EQ(DecideByEvaluations(job, Auc({kNan, kNan})).stop,
+            "early stopping: auc was not a number in 2 evaluations, the last "
+            "one at step 20");
+}
+
 // The ends are those of tf.keras.callbacks.EarlyStopping over the same values.
 TEST(EvaluationDecisionsTest, TheJobEndsAfterPatienceWithoutImprovement) {
   const job::Job job = Stopping("patience: 2");

@@ -1,11 +1,13 @@
 #include "cluster/checkpoint/final_checkpoint.h"
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "base/status_matchers.h"
 #include "gtest/gtest.h"
 #include "storage/checkpoint_store.h"
+#include "storage/directory_owner.h"
 
 namespace parasol {
 namespace {
@@ -53,6 +55,35 @@ TEST_F(FinalCheckpointTest, AFinalCheckpointOfAJobThatGoesOnSaysNothing) {
   Write(100, "run-a", /*final=*/true);
   job_.mutable_end()->set_steps(200);
   EXPECT_FALSE(HasFinal());
+}
+
+TEST_F(FinalCheckpointTest, WhatIsNoCheckpointIsPassedOver) {
+  Write(100, "run-a", /*final=*/true);
+  const CheckpointStore store(directory_);
+  std::ofstream(store.PathOf(9999)) << "a file";
+  std::filesystem::copy(store.PathOf(100), store.PathOf(9998),
+                        std::filesystem::copy_options::recursive);
+  std::filesystem::create_directory(store.PathOf(9997));
+  std::filesystem::create_symlink("/no/such/place", store.PathOf(9996));
+  EXPECT_TRUE(HasFinal());
+  ASSERT_TRUE(NewestManifest(directory_).has_value());
+  EXPECT_EQ(NewestManifest(directory_)->global_step(), 100);
+}
+
+TEST_F(FinalCheckpointTest, AJobHasEndedWhenItsOwnerHasLetGo) {
+  EXPECT_FALSE(FindEndedJob(directory_).has_value());
+  Write(50, "run-a", /*final=*/false);
+  EXPECT_FALSE(FindEndedJob(directory_).has_value());
+  Write(100, "run-a", /*final=*/true);
+  EXPECT_FALSE(FindEndedJob(directory_).has_value()) << "no owner is known";
+  durable::DirectoryOwner owner;
+  owner.set_chief_epoch(3);
+  ASSERT_OK(WriteOwner(directory_, owner));
+  EXPECT_FALSE(FindEndedJob(directory_).has_value()) << "it may go on";
+  owner.set_released(true);
+  ASSERT_OK(WriteOwner(directory_, owner));
+  ASSERT_TRUE(FindEndedJob(directory_).has_value());
+  EXPECT_EQ(FindEndedJob(directory_)->run_id(), "run-a");
 }
 
 TEST_F(FinalCheckpointTest, ADirectoryThatIsNotNamedSaysNothing) {

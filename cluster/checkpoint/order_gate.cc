@@ -7,10 +7,15 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 #include "storage/checkpoint_store.h"
+#include "storage/directory_owner.h"
 
 namespace parasol {
 namespace {
+
+// Far more orders than a chief gives in its life.
+constexpr int64_t kMaxOrders = int64_t{1} << 32;
 
 bool IsPlainName(absl::string_view name) {
   constexpr absl::string_view kSeparators("/\0", 2);
@@ -32,28 +37,49 @@ void OrderGate::Registered(int64_t chief_epoch,
   checkpoint_directory_ = checkpoint_directory;
 }
 
-absl::Status OrderGate::Admit(const wire::OrderHeader& order) {
+absl::Status OrderGate::Check(const wire::OrderHeader& order) const {
   if (order.incarnation() != incarnation_) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "the order is meant for process %016x, but %s is process %016x",
         order.incarnation(), task_, incarnation_));
   }
+  if (order.chief_epoch() < 0 || order.chief_epoch() > kMaxChiefEpoch) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the order is that of chief ", order.chief_epoch(),
+                     ": chiefs have numbers from 1 to ", kMaxChiefEpoch));
+  }
+  if (order.number() < 0 || order.number() > kMaxOrders) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the order has the number ", order.number(),
+                     ": they are from 1 to ", kMaxOrders));
+  }
   absl::MutexLock lock(&mu_);
+  return CheckNewest(order);
+}
+
+absl::Status OrderGate::Accept(const wire::OrderHeader& order) {
+  RETURN_IF_ERROR(Check(order));
+  absl::MutexLock lock(&mu_);
+  // Again: another one may have come meanwhile.
+  RETURN_IF_ERROR(CheckNewest(order));
+  if (order.chief_epoch() > chief_epoch_) number_ = 0;
+  chief_epoch_ = order.chief_epoch();
+  number_ = std::max(number_, order.number());
+  return absl::OkStatus();
+}
+
+absl::Status OrderGate::CheckNewest(const wire::OrderHeader& order) const {
   if (order.chief_epoch() < chief_epoch_) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the order is that of chief ", order.chief_epoch(), ", but ", task_,
         " obeys chief ", chief_epoch_, ", which has replaced it"));
   }
-  if (order.chief_epoch() > chief_epoch_) number_ = 0;
-  chief_epoch_ = order.chief_epoch();
-  if (order.number() == 0) return absl::OkStatus();
-  if (order.number() < number_) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("order ", order.number(), " of chief ", chief_epoch_,
-                     " comes late: ", task_, " has had order ", number_));
-  }
-  number_ = order.number();
-  return absl::OkStatus();
+  const bool is_late = order.chief_epoch() == chief_epoch_ &&
+                       order.number() != 0 && order.number() < number_;
+  if (!is_late) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("order ", order.number(), " of chief ", chief_epoch_,
+                   " comes late: ", task_, " has had order ", number_));
 }
 
 absl::Status OrderGate::CheckSnapshotFile(const std::string& directory,

@@ -25,11 +25,17 @@ class OrderGate {
   void Registered(int64_t chief_epoch, const std::string& checkpoint_directory)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Returns OK if the order may be carried out, and notes its chief.
+  // Returns OK if the order may be looked at; changes nothing.
   //   FailedPrecondition  the order is meant for another process, comes from a
   //                       chief that another one has replaced, or has a smaller
   //                       number than one before; the message names both.
-  absl::Status Admit(const wire::OrderHeader& order) ABSL_LOCKS_EXCLUDED(mu_);
+  //   InvalidArgument     no chief has such an epoch or number.
+  absl::Status Check(const wire::OrderHeader& order) const
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // The same, and notes the order's chief and number: older ones are refused
+  // from then on. Call it when nothing in the order stands against carrying it
+  // out, and before the order changes anything.
+  absl::Status Accept(const wire::OrderHeader& order) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Returns OK if a snapshot may be written to the file `name` in `directory`:
   // a checkpoint's working directory in the chief's checkpoint directory.
@@ -41,6 +47,9 @@ class OrderGate {
       ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
+  absl::Status CheckNewest(const wire::OrderHeader& order) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
   const std::string task_;
   const uint64_t incarnation_;
 

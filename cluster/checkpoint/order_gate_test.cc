@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -25,30 +26,30 @@ wire::OrderHeader Order(uint64_t incarnation, int64_t chief_epoch) {
 
 TEST(OrderGate, AnOrderForAnotherProcessIsRefused) {
   OrderGate gate("ps/1", kIncarnation);
-  EXPECT_OK(gate.Admit(Order(kIncarnation, 1)));
-  EXPECT_THAT(gate.Admit(Order(0x78, 1)),
+  EXPECT_OK(gate.Accept(Order(kIncarnation, 1)));
+  EXPECT_THAT(gate.Accept(Order(0x78, 1)),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr("process 0000000000000078"),
                              HasSubstr("ps/1 is process 0000000000000077"))));
-  EXPECT_THAT(gate.Admit(wire::OrderHeader()),
+  EXPECT_THAT(gate.Accept(wire::OrderHeader()),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 TEST(OrderGate, AChiefThatWasReplacedIsRefused) {
   OrderGate gate("ps/1", kIncarnation);
-  EXPECT_OK(gate.Admit(Order(kIncarnation, 2)));
-  EXPECT_OK(gate.Admit(Order(kIncarnation, 3)));
-  EXPECT_THAT(gate.Admit(Order(kIncarnation, 2)),
+  EXPECT_OK(gate.Accept(Order(kIncarnation, 2)));
+  EXPECT_OK(gate.Accept(Order(kIncarnation, 3)));
+  EXPECT_THAT(gate.Accept(Order(kIncarnation, 2)),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr("chief 2"), HasSubstr("chief 3"))));
-  EXPECT_OK(gate.Admit(Order(kIncarnation, 3)));
+  EXPECT_OK(gate.Accept(Order(kIncarnation, 3)));
 }
 
 TEST(OrderGate, AChiefIsReplacedOnceThePsHasRegisteredWithTheNext) {
   OrderGate gate("ps/1", kIncarnation);
   gate.Registered(4, kDirectory);
   gate.Registered(3, "/elsewhere");
-  EXPECT_THAT(gate.Admit(Order(kIncarnation, 3)),
+  EXPECT_THAT(gate.Accept(Order(kIncarnation, 3)),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_OK(gate.CheckSnapshotFile(kWorking, "shard.sst"));
 }
@@ -60,24 +61,48 @@ TEST(OrderGate, AnOrderThatComesLateIsRefused) {
   first.set_number(1);
   wire::OrderHeader second = Order(kIncarnation, 2);
   second.set_number(2);
-  EXPECT_OK(gate.Admit(second));
-  EXPECT_THAT(gate.Admit(first),
+  EXPECT_OK(gate.Accept(second));
+  EXPECT_THAT(gate.Accept(first),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr("order 1"), HasSubstr("order 2"))));
-  EXPECT_OK(gate.Admit(second));
+  EXPECT_OK(gate.Accept(second));
   // Orders of other kinds have no number.
-  EXPECT_OK(gate.Admit(Order(kIncarnation, 2)));
+  EXPECT_OK(gate.Accept(Order(kIncarnation, 2)));
   // The next chief counts from 1.
   first.set_chief_epoch(3);
-  EXPECT_OK(gate.Admit(first));
+  EXPECT_OK(gate.Accept(first));
+}
+
+TEST(OrderGate, AnOrderThatIsLookedAtChangesNothing) {
+  OrderGate gate("ps/1", kIncarnation);
+  wire::OrderHeader order = Order(kIncarnation, 5);
+  order.set_number(9);
+  EXPECT_OK(gate.Check(order));
+  wire::OrderHeader older = Order(kIncarnation, 1);
+  older.set_number(1);
+  EXPECT_OK(gate.Accept(older));
 }
 
 // An order that is refused must not make its chief the newest.
 TEST(OrderGate, ARefusedOrderChangesNothing) {
   OrderGate gate("ps/1", kIncarnation);
-  EXPECT_THAT(gate.Admit(Order(0x78, INT64_MAX)),
+  EXPECT_THAT(gate.Accept(Order(0x78, 7)),
               StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_OK(gate.Admit(Order(kIncarnation, 1)));
+  for (const int64_t absurd : {int64_t{-1}, INT64_MIN, int64_t{1} << 31,
+                               int64_t{1} << 62, INT64_MAX}) {
+    EXPECT_THAT(gate.Accept(Order(kIncarnation, absurd)),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr(absl::StrCat("chief ", absurd))));
+    wire::OrderHeader numbered = Order(kIncarnation, 1);
+    numbered.set_number(absurd < 0 ? absurd
+                                   : (absurd >> 1) + (int64_t{1} << 33));
+    EXPECT_THAT(gate.Accept(numbered),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("has the number ")));
+  }
+  wire::OrderHeader first = Order(kIncarnation, 1);
+  first.set_number(1);
+  EXPECT_OK(gate.Accept(first));
 }
 
 TEST(OrderGate, SnapshotsGoOnlyWhereACheckpointIsBeingWritten) {

@@ -22,13 +22,15 @@ absl::StatusOr<std::vector<int64_t>> StepsOf(const KeptCheckpoints& kept,
       });
   if (best != kept.best_first.end()) spared.push_back(*best);
   if (!kept.evaluated_to) return spared;
+  int64_t awaited = 0;
   for (const int64_t step : steps) {
+    if (awaited == kept.awaited) break;
     if (step <= *kept.evaluated_to) continue;
     const auto manifest = store.ReadManifest(step);
     // Nobody evaluates a damaged one.
     if (!manifest.ok() || !IsToBeEvaluated(*manifest)) continue;
     spared.push_back(step);
-    break;
+    ++awaited;
   }
   return spared;
 }

@@ -26,10 +26,11 @@ struct KeptCheckpoints {
   // Steps of evaluated checkpoints, the best one first. The first one that is
   // there stays.
   std::vector<int64_t> best_first = {};
-  // The step of the newest evaluation. The oldest checkpoint after it that is
-  // to be evaluated stays: its evaluation may be under way. nullopt: none has
-  // to be.
+  // The step of the newest evaluation. The `awaited` oldest checkpoints after
+  // it that are to be evaluated stay: the evaluation of the first one may be
+  // under way. nullopt: none has to be.
   std::optional<int64_t> evaluated_to = std::nullopt;
+  int64_t awaited = 1;
 
   bool operator==(const KeptCheckpoints&) const = default;
 };

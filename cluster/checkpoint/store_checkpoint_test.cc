@@ -78,6 +78,17 @@ TEST_F(StoreCheckpointTest, TheOneThatIsBeingEvaluatedIsKept) {
   EXPECT_THAT(store.ListSteps(), IsOkAndHolds(ElementsAre(30, 50, 60)));
 }
 
+TEST_F(StoreCheckpointTest, AllThatAJobMayWaitForAreKept) {
+  ASSERT_OK_AND_ASSIGN(CheckpointStore store,
+                       CheckpointStore::OpenForWriting(directory_));
+  kept_.evaluated_to = 0;
+  kept_.awaited = 2;
+  for (const int64_t step : {0, 10, 20, 30, 40, 50}) {
+    ASSERT_OK(Write(store, step, NoFiles));
+  }
+  EXPECT_THAT(store.ListSteps(), IsOkAndHolds(ElementsAre(10, 20, 40, 50)));
+}
+
 TEST_F(StoreCheckpointTest, OneThatNobodyEvaluatesIsNotKept) {
   ASSERT_OK_AND_ASSIGN(CheckpointStore store,
                        CheckpointStore::OpenForWriting(directory_));

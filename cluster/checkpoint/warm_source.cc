@@ -84,14 +84,15 @@ class CheckpointSource : public WarmSource {
 
 absl::StatusOr<std::unique_ptr<WarmSource>> WarmSource::Open(
     const std::string& path) {
+  const bool is_best = DirectoryOfBest(path).has_value();
   const absl::StatusOr<TensorFormat> format = FormatOfFilesAt(path);
-  if (format.ok()) {
+  if (!is_best && format.ok()) {
     absl::StatusOr<std::unique_ptr<WarmSource>> tensors =
         OpenWarmTensors(*format, path);
     if (!tensors.ok()) return AsFaultOfJob(tensors.status());
     return tensors;
   }
-  if (FileSize(path).ok()) return AsFaultOfJob(format.status());
+  if (!is_best && FileSize(path).ok()) return AsFaultOfJob(format.status());
   const absl::StatusOr<std::string> directory = CheckpointAt(path);
   if (!directory.ok()) return AsFaultOfJob(directory.status());
   absl::StatusOr<std::unique_ptr<CheckpointReader>> checkpoint =

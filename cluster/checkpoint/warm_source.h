@@ -34,7 +34,7 @@ class WarmSource {
   using RowsVisit = absl::FunctionRef<absl::Status(
       absl::Span<const uint64_t> ids, absl::Span<const float> rows)>;
 
-  // Opens a checkpoint, or the newest complete one in a directory, in which
+  // Opens the checkpoint at CheckpointAt(path), in which
   // variables with a moving average are the average; or the files that
   // FormatOfFilesAt() knows as tensors of other programs.
   //   InvalidArgument  there is none, or it is damaged; the message names the

@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "cluster/checkpoint/final_checkpoint.h"
 #include "cluster/client/chief_outage.h"
+#include "cluster/client/ended_job.h"
 #include "cluster/client/wait_log.h"
 #include "cluster/rpc/proto_duration.h"
 
@@ -83,6 +84,7 @@ class HeartbeatingSession : public ChiefSession {
       absl::StatusOr<bool> registered = TryRegister();
       if (!registered.ok()) return registered.status();
       if (*registered) break;
+      if (FindsEndedJob()) return absl::OkStatus();
       Pause(kRetryInterval);
       if (cancelled && cancelled()) {
         return absl::CancelledError(absl::StrCat(
@@ -112,8 +114,8 @@ class HeartbeatingSession : public ChiefSession {
       std::function<bool(const wire::HeartbeatResponse&)> predicate,
       absl::Duration missing_limit,
       const std::function<bool()>& cancelled) override;
-  absl::Status AwaitLeave(absl::Duration limit,
-                          absl::Duration silence_limit) override;
+  absl::Status AwaitLeave(absl::Duration limit, absl::Duration silence_limit,
+                          const std::function<bool()>& is_saved) override;
 
   void OnLost(std::function<void(absl::Status)> callback) override {
     absl::MutexLock lock(&mu_);
@@ -123,7 +125,7 @@ class HeartbeatingSession : public ChiefSession {
   void Leave(int64_t completed_steps) override {
     Stop();
     std::call_once(left_, [this, completed_steps] {
-      if (!lost().ok()) return;
+      if (!lost().ok() || ended_without_chief_) return;
       wire::LeaveRequest request;
       *request.mutable_task() = options_.task;
       request.set_completed_steps(completed_steps);
@@ -158,6 +160,9 @@ class HeartbeatingSession : public ChiefSession {
   absl::Status CheckChief(int64_t chief_epoch);
   // Looks for the job's last checkpoint. If it is there, the job is complete.
   bool FindsJobComplete();
+  // The same for a task that has never had an answer.
+  bool FindsEndedJob();
+  void EndWithoutChief();
   void KeepState(wire::HeartbeatResponse response);
   absl::Duration HeartbeatInterval() const;
 
@@ -359,13 +364,29 @@ bool HeartbeatingSession::FindsJobComplete() {
   }
   LOG(INFO) << "the chief does not answer, and the job's last checkpoint is in "
             << directory << ": the job is complete";
+  EndWithoutChief();
+  return true;
+}
+
+bool HeartbeatingSession::FindsEndedJob() {
+  const absl::Time now = clock_.Now();
+  if (now - joined_at_ < kUnheardLimit || now < next_look_) return false;
+  next_look_ = now + kLookInterval;
+  const auto ended = RegistrationOfEndedJob(options_.checkpoint_directory);
+  if (!ended) return false;
+  registration_ = *ended;
+  newest_registration_ = registration_;
+  EndWithoutChief();
+  return true;
+}
+
+void HeartbeatingSession::EndWithoutChief() {
   ended_without_chief_ = true;
   wire::HeartbeatResponse complete = state();
   complete.clear_missing_task();
   complete.clear_trouble();
   complete.set_phase(wire::COMPLETE);
   KeepState(std::move(complete));
-  return true;
 }
 
 void HeartbeatingSession::KeepState(wire::HeartbeatResponse response) {
@@ -420,14 +441,19 @@ absl::Status HeartbeatingSession::Await(
   }
 }
 
-absl::Status HeartbeatingSession::AwaitLeave(absl::Duration limit,
-                                             absl::Duration silence_limit) {
+absl::Status HeartbeatingSession::AwaitLeave(
+    absl::Duration limit, absl::Duration silence_limit,
+    const std::function<bool()>& is_saved) {
   const absl::Time deadline = clock_.Now() + limit;
-  absl::MutexLock lock(&mu_);
-  leaving_ = true;
-  has_news_ = true;
-  is_silent_ = false;
+  {
+    absl::MutexLock lock(&mu_);
+    leaving_ = true;
+    has_news_ = true;
+    is_silent_ = false;
+  }
   while (true) {
+    if (is_saved()) return absl::OkStatus();
+    absl::MutexLock lock(&mu_);
     if (state_.may_leave() || state_.phase() == wire::COMPLETE ||
         state_.phase() == wire::FAILED) {
       return absl::OkStatus();
@@ -448,8 +474,9 @@ absl::Status HeartbeatingSession::AwaitLeave(absl::Duration limit,
                            };
     const absl::Time silent_until =
         is_silent_ ? last_answer_ + silence_limit : absl::InfiniteFuture();
-    clock_.AwaitWithTimeout(mu_, absl::Condition(&has_changed),
-                            std::min(deadline, silent_until) - now);
+    clock_.AwaitWithTimeout(
+        mu_, absl::Condition(&has_changed),
+        std::min({deadline - now, silent_until - now, kRetryInterval}));
   }
 }
 

@@ -24,13 +24,19 @@ namespace parasol {
 //
 // A chief that is gone for good may have completed the job while this task
 // stood still. So a chief that does not answer is the end of the job, in phase
-// COMPLETE, if the job's last checkpoint is in the checkpoint directory.
+// COMPLETE, if the job's last checkpoint is in the checkpoint directory. A task
+// that has never heard of a chief, and knows the directory, looks there as well
+// after kUnheardLimit: the job of the checkpoint is its registration then.
 // Thread-safe.
 //
 // Shutdown: Leave() (good order) or Stop(), then destroy the session. Both stop
 // and join the heartbeat thread; both may be called twice.
 class ChiefSession {
  public:
+  // Time after which a task that has never had an answer of a chief looks for
+  // the end of the job: longer than a chief takes to start.
+  static constexpr absl::Duration kUnheardLimit = absl::Seconds(30);
+
   struct Options {
     wire::Task task;
     std::string metrics_address;
@@ -95,14 +101,16 @@ class ChiefSession {
   }
 
   // Tells the chief from now on that this task, a ps, is leaving and has
-  // updates that no checkpoint has. Blocks until it may leave, or the job has
-  // ended.
+  // updates that no checkpoint has. Blocks until it may leave, the job has
+  // ended, or `is_saved` returns true, which is asked now and then: a chief
+  // that has ended with its last checkpoint says so no more.
   //   Unavailable       the chief has not answered for `silence_limit`, not
   //                     even after this call.
   //   DeadlineExceeded  `limit` passed.
   //   any other         as for Await().
   virtual absl::Status AwaitLeave(absl::Duration limit,
-                                  absl::Duration silence_limit) = 0;
+                                  absl::Duration silence_limit,
+                                  const std::function<bool()>& is_saved) = 0;
 
   // Sets a callback that runs once, on the session's thread, when the session
   // is lost (also if it was lost before this call). The callback must not call

@@ -20,6 +20,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+bool Never() { return false; }
 
 // Lets a simulated clock run: a tenth of a simulated second per millisecond.
 class RunningClock {
@@ -281,14 +282,14 @@ TEST_F(ChiefSessionTest, ALeavingTaskWaitsUntilTheChiefLetsItGo) {
     state.set_may_leave(true);
     chief_.SetState(state);
   });
-  EXPECT_OK(session->AwaitLeave(absl::Seconds(60), absl::Seconds(10)));
+  EXPECT_OK(session->AwaitLeave(absl::Seconds(60), absl::Seconds(10), Never));
   chief.join();
 }
 
 TEST_F(ChiefSessionTest, ALeavingTaskWaitsNoLongerThanItsLimit) {
   chief_.SetState(State(wire::TRAINING));
   auto session = MustJoin();
-  EXPECT_THAT(session->AwaitLeave(absl::Seconds(60), absl::Seconds(10)),
+  EXPECT_THAT(session->AwaitLeave(absl::Seconds(60), absl::Seconds(10), Never),
               StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("1m")));
 }
 
@@ -296,11 +297,10 @@ TEST_F(ChiefSessionTest, ALeavingTaskDoesNotWaitForAChiefThatIsGone) {
   chief_.SetState(State(wire::TRAINING));
   auto session = MustJoin();
   chief_.SetReachable(false);
-  EXPECT_THAT(session->AwaitLeave(absl::InfiniteDuration(), absl::Seconds(10)),
+  EXPECT_THAT(session->AwaitLeave(absl::Hours(1), absl::Seconds(10), Never),
               StatusIs(absl::StatusCode::kUnavailable));
-  EXPECT_THAT(
-      session->AwaitLeave(absl::InfiniteDuration(), absl::ZeroDuration()),
-      StatusIs(absl::StatusCode::kUnavailable));
+  const auto is_saved = [] { return true; };
+  EXPECT_OK(session->AwaitLeave(absl::Hours(1), absl::Seconds(10), is_saved));
 }
 
 TEST_F(ChiefSessionTest, AChiefThatIsGoneAfterTheLastCheckpointIsTheEnd) {

@@ -49,12 +49,10 @@ void SetMemory(ShardOperation::Range& range,
                const ParameterClient::Gradient& gradient, size_t offset) {
   range.gradient = gradient.values.data() + offset;
 }
-
 void SetMemory(ShardOperation::Range& range,
                const ParameterClient::Target& target, size_t offset) {
   range.target = target.values.data() + offset;
 }
-
 void SetMemory(ShardOperation::Range& range, const PushPullItem& item,
                size_t offset) {
   range.gradient = item.gradient.data() + offset;
@@ -89,6 +87,11 @@ class ShardedParameterClient : public ParameterClient {
   void ShardsAreLoading(absl::Span<const int> shards) override;
   absl::Time last_loading() const override;
   std::vector<std::string> Unanswered() const override;
+  bool IsAnyAway(absl::Duration limit) const override {
+    return std::any_of(links_.begin(), links_.end(), [limit](const auto& link) {
+      return link->IsAway(limit);
+    });
+  }
   void Stop() override ABSL_LOCKS_EXCLUDED(mu_, join_mu_);
 
  private:
@@ -112,7 +115,6 @@ class ShardedParameterClient : public ParameterClient {
                ? RowOperations::PullLanes::kOfPushes
                : RowOperations::PullLanes::kAll;
   }
-
   // Returns the loop of each lane to the shard. Neighbouring lanes have
   // different loops.
   std::vector<SocketLoop*> LoopsOf(int shard) {

@@ -218,6 +218,10 @@ class ParameterClient {
   // Returns the names of the shards that have not answered everything.
   virtual std::vector<std::string> Unanswered() const { return {}; }
 
+  // Returns true if a shard has owed an answer for `limit`, and could not be
+  // reached, or has refused to work, since its last one.
+  virtual bool IsAnyAway(absl::Duration limit) const { return false; }
+
   // Ends all waits with Cancelled. May be called twice, from any thread.
   virtual void Stop() = 0;
 };

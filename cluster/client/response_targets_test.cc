@@ -121,7 +121,7 @@ class ResponseTargetsTest : public testing::Test {
       ResponseTargetsTest& test_;
     } finder(*this);
     FrameReader reader({.max_frame_bytes = 64 << 20, .target_finder = &finder});
-    const uint64_t length = frame.size();
+    const uint64_t length = FrameLengthWord(frame.size());
     frame.insert(0, reinterpret_cast<const char*>(&length), sizeof(length));
     size_t at = 0;
     while (true) {

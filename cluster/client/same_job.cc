@@ -28,6 +28,7 @@ job::Job WhatAWorkerGoesBy(job::Job job) {
   job.clear_checkpoint();
   job.clear_eval();
   job.clear_evaluation();
+  job.mutable_summary()->clear_every_seconds();
   job.clear_tensorboard();
   job.clear_tensorboard_histograms();
   job.mutable_model()->clear_metric();

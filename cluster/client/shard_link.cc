@@ -409,6 +409,14 @@ bool ShardLink::HasUnanswered() const {
   return outbox_.unanswered() > 0;
 }
 
+bool ShardLink::IsAway(absl::Duration limit) const {
+  absl::MutexLock lock(&mu_);
+  return outbox_.owed() > 0 && clock_.Now() - waiting_since_ >= limit &&
+         std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) {
+           return lane.failures > 0 || lane.refused;
+         });
+}
+
 void ShardLink::Stop() {
   ShardOutbox::Message all;
   {

@@ -98,6 +98,9 @@ class ShardLink : private ShardStream::Observer {
 
   const std::string& name() const { return options_.name; }
   bool HasUnanswered() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns true if the shard has owed an answer for `limit`, and could not be
+  // reached, or has refused to work, since its last one.
+  bool IsAway(absl::Duration limit) const ABSL_LOCKS_EXCLUDED(mu_);
 
   // Fails all operations with Cancelled, now and later. May be called twice.
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);

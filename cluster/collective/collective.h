@@ -35,10 +35,11 @@ struct Contribution {
 //
 // An error ends the group on this rank and, as far as they can be reached, on
 // all others: every pending and later operation completes with the same status.
-//   Unavailable      a rank was lost; LostRank() says which, the message its
-//                    name. Every rank that is left has this within 3 s.
-//   InvalidArgument  ranks have begun different operations, or one has sent
-//                    what is no message of the group; the message names it.
+//   Unavailable      a rank was lost, or has sent what is no message of the
+//                    group; LostRank() says which, the message its name. Every
+//                    rank that is left has this within 3 s.
+//   InvalidArgument  ranks have begun different operations; the message names
+//                    one.
 //   Cancelled        this object was destroyed, or a newer group joined.
 //   any              what a rank has given to Abort().
 // Memory of an operation that has ended, well or not, is not touched any more.

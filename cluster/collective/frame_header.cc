@@ -5,13 +5,15 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "base/crc32c.h"
 #include "cluster/collective/collective_group.h"
 #include "cluster/collective/operation_spec.h"
 
 namespace parasol {
 namespace {
 
-constexpr char kFrameMagic[4] = {'P', 'C', 'L', '2'};
+constexpr char kFrameMagic[4] = {'P', 'C', 'L', '3'};
+constexpr size_t kCheckedBytes = FrameHeader::kBytes - sizeof(uint32_t);
 
 template <typename T>
 void Put(char*& to, T value) {
@@ -59,14 +61,21 @@ std::array<char, FrameHeader::kBytes> FrameHeader::Encode() const {
   Put(to, sequence);
   Put(to, piece);
   Put(to, bytes);
+  Put(to, check);
+  Put(to, Crc32cOf({encoded.data(), kCheckedBytes}));
   return encoded;
 }
 
 absl::StatusOr<FrameHeader> FrameHeader::Parse(const char* bytes,
                                                int64_t epoch) {
   if (std::memcmp(bytes, kFrameMagic, sizeof(kFrameMagic)) != 0) {
+    return absl::InvalidArgumentError("a frame does not begin with PCL3");
+  }
+  uint32_t crc;
+  std::memcpy(&crc, bytes + kCheckedBytes, sizeof(crc));
+  if (crc != Crc32cOf({bytes, kCheckedBytes})) {
     return absl::InvalidArgumentError(
-        "a frame does not begin with PCL2: all workers must be of one version");
+        "a frame's header is damaged: its checksum is another");
   }
   const char* from = bytes + sizeof(kFrameMagic);
   FrameHeader header;
@@ -75,6 +84,7 @@ absl::StatusOr<FrameHeader> FrameHeader::Parse(const char* bytes,
   header.sequence = Get<uint64_t>(from);
   header.piece = Get<uint64_t>(from);
   header.bytes = Get<uint64_t>(from);
+  header.check = Get<uint32_t>(from);
   const std::optional<uint64_t> most = MaxBytesOf(header.kind);
   if (!most.has_value()) {
     return absl::InvalidArgumentError(

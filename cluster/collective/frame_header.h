@@ -22,9 +22,11 @@ enum class FrameKind : uint32_t {
   kLanePiece = 7,  // a piece whose bytes are in a PieceLane, not behind this
 };
 
-// The header that precedes the bytes of a message between ranks.
+// The header that precedes the bytes of a message between ranks. It has a
+// checksum of itself, and one of the bytes that follow unless they are a
+// piece's: a rank never takes a damaged message for another one.
 struct FrameHeader {
-  static constexpr size_t kBytes = 40;
+  static constexpr size_t kBytes = 48;
   // Bytes of a piece, and of the text of an abort, at most.
   static constexpr uint64_t kMaxPieceBytes = 16 << 20;
   static constexpr uint64_t kMaxAbortBytes = 4096;
@@ -34,13 +36,15 @@ struct FrameHeader {
   uint64_t sequence = 0;  // the operation's, from 0 in each group
   uint64_t piece = 0;
   uint64_t bytes = 0;  // number that follows
+  uint32_t check = 0;  // crc32c of these bytes; 0 for a piece
 
-  // Returns the header as it travels: "PCL2", kind, epoch, sequence, piece and
-  // bytes, the lowest byte first.
+  // Returns the header as it travels: "PCL3", kind, epoch, sequence, piece,
+  // bytes, check and the crc32c of all these, the lowest byte first.
   std::array<char, kBytes> Encode() const;
   // Returns the header that kBytes bytes are.
-  //   InvalidArgument  they are none of the group of `epoch`, or more bytes
-  //                    follow than its kind may have; the message says which.
+  //   InvalidArgument  they are damaged, or none of the group of `epoch`, or
+  //                    more bytes follow than its kind may have; the message
+  //                    says which.
   static absl::StatusOr<FrameHeader> Parse(const char* bytes, int64_t epoch);
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/crc32c.h"
 #include "base/log.h"
 
 namespace parasol {
@@ -49,13 +50,22 @@ std::unique_ptr<Operation> GroupProtocol::MakeOperation(OperationSpec spec,
   if (spec.kind == OperationKind::kAllReduce) {
     spec.algorithm = AlgorithmFor(spec.size);
   }
-  operation->spec = spec;
   operation->memory = std::move(memory);
+  if (spec.kind == OperationKind::kAllGather) {
+    spec.check = CheckOf(operation->memory.own);
+  } else if (spec.kind == OperationKind::kBroadcast &&
+             static_cast<int>(spec.source) == group_.own_rank) {
+    const absl::Span<const std::byte> bytes = operation->memory.bytes;
+    spec.check =
+        CheckOf({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+  operation->spec = spec;
   operation->done = std::move(done);
   operation->has_begun.resize(peers_.size());
   operation->is_ready.resize(peers_.size());
   operation->sizes.resize(peers_.size());
   operation->sizes[group_.own_rank] = spec.own_bytes;
+  operation->checks.resize(peers_.size());
   return operation;
 }
 
@@ -96,6 +106,7 @@ void GroupProtocol::NoteBegun(int peer, Operation& operation,
   operation.has_begun[peer] = true;
   ++operation.begun;
   operation.sizes[peer] = spec.own_bytes;
+  operation.checks[peer] = spec.check;
   if (spec.kind != OperationKind::kAllGather) SetReady(peer, operation);
 }
 
@@ -231,6 +242,11 @@ std::byte* GroupProtocol::EarlyTarget(int peer, const FrameHeader& header) {
 
 void GroupProtocol::OnBytes(int peer, const FrameHeader& header) {
   if (!status_.ok()) return;
+  const bool is_piece = header.kind == FrameKind::kPiece;
+  if (!is_piece && Crc32cOf(peers_[peer].control) != header.check) {
+    return OnNonsense(
+        peer, absl::InvalidArgumentError("its bytes have another checksum"));
+  }
   switch (header.kind) {
     case FrameKind::kPiece:
       return OnPiece(peer, header);
@@ -319,6 +335,11 @@ void GroupProtocol::CompleteIfDone(uint64_t sequence) {
       operation->begun + 1 < static_cast<int>(peers_.size())) {
     return;
   }
+  if (const auto damaged = operation->FindDamaged(group_.own_rank)) {
+    return OnNonsense(*damaged, absl::InvalidArgumentError(absl::StrCat(
+                                    "the bytes of operation ", sequence,
+                                    " have another checksum")));
+  }
   maker_.Recycle(*operation);
   completions_.push_back({std::move(operation->done), absl::OkStatus()});
   operations_.erase(sequence);
@@ -333,7 +354,8 @@ void GroupProtocol::SendTo(int peer, FrameKind kind, uint64_t sequence,
   frame.header = {.kind = kind,
                   .epoch = group_.epoch,
                   .sequence = sequence,
-                  .bytes = bytes.size()};
+                  .bytes = bytes.size(),
+                  .check = Crc32cOf(bytes)};
   frame.own = std::move(bytes);
   frames_.push_back(std::move(frame));
 }
@@ -352,10 +374,13 @@ void GroupProtocol::OnClosed(int peer, const std::string& why) {
   Abort(RankLostError(group_, peer, why));
 }
 
+// A loss like any other: a connection that brings damaged bytes is of no more
+// use than one that brings none, and another one may be.
 void GroupProtocol::OnNonsense(int peer, const absl::Status& why) {
-  Abort(absl::InvalidArgumentError(absl::StrCat(
-      group_.NameOf(peer),
-      " has sent what is no message of the group: ", why.message())));
+  Abort(RankLostError(
+      group_, peer,
+      absl::StrCat("it has sent what is no message of the group (",
+                   why.message(), ")")));
 }
 
 void GroupProtocol::Tick(absl::Time now) {

@@ -5,11 +5,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/crc32c.h"
 #include "base/status_matchers.h"
 #include "cluster/collective/plan/all_reduce_planner.h"
 #include "cluster/collective/testing/contributions.h"
@@ -169,6 +171,16 @@ TEST(GroupProtocolTest, ARankThatGoesOnTooLateLearnsThatItWasLost) {
   }
 }
 
+TEST(GroupProtocolTest, AFlippedBitAnywhereIsALoss) {
+  StrikeEverywhere(Fault::kFlip, [](const SimulatedGroup& group, int) {
+    for (const absl::Status& error : group.errors()) {
+      EXPECT_THAT(error, StatusIs(absl::StatusCode::kUnavailable,
+                                  HasSubstr("no message of the group")));
+      EXPECT_NE(LostRank(error), std::nullopt);
+    }
+  });
+}
+
 TEST(GroupProtocolTest, AnAbortAnywhereReachesAllWithItsReason) {
   StrikeEverywhere(Fault::kAbort, [](const SimulatedGroup& group, int victim) {
     EXPECT_THAT(group.errors(),
@@ -193,6 +205,7 @@ class HostilePeerTest : public testing::Test {
   // Sends `bytes` as rank 1.
   void Send(FrameHeader header, const std::string& bytes) {
     header.bytes = bytes.size();
+    if (header.kind != FrameKind::kPiece) header.check = Crc32cOf(bytes);
     std::byte* const target = protocol_.OnHeader(1, header);
     if (target == nullptr) return;
     std::memcpy(target, bytes.data(), bytes.size());
@@ -209,8 +222,10 @@ class HostilePeerTest : public testing::Test {
   }
   void ExpectNonsense() {
     EXPECT_THAT(protocol_.status(),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr("rank 1 (b:2) has sent")));
+                StatusIs(absl::StatusCode::kUnavailable,
+                         HasSubstr("rank 1 (b:2) was lost: it has sent what is "
+                                   "no message of the group")));
+    EXPECT_EQ(LostRank(protocol_.status()), 1);
   }
 
   std::vector<float> sum_, values_;
@@ -228,7 +243,8 @@ TEST_F(HostilePeerTest, OperationsOutOfOrderAreRefused) {
 }
 
 TEST_F(HostilePeerTest, WhatIsNoOperationIsRefused) {
-  Send(Header(FrameKind::kBegin, 0, 0), std::string(48, '\xff'));
+  Send(Header(FrameKind::kBegin, 0, 0),
+       std::string(OperationSpec::kBytes, '\xff'));
   ExpectNonsense();
 }
 
@@ -270,7 +286,8 @@ class EagerPiecesTest : public HostilePeerTest {
     spec.algorithm = *options.algorithm;
     spec.chunk_bytes = chunk_bytes;
     const std::string begin = spec.Encode();
-    const FrameHeader header = Header(FrameKind::kBegin, 0, begin.size());
+    FrameHeader header = Header(FrameKind::kBegin, 0, begin.size());
+    header.check = Crc32cOf(begin);
     std::memcpy(protocol.OnHeader(1, header), begin.data(), begin.size());
     protocol.OnBytes(1, header);
     EXPECT_OK(protocol.status());
@@ -306,6 +323,57 @@ TEST_F(HostilePeerTest, PiecesOfTheWrongSizeAreRefused) {
   BeginSum(100);
   Send(Header(FrameKind::kPiece, 0, 0), std::string(404, 'x'));
   ExpectNonsense();
+}
+
+TEST_F(HostilePeerTest, BytesWithAnotherChecksumAreRefused) {
+  const std::string begin = OperationSpec().Encode();
+  const std::string abort = EncodeAbort(absl::InvalidArgumentError("x"));
+  for (const auto& [kind, bytes] : {std::pair(FrameKind::kBegin, begin),
+                                    std::pair(FrameKind::kAbort, abort)}) {
+    for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+      SCOPED_TRACE(bit);
+      GroupProtocol protocol(Group(), {}, absl::UnixEpoch());
+      FrameHeader header = Header(kind, 0, bytes.size());
+      header.check = Crc32cOf(bytes);
+      std::string damaged = bytes;
+      damaged[bit / 8] ^= static_cast<char>(1 << bit % 8);
+      std::memcpy(protocol.OnHeader(1, header), damaged.data(), damaged.size());
+      protocol.OnBytes(1, header);
+      EXPECT_THAT(protocol.status(), StatusIs(absl::StatusCode::kUnavailable,
+                                              HasSubstr("rank 1 (b:2)")));
+    }
+  }
+}
+
+TEST_F(HostilePeerTest, GatheredBytesWithAnotherChecksumAreRefused) {
+  const std::string bytes = "step 12";
+  for (const bool is_damaged : {false, true}) {
+    GroupProtocol protocol(Group(), {}, absl::UnixEpoch());
+    OperationSpec spec;
+    spec.kind = OperationKind::kAllGather;
+    std::vector<std::string> gathered;
+    absl::Status ended;
+    protocol.Begin(spec, {.own = "", .gathered = &gathered},
+                   [&](const absl::Status& status) { ended = status; });
+    spec.own_bytes = bytes.size();
+    spec.check = CheckOf(bytes);
+    spec.chunk_bytes = protocol.options().chunk_bytes;
+    const std::string begin = spec.Encode();
+    FrameHeader header = Header(FrameKind::kBegin, 0, begin.size());
+    header.check = Crc32cOf(begin);
+    std::memcpy(protocol.OnHeader(1, header), begin.data(), begin.size());
+    protocol.OnBytes(1, header);
+    header = Header(FrameKind::kPiece, 0, bytes.size());
+    std::byte* const target = protocol.OnHeader(1, header);
+    ASSERT_NE(target, nullptr);
+    std::memcpy(target, bytes.data(), bytes.size());
+    if (is_damaged) target[6] ^= std::byte{1};
+    protocol.OnBytes(1, header);
+    EXPECT_EQ(protocol.status().ok(), !is_damaged) << protocol.status();
+    EXPECT_EQ(LostRank(protocol.status()),
+              is_damaged ? std::optional(1) : std::nullopt);
+    EXPECT_THAT(protocol.TakeCompletions(), SizeIs(1));
+  }
 }
 
 TEST_F(HostilePeerTest, AnAbortWithoutAReasonIsOne) {
@@ -349,7 +417,23 @@ TEST(FrameHeaderTest, HeadersOfOthersAreRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument));
   encoded[0] = 'G';
   EXPECT_THAT(FrameHeader::Parse(encoded.data(), 7),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("PCL2")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("PCL3")));
+}
+
+TEST(FrameHeaderTest, EachFlippedBitIsSeen) {
+  const FrameHeader header = {.kind = FrameKind::kPiece,
+                              .epoch = 7,
+                              .sequence = 1,
+                              .piece = 2,
+                              .bytes = 3,
+                              .check = 4};
+  for (size_t bit = 0; bit < 8 * FrameHeader::kBytes; ++bit) {
+    SCOPED_TRACE(bit);
+    auto encoded = header.Encode();
+    encoded[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    EXPECT_THAT(FrameHeader::Parse(encoded.data(), 7),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+  }
 }
 
 }  // namespace

@@ -9,6 +9,28 @@
 
 namespace parasol {
 
+std::optional<int> Operation::FindDamaged(int own_rank) const {
+  const auto is_damaged = [this](size_t rank, absl::string_view bytes) {
+    return bytes.size() <= OperationSpec::kMaxCheckedBytes &&
+           CheckOf(bytes) != checks[rank];
+  };
+  if (spec.kind == OperationKind::kAllGather) {
+    for (size_t rank = 0; rank < memory.gathered->size(); ++rank) {
+      const bool is_own = static_cast<int>(rank) == own_rank;
+      if (!is_own && is_damaged(rank, (*memory.gathered)[rank])) return rank;
+    }
+  }
+  if (spec.kind == OperationKind::kBroadcast &&
+      std::count(memory.receivers.begin(), memory.receivers.end(), own_rank) >
+          0) {
+    const absl::string_view bytes(
+        reinterpret_cast<const char*>(memory.bytes.data()),
+        memory.bytes.size());
+    if (is_damaged(spec.source, bytes)) return static_cast<int>(spec.source);
+  }
+  return std::nullopt;
+}
+
 ReductionAlgorithm OperationMaker::Choose(uint64_t elements,
                                           uint64_t chunk_bytes) {
   if (chosen_.size() == kMaxPlans) chosen_.clear();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,12 +42,17 @@ struct Operation {
   std::vector<bool> has_begun = {};
   std::vector<bool> is_ready = {};
   int begun = 0;
-  std::vector<size_t> sizes = {};  // gathered, by rank
+  std::vector<size_t> sizes = {};     // gathered, by rank
+  std::vector<uint64_t> checks = {};  // OperationSpec::check, by rank
   // Null until it is known what is to be done.
   std::unique_ptr<PlanRun> run = nullptr;
   std::vector<std::byte> scratch = {};
   // Sends to ranks that are not ready.
   std::vector<PlanRun::Send> withheld = {};
+
+  // Returns a rank whose bytes are not those that it has said to give; nullopt
+  // if there is none. Requires that all bytes have come to `own_rank`.
+  std::optional<int> FindDamaged(int own_rank) const;
 };
 
 // The making of operations' plans: those of sums are kept for the next time,

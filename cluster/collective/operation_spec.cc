@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/crc32c.h"
 
 namespace parasol {
 namespace {
@@ -17,6 +18,7 @@ struct Wire {
   uint64_t receivers;
   uint64_t algorithm;
   uint64_t chunk_bytes;
+  uint64_t check;
 };
 static_assert(sizeof(Wire) == OperationSpec::kBytes);
 
@@ -52,8 +54,8 @@ bool OperationSpec::Agrees(const OperationSpec& other) const {
 
 std::string OperationSpec::Encode() const {
   const Wire wire = {
-      static_cast<uint32_t>(kind),      source,     size, own_bytes, receivers,
-      static_cast<uint64_t>(algorithm), chunk_bytes};
+      static_cast<uint32_t>(kind),      source,      size, own_bytes, receivers,
+      static_cast<uint64_t>(algorithm), chunk_bytes, check};
   return std::string(reinterpret_cast<const char*>(&wire), sizeof(wire));
 }
 
@@ -77,7 +79,12 @@ absl::StatusOr<OperationSpec> OperationSpec::Parse(absl::string_view bytes) {
   spec.receivers = wire.receivers;
   spec.algorithm = static_cast<ReductionAlgorithm>(wire.algorithm);
   spec.chunk_bytes = wire.chunk_bytes;
+  spec.check = wire.check;
   return spec;
+}
+
+uint64_t CheckOf(absl::string_view bytes) {
+  return bytes.size() > OperationSpec::kMaxCheckedBytes ? 0 : Crc32cOf(bytes);
 }
 
 uint64_t FingerprintOf(const std::vector<int>& receivers) {

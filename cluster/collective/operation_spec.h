@@ -23,9 +23,13 @@ enum class OperationKind : uint32_t {
 // gathers and what those know who only look on. A rank tells it to the others
 // when it begins the operation.
 struct OperationSpec {
-  static constexpr size_t kBytes = 48;
+  static constexpr size_t kBytes = 56;
   // The size of a broadcast at a rank that neither sends nor receives.
   static constexpr uint64_t kUnknownSize = UINT64_MAX;
+  // Bytes of a gather or a broadcast that are checked when they have come: what
+  // ranks agree on is no larger. Gradients of rows and variables may be, and
+  // take as long to be checked as to be sent.
+  static constexpr size_t kMaxCheckedBytes = 64 << 10;
 
   OperationKind kind = OperationKind::kAllReduce;
   // Elements of a sum, bytes of a broadcast.
@@ -35,6 +39,8 @@ struct OperationSpec {
   uint64_t receivers = 0;  // FingerprintOf() theirs
   ReductionAlgorithm algorithm = ReductionAlgorithm::kOneRound;
   uint64_t chunk_bytes = 0;
+  // CheckOf() what this rank gathers or broadcasts; GroupProtocol sets it.
+  uint64_t check = 0;
 
   // Returns "all-reduce of 17 elements".
   std::string ToString() const;
@@ -46,6 +52,10 @@ struct OperationSpec {
   std::string Encode() const;
   static absl::StatusOr<OperationSpec> Parse(absl::string_view bytes);
 };
+
+// Returns the crc32c of bytes that a rank gives to others, or 0 of more than
+// kMaxCheckedBytes.
+uint64_t CheckOf(absl::string_view bytes);
 
 // Returns a number that two lists of receivers share if they are the same.
 uint64_t FingerprintOf(const std::vector<int>& receivers);

@@ -85,8 +85,14 @@ absl::Status ToStatus(char answer) {
     case HelloAnswer::kRefused:
       return absl::FailedPreconditionError(
           "refuses this rank: it has another secret or other ranks");
+    case HelloAnswer::kOtherVersion:
+      return absl::InvalidArgumentError(
+          "speaks another version of the protocol between workers: all workers "
+          "must be of one build");
   }
-  return absl::FailedPreconditionError("another program answers");
+  // One answer may have been damaged on its way.
+  return absl::UnavailableError(
+      "answers as no worker does: another program may have its port");
 }
 
 absl::Status SayHello(int fd, const RankHello& hello, absl::Time deadline) {

@@ -14,6 +14,7 @@ namespace parasol {
 //                       the same call may succeed later.
 //   FailedPrecondition  it has joined a later group, or refuses the secret or
 //                       the ranks: it will not take this connection.
+//   InvalidArgument     it is of another build.
 absl::StatusOr<Descriptor> ConnectToRank(const CollectiveGroup& group, int to,
                                          absl::Duration limit);
 

@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/crc32c.h"
 
 namespace parasol {
 namespace {
 
-constexpr absl::string_view kHelloMagic = "PCLrank1";
+constexpr absl::string_view kHelloMagic = "PCLrank2";
+// What the hellos of all versions begin with.
+constexpr absl::string_view kAnyHelloMagic = kHelloMagic.substr(0, 7);
+constexpr size_t kCheckedHelloBytes = RankHello::kBytes - sizeof(uint64_t);
 
 template <typename T>
 void Append(std::string& to, T value) {
@@ -53,12 +58,17 @@ std::string RankHello::Encode() const {
   Append(bytes, static_cast<int32_t>(to));
   Append(bytes, static_cast<uint64_t>(secret.size()));
   bytes += secret;
-  bytes.resize(kBytes);
+  bytes.resize(kCheckedHelloBytes);
+  Append(bytes, static_cast<uint64_t>(Crc32cOf(bytes)));
   return bytes;
 }
 
 std::optional<RankHello> RankHello::Parse(absl::string_view bytes) {
   if (bytes.size() < kBytes || IsOther(bytes)) return std::nullopt;
+  absl::string_view check = bytes.substr(kCheckedHelloBytes);
+  if (Take<uint64_t>(check) != Crc32cOf(bytes.substr(0, kCheckedHelloBytes))) {
+    return std::nullopt;
+  }
   bytes.remove_prefix(kHelloMagic.size());
   RankHello hello;
   hello.epoch = Take<int64_t>(bytes);
@@ -76,6 +86,11 @@ bool RankHello::IsOther(absl::string_view bytes) {
   return bytes.substr(0, known) != kHelloMagic.substr(0, known);
 }
 
+bool RankHello::IsOfOtherVersion(absl::string_view bytes) {
+  return bytes.size() >= kHelloMagic.size() && IsOther(bytes) &&
+         absl::StartsWith(bytes, kAnyHelloMagic);
+}
+
 uint64_t FingerprintOfMembers(const CollectiveGroup& group) {
   std::string text;
   for (const CollectiveRank& rank : group.ranks) {
@@ -91,20 +106,19 @@ uint64_t FingerprintOfMembers(const CollectiveGroup& group) {
   return fingerprint;
 }
 
-HelloAnswer AnswerTo(const std::optional<RankHello>& hello,
+HelloAnswer AnswerTo(const RankHello& hello,
                      const std::optional<CollectiveGroup>& group) {
-  if (!hello.has_value()) return HelloAnswer::kRefused;
-  if (!group.has_value() || hello->epoch > group->epoch) {
+  if (!group.has_value() || hello.epoch > group->epoch) {
     return HelloAnswer::kTooEarly;
   }
-  if (!IsSameSecret(hello->secret, group->secret)) {
+  if (!IsSameSecret(hello.secret, group->secret)) {
     return HelloAnswer::kRefused;
   }
-  if (hello->epoch < group->epoch) return HelloAnswer::kOver;
-  const bool is_of_group = hello->members == FingerprintOfMembers(*group) &&
-                           hello->to == group->own_rank &&
-                           hello->from > group->own_rank &&
-                           hello->from < static_cast<int>(group->ranks.size());
+  if (hello.epoch < group->epoch) return HelloAnswer::kOver;
+  const bool is_of_group = hello.members == FingerprintOfMembers(*group) &&
+                           hello.to == group->own_rank &&
+                           hello.from > group->own_rank &&
+                           hello.from < static_cast<int>(group->ranks.size());
   return is_of_group ? HelloAnswer::kWelcome : HelloAnswer::kRefused;
 }
 

@@ -15,7 +15,7 @@ namespace parasol {
 // which rank of which group it is, and the other welcomes or refuses it.
 struct RankHello {
   static constexpr size_t kBytes =
-      8 + 8 + 8 + 4 + 4 + 8 + CollectiveGroup::kMaxSecretBytes;
+      8 + 8 + 8 + 4 + 4 + 8 + CollectiveGroup::kMaxSecretBytes + 8;
 
   int64_t epoch = 0;
   uint64_t members = 0;  // FingerprintOfMembers()
@@ -26,20 +26,26 @@ struct RankHello {
   // Returns the hello of `group`'s own rank to rank `to`.
   static RankHello Of(const CollectiveGroup& group, int to);
 
+  // Returns the hello as it travels: "PCLrank2", where the last letter is the
+  // version of all that ranks say to each other, the fields and their checksum.
   std::string Encode() const;
   // Returns the hello that the bytes are or begin with, or nullopt if they are
-  // none or too few.
+  // none, damaged or too few.
   static std::optional<RankHello> Parse(absl::string_view bytes);
   // Returns true if the bytes are none, however many follow.
   static bool IsOther(absl::string_view bytes);
+  // Returns true if the bytes are the hello of a rank that speaks another
+  // version.
+  static bool IsOfOtherVersion(absl::string_view bytes);
 };
 
-// The answer to a hello.
+// The answer to a hello. No two differ in one bit.
 enum class HelloAnswer : char {
   kWelcome = 'W',
-  kTooEarly = 'E',  // the group has not been joined there yet
-  kOver = 'O',      // a later group has been joined there
-  kRefused = 'R',   // another secret or planner, or other ranks
+  kTooEarly = 'E',      // the group has not been joined there yet
+  kOver = 'O',          // a later group has been joined there
+  kRefused = 'R',       // another secret or planner, or other ranks
+  kOtherVersion = 'X',  // RankHello::IsOfOtherVersion()
 };
 
 // Returns a number that two groups share if they have the same ranks and sum
@@ -47,8 +53,8 @@ enum class HelloAnswer : char {
 uint64_t FingerprintOfMembers(const CollectiveGroup& group);
 
 // Returns the answer of a process that has joined `group` last, if any, to the
-// hello of a connection; nullopt: its first bytes were none.
-HelloAnswer AnswerTo(const std::optional<RankHello>& hello,
+// hello of a connection.
+HelloAnswer AnswerTo(const RankHello& hello,
                      const std::optional<CollectiveGroup>& group);
 
 }  // namespace parasol

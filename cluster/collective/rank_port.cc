@@ -13,6 +13,15 @@
 #include "cluster/payload_lane/listening_socket.h"
 
 namespace parasol {
+namespace {
+
+// Returns false if the connection has ended: a new one takes a byte at once.
+bool Say(const Strangers::Stranger& stranger, HelloAnswer answer) {
+  return send(stranger.socket.get(), &answer, sizeof(answer),
+              MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(answer);
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<RankPort>> RankPort::Start(
     const std::string& host, int port) {
@@ -71,15 +80,21 @@ void RankPort::Run() {
 
 bool RankPort::Hear(Strangers::Stranger& stranger) {
   if (!Strangers::Receive(stranger, RankHello::kBytes)) return false;
+  if (RankHello::IsOfOtherVersion(stranger.received)) {
+    LOG_EVERY(WARNING, absl::Seconds(10))
+        << "a process that connects as another worker speaks another version "
+           "of the protocol between workers: all workers must be of one build";
+    Say(stranger, HelloAnswer::kOtherVersion);
+    return false;
+  }
   if (RankHello::IsOther(stranger.received)) return false;
   if (stranger.received.size() < RankHello::kBytes) return true;
   const std::optional<RankHello> hello = RankHello::Parse(stranger.received);
+  // One that was damaged on its way is said again.
+  if (!hello.has_value()) return false;
   absl::MutexLock lock(&mu_);
-  const char answer = static_cast<char>(AnswerTo(hello, group_));
-  // A new connection takes a byte at once.
-  const bool said =
-      send(stranger.socket.get(), &answer, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
-  if (said && answer == static_cast<char>(HelloAnswer::kWelcome)) {
+  const HelloAnswer answer = AnswerTo(*hello, group_);
+  if (Say(stranger, answer) && answer == HelloAnswer::kWelcome) {
     connected_[hello->from] = std::move(stranger.socket);
   }
   return false;

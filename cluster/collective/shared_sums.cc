@@ -306,15 +306,21 @@ absl::StatusOr<const float*> SharedSums::PlaceOf(int rank,
     SharedWords::Allocation listed =
         segments_[rank]->words().allocations[number];
     listed.offer[SharedWords::kOfferBytes - 1] = '\0';
-    ASSIGN_OR_RETURN(memory, SharedMemory::Open(listed.offer, listed.bytes),
-                     _ << "memory of " << group_.NameOf(rank));
+    absl::StatusOr<std::shared_ptr<SharedMemory>> opened =
+        SharedMemory::Open(listed.offer, listed.bytes);
+    if (!opened.ok()) {
+      return RankLostError(group_, rank,
+                           absl::StrCat("its memory can't be opened: ",
+                                        opened.status().message()));
+    }
+    memory = *std::move(opened);
   }
   const uint64_t bytes = post.count * sizeof(float);
   if (memory == nullptr || post.first[index] % sizeof(float) != 0 ||
       bytes > memory->size() || post.first[index] > memory->size() - bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("contribution ", index, " of ", group_.NameOf(rank),
-                     " lies in no memory that it shares"));
+    return RankLostError(group_, rank,
+                         absl::StrCat("its contribution ", index,
+                                      " lies in no memory that it shares"));
   }
   return reinterpret_cast<const float*>(memory->data() + post.first[index]);
 }

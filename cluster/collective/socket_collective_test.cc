@@ -25,6 +25,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/crc32c.h"
 #include "base/descriptor.h"
 #include "base/log.h"
 #include "base/status_matchers.h"
@@ -91,6 +92,7 @@ class RawPeer {
 std::string Message(FrameHeader header, absl::string_view bytes) {
   header.epoch = kEpoch;
   header.bytes = bytes.size();
+  if (header.kind != FrameKind::kPiece) header.check = Crc32cOf(bytes);
   const auto encoded = header.Encode();
   return absl::StrCat(absl::string_view(encoded.data(), encoded.size()), bytes);
 }
@@ -277,10 +279,41 @@ TEST_F(SocketCollectiveTest, APieceThatIsInNoLaneEndsTheGroup) {
   const auto encoded = header.Encode();
   peer(1).Send(absl::string_view(encoded.data(), encoded.size()));
   ended.WaitForNotification();
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
-                               HasSubstr("rank 1 (host:1) has sent what is no "
-                                         "message of the group: a piece that "
-                                         "is not in the lane")));
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("rank 1 (host:1) was lost: it has sent what "
+                                 "is no message of the group (a piece that is "
+                                 "not in the lane)")));
+}
+
+// A connection that ends within a message, after each of its bytes, and one
+// with a flipped bit in each byte of its header.
+TEST_F(SocketCollectiveTest, ADamagedOrCutMessageIsALoss) {
+  const size_t header_bytes = FrameHeader::kBytes;
+  for (size_t byte = 0; byte < header_bytes + OperationSpec::kBytes; ++byte) {
+    for (const bool is_cut : {false, true}) {
+      SCOPED_TRACE(absl::StrCat(is_cut ? "cut" : "flipped", " at ", byte));
+      peers_.clear();
+      Join({{0}, {1}}, ReductionAlgorithm::kOneRound);
+      absl::Status status;
+      absl::Notification ended;
+      BeginSum(100, [&](const absl::Status& why) {
+        status = why;
+        ended.Notify();
+      });
+      std::string message = BeginMessage(0, 100);
+      if (is_cut) message.resize(byte);
+      if (!is_cut) message[byte] ^= static_cast<char>(1 << byte % 8);
+      peer(1).Send(message);
+      if (is_cut) peers_.clear();
+      ended.WaitForNotification();
+      EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
+                                   HasSubstr("rank 1 (host:1)")));
+      EXPECT_EQ(LostRank(status), 1);
+      peers_.clear();
+      collective_.reset();
+    }
+  }
 }
 
 TEST_F(SocketCollectiveTest, AnAbortThatHasComeIsTheReasonIfASendFails) {

@@ -17,6 +17,7 @@
 #include "base/status_matchers.h"
 #include "cluster/collective/plan/all_reduce_planner.h"
 #include "cluster/collective/rank_hello.h"
+#include "cluster/collective/rank_port.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -81,6 +82,133 @@ TEST(SocketEndpointTest, ARankThatDoesNotAnswerHoldsUpNoCallOfAnother) {
   const auto joined = endpoint->Join(group, absl::Seconds(10));
   answers.join();
   EXPECT_OK(joined);
+}
+
+// A rank 0 that the test plays, and rank 1 that joins it.
+class AnswersTest : public testing::Test {
+ protected:
+  AnswersTest()
+      : endpoint_(
+            SocketEndpoint::Start(
+                "127.0.0.1", 0,
+                {.protocol = {}, .shared_memory = false, .piece_lanes = false})
+                .value()) {
+    group_.epoch = 1;
+    group_.own_rank = 1;
+    group_.ranks = {{.address = rank_0_.address(), .replicas = {0}},
+                    {.address = absl::StrCat("127.0.0.1:", endpoint_->port()),
+                     .replicas = {1}}};
+  }
+
+  // Joins while one connection after the other gets one of `answers`; 0 closes
+  // it without one.
+  absl::Status JoinWith(const std::vector<char>& answers) {
+    std::vector<Descriptor> connections;
+    std::thread rank_0([&] {
+      for (const char answer : answers) {
+        connections.push_back(rank_0_.Accept());
+        if (answer != 0) {
+          EXPECT_EQ(send(connections.back().get(), &answer, 1, MSG_NOSIGNAL),
+                    1);
+        } else {
+          connections.pop_back();
+        }
+      }
+    });
+    const absl::Status joined =
+        endpoint_->Join(group_, absl::Seconds(60)).status();
+    rank_0.join();
+    return joined;
+  }
+
+  const Listener rank_0_;
+  const std::unique_ptr<SocketEndpoint> endpoint_;
+  CollectiveGroup group_;
+};
+
+constexpr char kWelcome = static_cast<char>(HelloAnswer::kWelcome);
+
+TEST_F(AnswersTest, EachFlippedBitOfAnAnswerIsAskedForAgain) {
+  std::vector<char> answers;
+  for (int bit = 0; bit < 8; ++bit) {
+    answers.push_back(static_cast<char>(kWelcome ^ 1 << bit));
+  }
+  answers.push_back(0);
+  answers.push_back(kWelcome);
+  EXPECT_OK(JoinWith(answers));
+}
+
+TEST_F(AnswersTest, AnotherVersionIsNamed) {
+  EXPECT_THAT(
+      JoinWith({static_cast<char>(HelloAnswer::kOtherVersion)}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("rank 0 (" + rank_0_.address() +
+                         "): speaks another version of the protocol between "
+                         "workers: all workers must be of one build")));
+}
+
+// What a rank's port answers to the first bytes of a connection.
+class HelloTest : public testing::Test {
+ protected:
+  HelloTest() : port_(RankPort::Start("127.0.0.1", 0).value()) {
+    CollectiveGroup group;
+    group.epoch = 5;
+    group.secret = "secret";
+    group.ranks = {{.address = "a:1", .replicas = {0}},
+                   {.address = "b:2", .replicas = {1}}};
+    port_->Expect(group);
+    group.own_rank = 1;
+    hello_ = RankHello::Of(group, 0).Encode();
+  }
+
+  // Returns the answer to the bytes; 0: the connection was closed without one.
+  char AnswerTo(const std::string& bytes, bool is_all = false) const {
+    Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port_->port());
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    CHECK_EQ(connect(socket.get(), reinterpret_cast<sockaddr*>(&address),
+                     sizeof(address)),
+             0);
+    CHECK_EQ(send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+             static_cast<ssize_t>(bytes.size()));
+    if (is_all) shutdown(socket.get(), SHUT_WR);
+    char answer = 0;
+    return recv(socket.get(), &answer, 1, 0) == 1 ? answer : 0;
+  }
+
+  const std::unique_ptr<RankPort> port_;
+  std::string hello_;
+};
+
+TEST_F(HelloTest, EachFlippedBitIsAHelloThatIsSaidAgain) {
+  EXPECT_EQ(AnswerTo(hello_), kWelcome);
+  for (size_t bit = 0; bit < 8 * hello_.size(); ++bit) {
+    SCOPED_TRACE(bit);
+    std::string damaged = hello_;
+    damaged[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    const char answer = AnswerTo(damaged);
+    // The digit of the version has no checksum: versions before had none.
+    const bool is_version = bit / 8 == 7;
+    EXPECT_EQ(answer,
+              is_version ? static_cast<char>(HelloAnswer::kOtherVersion) : 0);
+  }
+  EXPECT_EQ(AnswerTo(hello_), kWelcome);
+}
+
+TEST_F(HelloTest, AHelloThatIsCutAnywhereIsNone) {
+  for (size_t bytes = 0; bytes < hello_.size(); ++bytes) {
+    SCOPED_TRACE(bytes);
+    EXPECT_EQ(AnswerTo(hello_.substr(0, bytes), /*is_all=*/true), 0);
+  }
+}
+
+TEST_F(HelloTest, OtherVersionsAreToldSo) {
+  EXPECT_EQ(AnswerTo("PCLrank1" + hello_.substr(8)),
+            static_cast<char>(HelloAnswer::kOtherVersion));
+  EXPECT_EQ(AnswerTo("PCLrank3"),
+            static_cast<char>(HelloAnswer::kOtherVersion));
 }
 
 // A planner whose name says a parameter.

@@ -42,6 +42,7 @@ constexpr char kEmptyJob[] = R"pb(
     payload_lanes: AUTO
     compute_niceness: 10
   }
+  summary { every_seconds: 10 }
   tensorboard: true
   tensorboard_histograms: false
 )pb";
@@ -100,6 +101,7 @@ TEST(FillDefaultsTest, WhatIsSetStays) {
       on_corrupt: SKIP
     }
     optimizer { sgd { learning_rate: 0 momentum: 0.5 nesterov: true } }
+    summary { every_steps: 5 }
     checkpoint { every_steps: 9 max_to_keep: 1 }
     parameter_server {
       placement: ROUND_ROBIN
@@ -143,6 +145,7 @@ TEST(FillDefaultsTest, CheckpointsGoByTheClockUnlessTheyGoBySteps) {
                    payload_lanes: AUTO
                    compute_niceness: 10
                  }
+                 summary { every_seconds: 10 }
                  tensorboard: true
                  tensorboard_histograms: false
                )pb");

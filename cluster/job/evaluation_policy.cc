@@ -135,12 +135,32 @@ Faults ValidateTimes(const job::Job& job) {
     faults.Add(
         ValidateSeconds("evaluation.every_seconds", policy.every_seconds()));
   }
+  if (policy.has_max_lag()) {
+    faults.Add(
+        RequireInRange("evaluation.max_lag", policy.max_lag(), 0, kMaxSteps));
+  }
+  return faults;
+}
+
+Faults ValidateSummary(const job::SummaryPolicy& policy) {
+  Faults faults;
+  if (policy.has_every_steps()) {
+    faults.Add(RequireInRange("summary.every_steps", policy.every_steps(), 1,
+                              kMaxSteps));
+  }
+  if (policy.has_every_seconds()) {
+    faults.Add(
+        ValidateSeconds("summary.every_seconds", policy.every_seconds()));
+  }
   return faults;
 }
 
 }  // namespace
 
 void FillEvaluationPolicies(job::Job& job) {
+  if (!job.summary().has_every_steps()) {
+    PARASOL_SET_DEFAULT(*job.mutable_summary(), every_seconds, 10.0);
+  }
   if (job.end().has_early_stopping()) {
     job::EarlyStopping& policy = *job.mutable_end()->mutable_early_stopping();
     FillMetric(policy);
@@ -173,6 +193,7 @@ Faults ValidateEvaluationPolicies(
     const std::optional<std::vector<OutputSpec>>& outputs) {
   Faults faults;
   if (job.has_evaluation()) faults.Add(ValidateTimes(job));
+  faults.Add(ValidateSummary(job.summary()));
   if (job.end().has_early_stopping()) {
     faults.Add(ValidateEarlyStopping(job, outputs));
   }

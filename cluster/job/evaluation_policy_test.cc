@@ -82,6 +82,18 @@ TEST(EvaluationPolicyTest, EachMetricHasItsMode) {
   }
 }
 
+TEST(EvaluationPolicyTest, PointsAreTenSecondsApartUnlessStepsAreSaid) {
+  ASSERT_OK_AND_ASSIGN(const job::Job by_default,
+                       Parse(absl::StrCat(Adam(""), "end { steps: 9 }")));
+  EXPECT_EQ(by_default.summary().every_seconds(), 10);
+  EXPECT_FALSE(by_default.summary().has_every_steps());
+  ASSERT_OK_AND_ASSIGN(const job::Job by_steps,
+                       Parse(absl::StrCat(Adam(""),
+                                          "end { steps: 9 } summary "
+                                          "{ every_steps: 3 }")));
+  EXPECT_EQ(by_steps.summary().every_seconds(), 0);
+}
+
 TEST(EvaluationPolicyTest, WhatCannotBeDecidedIsNamed) {
   const struct {
     std::string fields;
@@ -116,6 +128,20 @@ TEST(EvaluationPolicyTest, WhatCannotBeDecidedIsNamed) {
       {absl::StrCat(kEval, Adam(""),
                     "end { steps: 9 } evaluation { every_steps: 0 }"),
        "evaluation.every_steps"},
+      {absl::StrCat(kEval, Adam(""),
+                    "end { steps: 9 } evaluation { max_lag: 1 }"),
+       "evaluation: neither every_steps nor every_seconds is set"},
+      {absl::StrCat(kEval, Adam(""),
+                    "end { steps: 9 } evaluation { every_steps: 5 max_lag: -1 "
+                    "}"),
+       "evaluation.max_lag"},
+      {absl::StrCat(Adam(""), "end { steps: 9 } summary { every_steps: 0 }"),
+       "summary.every_steps"},
+      {absl::StrCat(Adam(""), "end { steps: 9 } summary { every_seconds: 0 }"),
+       "summary.every_seconds"},
+      {absl::StrCat(Adam(""),
+                    "end { steps: 9 } summary { every_seconds: inf }"),
+       "summary.every_seconds"},
       {absl::StrCat(kEval, Adam(""),
                     "end { steps: 9 early_stopping { patience: -1 } }"),
        "end.early_stopping.patience"},

@@ -1,5 +1,6 @@
 // Compares docs/job.md with the messages of proto/job.proto that a job is made
-// of. The document's form:
+// of, and looks up each field that docs/coming_from_keras_and_pytorch.md names:
+// a path in backticks in the last cell of a table's row. The form of job.md:
 //
 //   ### Dense                 a message of proto/job.proto; its section ends at
 //                             the next heading of any level
@@ -9,12 +10,15 @@
 
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "gmock/gmock.h"
@@ -103,6 +107,56 @@ TEST(JobDocumentTest, RowsBelongToTheHeadingAboveThem) {
   EXPECT_EQ(Rows(text),
             (std::map<std::string, int>{{"parasol.job.Job.name", 2},
                                         {"parasol.job.Model.layer", 1}}));
+}
+
+// The paths in a row's last cell: "train.batch_size", "seed".
+std::vector<std::string> PathsIn(const std::string& row) {
+  static const std::regex code("`([a-z][a-z0-9_]*(?:\\.[a-z][a-z0-9_]*)*)`");
+  const std::vector<std::string> cells = absl::StrSplit(row, " | ");
+  std::vector<std::string> paths;
+  const std::string& cell = cells.back();
+  for (std::sregex_iterator found(cell.begin(), cell.end(), code), end;
+       found != end; ++found) {
+    paths.push_back((*found)[1]);
+  }
+  return paths;
+}
+
+// True if the path is one of a job's. A word alone is one only if it is a field
+// of Job: others are words of the text.
+bool IsField(const std::string& path) {
+  const Descriptor* message = job::Job::descriptor();
+  const std::vector<std::string> names = absl::StrSplit(path, '.');
+  if (names.size() == 1) return true;
+  for (const std::string& name : names) {
+    if (message == nullptr) return false;
+    const FieldDescriptor* const field = message->FindFieldByName(name);
+    if (field == nullptr) return false;
+    message = field->message_type();
+  }
+  return true;
+}
+
+TEST(ComingFromDocumentTest, EveryFieldIsThere) {
+  std::ifstream document("docs/coming_from_keras_and_pytorch.md");
+  int paths = 0;
+  for (std::string line; std::getline(document, line);) {
+    if (line.empty() || line[0] != '|') continue;
+    for (const std::string& path : PathsIn(line)) {
+      if (path.find(".json") != std::string::npos) continue;
+      ++paths;
+      EXPECT_TRUE(IsField(path)) << path << " in " << line;
+    }
+  }
+  EXPECT_GT(paths, 100);
+}
+
+TEST(ComingFromDocumentTest, OtherPathsAreNone) {
+  EXPECT_FALSE(IsField("optimizer.adam.rate"));
+  EXPECT_FALSE(IsField("seed.more"));
+  EXPECT_TRUE(IsField("model.input.ids.column.hash.buckets"));
+  EXPECT_THAT(PathsIn("| `Keras.a` | `x` and `train.batch_size`, `Other` |"),
+              testing::ElementsAre("x", "train.batch_size"));
 }
 
 }  // namespace

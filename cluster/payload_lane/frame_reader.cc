@@ -91,7 +91,12 @@ absl::StatusOr<std::optional<grpc::ByteBuffer>> FrameReader::Take() {
 
 absl::Status FrameReader::Begin() {
   if (end_ - begin_ < kLengthBytes) return absl::OkStatus();
-  const uint64_t length = ReadLength(staged_.data() + begin_);
+  const uint64_t word = ReadLength(staged_.data() + begin_);
+  const auto length = static_cast<uint32_t>(word);
+  if (word != FrameLengthWord(length)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the length of a frame is damaged: ", absl::Hex(word)));
+  }
   if (length > options_.max_frame_bytes) {
     return absl::InvalidArgumentError(absl::StrCat("a frame of ", length,
                                                    " bytes; the limit is ",

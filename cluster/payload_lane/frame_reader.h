@@ -45,9 +45,16 @@ class TargetFinder {
                                                   size_t frame_bytes) = 0;
 };
 
-// The frames in the bytes that a lane delivers. A frame is its length, 8 bytes,
-// the lowest first, and as many bytes. Pure: the caller receives bytes to where
-// NextPieces() says, and tells how many came.
+// Returns what precedes a frame of `bytes` bytes: their number and, in the
+// upper half, its complement. So no flipped bit makes a reader wait for bytes
+// that don't come.
+inline uint64_t FrameLengthWord(uint32_t bytes) {
+  return uint64_t{static_cast<uint32_t>(~bytes)} << 32 | bytes;
+}
+
+// The frames in the bytes that a lane delivers. A frame is FrameLengthWord(), 8
+// bytes, the lowest first, and as many bytes as that says. Pure: the caller
+// receives bytes to where NextPieces() says, and tells how many came.
 //
 // A frame's bytes are received where they stay, in one piece but for those that
 // the finder has a target for. Bytes that came together with a frame's length,
@@ -86,7 +93,8 @@ class FrameReader {
   absl::StatusOr<bool> IsWhole();
 
   // Returns the next frame if all of it is there.
-  //   InvalidArgument    a frame is longer than Options::max_frame_bytes.
+  //   InvalidArgument    a frame is longer than Options::max_frame_bytes, or
+  //                      its length is damaged.
   //   ResourceExhausted  the allowance has no room for it.
   // After an error nothing more can be read.
   absl::StatusOr<std::optional<grpc::ByteBuffer>> Take();

@@ -22,7 +22,8 @@ constexpr size_t kLimit = 1 << 20;
 std::string FrameOf(const std::string& bytes) {
   std::string frame;
   for (size_t i = 0; i < FrameReader::kLengthBytes; ++i) {
-    frame.push_back(static_cast<char>(uint64_t{bytes.size()} >> (8 * i)));
+    frame.push_back(
+        static_cast<char>(FrameLengthWord(bytes.size()) >> (8 * i)));
   }
   return frame + bytes;
 }
@@ -192,7 +193,8 @@ TEST(FrameReaderTest, AFrameStaysInOnePiece) {
 }
 
 TEST(FrameReaderTest, ALengthAboveTheLimitIsNoFrame) {
-  for (const uint64_t length : {uint64_t{kLimit} + 1, UINT64_MAX}) {
+  for (const uint32_t limit : {uint32_t{kLimit} + 1, UINT32_MAX}) {
+    const uint64_t length = FrameLengthWord(limit);
     FrameReader reader({.max_frame_bytes = kLimit});
     std::string bytes = FrameOf("abc");
     bytes += std::string(reinterpret_cast<const char*>(&length), 8);
@@ -201,6 +203,19 @@ TEST(FrameReaderTest, ALengthAboveTheLimitIsNoFrame) {
     EXPECT_THAT(reader.Take().status(),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("the limit is 1048576")));
+  }
+}
+
+TEST(FrameReaderTest, EachFlippedBitOfALengthIsSeen) {
+  for (size_t bit = 0; bit < 8 * FrameReader::kLengthBytes; ++bit) {
+    SCOPED_TRACE(bit);
+    FrameReader reader({.max_frame_bytes = kLimit});
+    std::string bytes = FrameOf("abc");
+    bytes[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    Feed(reader, bytes.size(), bytes);
+    EXPECT_THAT(reader.Take().status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("the length of a frame is damaged")));
   }
 }
 

@@ -141,7 +141,8 @@ void PayloadLane::LayOut(absl::Span<const grpc::ByteBuffer> messages) {
   lengths_.resize(messages.size());
   slices_.resize(messages.size());
   for (size_t i = 0; i < messages.size(); ++i) {
-    lengths_[i] = htole64(messages[i].Length());
+    lengths_[i] =
+        htole64(FrameLengthWord(static_cast<uint32_t>(messages[i].Length())));
     pieces_.push_back({&lengths_[i], sizeof(lengths_[i])});
     (void)messages[i].Dump(&slices_[i]);
     for (const grpc::Slice& slice : slices_[i]) {

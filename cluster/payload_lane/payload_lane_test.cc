@@ -370,7 +370,7 @@ TEST_F(LaneTest, WhatEndsALaneIsToldAlsoIfItIsFoundAhead) {
   const auto put = [&](const void* bytes, size_t count) {
     ASSERT_EQ(send(connected.Get()->get(), bytes, count, 0), count);
   };
-  const uint64_t lengths[] = {4, 1 << 30};
+  const uint64_t lengths[] = {FrameLengthWord(4), FrameLengthWord(1 << 30)};
   ps_.ReceiveAhead({[&] { put(&lengths[0], 8); },
                     [&] { put("text", 4), put(&lengths[1], 8); },
                     [&] { connected.Get() = absl::CancelledError("closed"); }});
@@ -385,7 +385,7 @@ TEST_F(LaneTest, APeerThatAnnouncesTooMuchIsNotReadFurther) {
   ASSERT_OK(connected.Get());
   ASSERT_OK(taken.Get());
   ps_.Open(*std::move(taken.Get()));
-  const uint64_t gigabyte = 1 << 30;
+  const uint64_t gigabyte = FrameLengthWord(1 << 30);
   ASSERT_EQ(send(connected.Get()->get(), &gigabyte, sizeof(gigabyte), 0), 8);
   EXPECT_THAT(ps_.Read().status(), StatusIs(absl::StatusCode::kInvalidArgument,
                                             HasSubstr("1073741824")));
@@ -398,7 +398,7 @@ TEST_F(LaneTest, APeerThatDiesWithinAMessageBreaksTheLane) {
   ASSERT_OK(connected.Get());
   ASSERT_OK(taken.Get());
   ps_.Open(*std::move(taken.Get()));
-  const uint64_t announced = 1000;
+  const uint64_t announced = FrameLengthWord(1000);
   ASSERT_EQ(send(connected.Get()->get(), &announced, sizeof(announced), 0), 8);
   ASSERT_EQ(send(connected.Get()->get(), "half", 4, 0), 4);
   connected.Get() = absl::CancelledError("closed");

@@ -19,12 +19,12 @@ namespace parasol {
 
 inline constexpr char kPayloadLaneKey[] = "parasol-lane";
 // The worker's request: the version of the frames that it speaks.
-inline constexpr char kPayloadLaneRequest[] = "tcp/1";
+inline constexpr char kPayloadLaneRequest[] = "tcp/2";
 inline constexpr char kNoPayloadLane[] = "none";
 
 // The first bytes on a lane from the worker, before the secret, and the ps's
 // answer.
-inline constexpr absl::string_view kPayloadHello = "parasol lane 1\r\n";
+inline constexpr absl::string_view kPayloadHello = "parasol lane 2\r\n";
 inline constexpr absl::string_view kPayloadWelcome = "welcome\n";
 
 using PayloadSecret = std::array<uint8_t, 16>;

@@ -137,12 +137,18 @@ absl::Status TrainingJournal::Clean() {
 
 absl::Status TrainingJournal::Add(const ProgressRecord& record,
                                   absl::Time now) {
-  absl::Status added = AppendLineDurably(
-      path_, ToJsonLine(record, options_.run_id, options_.outputs));
+  const bool is_sync_due = now - synced_ >= kSyncInterval;
+  const std::string line =
+      ToJsonLine(record, options_.run_id, options_.outputs);
+  absl::Status added =
+      is_sync_due ? AppendLineDurably(path_, line) : AppendLine(path_, line);
   if (events_) {
     added.Update(events_->Add(record.global_step,
-                              ScalarsOf(record, options_.outputs), now));
+                              ScalarsOf(record, options_.outputs), {}, now,
+                              is_sync_due ? EventFile::Durability::kSynced
+                                          : EventFile::Durability::kWritten));
   }
+  if (is_sync_due) synced_ = now;
   return added;
 }
 

@@ -51,7 +51,8 @@ class TrainingJournal {
   absl::Duration elapsed() const { return elapsed_; }
 
   // Appends a record to both files. The second one is written also if the first
-  // can't be.
+  // can't be. What is added within kSyncInterval may be lost with the machine,
+  // but not with the process: a disk would hold up a training of short epochs.
   absl::Status Add(const ProgressRecord& record, absl::Time now);
 
  private:
@@ -59,8 +60,11 @@ class TrainingJournal {
   // Removes lines from the file, and sets elapsed_.
   absl::Status Clean();
 
+  static constexpr absl::Duration kSyncInterval = absl::Seconds(10);
+
   const Options options_;
   const std::string path_;
+  absl::Time synced_ = absl::InfinitePast();
   absl::Duration elapsed_;
   std::optional<EventFile> events_;
 };

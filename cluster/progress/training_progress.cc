@@ -48,13 +48,29 @@ std::string EpochNumbers(int64_t first, int64_t last, int64_t end_step,
 
 }  // namespace
 
+TrainingProgress::TrainingProgress(const job::SummaryPolicy& policy,
+                                   absl::Duration elapsed)
+    : every_steps_(policy.every_steps()),
+      every_(policy.every_seconds() > 0 ? absl::Seconds(policy.every_seconds())
+                                        : absl::InfiniteDuration()),
+      elapsed_(elapsed) {}
+
+bool TrainingProgress::HasRecord(int64_t global_step, int64_t steps_per_epoch,
+                                 absl::Time now) const {
+  if (global_step <= record_->sample.global_step) return false;
+  const absl::Duration interval = now - record_->time;
+  if (interval >= every_) return true;
+  return CurvePoints(steps_per_epoch, every_steps_).IsPoint(global_step) &&
+         (records_ < kMaxDense || interval >= kShortestInterval);
+}
+
 bool TrainingProgress::IsDue(int64_t global_step, int64_t steps_per_epoch,
                              absl::Time now) const {
   if (!record_) return true;
   const bool ends_epoch = steps_per_epoch > 0 &&
                           global_step % steps_per_epoch == 0 &&
                           global_step > epoch_->sample.global_step;
-  return now - record_->time >= kInterval ||
+  return HasRecord(global_step, steps_per_epoch, now) ||
          (ends_epoch && HasLine(global_step / steps_per_epoch, now));
 }
 
@@ -81,7 +97,8 @@ void TrainingProgress::Begin(const TrainingSample& sample, absl::Time now) {
 std::optional<ProgressRecord> TrainingProgress::Record(
     const TrainingSample& sample, absl::Time now, bool is_end) {
   const bool has_steps = sample.global_step > record_->sample.global_step;
-  const bool is_due = is_end || now - record_->time >= kInterval;
+  const bool is_due =
+      is_end || HasRecord(sample.global_step, sample.steps_per_epoch, now);
   if (!has_steps || !is_due) return std::nullopt;
   return RecordOf(sample, now);
 }
@@ -129,6 +146,7 @@ ProgressRecord TrainingProgress::RecordOf(const TrainingSample& sample,
                    static_cast<double>(sample.steps_per_epoch);
   }
   record_ = Mark{now, sample};
+  ++records_;
   return record;
 }
 

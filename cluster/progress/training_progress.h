@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "cluster/progress/curve_points.h"
+#include "proto/job.pb.h"
 
 namespace parasol {
 
@@ -41,11 +43,16 @@ struct ProgressRecord {
   absl::Duration elapsed = {};
 };
 
-// Turns samples of a training into records, one in each kInterval, and into
-// lines for the log about its epochs. Pure.
+// Turns samples of a training into records, and into lines for the log about
+// its epochs. There is a record at each of the CurvePoints that are seen, and
+// wherever none has been for summary.every_seconds. Pure.
 class TrainingProgress {
  public:
-  static constexpr absl::Duration kInterval = absl::Seconds(10);
+  // Number of records behind which the next one at a CurvePoint is no sooner
+  // than kShortestInterval behind the last one: a file of short epochs stays
+  // small.
+  static constexpr int64_t kMaxDense = 10000;
+  static constexpr absl::Duration kShortestInterval = absl::Seconds(1);
   // Shorter epochs share a line, but for the first ones of a run.
   static constexpr absl::Duration kShortestEpoch = absl::Milliseconds(200);
   static constexpr int64_t kOwnLines = 10;
@@ -55,8 +62,10 @@ class TrainingProgress {
     std::optional<std::string> epoch_line;
   };
 
-  // `elapsed` is the time in which other processes have trained the run.
-  explicit TrainingProgress(absl::Duration elapsed = {}) : elapsed_(elapsed) {}
+  // `policy` has its defaults filled in. `elapsed` is the time in which other
+  // processes have trained the run.
+  explicit TrainingProgress(const job::SummaryPolicy& policy,
+                            absl::Duration elapsed = {});
 
   // Takes a sample. The first one is what all others are compared with. An
   // `end` of the training makes a record whenever a step was done.
@@ -75,7 +84,8 @@ class TrainingProgress {
                                        absl::Time now, bool is_end);
 
   // Returns true if Observe() may tell something, or takes the first sample: at
-  // the end of an interval or of an epoch. For callers that see each step.
+  // the end of an interval or of an epoch, or at another point. For callers
+  // that see each step.
   bool IsDue(int64_t global_step, int64_t steps_per_epoch,
              absl::Time now) const;
 
@@ -87,9 +97,15 @@ class TrainingProgress {
 
   // Returns true if epoch `last`, the newest that has ended, has a line now.
   bool HasLine(int64_t last, absl::Time now) const;
+  // Returns true if a step behind the last record has one of its own.
+  bool HasRecord(int64_t global_step, int64_t steps_per_epoch,
+                 absl::Time now) const;
   ProgressRecord RecordOf(const TrainingSample& sample, absl::Time now);
 
+  const int64_t every_steps_;
+  const absl::Duration every_;
   absl::Duration elapsed_;
+  int64_t records_ = 0;
   std::optional<Mark> record_;  // the end of the last record
   std::optional<Mark> epoch_;   // the end of the last epoch
 };

@@ -1,6 +1,8 @@
 #include "cluster/progress/training_progress.h"
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -10,6 +12,15 @@ namespace {
 
 absl::Time At(double seconds) {
   return absl::UnixEpoch() + absl::Seconds(seconds);
+}
+
+// Returns the points of every `every_steps` steps (0: none) and
+// `every_seconds`.
+job::SummaryPolicy Every(int64_t every_steps, double every_seconds) {
+  job::SummaryPolicy policy;
+  if (every_steps > 0) policy.set_every_steps(every_steps);
+  if (every_seconds > 0) policy.set_every_seconds(every_seconds);
+  return policy;
 }
 
 // A job of 5 epochs of 10 steps, each with 4 examples of this loss.
@@ -23,7 +34,7 @@ TrainingSample AtStep(int64_t step, double loss = .5) {
 }
 
 TEST(TrainingProgressTest, ARecordIsTheMeanOfItsInterval) {
-  TrainingProgress progress(absl::Seconds(100));
+  TrainingProgress progress(Every(0, 10), absl::Seconds(100));
   EXPECT_FALSE(progress.Observe(AtStep(2), At(0)).record);
   EXPECT_FALSE(progress.Observe(AtStep(5), At(9.9)).record);
   TrainingSample sample = AtStep(6);
@@ -45,7 +56,7 @@ TEST(TrainingProgressTest, ARecordIsTheMeanOfItsInterval) {
 }
 
 TEST(TrainingProgressTest, ARecordHasTheMeansOfNamedOutputs) {
-  TrainingProgress progress;
+  TrainingProgress progress(Every(0, 10));
   progress.Observe(AtStep(2), At(0));  // none has reported yet
   TrainingSample sample = AtStep(6);
   sample.output_loss_sums = {16, 4};
@@ -60,7 +71,7 @@ TEST(TrainingProgressTest, ARecordHasTheMeansOfNamedOutputs) {
 }
 
 TEST(TrainingProgressTest, AnEpochEndsWithItsMeanLoss) {
-  TrainingProgress progress;
+  TrainingProgress progress(Every(0, 10));
   progress.Observe(AtStep(0), At(0));
   EXPECT_FALSE(progress.Observe(AtStep(9), At(3)).epoch_line);
   EXPECT_EQ(progress.Observe(AtStep(10), At(4)).epoch_line,
@@ -71,7 +82,7 @@ TEST(TrainingProgressTest, AnEpochEndsWithItsMeanLoss) {
 }
 
 TEST(TrainingProgressTest, APartOfAnEpochSaysFromWhichStep) {
-  TrainingProgress progress;
+  TrainingProgress progress(Every(0, 10));
   TrainingSample resumed = AtStep(24);
   resumed.examples = 0;
   resumed.loss_sum = 0;
@@ -84,7 +95,7 @@ TEST(TrainingProgressTest, APartOfAnEpochSaysFromWhichStep) {
 }
 
 TEST(TrainingProgressTest, WithoutReportsThereIsATime) {
-  TrainingProgress progress;
+  TrainingProgress progress(Every(0, 10));
   TrainingSample sample = AtStep(0);
   progress.Observe(sample, At(0));
   sample.global_step = 10;
@@ -94,7 +105,7 @@ TEST(TrainingProgressTest, WithoutReportsThereIsATime) {
 }
 
 TEST(TrainingProgressTest, ShortEpochsShareALineBehindTheFirstOnes) {
-  TrainingProgress progress;
+  TrainingProgress progress(Every(0, 10));
   progress.Begin({}, At(0));
   for (int epoch = 1; epoch <= TrainingProgress::kOwnLines; ++epoch) {
     EXPECT_TRUE(progress.EpochLine(AtStep(10 * epoch), At(.01 * epoch), false));
@@ -108,21 +119,63 @@ TEST(TrainingProgressTest, ShortEpochsShareALineBehindTheFirstOnes) {
 }
 
 TEST(TrainingProgressTest, AStepThatFallsBeginsAnew) {
-  TrainingProgress progress;
+  TrainingProgress progress(Every(0, 10));
   progress.Observe(AtStep(20), At(0));
   EXPECT_FALSE(progress.Observe(AtStep(5), At(20)).record);
   EXPECT_EQ(progress.Observe(AtStep(6), At(30)).record->global_step, 6);
 }
 
+TEST(TrainingProgressTest, EachEpochHasItsRecord) {
+  TrainingProgress progress(Every(0, 10));
+  progress.Observe(AtStep(0), At(0));
+  for (int64_t epoch = 1; epoch <= 5; ++epoch) {
+    EXPECT_TRUE(progress.IsDue(10 * epoch, 10, At(.01 * epoch)));
+    const auto record =
+        progress.Observe(AtStep(10 * epoch), At(.01 * epoch)).record;
+    ASSERT_TRUE(record);
+    EXPECT_EQ(record->epoch, epoch);
+    EXPECT_EQ(record->loss, .5);
+    // Nothing was done since.
+    EXPECT_FALSE(
+        progress.Observe(AtStep(10 * epoch), At(1), epoch == 5).record);
+  }
+}
+
+TEST(TrainingProgressTest, MultiplesOfEveryStepsHaveRecordsToo) {
+  TrainingProgress progress(Every(4, 0));
+  progress.Observe(AtStep(0), At(0));
+  std::vector<int64_t> steps;
+  for (int64_t step = 1; step <= 22; ++step) {
+    const absl::Time now = At(100 * step);
+    const bool is_due = progress.IsDue(step, 10, now);
+    const auto record = progress.Observe(AtStep(step), now).record;
+    EXPECT_EQ(is_due, record.has_value()) << step;
+    if (record) steps.push_back(record->global_step);
+  }
+  EXPECT_THAT(steps, testing::ElementsAre(4, 8, 10, 12, 16, 20));
+}
+
+TEST(TrainingProgressTest, BehindManyRecordsShortEpochsShareOne) {
+  TrainingProgress progress(Every(1, 0));
+  progress.Observe(AtStep(0), At(0));
+  const int64_t dense = TrainingProgress::kMaxDense;
+  for (int64_t step = 1; step <= dense; ++step) {
+    ASSERT_TRUE(progress.Observe(AtStep(step), At(0)).record) << step;
+  }
+  EXPECT_FALSE(progress.IsDue(dense + 1, 0, At(.9)));
+  EXPECT_FALSE(progress.Observe(AtStep(dense + 1), At(.9)).record);
+  EXPECT_TRUE(progress.IsDue(dense + 2, 0, At(1)));
+  EXPECT_TRUE(progress.Observe(AtStep(dense + 2), At(1)).record);
+}
+
 TEST(TrainingProgressTest, IsDueAtTheFirstLookAtIntervalsAndEpochs) {
-  TrainingProgress progress;
+  TrainingProgress progress(Every(0, 10));
   EXPECT_TRUE(progress.IsDue(0, 10, At(0)));
   progress.Observe(AtStep(0), At(0));
   EXPECT_FALSE(progress.IsDue(9, 10, At(1)));
   EXPECT_TRUE(progress.IsDue(10, 10, At(1)));
   EXPECT_TRUE(progress.IsDue(10, 10, At(.1))) << "one of the first epochs";
-  EXPECT_FALSE(progress.IsDue(110, 10, At(.1)));
-  EXPECT_TRUE(progress.IsDue(110, 10, At(.2)));
+  EXPECT_TRUE(progress.IsDue(110, 10, At(.1))) << "it has a record";
   EXPECT_FALSE(progress.IsDue(11, 10, At(1)));
   EXPECT_FALSE(progress.IsDue(10, 0, At(9)));
   EXPECT_TRUE(progress.IsDue(1, 10, At(10)));

@@ -1,9 +1,14 @@
 #include "cluster/rpc/library_log.h"
 
+#include <unistd.h>
+
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "base/log.h"
+#include "base/process.h"
+#include "base/resource_limits.h"
 #include "google/protobuf/stubs/logging.h"
 #include "grpc/support/log.h"
 
@@ -11,8 +16,18 @@ namespace parasol {
 namespace {
 
 void GrpcToOurLog(gpr_log_func_args* args) {
+  // gRPC accepts nothing any more then, and says so here alone.
+  if (absl::StartsWith(args->message, "Failed accept") &&
+      !CheckDescriptorsAreLeft(1).ok()) {
+    LOG(ERROR) << "no connection is accepted any more: " << DescriptorsHint()
+               << ", then start this process again";
+    return;
+  }
   // What gRPC says before it aborts the process.
   if (absl::StartsWith(args->message, "assertion failed")) {
+    // A thread that can't be started is one, as a rule.
+    const absl::Status threads = CheckThreadsAllowed(1);
+    if (!threads.ok()) _exit(ExitWith(threads));
     LOG(ERROR) << "gRPC: " << args->file << ":" << args->line << ": "
                << args->message;
     return;

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/resource_limits.h"
 #include "base/status_macros.h"
 #include "cluster/rpc/completion_thread.h"
 #include "cluster/rpc/deadline.h"
@@ -47,7 +48,42 @@ bool IsLoopback(absl::string_view host) {
          absl::StartsWith(host, "127.");
 }
 
-void SetLimits(grpc::ServerBuilder& builder) {
+// Headers of a call: a name, a deadline, an offer of memory or of a lane.
+constexpr int kMaxMetadataBytes = 16 << 10;
+// Pings that come too early, of which a connection is closed.
+constexpr int kMaxPingStrikes = 2;
+// Tasks send heartbeats; who does nothing for so long is gone.
+constexpr absl::Duration kMaxConnectionIdle = absl::Hours(1);
+// Descriptors that a server without clients opens, about.
+constexpr int kLeastDescriptors = 32;
+// Threads that wait for calls, besides those that carry calls out: gRPC has as
+// many for each core otherwise.
+constexpr int kCallQueues = 1;
+constexpr int kMostWaitingThreads = 4;
+
+void LimitClients(const RpcServer::ClientLimits& limits,
+                  grpc::ServerBuilder& builder) {
+  grpc::ResourceQuota quota("clients");
+  quota.Resize(limits.transport_bytes);
+  quota.SetMaxThreads(limits.threads);
+  builder.SetResourceQuota(quota);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                             limits.calls_per_connection);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, kMaxPingStrikes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                             absl::ToInt64Milliseconds(kMaxConnectionIdle));
+  for (const grpc_compression_algorithm algorithm :
+       {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
+  using Option = grpc::ServerBuilder::SyncServerOption;
+  builder.SetSyncServerOption(Option::NUM_CQS, kCallQueues);
+  builder.SetSyncServerOption(Option::MIN_POLLERS, 1);
+  builder.SetSyncServerOption(Option::MAX_POLLERS, kMostWaitingThreads);
+}
+
+void SetProtocol(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   for (const auto& [name, value] : TensorArguments()) {
     builder.AddChannelArgument(name, value);
@@ -72,15 +108,7 @@ void SetLimits(grpc::ServerBuilder& builder) {
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const std::string& address, std::vector<grpc::Service*> services) {
-  auto server = std::unique_ptr<RpcServer>(new RpcServer);
-  grpc::ServerBuilder builder;
-  if (services.empty()) {
-    // gRPC starts no server without methods, and does not count health.
-    server->no_methods_ = std::make_unique<grpc::CallbackGenericService>();
-    builder.RegisterCallbackGenericService(server->no_methods_.get());
-  }
-  RETURN_IF_ERROR(server->Build(address, services, builder));
-  return server;
+  return Start(address, std::move(services), ClientLimits());
 }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
@@ -88,12 +116,12 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const ClientLimits& limits) {
   auto server = std::unique_ptr<RpcServer>(new RpcServer);
   grpc::ServerBuilder builder;
-  grpc::ResourceQuota quota("clients");
-  if (limits.transport_bytes != SIZE_MAX) quota.Resize(limits.transport_bytes);
-  quota.SetMaxThreads(limits.threads);
-  builder.SetResourceQuota(quota);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
-                             limits.calls_per_connection);
+  if (services.empty()) {
+    // gRPC starts no server without methods, and does not count health.
+    server->no_methods_ = std::make_unique<grpc::CallbackGenericService>();
+    builder.RegisterCallbackGenericService(server->no_methods_.get());
+  }
+  LimitClients(limits, builder);
   RETURN_IF_ERROR(server->Build(address, services, builder));
   return server;
 }
@@ -103,11 +131,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const PollingOptions& options) {
   auto server = std::unique_ptr<RpcServer>(new RpcServer);
   grpc::ServerBuilder builder;
-  if (options.transport_bytes != SIZE_MAX) {
-    grpc::ResourceQuota quota("connections");
-    quota.Resize(options.transport_bytes);
-    builder.SetResourceQuota(quota);
-  }
+  LimitClients(options.limits, builder);
   std::vector<grpc::ServerCompletionQueue*> queues;
   for (int i = 0; i < options.threads; ++i) {
     auto queue = builder.AddCompletionQueue();
@@ -130,13 +154,16 @@ absl::Status RpcServer::Build(const std::string& address,
                                     ? absl::StrCat("127.0.0.1:", split.port)
                                     : address;
   QuietLibraryLog();
+  RETURN_IF_ERROR(CheckDescriptorsAreLeft(kLeastDescriptors))
+      << "can't listen on " << address;
   grpc::EnableDefaultHealthCheckService(true);
-  SetLimits(builder);
+  SetProtocol(builder);
   builder.AddListeningPort(listen_on, grpc::InsecureServerCredentials(),
                            &port_);
   for (grpc::Service* service : services) builder.RegisterService(service);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr || port_ == 0) {
+    RETURN_IF_ERROR(CheckThreadsAllowed(1)) << "can't listen on " << address;
     return absl::InvalidArgumentError(
         absl::StrCat("can't listen on ", address,
                      ": the port is in use, or the host is not this machine"));

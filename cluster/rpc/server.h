@@ -40,7 +40,10 @@ class PolledService {
 };
 
 // A gRPC server of one task, with the standard health service
-// (grpc.health.v1) and our limits on messages and streams.
+// (grpc.health.v1). Whoever connects can take a bounded part of the process
+// alone: it has limits of messages, headers, calls of a connection, pings,
+// threads and memory, and takes no compressed messages, which are as large as
+// their sender likes.
 class RpcServer {
  public:
   // Listens on `address` ("host:port"; the system chooses the port if it is 0)
@@ -51,27 +54,26 @@ class RpcServer {
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::string& address, std::vector<grpc::Service*> services);
 
-  // Limits of a server whose clients are not the cluster's own.
+  // Limits of all clients of a server together.
   struct ClientLimits {
-    // Bytes as in PollingOptions.
-    size_t transport_bytes = SIZE_MAX;
+    // Bytes of partly received or unread messages that gRPC's connections may
+    // hold. Beyond it gRPC receives less at a time, then ends streams with
+    // ResourceExhausted.
+    size_t transport_bytes = size_t{1} << 30;
     // Threads of the server, some of which wait for calls: a call that finds
     // none is answered with ResourceExhausted.
-    int threads = 512;
+    int threads = 128;
     // Calls in progress on one connection; more wait at the client.
-    int calls_per_connection = 256;
+    int calls_per_connection = 100;
   };
-  // Starts a server with these limits. Errors are those of the first Start().
+  // Starts a server with other limits. Errors are those of the first Start().
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::string& address, std::vector<grpc::Service*> services,
       const ClientLimits& limits);
 
   struct PollingOptions {
     int threads = 1;
-    // Bytes of partly received or unread messages that gRPC's connections may
-    // hold. Beyond it gRPC receives less at a time, then ends streams with
-    // ResourceExhausted.
-    size_t transport_bytes = SIZE_MAX;
+    ClientLimits limits = {};
   };
   // Starts a server with a service that threads of the server poll.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(

@@ -1,5 +1,7 @@
 #include "cluster/rpc/server.h"
 
+#include <sys/resource.h>
+
 #include <memory>
 #include <string>
 #include <thread>
@@ -13,6 +15,7 @@
 #include "absl/time/time.h"
 #include "base/status_matchers.h"
 #include "cluster/rpc/channel.h"
+#include "grpc/compression.h"
 #include "grpc/support/time.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/generic/generic_stub.h"
@@ -118,6 +121,59 @@ TEST(RpcServerTest, CallsBeyondTheThreadsAreRefusedNotQueued) {
   EXPECT_GT(answered, 0);
   EXPECT_EQ(refused + answered, 12);
   EXPECT_EQ(call(), grpc::StatusCode::OK);
+}
+
+// A message of a few KiB that is gigabytes when it is unpacked would be taken
+// before anybody looks at it.
+TEST(RpcServerTest, CompressedMessagesAreRefused) {
+  HeldService service;
+  service.Release();
+  ASSERT_OK_AND_ASSIGN(auto server,
+                       RpcServer::Start("127.0.0.1:0", {&service}));
+  const auto stub =
+      wire::ParameterService::NewStub(MakeControlChannel(Local(*server)));
+  wire::SnapshotRequest request;
+  request.set_directory(std::string(1 << 20, 'x'));
+  const auto call = [&](grpc_compression_algorithm algorithm) {
+    grpc::ClientContext context;
+    context.set_deadline(gpr_time_from_seconds(30, GPR_TIMESPAN));
+    context.set_compression_algorithm(algorithm);
+    wire::SnapshotResponse response;
+    return stub->Snapshot(&context, request, &response).error_code();
+  };
+  EXPECT_EQ(call(GRPC_COMPRESS_NONE), grpc::StatusCode::OK);
+  EXPECT_EQ(call(GRPC_COMPRESS_GZIP), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_EQ(call(GRPC_COMPRESS_DEFLATE), grpc::StatusCode::UNIMPLEMENTED);
+}
+
+TEST(RpcServerTest, LargeHeadersAreRefused) {
+  HeldService service;
+  service.Release();
+  ASSERT_OK_AND_ASSIGN(auto server,
+                       RpcServer::Start("127.0.0.1:0", {&service}));
+  const auto stub =
+      wire::ParameterService::NewStub(MakeControlChannel(Local(*server)));
+  const auto call = [&](size_t bytes) {
+    grpc::ClientContext context;
+    context.set_deadline(gpr_time_from_seconds(30, GPR_TIMESPAN));
+    context.AddMetadata("x", std::string(bytes, 'x'));
+    wire::SnapshotResponse response;
+    return stub->Snapshot(&context, {}, &response).error_code();
+  };
+  EXPECT_EQ(call(8 << 10), grpc::StatusCode::OK);
+  EXPECT_NE(call(64 << 10), grpc::StatusCode::OK);
+}
+
+TEST(RpcServerTest, ALackOfDescriptorsIsNoPortInUse) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 3;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const absl::Status status = RpcServer::Start("127.0.0.1:0", {}).status();
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                               HasSubstr("ulimit -n, which is 3")));
 }
 
 TEST(RpcServerTest, HealthSaysServingOnlyWhenTold) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "base/crc32c.h"
 #include "base/status_macros.h"
 #include "cluster/rpc/protocol_limits.h"
 #include "google/protobuf/io/coded_stream.h"
@@ -32,6 +33,11 @@ enum WireType : uint32_t {
 constexpr uint8_t kHeaderTag = 1 << 3 | kBytes;
 constexpr uint8_t kPayloadTag = 2 << 3 | kBytes;
 
+// What ends a header's bytes: the tag of its field 200000, a fixed32, and the
+// crc32c of the bytes before. Protobuf skips it.
+constexpr absl::string_view kCheckTag = "\x85\xD4\x61";
+constexpr size_t kCheckBytes = kCheckTag.size() + sizeof(uint32_t);
+
 constexpr int kMaxVarintBytes = 10;
 // Tags and lengths are 32 bits: 4 × 7 + 4.
 constexpr int kMaxVarint32Bytes = 5;
@@ -39,6 +45,14 @@ constexpr int kMaxVarint32Bytes = 5;
 absl::Status Malformed(absl::string_view what, size_t offset) {
   return absl::InvalidArgumentError(
       absl::StrFormat("tensor frame: %s at byte %d", what, offset));
+}
+
+// Returns the bytes of a header without its check, if it has one.
+absl::string_view WithoutCheck(absl::string_view header) {
+  const bool has_check =
+      header.size() >= kCheckBytes &&
+      header.substr(header.size() - kCheckBytes, kCheckTag.size()) == kCheckTag;
+  return has_check ? header.substr(0, header.size() - kCheckBytes) : header;
 }
 
 // Reads protobuf's primitives from slices that may end anywhere.
@@ -163,8 +177,17 @@ absl::Status MergeHeader(SliceReader& reader,
     return Malformed(absl::StrFormat("a header of %d bytes", *merged_bytes),
                      reader.offset() - bytes.size());
   }
-  CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()),
-                         static_cast<int>(bytes.size()));
+  const absl::string_view checked = WithoutCheck(bytes);
+  if (checked.size() < bytes.size()) {
+    uint32_t check;
+    std::memcpy(&check, bytes.end() - sizeof(check), sizeof(check));
+    if (check != Crc32cOf(checked)) {
+      return Malformed("a header with another checksum",
+                       reader.offset() - bytes.size());
+    }
+  }
+  CodedInputStream input(reinterpret_cast<const uint8_t*>(checked.data()),
+                         static_cast<int>(checked.size()));
   if (!header->MergeFromCodedStream(&input) || !input.ConsumedEntireMessage()) {
     return Malformed("bad header", reader.offset() - bytes.size());
   }
@@ -237,15 +260,20 @@ class FrameText {
 
 grpc::ByteBuffer EncodeFrame(const google::protobuf::MessageLite& header,
                              const std::vector<PayloadRef>& payloads) {
-  const size_t header_bytes = header.ByteSizeLong();
+  const size_t header_bytes = header.ByteSizeLong() + kCheckBytes;
   size_t text_bytes = 1 + kMaxVarintBytes + header_bytes;
   for (const PayloadRef& payload : payloads) {
     text_bytes += 1 + kMaxVarintBytes;
     if (IsCopied(payload)) text_bytes += payload.size;
   }
   FrameText text(text_bytes);
-  text.set_end(header.SerializeWithCachedSizesToArray(
-      WriteLengthPrefix(kHeaderTag, header_bytes, text.end())));
+  uint8_t* const begin =
+      WriteLengthPrefix(kHeaderTag, header_bytes, text.end());
+  text.set_end(header.SerializeWithCachedSizesToArray(begin));
+  const uint32_t check = Crc32cOf({reinterpret_cast<const char*>(begin),
+                                   static_cast<size_t>(text.end() - begin)});
+  text.Append(kCheckTag.data(), kCheckTag.size());
+  text.Append(&check, sizeof(check));
   std::vector<grpc::Slice> in_place;
   for (const PayloadRef& payload : payloads) {
     text.set_end(WriteLengthPrefix(kPayloadTag, payload.size, text.end()));

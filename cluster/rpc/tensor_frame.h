@@ -20,6 +20,11 @@
 // Here the header alone is serialised and the payloads are slices of the
 // buffer, so no tensor byte is copied into or out of a protobuf message, and
 // large tensors are not copied at all.
+//
+// A header's bytes end with their crc32c (field 200000 of the header, which
+// protobuf skips): a request whose header is damaged on its way is none, and
+// not another request, whose refusal would end a worker. Bytes of tensors have
+// no checksum but TCP's.
 namespace parasol {
 
 // Returns the encoded frame. Small payloads are copied; the others are read

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/client/chief_client.h"
+#include "deploy/local/complete_run.h"
 #include "deploy/local/evaluation_line.h"
 #include "deploy/local/file_tail.h"
 #include "deploy/local/host_tasks.h"
@@ -19,7 +20,6 @@
 #include "deploy/local/restart_policy.h"
 #include "deploy/local/status_poller.h"
 #include "deploy/local/supervisor.h"
-#include "storage/checkpoint_store.h"
 
 namespace parasol {
 namespace {
@@ -173,14 +173,9 @@ void LocalRun::AddOutcome(RunResult& result) const {
   result.evaluation = ReadEvaluation(job_);
   result.examples_per_second =
       mean_step_rate_.steps_per_second() * job_.batch_size;
-  const CheckpointStore store(job_.checkpoint_dir);
-  const absl::StatusOr<std::vector<int64_t>> steps = store.ListSteps();
-  if (!steps.ok()) {
-    LOG(WARNING) << steps.status().message();
-  } else if (!steps->empty()) {
-    result.global_step = steps->back();
-    result.checkpoint = store.PathOf(steps->back());
-  }
+  const absl::StatusOr<BestCheckpoint> best = ReadBest(job_.checkpoint_dir);
+  if (best.ok()) result.best = *best;
+  AddCheckpoint(job_.checkpoint_dir, result);
 }
 
 absl::StatusOr<LocalPlan> PlanJob(const LocalJob& job) {

@@ -14,12 +14,14 @@
 #include "base/clock.h"
 #include "base/command_line.h"
 #include "base/process.h"
+#include "base/resource_limits.h"
 #include "base/status_macros.h"
 #include "cluster/check/one_line.h"
 #include "cluster/check/start_check.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "cluster/job/strategy.h"
+#include "deploy/local/complete_run.h"
 #include "deploy/local/local_run.h"
 #include "deploy/local/run_directory.h"
 #include "deploy/resolver/hosts.h"
@@ -299,21 +301,26 @@ absl::StatusOr<LoadedJob> LoadJobToRun(LocalJob& job, bool has_data) {
     return ResolveStrategyOf(fitted, job);
   };
   const std::string checkpoint_dir = absl::GetFlag(FLAGS_checkpoint_dir);
-  return LoadCheckedJob({.path = job.job_file,
-                         .overrides = job.overrides,
-                         .options = {.data_dir = has_data ? job.data_dir : "",
-                                     .workers = job.num_workers,
-                                     .ps = job.num_ps,
-                                     .fit = fit,
-                                     .code_is_elsewhere = true},
-                         .checkpoint_directory = checkpoint_dir},
-                        [](const std::string& line, bool is_warning) {
-                          fprintf(stderr, "%s%s\n",
-                                  is_warning ? "warning: " : "", line.c_str());
-                        });
+  ASSIGN_OR_RETURN(
+      LoadedJob loaded,
+      LoadCheckedJob({.path = job.job_file,
+                      .overrides = job.overrides,
+                      .options = {.data_dir = has_data ? job.data_dir : "",
+                                  .workers = job.num_workers,
+                                  .ps = job.num_ps,
+                                  .fit = fit,
+                                  .code_is_elsewhere = true},
+                      .checkpoint_directory = checkpoint_dir},
+                     [](const std::string& line, bool is_warning) {
+                       fprintf(stderr, "%s%s\n", is_warning ? "warning: " : "",
+                               line.c_str());
+                     }));
+  RETURN_IF_ERROR(ResolveStrategyOf(loaded.job, job));
+  return loaded;
 }
 
-absl::StatusOr<LocalJob> LocalJobFromFlags() {
+// Fills in `loaded`, too.
+absl::StatusOr<LocalJob> LocalJobFromFlags(LoadedJob& loaded) {
   LocalJob job;
   if (absl::GetFlag(FLAGS_job).empty()) {
     return absl::InvalidArgumentError("--job is missing; try --help");
@@ -333,7 +340,7 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
   if (has_data) {
     RETURN_IF_ERROR(CheckIsDirectory("data_dir", job.data_dir));
   }
-  ASSIGN_OR_RETURN(const LoadedJob loaded, LoadJobToRun(job, has_data));
+  ASSIGN_OR_RETURN(loaded, LoadJobToRun(job, has_data));
   job.applies_non_finite =
       loaded.job.worker().non_finite_loss() == job::WorkerSettings::CONTINUE;
   job.bin_dir = absl::GetFlag(FLAGS_bin_dir).empty()
@@ -362,11 +369,15 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
 }
 
 absl::StatusOr<RunResult> RunFromFlags(const TerminationSignal& termination) {
-  ASSIGN_OR_RETURN(const LocalJob job, LocalJobFromFlags());
+  LoadedJob loaded;
+  ASSIGN_OR_RETURN(const LocalJob job, LocalJobFromFlags(loaded));
   // Another launcher must not take this run for an old one.
   ASSIGN_OR_RETURN(const DirectoryLock in_use,
                    DirectoryLock::Share(job.checkpoint_dir));
   CleanUpBehind(job.checkpoint_dir);
+  std::optional<RunResult> complete = FindCompleteRun(
+      loaded, job.checkpoint_dir, job.has_evaluator || job.is_alone);
+  if (complete) return *std::move(complete);
   return RunJob(job, termination, Clock::Real());
 }
 
@@ -380,6 +391,7 @@ RunResult FailedAtStart(const absl::Status& status) {
 
 int Main(int argc, char** argv) {
   const std::vector<std::string> rest = ParseCommandLine(argc, argv, kUsage);
+  ApplySystemLimits();
   if (!rest.empty()) {
     return ExitWith(absl::InvalidArgumentError(
         absl::StrCat("unexpected argument ", rest[0], "; try --help")));

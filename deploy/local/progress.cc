@@ -166,7 +166,7 @@ std::string ProgressLine(const wire::JobStatus* status,
       return Training(*status, evaluation, Outlook(*status, left));
     case wire::FINISHING:
     case wire::COMPLETE:
-      if (status->was_complete()) return StartLine(*status);
+      if (status->was_complete()) return "complete";
       return Training(*status, evaluation, Waiting(*status, "  finishing"));
     case wire::FAILED:
       return "failed";

@@ -115,8 +115,9 @@ TEST(ProgressLineTest, SaysWhereTheJobGoesOnOrThatItIsComplete) {
             "resuming at step 1,000 from /ckpt/ckpt-000000001000");
   status.set_was_complete(true);
   status.set_phase(wire::COMPLETE);
-  EXPECT_EQ(ProgressLine(&status, std::nullopt, std::nullopt),
+  EXPECT_EQ(StartLine(status),
             "nothing to do: complete at step 1,000, /ckpt/ckpt-000000001000");
+  EXPECT_EQ(ProgressLine(&status, std::nullopt, std::nullopt), "complete");
 }
 
 TEST(ProgressLineTest, LongTimesAreInMinutes) {

@@ -62,6 +62,13 @@ std::string ToJson(const RunResult& result) {
     evaluation["global_step"] = result.evaluation->global_step;
     json["eval"] = evaluation;
   }
+  json["best"] = nullptr;
+  if (result.best.has_value()) {
+    json["best"] = {{"metric", result.best->metric},
+                    {"value", result.best->value},
+                    {"global_step", result.best->global_step},
+                    {"checkpoint", result.best->path}};
+  }
   json["checkpoint"] = result.checkpoint;
   json["metrics"] = nlohmann::ordered_json::object();
   for (const auto& [task, url] : result.metrics) json["metrics"][task] = url;
@@ -71,9 +78,14 @@ std::string ToJson(const RunResult& result) {
 }
 
 std::string Summary(const RunResult& result) {
-  std::string text = absl::StrFormat(
-      "Job %s at step %s after %.1f s.\n", Name(result.status),
-      WithThousands(result.global_step), absl::ToDoubleSeconds(result.elapsed));
+  std::string text =
+      result.was_complete
+          ? absl::StrCat("Nothing to do: the job was complete at step ",
+                         WithThousands(result.global_step), ".\n")
+          : absl::StrFormat("Job %s at step %s after %.1f s.\n",
+                            Name(result.status),
+                            WithThousands(result.global_step),
+                            absl::ToDoubleSeconds(result.elapsed));
   if (!result.error.empty()) {
     absl::StrAppend(&text, "  error:      ", result.error, "\n");
   }
@@ -87,6 +99,12 @@ std::string Summary(const RunResult& result) {
   }
   if (!result.checkpoint.empty()) {
     absl::StrAppend(&text, "  checkpoint: ", result.checkpoint, "\n");
+  }
+  if (result.best.has_value()) {
+    absl::StrAppend(&text, "  best:       ", result.best->metric, " ",
+                    MetricText(result.best->metric, result.best->value),
+                    " at step ", WithThousands(result.best->global_step), ", ",
+                    result.best->path, "\n");
   }
   return text;
 }

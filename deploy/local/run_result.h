@@ -9,6 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "cluster/checkpoint/best_checkpoint.h"
 #include "deploy/local/evaluation_line.h"
 
 namespace parasol {
@@ -17,6 +18,8 @@ namespace parasol {
 struct RunResult {
   enum class Status { kSucceeded, kFailed, kInterrupted };
   Status status = Status::kSucceeded;
+  // True if there was nothing to do: the job had been complete before.
+  bool was_complete = false;
   // One line that names the task, for kFailed.
   std::string error;
   // The launcher's own exit code.
@@ -28,7 +31,10 @@ struct RunResult {
   // too short to be observed.
   double examples_per_second = 0;
   absl::Duration elapsed = absl::ZeroDuration();
+  // The newest evaluation, and the checkpoint with the best one by the job's
+  // checkpoint.keep_best.
   std::optional<EvaluationLine> evaluation;
+  std::optional<BestCheckpoint> best;
   // Address of each task's metrics: ("ps/0", "http://…/metrics").
   std::vector<std::pair<std::string, std::string>> metrics;
 };

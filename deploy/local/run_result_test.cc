@@ -25,7 +25,7 @@ TEST(RunResultTest, JsonOfASuccess) {
             R"({"status":"succeeded","global_step":4000,)"
             R"("examples_per_second":12346.0,"seconds":21.34,)"
             R"("eval":{"accuracy":0.9725,"loss":0.125,"global_step":4000},)"
-            R"("checkpoint":"/ckpt/ckpt-000000004000",)"
+            R"("best":null,"checkpoint":"/ckpt/ckpt-000000004000",)"
             R"("metrics":{"chief":"http://127.0.0.1:1/metrics",)"
             R"("ps/0":"http://127.0.0.1:2/metrics"}})");
 }
@@ -38,7 +38,7 @@ TEST(RunResultTest, JsonOfAFailureIsOneLineOfUtf8) {
             "{\"status\":\"failed\","
             "\"error\":\"worker/1: say \\\"x\\\"\\n\xEF\xBF\xBD\","
             "\"global_step\":0,\"examples_per_second\":0.0,\"seconds\":0.0,"
-            "\"eval\":null,\"checkpoint\":\"\",\"metrics\":{}}");
+            "\"eval\":null,\"best\":null,\"checkpoint\":\"\",\"metrics\":{}}");
 }
 
 TEST(RunResultTest, SummaryIsForPeople) {
@@ -48,6 +48,23 @@ TEST(RunResultTest, SummaryIsForPeople) {
             "step 4,000)\n"
             "  speed:      12,346 examples per second\n"
             "  checkpoint: /ckpt/ckpt-000000004000\n");
+}
+
+TEST(RunResultTest, TheBestCheckpointIsBesideTheLastOne) {
+  RunResult result = Succeeded();
+  result.best = BestCheckpoint{.path = "/ckpt/ckpt-000000001200",
+                               .global_step = 1200,
+                               .metric = "auc",
+                               .value = 0.97};
+  EXPECT_THAT(ToJson(result),
+              HasSubstr(R"("best":{"metric":"auc","value":0.97,)"
+                        R"("global_step":1200,)"
+                        R"("checkpoint":"/ckpt/ckpt-000000001200"},)"
+                        R"("checkpoint":"/ckpt/ckpt-000000004000")"));
+  EXPECT_THAT(Summary(result),
+              HasSubstr("  checkpoint: /ckpt/ckpt-000000004000\n"
+                        "  best:       auc 0.9700 at step 1,200, "
+                        "/ckpt/ckpt-000000001200\n"));
 }
 
 TEST(RunResultTest, AllMetricsAreThere) {

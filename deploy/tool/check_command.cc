@@ -24,8 +24,8 @@
 #include "storage/tensor_files/staged_file.h"
 
 ABSL_FLAG(bool, adapt, false,
-          "Write the job with mean and stddev of its numeric columns to "
-          "--output.");
+          "Write the job with mean and stddev of its numeric columns, and "
+          "vocabularies of its columns of texts, to --output.");
 ABSL_FLAG(int64_t, examples, 1'000'000,
           "Statistics are of this number of examples of each data set, the "
           "first ones.");

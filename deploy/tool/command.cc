@@ -51,9 +51,8 @@ absl::Status UnknownCommand(const std::vector<Command>& commands,
 
 std::string ToolUsage(const std::vector<Command>& commands) {
   std::string usage =
-      "Looks at trained models and moves them in and out; tells processes "
-      "their "
-      "places in a cluster.\n"
+      "Writes first jobs, checks jobs, looks at trained models and moves them "
+      "in and out; tells processes their places in a cluster.\n"
       "\n"
       "  parasol COMMAND [ARGUMENTS] [FLAGS]\n"
       "\n";

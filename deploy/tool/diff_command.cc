@@ -26,9 +26,11 @@ constexpr char kDiffUsage[] =
     "  parasol diff A B\n"
     "\n"
     "A and B are checkpoints' directories, or directories with many "
-    "checkpoints, of which the newest is meant.\n"
+    "checkpoints, of which the newest is meant, or DIR/BEST, the one with the "
+    "best evaluation.\n"
     "\n"
     "  parasol diff /ckpt/a/ckpt-000000001200 /ckpt/b/ckpt-000000001200\n"
+    "  parasol diff /ckpt/a /ckpt/a/BEST\n"
     "  parasol diff /ckpt/a /ckpt/b --tolerance=1e-5 && echo same\n"
     "\n"
     "Exit code: 0 same values; 1 they differ; 2 an error, as diff(1) has it.";

@@ -10,6 +10,7 @@
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "cluster/checkpoint/evaluation_log.h"
+#include "deploy/tool/best_flag.h"
 #include "deploy/tool/json_flag.h"
 #include "deploy/tool/loaded_model.h"
 
@@ -22,7 +23,11 @@ constexpr char kEvaluateUsage[] =
     "\n"
     "  parasol evaluate CKPT --data_dir=DIR\n"
     "\n"
-    "  parasol evaluate /ckpt/mnist --data_dir=/data/mnist\n"
+    "CKPT is a checkpoint's directory, or one with many checkpoints, of which "
+    "the newest is meant, or with --best (or as DIR/BEST) the one with the "
+    "best evaluation.\n"
+    "\n"
+    "  parasol evaluate /ckpt/mnist --data_dir=/data/mnist --best\n"
     "  parasol evaluate /ckpt/ads --data_dir=/data "
     "--set=eval.csv.file[0]=new.csv "
     "--json\n"
@@ -33,7 +38,8 @@ constexpr char kEvaluateUsage[] =
 absl::Status RunEvaluate(const std::vector<std::string>& arguments) {
   RETURN_IF_ERROR(RequireArguments(arguments, 1, "CKPT"));
   const absl::Time start = Clock::Real().Now();
-  ASSIGN_OR_RETURN(const LoadedModel loaded, LoadModelByFlags(arguments[0]));
+  ASSIGN_OR_RETURN(const LoadedModel loaded,
+                   LoadModelByFlags(CheckpointByFlag(arguments[0])));
   ASSIGN_OR_RETURN(const EvaluatedModel::Result result,
                    loaded.model->Run([] { return false; }));
   const Evaluation evaluation = {.global_step = loaded.manifest.global_step(),
@@ -55,7 +61,7 @@ Command EvaluateCommand() {
   return {.name = "evaluate",
           .summary = "measures a checkpoint on the job's eval data",
           .usage = kEvaluateUsage,
-          .flags = {"data_dir", "device", "threads", "table_memory",
+          .flags = {"best", "data_dir", "device", "threads", "table_memory",
                     "table_dir", "set", "json"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunEvaluate(arguments));

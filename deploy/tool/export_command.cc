@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/process.h"
 #include "base/status_macros.h"
+#include "deploy/tool/best_flag.h"
 #include "deploy/tool/exchange/export.h"
 #include "deploy/tool/exchange/onnx/onnx_export.h"
 #include "deploy/tool/format_flag.h"
@@ -22,6 +23,11 @@ ABSL_FLAG(bool, averages, true,
           "Of a job with optimizer.ema: exports the moving averages in place "
           "of the variables.");
 
+ABSL_FLAG(std::string, layout, "",
+          "pytorch: names, axes and flattened images as in a PyTorch "
+          "state_dict, without slots and numbers of steps. Default: the "
+          "job's.");
+
 namespace parasol {
 namespace {
 
@@ -32,7 +38,8 @@ constexpr char kExportUsage[] =
     "  parasol export CKPT --format=FORMAT --output=PATH\n"
     "\n"
     "CKPT is a checkpoint's directory, or one with many checkpoints, of which "
-    "the newest is meant. Formats: safetensors (PyTorch, Hugging Face), npz "
+    "the newest is meant, or with --best (or as DIR/BEST) the one with the "
+    "best evaluation. Formats: safetensors (PyTorch, Hugging Face), npz "
     "(numpy), tensorflow (tf.train.load_checkpoint, Checkpoint.restore), csv; "
     "and onnx: the whole model as onnxruntime computes it (operator set 13). "
     "Beside the tensors come PATH.job.textproto, the job, and "
@@ -41,6 +48,8 @@ constexpr char kExportUsage[] =
     "\n"
     "  parasol export /ckpt/mnist --format=safetensors "
     "--output=mnist.safetensors\n"
+    "  parasol export /ckpt/mnist --format=safetensors --layout=pytorch "
+    "--output=mnist.pytorch.safetensors\n"
     "  parasol export /ckpt/mnist --format=tensorflow "
     "--output=/tmp/mnist/ckpt\n"
     "  parasol export /ckpt/mnist --format=npz --output=mnist.npz --noslots\n"
@@ -58,6 +67,20 @@ absl::StatusOr<TensorFormat> WrittenFormat(const std::string& name) {
       "onnx for the model"));
 }
 
+absl::StatusOr<bool> HasPyTorchLayout(const std::string& format) {
+  const std::string layout = absl::GetFlag(FLAGS_layout);
+  if (layout.empty()) return false;
+  if (layout != "pytorch") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--layout=", layout, ": must be pytorch, or left out"));
+  }
+  if (format != "onnx" && format != "tensorflow") return true;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--layout=pytorch: is for --format=safetensors, npz and csv, "
+      "not ",
+      format));
+}
+
 absl::Status RunExport(const std::vector<std::string>& arguments) {
   RETURN_IF_ERROR(RequireArguments(arguments, 1, "CKPT"));
   const std::string output = absl::GetFlag(FLAGS_output);
@@ -71,14 +94,17 @@ absl::Status RunExport(const std::vector<std::string>& arguments) {
   }
   const std::string format = absl::GetFlag(FLAGS_format);
   const bool averages = absl::GetFlag(FLAGS_averages);
+  ASSIGN_OR_RETURN(const bool pytorch_layout, HasPyTorchLayout(format));
   if (format == "onnx") {
-    return ExportOnnx(arguments[0], {.output = output, .averages = averages});
+    return ExportOnnx(CheckpointByFlag(arguments[0]),
+                      {.output = output, .averages = averages});
   }
   ExportOptions options = {.output = output,
+                           .pytorch_layout = pytorch_layout,
                            .slots = absl::GetFlag(FLAGS_slots),
                            .averages = averages};
   ASSIGN_OR_RETURN(options.format, WrittenFormat(format));
-  return Export(arguments[0], options);
+  return Export(CheckpointByFlag(arguments[0]), options);
 }
 
 }  // namespace
@@ -87,7 +113,7 @@ Command ExportCommand() {
   return {.name = "export",
           .summary = "writes a checkpoint to files of other programs",
           .usage = kExportUsage,
-          .flags = {"averages", "format", "output", "slots"},
+          .flags = {"best", "averages", "format", "layout", "output", "slots"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunExport(arguments));
           }};

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "base/process.h"
 #include "base/status_macros.h"
+#include "deploy/tool/best_flag.h"
 #include "deploy/tool/checkpoint/inspection.h"
 #include "deploy/tool/json_flag.h"
 
@@ -20,10 +21,12 @@ constexpr char kInspectUsage[] =
     "  parasol inspect CKPT\n"
     "\n"
     "CKPT is a checkpoint's directory, or one with many checkpoints, of which "
-    "the newest is meant.\n"
+    "the newest is meant, or with --best (or as DIR/BEST) the one with the "
+    "best evaluation.\n"
     "\n"
     "  parasol inspect /ckpt/mnist\n"
     "  parasol inspect /ckpt/mnist/ckpt-000000001200\n"
+    "  parasol inspect /ckpt/mnist --best\n"
     "  parasol inspect /ckpt/mnist --json | jq .variables[].name\n"
     "\n"
     "Exit code: 0 done; 1 the checkpoint is damaged; 2 there is none, or bad "
@@ -31,7 +34,8 @@ constexpr char kInspectUsage[] =
 
 absl::Status RunInspect(const std::vector<std::string>& arguments) {
   RETURN_IF_ERROR(RequireArguments(arguments, 1, "CKPT"));
-  ASSIGN_OR_RETURN(const Inspection inspection, Inspect(arguments[0]));
+  ASSIGN_OR_RETURN(const Inspection inspection,
+                   Inspect(CheckpointByFlag(arguments[0])));
   const std::string text =
       absl::GetFlag(FLAGS_json) ? ToJson(inspection) : ToText(inspection);
   fputs(text.c_str(), stdout);
@@ -44,7 +48,7 @@ Command InspectCommand() {
   return {.name = "inspect",
           .summary = "shows what is in a checkpoint",
           .usage = kInspectUsage,
-          .flags = {"json"},
+          .flags = {"best", "json"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunInspect(arguments));
           }};

@@ -109,6 +109,9 @@ TEST_F(ModelUseTest, PredictionsAreInTheOrderOfTheDataAndGiveTheLoss) {
   const CompletedProcess run = Predict("p.csv");
   ASSERT_EQ(run.end.code(), 0) << run.standard_error;
   std::ifstream csv(Path("p.csv"));
+  std::string header;
+  std::getline(csv, header);
+  EXPECT_EQ(header, "prediction");
   double squares = 0;
   int examples = 0;
   for (double rating; csv >> rating; ++examples) {
@@ -131,9 +134,11 @@ TEST_F(ModelUseTest, PartsOneAfterTheOtherAreTheWhole) {
     joined += lines;
   }
   EXPECT_EQ(joined, whole);
-  EXPECT_EQ(std::count(whole.begin(), whole.end(), '\n'), kExamples);
-  // More parts than batches of 7: some have nothing.
-  EXPECT_EQ(Predicted("none.csv", {"--shard=0/1000"}), "");
+  EXPECT_EQ(std::count(whole.begin(), whole.end(), '\n'), 1 + kExamples);
+  // More parts than batches of 7: some have nothing, and the first one the
+  // names.
+  EXPECT_EQ(Predicted("none.csv", {"--shard=0/1000"}), "prediction\n");
+  EXPECT_EQ(Predicted("none.csv", {"--shard=1/1000"}), "");
   for (const char* shard : {"3/3", "-1/3", "1", "1/0", "a/b"}) {
     const CompletedProcess run =
         Predict("p.csv", {absl::StrCat("--shard=", shard)});
@@ -144,11 +149,14 @@ TEST_F(ModelUseTest, PartsOneAfterTheOtherAreTheWhole) {
 
 TEST_F(ModelUseTest, ALayersOutputsAreWrittenInsteadOfTheModels) {
   Train("ckpt", 20);
-  EXPECT_EQ(Predicted("rating.csv", {"--layer=rating"}), Predicted("p.csv"));
+  const std::string raw = Predicted("raw.csv", {"--raw"});
+  EXPECT_EQ(raw.substr(0, raw.find('\n')), "outputs");
+  EXPECT_EQ(Predicted("rating.csv", {"--layer=rating"}),
+            "rating" + raw.substr(raw.find('\n')));
   std::ofstream(Path("one.dat")) << "1::2::0::0\n";
   const std::string hidden = Predicted(
       "hidden.jsonl", {"--layer=hidden", "--set=eval.ratings.file[0]=one.dat"});
-  const auto values = nlohmann::json::parse(hidden);
+  const auto values = nlohmann::json::parse(hidden)["hidden"];
   ASSERT_EQ(values.size(), 5);
   double sum = 0;
   for (const auto& value : values) {
@@ -169,7 +177,7 @@ TEST_F(ModelUseTest, DataWithoutLabelsGiveTheSamePredictions) {
       Predicted("a.csv", {"--set=eval.ratings.file[0]=with.dat"});
   EXPECT_EQ(Predicted("b.csv", {"--set=eval.ratings.file[0]=without.dat"}),
             with);
-  EXPECT_EQ(std::count(with.begin(), with.end(), '\n'), 2);
+  EXPECT_EQ(std::count(with.begin(), with.end(), '\n'), 3);
 }
 
 TEST_F(ModelUseTest, OtherDataAreChosenWithSet) {
@@ -228,7 +236,7 @@ TEST_F(ModelUseTest, AnErrorLeavesNoFileOfATable) {
   // The table is loaded when the output can't be made, and when a line of the
   // data can't be read.
   for (const CompletedProcess& run :
-       {Predict("none/p.csv", {memory, directory}),
+       {Predict("bad.dat/p.csv", {memory, directory}),
         Predict("p.csv",
                 {memory, directory, "--set=eval.ratings.file[0]=bad.dat"}),
         Evaluate({memory, directory, "--set=eval.ratings.file[0]=bad.dat"})}) {
@@ -247,17 +255,27 @@ TEST_F(ModelUseTest, AnErrorLeavesNoFileOfATable) {
 TEST_F(ModelUseTest, NamedOutputsAreColumnsWithNames) {
   WriteJobOfNamedOutputs();
   Train("ckpt", 20);
-  const std::string csv = Predicted("p.csv");
+  const std::string csv = Predicted("p.csv", {"--all_probabilities"});
   std::istringstream lines(csv);
   std::string line;
   std::getline(lines, line);
-  EXPECT_EQ(line, "rating,kind_0,kind_1,kind_2,likes_it");
+  EXPECT_EQ(line,
+            "rating_prediction,kind_class,kind_probability,"
+            "kind_probability_a,kind_probability_b,kind_probability_c,"
+            "likes_it_probability,likes_it_class,likes_it_probability_not yes,"
+            "likes_it_probability_yes");
   double squares = 0;
   int examples = 0;
   for (int i = 0; std::getline(lines, line); ++i) {
     const std::vector<std::string> values = absl::StrSplit(line, ',');
-    ASSERT_EQ(values.size(), 5u);
-    EXPECT_LE(std::stod(values[4]), 1);  // a probability
+    ASSERT_EQ(values.size(), 10u);
+    const int kind = values[1][0] - 'a';
+    EXPECT_EQ(values[3 + kind], values[2]);
+    EXPECT_NEAR(
+        std::stod(values[3]) + std::stod(values[4]) + std::stod(values[5]), 1,
+        1e-5);
+    EXPECT_EQ(values[9], values[6]);
+    EXPECT_EQ(values[7], std::stod(values[6]) > .5 ? "yes" : "not yes");
     if (i % 3 == 0) continue;
     squares += std::pow(std::stod(values[0]) - RatingOf(i), 2);
     ++examples;
@@ -274,18 +292,58 @@ TEST_F(ModelUseTest, NamedOutputsAreColumnsWithNames) {
                   evaluated["likes_it/loss"].get<double>(),
               1e-5);
 
-  std::istringstream objects(Predicted("p.jsonl"));
+  std::istringstream objects(Predicted("p.jsonl", {"--raw"}));
   std::getline(objects, line);
   const auto first = nlohmann::json::parse(line);
   EXPECT_EQ(first["kind"].size(), 3u);
   EXPECT_EQ(first["likes_it"].size(), 1u);
   // Only the first part says the names.
-  EXPECT_EQ(
-      Predicted("a.csv", {"--shard=0/2"}) + Predicted("b.csv", {"--shard=1/2"}),
-      csv);
-  // A layer is written as of any other model.
-  EXPECT_EQ(Predicted("kind.csv", {"--layer=kind"}).substr(0, 4).find("kind"),
-            std::string::npos);
+  EXPECT_EQ(Predicted("a.csv", {"--shard=0/2", "--all_probabilities"}) +
+                Predicted("b.csv", {"--shard=1/2", "--all_probabilities"}),
+            csv);
+  EXPECT_EQ(Predicted("kind.csv", {"--layer=kind"}).substr(0, 21),
+            "kind_0,kind_1,kind_2\n");
+}
+
+// Columns go along, whatever is in them, and say which class was there.
+TEST_F(ModelUseTest, ColumnsAreKeptBesideClassesAndProbabilities) {
+  WriteJobOfNamedOutputs();
+  Train("ckpt", 5);
+  std::ofstream(Path("new.csv"))
+      << "\"who, and where\",user,item,kind\n\"Zoë \"\"Z\"\", Ulm\",3,4,a\n"
+         " 007 ,1,2,\n";
+  const std::string data = "--set=eval.csv.file[0]=new.csv";
+  const std::string csv =
+      Predicted("p.csv", {data, "--keep=\"who, and where\",kind"});
+  const std::vector<std::string> lines = absl::StrSplit(csv, '\n');
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_THAT(lines[0], testing::StartsWith(
+                            "\"who, and where\",kind,rating_prediction,"));
+  EXPECT_THAT(lines[1], testing::StartsWith("\"Zoë \"\"Z\"\", Ulm\",a,"));
+  EXPECT_THAT(lines[2], testing::StartsWith("007,,"));
+  std::istringstream objects(
+      Predicted("p.jsonl", {data, "--keep=user", "--keep=kind"}));
+  std::string line;
+  std::getline(objects, line);
+  std::getline(objects, line);
+  const auto second = nlohmann::json::parse(line);
+  EXPECT_EQ(second["user"], "1");
+  EXPECT_TRUE(second["kind"].is_null());
+  EXPECT_TRUE(second["rating_prediction"].is_number());
+
+  for (const auto& [output, flag, words] :
+       {std::tuple("p.csv", "--keep=usr", "did you mean \"user\"?"),
+        std::tuple("p.csv", "--keep=user,user", "\"user\" twice"),
+        std::tuple("p.csv", "--keep=user,", "no list of columns"),
+        std::tuple("p.npy", "--keep=user", ".csv, .jsonl or .tfrecord"),
+        std::tuple("p.csv", "--layer=kind", "leave one of the two out")}) {
+    const CompletedProcess run = Predict(
+        output, {data, flag,
+                 absl::StartsWith(flag, "--layer") ? "--all_probabilities"
+                                                   : "--noraw"});
+    EXPECT_EQ(run.end.code(), 2) << flag;
+    EXPECT_THAT(run.standard_error, HasSubstr(words));
+  }
 }
 
 // The file lacks the labels that the job lists, and a part of the model does
@@ -303,7 +361,7 @@ TEST_F(ModelUseTest, ALayerOfUnlabelledDataIsWritten) {
   std::ofstream(Path("listed.csv")) << "3,4,7,a,yes\n1,2,5,b,no\n";
   Train("ckpt", 5);
   const std::string labelled = Predicted("a.csv", {"--layer=experts"});
-  EXPECT_EQ(std::count(labelled.begin(), labelled.end(), '\n'), 2);
+  EXPECT_EQ(std::count(labelled.begin(), labelled.end(), '\n'), 3);
   std::ofstream(Path("listed.csv")) << "3,4\n1,2\n";
   EXPECT_EQ(Predicted("b.csv", {"--layer=experts"}), labelled);
   EXPECT_FALSE(Predicted("c.csv").empty());
@@ -334,7 +392,7 @@ TEST_F(ModelUseTest, PatternsOfColumnsAreResolvedOnce) {
       << "x2,c1,xy,x1,other,c2\n0,a0,0,0,0,b0\n1,a1,0,1,0,b1\n";
   const std::string old =
       Predicted("a.csv", {"--set=eval.csv.file[0]=old.csv"});
-  EXPECT_EQ(std::count(old.begin(), old.end(), '\n'), 2);
+  EXPECT_EQ(std::count(old.begin(), old.end(), '\n'), 3);
   EXPECT_EQ(Predicted("b.csv", {"--set=eval.csv.file[0]=new.csv"}), old);
   // A restart reads the job file again.
   Train("ckpt", 25);

@@ -26,6 +26,7 @@
 #include "deploy/tool/testing/trained_job_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ml/input/format/idx_writer.h"
 #include "proto/onnx.pb.h"
 
 namespace parasol {
@@ -99,7 +100,7 @@ session = ort.InferenceSession(model, providers=['CPUExecutionProvider'])
 outputs, probabilities = session.run(None, {
     'image': image.reshape(-1, 4, 4, 3), 'ids': ids,
     'ids/weights': np.ones(ids.shape, np.float32)})
-want = np.array([float(line) for line in open(predicted)])
+want = np.array([float(line) for line in list(open(predicted))[1:]])
 assert outputs.shape == (len(want), 1), outputs.shape
 error = np.abs(outputs[:, 0] - want) / (1 + np.abs(want))
 assert error.max() < 1e-5, error.max()
@@ -232,7 +233,7 @@ TEST_F(OnnxExportTest, OnnxruntimeGivesThePredictions) {
   }
   const CompletedProcess predicted =
       RunTool({"predict", Path("ckpt"), "--data_dir=" + Path(""),
-               "--device=cpu", "--output=" + Path("p.csv")});
+               "--device=cpu", "--raw", "--output=" + Path("p.csv")});
   ASSERT_EQ(predicted.end.code(), 0) << predicted.standard_error;
   ASSERT_EQ(Export("all.onnx").end.code(), 0);
   // The same model, whose tensors lie outside.
@@ -260,11 +261,31 @@ TEST_F(OnnxExportTest, NamedOutputsHaveTheirNames) {
   if (!HasOnnxruntime()) GTEST_SKIP() << "no onnxruntime; see above";
   const CompletedProcess predicted =
       RunTool({"predict", Path("ckpt"), "--data_dir=" + Path(""),
-               "--device=cpu", "--output=" + Path("p.csv")});
+               "--device=cpu", "--raw", "--output=" + Path("p.csv")});
   ASSERT_EQ(predicted.end.code(), 0) << predicted.standard_error;
   const CompletedProcess compared = RunPython(
       {kCompareNamed, Path("named.onnx"), Path("ratings.csv"), Path("p.csv")});
   EXPECT_EQ(compared.end.code(), 0) << compared.standard_error;
+}
+
+// As `parasol serve` calls it, whatever the job does.
+TEST_F(OnnxExportTest, TheInputOfImagesIsCalledImage) {
+  const IdxImages images = {
+      .count = 2, .height = 2, .width = 2, .pixels = {1, 2, 3, 4, 5, 6, 7, 8}};
+  std::ofstream(Path("images")) << IdxImagesFile(images);
+  std::ofstream(Path("labels")) << IdxLabelsFile(std::vector<uint8_t>{0, 1});
+  std::ofstream(Path("job.textproto"))
+      << "model { input_shape: [2, 2] layer { flatten {} } "
+         "layer { dense { units: 2 } } "
+         "loss { sparse_categorical_crossentropy {} } } "
+         "train { idx { images: 'images' labels: 'labels' } batch_size: 2 } "
+         "optimizer { sgd {} }";
+  Train("ckpt", 1);
+  const CompletedProcess run = Export("new/folder/m.onnx");
+  ASSERT_EQ(run.end.code(), 0) << run.standard_error;
+  const onnx::ModelProto model = ModelAt(Path("new/folder/m.onnx"));
+  ASSERT_EQ(model.graph().input_size(), 1);
+  EXPECT_EQ(model.graph().input(0).name(), "image");
 }
 
 TEST_F(OnnxExportTest, LargeTensorsAreInAFileBesideTheModel) {

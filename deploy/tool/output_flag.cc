@@ -3,6 +3,7 @@
 #include "absl/flags/flag.h"
 
 ABSL_FLAG(std::string, output, "",
-          "Where to write. An export: a file; for tensorflow a prefix; for csv "
-          "a directory that does not exist. A prediction: a file .csv, .jsonl, "
-          ".npy or .tfrecord. A check with --adapt: the job file.");
+          "Where to write; folders are made. An export: a file; for tensorflow "
+          "a prefix; for csv a directory that does not exist. A prediction: a "
+          "file .csv, .jsonl, .npy or .tfrecord. A check with --adapt, and "
+          "init: the job file.");

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "base/process.h"
+#include "base/resource_limits.h"
 #include "deploy/tool/check_command.h"
 #include "deploy/tool/cluster_command.h"
 #include "deploy/tool/command.h"
@@ -14,6 +15,7 @@
 #include "deploy/tool/evaluate_command.h"
 #include "deploy/tool/export_command.h"
 #include "deploy/tool/import_command.h"
+#include "deploy/tool/init_command.h"
 #include "deploy/tool/inspect_command.h"
 #include "deploy/tool/predict_command.h"
 #include "deploy/tool/serve_command.h"
@@ -27,15 +29,16 @@ constexpr absl::string_view kNoFlag = "";
 
 int Main(int argc, char** argv) {
   const std::vector<Command> commands = {
-      InspectCommand(),  DiffCommand(),    ExportCommand(), ImportCommand(),
-      EvaluateCommand(), PredictCommand(), ServeCommand(),  CheckCommand(),
-      StatusCommand(),   ClusterCommand()};
+      InitCommand(),   InspectCommand(),  DiffCommand(),    ExportCommand(),
+      ImportCommand(), EvaluateCommand(), PredictCommand(), ServeCommand(),
+      CheckCommand(),  StatusCommand(),   ClusterCommand()};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const Command* const command = FindCommand(commands, arguments);
   if (command != nullptr) {
-    return RunCommand(
-        *command,
-        ParseCommandLine(argc - 1, argv + 1, command->usage, command->flags));
+    const std::vector<std::string> rest =
+        ParseCommandLine(argc - 1, argv + 1, command->usage, command->flags);
+    ApplySystemLimits();
+    return RunCommand(*command, rest);
   }
   if (!arguments.empty() && !absl::StartsWith(arguments[0], "-")) {
     return ExitWith(UnknownCommand(commands, arguments[0]));

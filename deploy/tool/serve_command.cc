@@ -16,6 +16,7 @@
 #include "base/metrics.h"
 #include "base/process.h"
 #include "base/status_macros.h"
+#include "deploy/tool/best_flag.h"
 #include "deploy/tool/job_flags.h"
 #include "deploy/tool/model_flags.h"
 #include "deploy/tool/serving/model_server.h"
@@ -55,7 +56,8 @@ namespace {
 
 constexpr char kServeUsage[] =
     "Answers requests for predictions over HTTP and gRPC, as TensorFlow "
-    "Serving does, with the newest checkpoint of a directory. A newer "
+    "Serving does, with the newest checkpoint of a directory, or with --best "
+    "the one with the best evaluation. A newer (better) "
     "checkpoint is loaded while the old one goes on answering; one that is "
     "damaged is passed over. SIGTERM ends it in good order.\n"
     "\n"
@@ -66,6 +68,7 @@ constexpr char kServeUsage[] =
     "  curl -d '{\"instances\": [{\"user\": 7, \"item\": \"a\"}]}' "
     "localhost:8501/v1/models/ratings:predict\n"
     "  parasol serve /ckpt/mnist --version=2000\n"
+    "  parasol serve /ckpt/mnist --best\n"
     "\n"
     "Exit code: 0 after SIGTERM; 1 nothing of what is there can be served; 2 "
     "bad flags or job, or no such directory; 138 try again.";
@@ -142,7 +145,7 @@ absl::StatusOr<ModelServer::Options> ServerOptionsFromFlags(
 absl::Status RunServe(const std::vector<std::string>& arguments) {
   RETURN_IF_ERROR(RequireArguments(arguments, 1, "CKPT_DIR"));
   ASSIGN_OR_RETURN(const ModelServer::Options options,
-                   ServerOptionsFromFlags(arguments[0]));
+                   ServerOptionsFromFlags(CheckpointByFlag(arguments[0])));
   // Before any thread starts.
   TerminationSignal signal;
   MetricsRegistry registry;
@@ -179,6 +182,7 @@ Command ServeCommand() {
                     "device",
                     "threads",
                     "set",
+                    "best",
                     "log_format"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunServe(arguments));

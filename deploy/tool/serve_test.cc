@@ -43,6 +43,9 @@ class ServeTest : public ServeFixture {
                  "--device=cpu", "--output=" + Path("p.csv")});
     EXPECT_EQ(run.end.code(), 0) << run.standard_error;
     std::ifstream csv(Path("p.csv"));
+    std::string header;
+    std::getline(csv, header);
+    EXPECT_EQ(header, "prediction");
     std::vector<float> outputs;
     for (float output; csv >> output;) outputs.push_back(output);
     return outputs;
@@ -113,7 +116,7 @@ TEST_F(ServeTest, NamedOutputsAreAnsweredByName) {
   Train("ckpt", 20);
   const CompletedProcess run =
       RunTool({"predict", Path("ckpt"), "--data_dir=" + Path(""),
-               "--device=cpu", "--output=" + Path("p.jsonl")});
+               "--device=cpu", "--raw", "--output=" + Path("p.jsonl")});
   ASSERT_EQ(run.end.code(), 0) << run.standard_error;
   std::ifstream file(Path("p.jsonl"));
   std::vector<nlohmann::json> predicted;

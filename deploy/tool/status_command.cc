@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/status_macros.h"
+#include "cluster/checkpoint/best_checkpoint.h"
 #include "cluster/client/chief_client.h"
 #include "deploy/local/evaluation_line.h"
 #include "deploy/local/file_tail.h"
@@ -38,8 +39,9 @@ namespace {
 constexpr char kStatusUsage[] =
     "Shows what the chief of a cluster says of its job: the phase, the step, "
     "the rate, what is waited for, every task with its state and addresses, "
-    "the last checkpoint, and the last evaluation where the checkpoint "
-    "directory can be read from here. CHIEF is the chief's address as in "
+    "the last checkpoint, and the last and the best evaluation where the "
+    "checkpoint directory can be read from here. CHIEF is the chief's address "
+    "as in "
     "TF_CONFIG.\n"
     "\n"
     "  parasol status CHIEF\n"
@@ -78,13 +80,17 @@ absl::Status CheckDuration(const char* flag, absl::Duration value) {
                    ": must be above 0 and at most 24h"));
 }
 
-// The last evaluation beside the checkpoint, if this machine sees it.
-std::optional<EvaluationLine> LastEvaluation(const wire::JobStatus& status) {
-  if (status.checkpoint().empty()) return std::nullopt;
+// The evaluations beside the checkpoint, if this machine sees them.
+StatusReport::Evaluations EvaluationsOf(const wire::JobStatus& status) {
+  StatusReport::Evaluations evaluations;
+  if (status.checkpoint().empty()) return evaluations;
   const std::filesystem::path directory =
       std::filesystem::path(status.checkpoint()).parent_path();
-  return LastEvaluationLine(
+  evaluations.newest = LastEvaluationLine(
       FileTail((directory / "evaluations.jsonl").string(), kTailBytes));
+  const absl::StatusOr<BestCheckpoint> best = ReadBest(directory.string());
+  if (best.ok()) evaluations.best = *best;
+  return evaluations;
 }
 
 void Print(const StatusReport& report, bool is_watched) {
@@ -117,7 +123,7 @@ absl::Status Watch(ChiefClient& chief, StatusReport& report) {
       }
     }
     ASSIGN_OR_RETURN(const wire::JobStatus status, chief.GetStatus());
-    report.Observe(status, LastEvaluation(status), Clock::Real().Now());
+    report.Observe(status, EvaluationsOf(status), Clock::Real().Now());
     Print(report, /*is_watched=*/true);
   }
   signal.Disarm();
@@ -136,7 +142,7 @@ absl::StatusOr<int> RunStatus(const std::vector<std::string>& arguments) {
   ASSIGN_OR_RETURN(const wire::JobStatus status, chief->GetStatus(),
                    _ << "no status from " << address);
   StatusReport report;
-  report.Observe(status, LastEvaluation(status), Clock::Real().Now());
+  report.Observe(status, EvaluationsOf(status), Clock::Real().Now());
   Print(report, is_watched);
   if (is_watched) {
     RETURN_IF_ERROR(Watch(*chief, report)) << "no status from " << address;

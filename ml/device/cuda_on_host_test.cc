@@ -132,8 +132,8 @@ TEST(AutomaticDeviceTest, SaysWhichOneItTookAndWhy) {
   };
   const Case cases[] = {
       {"", "^I.*] device auto: cuda:0 \\(CUDA on the host\\)\n$"},
-      {"cudaGetDeviceCount=100",
-       "^I.*] device auto: cpu \\(1 thread\\): .*no CUDA-capable device.*\n$"},
+      // A machine without a GPU: nothing is amiss.
+      {"cudaGetDeviceCount=100", "^$"},
       {"cudaGetDeviceCount=3",
        "^W.*] device auto: cpu .*: device \"cuda:0\": .*; mend that.*\n$"},
       {"cudaMalloc=2",

@@ -53,9 +53,6 @@ std::unique_ptr<Device> OpenAny(const Device::Options& options) {
     LOG(WARNING) << "device auto: " << cpu->name()
                  << ", as the GPU cannot be used: " << cuda.status().message()
                  << "; mend that, or choose --device=cpu";
-  } else {
-    LOG(INFO) << "device auto: " << cpu->name() << ": "
-              << cuda.status().message();
   }
   return cpu;
 }

@@ -1,6 +1,27 @@
 #include "ml/loss/output_link.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace parasol {
+namespace {
+
+void Sigmoid(absl::Span<float> outputs) {
+  for (float& output : outputs) {
+    output = static_cast<float>(1 / (1 + std::exp(-double{output})));
+  }
+}
+
+void Softmax(absl::Span<float> outputs) {
+  const float largest = *std::max_element(outputs.begin(), outputs.end());
+  double sum = 0;
+  for (const float output : outputs) sum += std::exp(double{output} - largest);
+  for (float& output : outputs) {
+    output = static_cast<float>(std::exp(double{output} - largest) / sum);
+  }
+}
+
+}  // namespace
 
 OutputLink LinkOf(const job::Loss& loss) {
   switch (loss.kind_case()) {
@@ -24,6 +45,11 @@ OutputLink LinkOf(const job::Loss& loss) {
       break;
   }
   return OutputLink::kNone;
+}
+
+void ApplyLink(OutputLink link, absl::Span<float> outputs) {
+  if (link == OutputLink::kSigmoid) Sigmoid(outputs);
+  if (link == OutputLink::kSoftmax) Softmax(outputs);
 }
 
 }  // namespace parasol

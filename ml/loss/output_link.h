@@ -1,6 +1,7 @@
 #ifndef PARASOL_ML_LOSS_OUTPUT_LINK_H_
 #define PARASOL_ML_LOSS_OUTPUT_LINK_H_
 
+#include "absl/types/span.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -14,6 +15,10 @@ enum class OutputLink {
 
 // Returns the link of `loss`.
 OutputLink LinkOf(const job::Loss& loss);
+
+// Makes probabilities of the outputs of one example, computed in double, in
+// their place. Changes nothing without a link.
+void ApplyLink(OutputLink link, absl::Span<float> outputs);
 
 }  // namespace parasol
 

@@ -32,6 +32,10 @@
 namespace parasol {
 namespace {
 
+// Far more than a cluster has.
+constexpr uint32_t kMaxShards = 1 << 20;
+constexpr int32_t kMaxReplicas = 1 << 20;
+
 absl::StatusOr<std::unique_ptr<DenseParts>> InitialDense(
     const wire::LoadRequest& request, PartLayout layout,
     const PartOptimizers& optimizers, const TrainingRules& rules) {
@@ -158,11 +162,18 @@ absl::StatusOr<std::vector<std::unique_ptr<RowTable>>> EmptyTables(
   return tables;
 }
 
-absl::Status CheckSync(const wire::LoadRequest& request) {
+absl::Status CheckNumbers(const wire::LoadRequest& request) {
+  if (request.shard() >= std::max(1u, request.num_shards()) ||
+      request.num_shards() > kMaxShards) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the load request is for shard ", request.shard(), " of ",
+                     request.num_shards()));
+  }
   const wire::SyncSpec& sync = request.sync();
   if (!request.has_sync() ||
       (sync.replicas_to_aggregate() > 0 &&
-       sync.total_replicas() >= sync.replicas_to_aggregate())) {
+       sync.total_replicas() >= sync.replicas_to_aggregate() &&
+       sync.total_replicas() <= kMaxReplicas)) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
@@ -217,7 +228,7 @@ ShardLoad::ShardLoad(const wire::LoadRequest& request,
 
 absl::StatusOr<ShardLoad> ShardLoad::Create(const wire::LoadRequest& request,
                                             const LoadLimits& limits) {
-  RETURN_IF_ERROR(CheckSync(request));
+  RETURN_IF_ERROR(CheckNumbers(request));
   RETURN_IF_ERROR(CheckInitializers(request));
   ASSIGN_OR_RETURN(
       PartLayout layout,

@@ -1,5 +1,6 @@
 #include "ps/shard/parameter_server.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -24,6 +25,7 @@ constexpr absl::Duration kLoadWait = absl::Minutes(10);
 // The order of which both chief and checkpoint may be others.
 wire::LoadRequest WithoutSource(wire::LoadRequest order) {
   order.clear_checkpoint();
+  order.clear_global_step();
   order.mutable_order()->clear_incarnation();
   order.mutable_order()->clear_chief_epoch();
   order.mutable_order()->clear_number();
@@ -47,6 +49,12 @@ wire::LoadRequest WithoutRules(const wire::LoadRequest& order) {
     table.clear_learning_rate_multiplier();
   }
   return form;
+}
+
+// Returns true if a layout's fingerprint says that both have the same parts.
+bool IsSameShard(const wire::LoadRequest& a, const wire::LoadRequest& b) {
+  return a.run_id() == b.run_id() && a.order().layout() == b.order().layout() &&
+         a.shard() == b.shard() && a.num_shards() == b.num_shards();
 }
 
 uint64_t BytesOf(absl::Span<const PayloadView> payloads) {
@@ -82,19 +90,27 @@ ParameterServer::~ParameterServer() { Hold(nullptr); }
 
 void ParameterServer::EndWaits() const { Abandon(shard()); }
 
-ParameterServer::Pushes ParameterServer::Seal() const {
+void ParameterServer::Seal() const {
   std::shared_ptr<Shard> held;
   {
     absl::MutexLock lock(&mu_);
     is_sealed_ = true;
     held = shard_;
   }
-  if (held == nullptr) return Pushes::kNone;
-  held->parameters->Seal();
-  const int64_t pushes = held->parameters->pushes();
-  if (pushes == 0) return Pushes::kNone;
-  return pushes == held->saved_pushes.load() ? Pushes::kSaved
-                                             : Pushes::kUnsaved;
+  if (held != nullptr) held->parameters->Seal();
+}
+
+ParameterServer::Updates ParameterServer::updates() const {
+  const std::shared_ptr<Shard> held = shard();
+  if (held == nullptr) return Updates::kNone;
+  const int64_t progress = held->parameters->progress();
+  const bool stays = held->parameters->stays();
+  const bool is_new = progress == held->loaded_progress;
+  if (is_new && !stays) return Updates::kNone;
+  if (held->saved->Has(progress)) {
+    return stays ? Updates::kStaying : Updates::kSaved;
+  }
+  return is_new ? Updates::kNone : Updates::kUnsaved;
 }
 
 void ParameterServer::Abandon(std::shared_ptr<Shard> shard) const {
@@ -105,7 +121,7 @@ void ParameterServer::Abandon(std::shared_ptr<Shard> shard) const {
 
 absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
     const wire::LoadRequest& request) {
-  RETURN_IF_ERROR(gate_.Admit(request.order()));
+  RETURN_IF_ERROR(gate_.Check(request.order()));
   if (request.run_id().empty()) {
     return absl::InvalidArgumentError("the load request names no run_id");
   }
@@ -114,10 +130,11 @@ absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
   const bool is_held =
       held != nullptr && MessageDifferencer::Equals(WithoutSource(held->order),
                                                     WithoutSource(request));
-  if (!is_held) {
-    RETURN_IF_ERROR(LoadAnew(request, std::move(held)));
-  }
-  return SizesOf(*shard()->parameters);
+  RETURN_IF_ERROR(is_held ? gate_.Accept(request.order())
+                          : LoadAnew(request, std::move(held)));
+  const std::shared_ptr<Shard> loaded = shard();
+  loaded->parameters->GoOn();
+  return SizesOf(*loaded->parameters);
 }
 
 absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
@@ -132,14 +149,26 @@ absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
   const bool has_form =
       held != nullptr && MessageDifferencer::Equals(WithoutRules(held->order),
                                                     WithoutRules(request));
+  if (!has_form && held != nullptr && IsSameShard(held->order, request)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the load request is for the shard of run ",
+                     request.run_id(), " that ", options_.task,
+                     " holds, in its layout, but has other parts, "
+                     "tables or replicas"));
+  }
+  if (!has_form) {
+    RETURN_IF_ERROR(load.Open()) << options_.task;
+  }
+  RETURN_IF_ERROR(gate_.Accept(request.order()));
   if (has_form && load.GiveRulesTo(*held->parameters).ok()) {
-    Hold(
-        std::make_shared<Shard>(request, held->parameters, held->saved_pushes));
+    Hold(std::make_shared<Shard>(request, *held));
     LOG(INFO) << "keeps the values of run " << request.run_id()
               << ", and goes on with the chief's new job";
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(load.Open()) << options_.task;
+  if (has_form) {
+    RETURN_IF_ERROR(load.Open()) << options_.task;
+  }
   // There may not be memory for both.
   held.reset();
   Hold(nullptr);
@@ -166,7 +195,7 @@ ParameterServer::BeginLoad(const wire::OrderHeader& order) {
         absl::StrCat(options_.task, " is still loading"));
   }
   // Again: another chief may have come while this order waited.
-  RETURN_IF_ERROR(gate_.Admit(order));
+  RETURN_IF_ERROR(gate_.Check(order));
   loading_ = true;
   return shard_;
 }
@@ -203,12 +232,15 @@ void ParameterServer::EndLoad() {
 
 absl::StatusOr<wire::PrepareSnapshotResponse> ParameterServer::PrepareSnapshot(
     const wire::PrepareSnapshotRequest& request) {
-  RETURN_IF_ERROR(gate_.Admit(request.order()));
+  RETURN_IF_ERROR(gate_.Check(request.order()));
   const absl::StatusOr<std::shared_ptr<Shard>> shard =
       ShardOf(request.run_id(), request.order().layout());
   if (!shard.ok()) {
     return absl::FailedPreconditionError(shard.status().message());
   }
+  RETURN_IF_ERROR((*shard)->parameters->CheckCut(std::nullopt))
+      << options_.task;
+  RETURN_IF_ERROR(gate_.Accept(request.order()));
   ASSIGN_OR_RETURN(const UpdateBounds updates,
                    cut_hold_.Hold((*shard)->parameters), _ << options_.task);
   wire::PrepareSnapshotResponse response;
@@ -233,7 +265,7 @@ void ParameterServer::GoOnAt(absl::string_view run_id, int64_t steps) {
 absl::StatusOr<wire::SnapshotResponse> ParameterServer::Snapshot(
     const wire::SnapshotRequest& request,
     const std::function<bool()>& is_cancelled) {
-  RETURN_IF_ERROR(gate_.Admit(request.order()));
+  RETURN_IF_ERROR(gate_.Check(request.order()));
   RETURN_IF_ERROR(
       gate_.CheckSnapshotFile(request.directory(), request.file_name()));
   RETURN_IF_ERROR(BeginSnapshot(request.file_name()));
@@ -267,10 +299,13 @@ absl::Status ParameterServer::BeginSnapshot(const std::string& file_name) {
 absl::StatusOr<ShardSnapshot> ParameterServer::TakeSnapshot(
     ParameterShard& parameters, const wire::SnapshotRequest& request,
     const std::function<bool()>& is_cancelled) const {
-  if (!request.has_at_updates()) return parameters.TakeSnapshot();
-  ASSIGN_OR_RETURN(const std::unique_ptr<StepSnapshot> snapshot,
-                   parameters.BeginSnapshotAt(request.at_updates()));
-  return snapshot->Wait(clock_, is_cancelled);
+  if (!request.has_at_updates()) return parameters.TakeSnapshot(request.stay());
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<StepSnapshot> at_step,
+      parameters.BeginSnapshotAt(request.at_updates(), request.stay()));
+  ASSIGN_OR_RETURN(ShardSnapshot snapshot, at_step->Wait(clock_, is_cancelled));
+  snapshot.progress = request.at_updates();
+  return snapshot;
 }
 
 absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
@@ -281,21 +316,29 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
   if (!shard.ok()) {
     return absl::FailedPreconditionError(shard.status().message());
   }
-  ParameterShard& parameters = *(*shard)->parameters;
-  const int64_t pushes = parameters.pushes();
+  if (request.has_at_updates()) {
+    RETURN_IF_ERROR((*shard)->parameters->CheckCut(request.at_updates()))
+        << options_.task;
+  }
+  RETURN_IF_ERROR(gate_.Accept(request.order()));
+  // An earlier file may have all updates, but not those of other ps.
+  if (request.stay()) (*shard)->saved->Forget();
   ASSIGN_OR_RETURN(ShardSnapshot snapshot,
-                   TakeSnapshot(parameters, request, is_cancelled),
+                   TakeSnapshot(*(*shard)->parameters, request, is_cancelled),
                    _ << options_.task);
+  const int64_t progress = snapshot.progress;
   ASSIGN_OR_RETURN(
-      const durable::CheckpointFile file,
+      durable::CheckpointFile file,
       WriteShard(std::move(snapshot), (*shard)->order.shard(),
                  (*shard)->order.num_shards(),
                  absl::StrCat(request.directory(), "/", request.file_name())),
       _ << options_.task);
-  (*shard)->saved_pushes.store(pushes);
+  file.set_name(request.file_name());
   wire::SnapshotResponse response;
   response.set_bytes(file.bytes());
   response.set_crc32c(file.crc32c());
+  (*shard)->saved->Note(request.directory(), request.run_id(), std::move(file),
+                        progress);
   return response;
 }
 

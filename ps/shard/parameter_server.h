@@ -1,7 +1,6 @@
 #ifndef PARASOL_PS_SHARD_PARAMETER_SERVER_H_
 #define PARASOL_PS_SHARD_PARAMETER_SERVER_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -19,6 +18,7 @@
 #include "base/clock.h"
 #include "base/work_helpers.h"
 #include "cluster/checkpoint/order_gate.h"
+#include "cluster/checkpoint/saved_file.h"
 #include "cluster/rpc/payload.h"
 #include "proto/parameter.pb.h"
 #include "ps/operation/operation.h"
@@ -102,16 +102,19 @@ class ParameterServer {
   // gradients, now and later, with Unavailable. A ps that leaves calls it.
   void EndWaits() const ABSL_LOCKS_EXCLUDED(mu_);
 
-  // The safety of the pushes that a ps has taken.
-  enum class Pushes {
-    kNone,     // there are none
-    kSaved,    // all are in a snapshot that was written
-    kUnsaved,  // some would be lost if it ended
-  };
   // Applies no more pushes of asynchronous training, so that a snapshot that
   // follows has all that were acknowledged, and answers them with Unavailable:
   // workers resend them to the next ps. A ps that leaves calls it.
-  Pushes Seal() const ABSL_LOCKS_EXCLUDED(mu_);
+  void Seal() const ABSL_LOCKS_EXCLUDED(mu_);
+  // The safety of the updates that a ps has.
+  enum class Updates {
+    kNone,     // there are none since the load
+    kUnsaved,  // some would be lost if it ended
+    kSaved,    // all are in a checkpoint that is complete
+    kStaying,  // the same holds for all other ps, which take none any more
+  };
+  // Looks into the checkpoint directory.
+  Updates updates() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // The run and the layout whose variables the ps holds; empty and 0 if it
   // holds none.
@@ -125,15 +128,24 @@ class ParameterServer {
   // Immutable, but for the contents of `parameters`.
   struct Shard {
     Shard(const wire::LoadRequest& order,
-          std::shared_ptr<ParameterShard> parameters, int64_t saved_pushes = 0)
+          std::shared_ptr<ParameterShard> parameters)
         : order(order),
           parameters(std::move(parameters)),
-          saved_pushes(saved_pushes) {}
+          loaded_progress(this->parameters->progress()),
+          saved(std::make_shared<SavedFile>()) {}
+    // The same variables under another order.
+    Shard(const wire::LoadRequest& order, const Shard& held)
+        : order(order),
+          parameters(held.parameters),
+          loaded_progress(held.loaded_progress),
+          saved(held.saved) {}
 
     const wire::LoadRequest order;
     const std::shared_ptr<ParameterShard> parameters;
-    // Number of pushes that are in a snapshot that was written.
-    std::atomic<int64_t> saved_pushes;
+    // ParameterShard::progress() when it was loaded.
+    const int64_t loaded_progress;
+    // The newest snapshot that was written.
+    const std::shared_ptr<SavedFile> saved;
   };
 
   // Marks the server as loading and returns the shard that it holds, or null.

@@ -13,6 +13,8 @@ namespace {
 
 // Far from where counting would overflow.
 constexpr int64_t kMaxUpdates = int64_t{1} << 62;
+// Number of updates that a shard which was restored may be behind others.
+constexpr int64_t kMaxAhead = int64_t{1} << 40;
 
 OperationResult ResultOf(const UpdateBounds& updates) {
   return {.min_updates = updates.min, .max_updates = updates.max};
@@ -221,6 +223,11 @@ absl::StatusOr<OperationResult> ParameterShard::ApplyOnce(
     return absl::UnavailableError(
         "the ps is leaving: its successor takes the push");
   }
+  if (stays_) {
+    return absl::UnavailableError(
+        "the chief, or a ps, leaves with a checkpoint: the push is taken when "
+        "its successor is there");
+  }
   {
     absl::MutexLock lock(&dedup_mu_);
     ASSIGN_OR_RETURN(const Claim claim,
@@ -318,13 +325,16 @@ absl::Status ParameterShard::TakeRules(
   return absl::OkStatus();
 }
 
-ShardSnapshot ParameterShard::TakeSnapshot() {
+ShardSnapshot ParameterShard::TakeSnapshot(bool stays) {
   std::vector<ChunkContents> contents;
   contents.reserve(dense_->chunks().size());
   std::vector<RowSnapshot> tables;
   DedupWindows windows;
+  int64_t progress;
   {
     absl::WriterMutexLock no_push(&snapshot_mu_);
+    stays_ |= stays;
+    progress = this->progress();
     for (const std::unique_ptr<Chunk>& chunk : dense_->chunks()) {
       contents.push_back(chunk->Snapshot());
     }
@@ -337,29 +347,61 @@ ShardSnapshot ParameterShard::TakeSnapshot() {
   ShardSnapshot snapshot =
       NamedSnapshot(dense_->layout(), std::move(contents), std::move(tables));
   snapshot.dedup = std::move(windows);
+  snapshot.progress = progress;
   return snapshot;
 }
 
-absl::StatusOr<UpdateBounds> ParameterShard::Hold() {
+absl::Status ParameterShard::CheckCut(std::optional<int64_t> updates) const {
   if (!sync_.has_value()) {
     return absl::FailedPreconditionError(
         "a cut at one step, but the job is asynchronous");
   }
+  if (!updates || (*updates >= 0 && *updates - progress() <= kMaxAhead)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a cut at ", *updates, " updates, but the shard has had ", progress()));
+}
+
+absl::StatusOr<UpdateBounds> ParameterShard::Hold() {
+  RETURN_IF_ERROR(CheckCut(std::nullopt));
   UpdateBounds updates;
+  Released released;
+  absl::MutexLock lock(&hold_mu_);
   dense_->HoldNow(updates);
   for (const std::unique_ptr<SparseTable>& table : tables_) {
     updates.Include(table->HoldNow());
   }
   // Nothing is past the largest number of updates: all may have as many.
-  HoldAt(updates.max);
+  HoldAt(updates.max, released);
   return updates;
 }
 
-void ParameterShard::EndHold() { HoldAt(INT64_MAX); }
-
-void ParameterShard::HoldAt(int64_t updates) {
-  if (!sync_.has_value()) return;
+void ParameterShard::EndHold() {
   Released released;
+  absl::MutexLock lock(&hold_mu_);
+  HoldAt(stays_at_, released);
+}
+
+bool ParameterShard::stays() const {
+  absl::MutexLock hold_lock(&hold_mu_);
+  absl::ReaderMutexLock lock(&snapshot_mu_);
+  return stays_ || stays_at_ < INT64_MAX;
+}
+
+void ParameterShard::GoOn() {
+  {
+    absl::WriterMutexLock lock(&snapshot_mu_);
+    stays_ = false;
+  }
+  Released released;
+  absl::MutexLock lock(&hold_mu_);
+  stays_at_ = INT64_MAX;
+  HoldAt(stays_at_, released);
+}
+
+void ParameterShard::HoldAt(int64_t updates, Released& released) {
+  if (!sync_.has_value()) return;
   // It may make an update: not while TakeRules() changes the optimizers.
   absl::ReaderMutexLock applying(&snapshot_mu_);
   dense_->Hold(updates, released);
@@ -378,12 +420,13 @@ void ParameterShard::GoOnAt(int64_t updates) {
 }
 
 absl::StatusOr<std::unique_ptr<StepSnapshot>> ParameterShard::BeginSnapshotAt(
-    int64_t updates) {
-  if (!sync_.has_value()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "a snapshot at ", updates, " updates, but the job is asynchronous"));
-  }
+    int64_t updates, bool stays) {
+  RETURN_IF_ERROR(CheckCut(updates));
   auto snapshot = std::make_unique<StepSnapshot>(*dense_, tables_, updates);
+  if (stays) {
+    absl::MutexLock lock(&hold_mu_);
+    stays_at_ = updates;
+  }
   EndHold();
   return snapshot;
 }
@@ -391,6 +434,18 @@ absl::StatusOr<std::unique_ptr<StepSnapshot>> ParameterShard::BeginSnapshotAt(
 void ParameterShard::Seal() {
   absl::WriterMutexLock no_push(&snapshot_mu_);
   is_sealed_ = true;
+}
+
+int64_t ParameterShard::progress() const {
+  if (!sync_.has_value()) return pushes_.load(std::memory_order_acquire);
+  int64_t most = 0;
+  for (const std::unique_ptr<Chunk>& chunk : dense_->chunks()) {
+    if (!chunk->is_frozen()) most = std::max(most, chunk->updates());
+  }
+  for (const std::unique_ptr<SparseTable>& table : tables_) {
+    most = std::max(most, table->updates().max);
+  }
+  return most;
 }
 
 void ParameterShard::Abandon(const absl::Status& status) {

@@ -73,32 +73,51 @@ class ParameterShard {
       ABSL_LOCKS_EXCLUDED(snapshot_mu_);
 
   // Waits for the pushes that are being applied, then holds up others while it
-  // copies references to the arrays and blocks.
-  ShardSnapshot TakeSnapshot() ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+  // copies references to the arrays and blocks. With `stays` it answers pushes
+  // of asynchronous training from then on as after Seal(), until GoOn().
+  ShardSnapshot TakeSnapshot(bool stays = false)
+      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
 
   // Returns the numbers of updates of the chunks and tables, and lets none have
   // more than the largest of them until EndHold() or BeginSnapshotAt().
   //   FailedPrecondition  pushes are asynchronous.
-  absl::StatusOr<UpdateBounds> Hold() ABSL_LOCKS_EXCLUDED(snapshot_mu_);
-  // Makes the updates that a hold has put off. May be called without a hold.
-  void EndHold() ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+  absl::StatusOr<UpdateBounds> Hold()
+      ABSL_LOCKS_EXCLUDED(hold_mu_, snapshot_mu_);
+  // Makes the updates that a hold has put off, but for those behind a snapshot
+  // with which the shard stays. May be called without a hold.
+  void EndHold() ABSL_LOCKS_EXCLUDED(hold_mu_, snapshot_mu_);
+
+  // Returns OK if the shard can be cut at some number of updates, and at
+  // `updates` if given.
+  //   FailedPrecondition  pushes are asynchronous.
+  //   InvalidArgument     no shard comes to have so many.
+  absl::Status CheckCut(std::optional<int64_t> updates) const;
 
   // Lets chunks and tables that were restored, and have had fewer updates, go
   // on at `updates`: the cluster has completed that many steps.
   void GoOnAt(int64_t updates);
 
   // Begins to capture the state of every chunk and table after exactly
-  // `updates` updates; synchronous training only. Ends a hold. The shard must
-  // outlive the snapshot. One at a time.
+  // `updates` updates; synchronous training only. Ends a hold; with `stays`
+  // nothing has more updates until GoOn(). The shard must outlive the snapshot.
+  // One at a time.
   //   FailedPrecondition  pushes are asynchronous.
-  absl::StatusOr<std::unique_ptr<StepSnapshot>> BeginSnapshotAt(int64_t updates)
-      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+  absl::StatusOr<std::unique_ptr<StepSnapshot>> BeginSnapshotAt(
+      int64_t updates, bool stays = false)
+      ABSL_LOCKS_EXCLUDED(hold_mu_, snapshot_mu_);
+
+  // Returns true if a snapshot has had the shard stay.
+  bool stays() const ABSL_LOCKS_EXCLUDED(hold_mu_, snapshot_mu_);
+  // Takes updates again after a snapshot with which the shard stayed.
+  void GoOn() ABSL_LOCKS_EXCLUDED(hold_mu_, snapshot_mu_);
 
   // Applies no more pushes of asynchronous training: returns when none is being
   // applied, and answers later ones with Unavailable.
   void Seal() ABSL_LOCKS_EXCLUDED(snapshot_mu_);
-  // Number of pushes that the shard has taken since it was made.
-  int64_t pushes() const { return pushes_.load(std::memory_order_acquire); }
+  // Number of pushes of asynchronous training that the shard has applied since
+  // it was made; in synchronous training the largest number of updates that a
+  // chunk or table has had.
+  int64_t progress() const;
 
   // Ends all waits, and those to come, with `status`. Call it before the table
   // is replaced: a callback may hold a reference to the table's owner.
@@ -131,17 +150,24 @@ class ParameterShard {
   absl::Status CheckMode(bool is_synchronous) const;
   absl::Status CheckWait(int64_t min_updates) const;
   absl::StatusOr<SparseTable*> TableNumber(uint32_t table) const;
-  void HoldAt(int64_t updates) ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+  void HoldAt(int64_t updates, Released& released)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(hold_mu_) ABSL_LOCKS_EXCLUDED(snapshot_mu_);
 
   const std::unique_ptr<DenseParts> dense_;
   const std::vector<std::unique_ptr<SparseTable>> tables_;
   const std::optional<wire::SyncSpec> sync_;
+
+  // Serialises the holds of synchronous training; before snapshot_mu_.
+  mutable absl::Mutex hold_mu_ ABSL_ACQUIRED_BEFORE(snapshot_mu_);
+  // The number of updates with which the shard stays.
+  int64_t stays_at_ ABSL_GUARDED_BY(hold_mu_) = INT64_MAX;
 
   // Held shared while a push is claimed and being applied, exclusively while
   // there must be none. Taken before dedup_mu_ and before a chunk's or table's
   // lock.
   mutable absl::Mutex snapshot_mu_;
   bool is_sealed_ ABSL_GUARDED_BY(snapshot_mu_) = false;
+  bool stays_ ABSL_GUARDED_BY(snapshot_mu_) = false;
   std::atomic<int64_t> pushes_ = 0;
   mutable absl::Mutex dedup_mu_ ABSL_ACQUIRED_AFTER(snapshot_mu_);
   DedupIndex dedup_ ABSL_GUARDED_BY(dedup_mu_);

@@ -334,7 +334,7 @@ TEST(ParameterShardTest, APullOfMoreThanAMessageHoldsIsRefused) {
   push.set_with_values(true);
   EXPECT_THAT(Push(table, kWorker, push, {ViewOf(gradient)}),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_EQ(table.pushes(), 0);
+  EXPECT_EQ(table.progress(), 0);
 }
 
 TEST(ParameterShardTest, AnErrorWhileFillingIsTheTablesError) {

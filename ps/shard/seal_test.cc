@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -23,7 +24,7 @@ namespace parasol {
 namespace {
 
 using ::testing::HasSubstr;
-using Pushes = ParameterServer::Pushes;
+using Updates = ParameterServer::Updates;
 
 constexpr int64_t kElements = 5;
 
@@ -62,18 +63,38 @@ class SealTest : public testing::Test {
                             : absl::DeadlineExceededError("it waits");
   }
 
-  absl::Status Snapshot() {
+  // Writes a snapshot for a checkpoint.
+  absl::Status Snapshot(bool stay = false,
+                        std::optional<int64_t> at_updates = std::nullopt) {
     ASSIGN_OR_RETURN(CheckpointStore store,
                      CheckpointStore::OpenForWriting(directory_));
     wire::SnapshotRequest request;
     request.set_run_id("run-a");
+    request.set_stay(stay);
+    if (at_updates) request.set_at_updates(*at_updates);
     ASSIGN_OR_RETURN(*request.mutable_directory(), store.Begin(++snapshots_));
+    working_ = request.directory();
     request.set_file_name("shard-00000-of-00001.sst");
-    return server_.Snapshot(request).status();
+    ASSIGN_OR_RETURN(const wire::SnapshotResponse response,
+                     server_.Snapshot(request));
+    manifest_.Clear();
+    manifest_.set_run_id("run-a");
+    manifest_.set_global_step(snapshots_);
+    durable::CheckpointFile& file = *manifest_.add_file();
+    file.set_name(request.file_name());
+    file.set_bytes(response.bytes());
+    file.set_crc32c(response.crc32c());
+    return absl::OkStatus();
+  }
+  // Completes the checkpoint of the last snapshot.
+  absl::Status Commit() {
+    return CheckpointStore(directory_).Commit(working_, manifest_);
   }
 
   const std::string directory_ = testing::TempDir() + "/seal";
   int64_t snapshots_ = 0;
+  std::string working_;
+  durable::CheckpointManifest manifest_;
   SimulatedClock clock_;
   MetricsRegistry registry_;
   PsMetrics metrics_{registry_};
@@ -81,17 +102,28 @@ class SealTest : public testing::Test {
 };
 
 TEST_F(SealTest, APsWithoutPushesHasNothingToLose) {
-  EXPECT_EQ(server_.Seal(), Pushes::kNone);
+  EXPECT_EQ(server_.updates(), Updates::kNone);
   Load();
-  EXPECT_EQ(server_.Seal(), Pushes::kNone);
+  EXPECT_EQ(server_.updates(), Updates::kNone);
 }
 
-TEST_F(SealTest, PushesAreUnsavedUntilASnapshotOfThemIsWritten) {
+TEST_F(SealTest, PushesAreUnsavedUntilACheckpointHasThem) {
   Load();
   ASSERT_OK(Push(1));
-  EXPECT_EQ(server_.Seal(), Pushes::kUnsaved);
+  EXPECT_EQ(server_.updates(), Updates::kUnsaved);
   ASSERT_OK(Snapshot());
-  EXPECT_EQ(server_.Seal(), Pushes::kSaved);
+  EXPECT_EQ(server_.updates(), Updates::kUnsaved) << "it may yet fail";
+  ASSERT_OK(Commit());
+  EXPECT_EQ(server_.updates(), Updates::kSaved);
+}
+
+TEST_F(SealTest, ACheckpointOfAnotherFileDoesNotHaveThem) {
+  Load();
+  ASSERT_OK(Push(1));
+  ASSERT_OK(Snapshot());
+  manifest_.mutable_file(0)->set_crc32c(manifest_.file(0).crc32c() + 1);
+  ASSERT_OK(Commit());
+  EXPECT_EQ(server_.updates(), Updates::kUnsaved);
 }
 
 TEST_F(SealTest, APushAfterTheSnapshotIsUnsaved) {
@@ -99,7 +131,39 @@ TEST_F(SealTest, APushAfterTheSnapshotIsUnsaved) {
   ASSERT_OK(Push(1));
   ASSERT_OK(Snapshot());
   ASSERT_OK(Push(2));
-  EXPECT_EQ(server_.Seal(), Pushes::kUnsaved);
+  ASSERT_OK(Commit());
+  EXPECT_EQ(server_.updates(), Updates::kUnsaved);
+}
+
+TEST_F(SealTest, AShardThatStaysTakesNoPushUntilTheNextLoad) {
+  Load();
+  ASSERT_OK(Push(1));
+  ASSERT_OK(Snapshot(/*stay=*/true));
+  EXPECT_THAT(Push(2), StatusIs(absl::StatusCode::kUnavailable,
+                                HasSubstr("leaves with a checkpoint")));
+  EXPECT_EQ(server_.updates(), Updates::kUnsaved);
+  ASSERT_OK(Commit());
+  EXPECT_EQ(server_.updates(), Updates::kStaying);
+  Load();
+  EXPECT_OK(Push(2));
+  EXPECT_EQ(server_.updates(), Updates::kUnsaved);
+}
+
+TEST_F(SealTest, ASynchronousShardThatStaysMakesNoUpdateBehindTheCut) {
+  Load(/*is_synchronous=*/true);
+  ASSERT_OK(Push(1, /*is_synchronous=*/true));
+  ASSERT_OK(Snapshot(/*stay=*/true, /*at_updates=*/1));
+  EXPECT_THAT(Push(2, /*is_synchronous=*/true),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  // The hold of a later checkpoint does not let go of it when it ends.
+  ASSERT_OK(Snapshot(/*stay=*/false, /*at_updates=*/1));
+  EXPECT_THAT(Push(2, /*is_synchronous=*/true),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  ASSERT_OK(Commit());
+  EXPECT_EQ(server_.updates(), Updates::kStaying);
+  Load(/*is_synchronous=*/true);
+  EXPECT_OK(Push(2, /*is_synchronous=*/true));
+  EXPECT_EQ(server_.updates(), Updates::kUnsaved);
 }
 
 TEST_F(SealTest, NoPushIsAcknowledgedAnyMore) {
@@ -112,7 +176,36 @@ TEST_F(SealTest, NoPushIsAcknowledgedAnyMore) {
 }
 
 TEST_F(SealTest, WhatIsLoadedWhileThePsLeavesIsSealedToo) {
-  EXPECT_EQ(server_.Seal(), Pushes::kNone);
+  server_.Seal();
+  Load();
+  EXPECT_THAT(Push(1), StatusIs(absl::StatusCode::kUnavailable,
+                                HasSubstr("the ps is leaving")));
+}
+
+TEST_F(SealTest, AShardWithoutUpdatesStaysToo) {
+  Load();
+  ASSERT_OK(Snapshot(/*stay=*/true));
+  EXPECT_EQ(server_.updates(), Updates::kNone);
+  ASSERT_OK(Commit());
+  EXPECT_EQ(server_.updates(), Updates::kStaying);
+}
+
+// The checkpoint before has all of its updates, and not those of others.
+TEST_F(SealTest, AShardThatStaysLeavesWithThatCheckpointAlone) {
+  Load();
+  ASSERT_OK(Push(1));
+  ASSERT_OK(Snapshot());
+  ASSERT_OK(Commit());
+  EXPECT_EQ(server_.updates(), Updates::kSaved);
+  ASSERT_OK(Snapshot(/*stay=*/true));
+  manifest_.mutable_file(0)->set_crc32c(manifest_.file(0).crc32c() + 1);
+  EXPECT_NE(server_.updates(), Updates::kStaying);
+}
+
+TEST_F(SealTest, ALoadDoesNotUnsealAPsThatLeaves) {
+  Load();
+  ASSERT_OK(Snapshot(/*stay=*/true));
+  server_.Seal();
   Load();
   EXPECT_THAT(Push(1), StatusIs(absl::StatusCode::kUnavailable,
                                 HasSubstr("the ps is leaving")));
@@ -121,7 +214,8 @@ TEST_F(SealTest, WhatIsLoadedWhileThePsLeavesIsSealedToo) {
 TEST_F(SealTest, SynchronousStepsGoOnUntilTheCut) {
   Load(/*is_synchronous=*/true);
   ASSERT_OK(Push(1, /*is_synchronous=*/true));
-  EXPECT_EQ(server_.Seal(), Pushes::kUnsaved);
+  server_.Seal();
+  EXPECT_EQ(server_.updates(), Updates::kUnsaved);
   EXPECT_OK(Push(2, /*is_synchronous=*/true));
 }
 

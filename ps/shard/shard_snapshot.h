@@ -38,6 +38,8 @@ struct ShardSnapshot {
   // The sparse tables, ascending by name.
   std::vector<RowSnapshot> tables;
   DedupWindows dedup;
+  // ParameterShard::progress() of the moment.
+  int64_t progress = 0;
 };
 
 // Returns the snapshot of `contents`, which are in the layout's order of

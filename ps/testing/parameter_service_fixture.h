@@ -42,10 +42,10 @@ class ParameterServiceTest : public testing::Test {
       : metrics_(registry_),
         server_({.task = "ps/0"}, Clock::Real(), metrics_),
         service_(server_, metrics_, kBufferBytes),
-        rpc_server_(
-            RpcServer::Start("127.0.0.1:0", service_,
-                             {.threads = 2, .transport_bytes = 256 << 20})
-                .value()) {}
+        rpc_server_(RpcServer::Start("127.0.0.1:0", service_,
+                                     {.threads = 2,
+                                      .limits = {.transport_bytes = 256 << 20}})
+                        .value()) {}
 
   void SetUp() override { Load({}); }
 

@@ -60,6 +60,7 @@ std::string StagedNameOf(const std::string& path) {
 
 absl::StatusOr<StagedFile> StagedFile::Create(const std::string& path) {
   RETURN_IF_ERROR(CheckMayBeReplaced(path));
+  RETURN_IF_ERROR(MakeDirectories(ParentOf(path)));
   absl::StatusOr<FileDescriptor> unnamed = OpenUnnamed(ParentOf(path));
   if (unnamed.ok()) return StagedFile(path, "", *std::move(unnamed));
   std::string staged = StagedNameOf(path);

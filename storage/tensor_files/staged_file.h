@@ -23,7 +23,7 @@ std::string StagedNameOf(const std::string& path);
 // Move-only; not thread-safe.
 class StagedFile {
  public:
-  // Creates the file.
+  // Creates the file, and the directory in which it is.
   //   InvalidArgument  `path` is there and is no regular file, nor a link.
   static absl::StatusOr<StagedFile> Create(const std::string& path);
   StagedFile(StagedFile&& other) noexcept;

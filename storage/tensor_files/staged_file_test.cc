@@ -77,9 +77,18 @@ TEST(StagedFileTest, ADeviceOrADirectoryIsNotReplaced) {
   }
 }
 
-TEST(StagedFileTest, MissingDirectoryIsNamed) {
-  EXPECT_THAT(StagedFile::Create("/none/x").status(),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none/x")));
+TEST(StagedFileTest, ADirectoryIsMadeAndOneThatCannotBeIsNamed) {
+  const std::string path = TestPath();
+  ASSERT_OK(MakeDirectories(path));
+  ASSERT_OK_AND_ASSIGN(StagedFile file,
+                       StagedFile::Create(path + "/new/folder/x"));
+  ASSERT_OK(file.Append("text"));
+  ASSERT_OK(file.Commit());
+  EXPECT_THAT(ReadFile(path + "/new/folder/x", 100), IsOkAndHolds("text"));
+  const absl::Status status =
+      StagedFile::Create(path + "/new/folder/x/y").status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(status.message(), HasSubstr(path + "/new/folder/x"));
 }
 
 // Names in a directory.

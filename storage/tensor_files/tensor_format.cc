@@ -42,10 +42,16 @@ bool EndsWithOneOf(absl::string_view path,
 }
 
 // How the tensors of a file that is not read get into one that is.
-absl::string_view WayOutOf(absl::string_view path) {
+std::string WayOutOf(absl::string_view path) {
   if (EndsWithOneOf(path, {".h5", ".hdf5", ".keras"})) {
-    return "Keras's own files are not read: write a TensorFlow checkpoint, "
-           "tf.train.Checkpoint(model=model).write(PATH)";
+    return absl::StrCat(
+        "Keras's own files are not read; a Python package will do that later. "
+        "Until then, in Python: model = keras.models.load_model(\"",
+        path,
+        "\"), and tf.train.Checkpoint(model=model).write(PATH), or with Keras "
+        "3 "
+        "numpy.savez(\"model.npz\", **{w.path: w.numpy() for w in "
+        "model.weights})");
   }
   if (absl::EndsWith(path, ".onnx")) {
     return "ONNX is not read: write the tensors as safetensors or npz";

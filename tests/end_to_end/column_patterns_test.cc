@@ -51,6 +51,9 @@ class ColumnPatternsTest : public ServeFixture {
                  "--device=cpu", "--output=" + Path("p.csv")});
     EXPECT_EQ(run.end.code(), 0) << run.standard_error;
     std::ifstream csv(Path("p.csv"));
+    std::string header;
+    std::getline(csv, header);
+    EXPECT_EQ(header, "prediction");
     std::vector<float> outputs;
     for (float output; csv >> output;) outputs.push_back(output);
     return outputs;

@@ -51,7 +51,8 @@ std::string BytesOf(const grpc::ByteBuffer& buffer) {
 std::string FrameOf(absl::string_view bytes) {
   std::string frame;
   for (size_t i = 0; i < FrameReader::kLengthBytes; ++i) {
-    frame.push_back(static_cast<char>(uint64_t{bytes.size()} >> (8 * i)));
+    frame.push_back(
+        static_cast<char>(FrameLengthWord(bytes.size()) >> (8 * i)));
   }
   absl::StrAppend(&frame, bytes);
   return frame;

@@ -1,5 +1,6 @@
 #include "tests/simulation/async_worker.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace parasol::simulation {
@@ -15,7 +16,16 @@ void AsyncWorker::OnNews() {
   StartSteps();
 }
 
+bool AsyncWorker::Drain() {
+  is_ending_ = true;
+  return !is_computing_ &&
+         std::none_of(steps_.begin(), steps_.end(), [](const Step& step) {
+           return step.is_computed && !step.is_pushed;
+         });
+}
+
 void AsyncWorker::StartSteps() {
+  if (is_ending_) return;
   const auto limit = static_cast<size_t>(world().schedule().shape.overlap);
   while (steps_.size() < limit) {
     const std::optional<int64_t> batch = claims_.TryStart();
@@ -41,7 +51,7 @@ void AsyncWorker::Pull(Step& step) {
 
 // One step computes at a time, in their order.
 void AsyncWorker::ComputeNext() {
-  if (is_computing_) return;
+  if (is_computing_ || is_ending_) return;
   for (Step& step : steps_) {
     if (!step.has_values) return;
     if (step.is_computed) continue;

@@ -21,6 +21,7 @@ class AsyncWorker : public WorkerProcess {
   void BeginLoop() override { claims_.Begin(); }
   void StopLoop() override { claims_.Stop(); }
   int64_t completed_steps() const override { return claims_.completed(); }
+  bool Drain() override;
   void Describe(wire::RegisterRequest& request) const override {
     claims_.Describe(request);
   }
@@ -44,6 +45,7 @@ class AsyncWorker : public WorkerProcess {
 
   Claims claims_;
   bool is_computing_ = false;
+  bool is_ending_ = false;
   std::vector<uint64_t> next_sequence_;
   // The steps in flight, in their order; references stay valid.
   std::deque<Step> steps_;

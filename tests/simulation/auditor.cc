@@ -12,6 +12,7 @@ namespace {
 // and its batches are others'.
 bool MayLoseLeases(const Schedule& schedule) {
   return schedule.Hits("worker") || schedule.Has(Fault::Kind::kLoss) ||
+         schedule.Has(Fault::Kind::kStopAll) ||
          schedule.Has(Fault::Kind::kCutFromAll, "chief") ||
          schedule.Has(Fault::Kind::kCutFromChief, "chief") ||
          schedule.Has(Fault::Kind::kReplace, "chief");
@@ -112,6 +113,26 @@ void Auditor::PsLeaves(int ps, const ShardValues& values,
     }
     return Violate("update lost with a ps that left",
                    absl::StrCat("ps ", values.shard, ", step ", step));
+  }
+}
+
+void Auditor::Stopped(const Checkpoint* newest) {
+  const int64_t step = newest == nullptr ? 0 : newest->manifest.global_step();
+  if (schedule_.shape.mode == Shape::Mode::kSynchronous) {
+    if (step >= completed_) return;
+    return Violate("update lost by a stop",
+                   absl::StrCat("the newest checkpoint is of step ", step,
+                                ", a chunk had ", completed_));
+  }
+  for (size_t shard = 0; shard < shards_.size(); ++shard) {
+    for (StepId id = 0; id < steps_.size(); ++id) {
+      const bool is_saved =
+          newest != nullptr && newest->files[shard]->applied.Contains(id);
+      if (!shards_[shard].acknowledged.Contains(id) || is_saved) continue;
+      return Violate("update lost by a stop",
+                     absl::StrCat("ps ", shard, ", step ", id,
+                                  ", the newest checkpoint is of step ", step));
+    }
   }
 }
 

@@ -58,6 +58,10 @@ class Auditor {
   // The process `ps` ends because a checkpoint, `newest`, has its updates.
   void PsLeaves(int ps, const ShardValues& values, const Checkpoint* newest);
 
+  // All processes were told to end, and have ended; `newest` is the newest
+  // checkpoint, if there is one: it has everything that was acknowledged.
+  void Stopped(const Checkpoint* newest);
+
   void ChiefStarts(int chief);
   // The chief counts so many steps as done.
   void Credited(int64_t global_step);

@@ -348,7 +348,9 @@ void ChiefProcess::CarryOut(Coordinator::CheckpointOrder order) {
 SnapshotCall ChiefProcess::CallOf(size_t shard) const {
   return {.run_id = options_.run_id,
           .incarnation = writing_->order.incarnations[shard],
-          .chief_epoch = options_.chief_epoch};
+          .chief_epoch = options_.chief_epoch,
+          .number = loads_,
+          .stay = writing_->order.stay};
 }
 
 // All shards at the largest number of updates that any of them has had.

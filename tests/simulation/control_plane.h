@@ -54,6 +54,10 @@ class ControlPlane {
   bool LivesSupervised(const TaskId& place) const;
   void Inject(const Fault& fault);
   void Hit(const Fault& fault, Process& process);
+  void StopAll(const Fault& fault);
+  void Terminate(Process& process);
+  // Judges a stop of the cluster, and starts it again.
+  void EndStop();
   void OnExit(Process& process, const absl::Status& status);
   void OnChiefExit(const absl::Status& status);
   // Judges the progress of the job once the faults are over.
@@ -70,6 +74,11 @@ class ControlPlane {
   std::map<TaskId, int> newest_;
   JobChoice job_;
   bool has_ended_ = false;
+  // True while all processes are told to end; the time of the last exit, and
+  // that when the last one was told.
+  bool is_stopping_ = false;
+  absl::Time last_exit_;
+  absl::Time last_told_;
   Progress progress_;
   absl::Time progress_at_;
 };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cluster/checkpoint/evaluation_decisions.h"
 
 namespace parasol::simulation {
 
@@ -60,11 +61,12 @@ void Disk::Prune(int max_to_keep, int64_t newest, const KeptCheckpoints& kept) {
     if (std::erase(steps, best) > 0) break;
   }
   if (kept.evaluated_to) {
-    const auto awaited =
-        std::find_if(steps.begin(), steps.end(), [this, &kept](int64_t step) {
-          return step > *kept.evaluated_to && !checkpoints_.at(step).damaged;
-        });
-    if (awaited != steps.end()) steps.erase(awaited);
+    int64_t awaited = kept.awaited;
+    std::erase_if(steps, [this, &kept, &awaited](int64_t step) {
+      const Checkpoint& checkpoint = checkpoints_.at(step);
+      return step > *kept.evaluated_to && !checkpoint.damaged &&
+             IsToBeEvaluated(checkpoint.manifest) && awaited-- > 0;
+    });
   }
   for (size_t i = 0; i + max_to_keep < steps.size(); ++i) {
     checkpoints_.erase(steps[i]);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cluster/checkpoint/evaluation_decisions.h"
 #include "tests/simulation/random.h"
 
 namespace parasol::simulation {
@@ -36,7 +37,8 @@ void Evaluator::Look() {
   const std::vector<int64_t> newest_first = world_.disk().Steps();
   for (auto step = newest_first.rbegin(); step != newest_first.rend(); ++step) {
     const Checkpoint& checkpoint = *world_.disk().Find(*step);
-    if (checkpoint.damaged || !evaluated_.insert(checkpoint.files[0]).second) {
+    if (checkpoint.damaged || !IsToBeEvaluated(checkpoint.manifest) ||
+        !evaluated_.insert(checkpoint.files[0]).second) {
       continue;
     }
     return world_.loop().At(

@@ -53,6 +53,10 @@ job::Job MakeJob(const Shape& shape, const JobChoice& choice) {
   job.mutable_checkpoint()->set_every_steps(shape.checkpoint_every);
   job.mutable_checkpoint()->set_max_to_keep(shape.max_to_keep);
   if (shape.evaluation > absl::ZeroDuration()) GoByLoss(shape.patience, job);
+  if (shape.evaluation > absl::ZeroDuration() && shape.max_lag >= 0) {
+    job.mutable_evaluation()->set_every_steps(shape.checkpoint_every);
+    job.mutable_evaluation()->set_max_lag(shape.max_lag);
+  }
   job::ParameterServerStrategy& strategy = *job.mutable_parameter_server();
   strategy.mutable_fixed_shards()->set_shards(1 + choice.partitioner);
   switch (shape.mode) {

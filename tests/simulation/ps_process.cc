@@ -15,6 +15,9 @@ constexpr absl::Duration kSnapshotTime = absl::Milliseconds(50);
 constexpr absl::Duration kHoldLimit = absl::Seconds(5);
 // As PsTask's drain_timeout.
 constexpr absl::Duration kDrainLimit = absl::Seconds(40);
+constexpr absl::Duration kDrainSilence = absl::Seconds(10);
+// As in ChiefSession::AwaitLeave().
+constexpr absl::Duration kSavedLook = absl::Milliseconds(200);
 
 }  // namespace
 
@@ -63,9 +66,52 @@ void PsProcess::Terminate() {
   world().After(*this, absl::ZeroDuration(), [this] {
     is_sealed_ = true;
     world().Trace(this, "is told to end");
-    if (!held_ || !has_pushes_) return LeaveSaved(false);
+    if (!held_) return LeaveSaved(false);
+    session_.Hurry();
+    // The answer is there by then.
+    world().After(*this, kSavedLook, [this] {
+      const wire::JobPhase phase = session_.state().phase();
+      const bool is_needed =
+          phase == wire::TRAINING || phase == wire::FINISHING;
+      if (!HasUpdates() && !is_needed) return LeaveSaved(false);
+      LeaveWhenSaved();
+    });
     world().After(*this, kDrainLimit, [this] { LeaveSaved(false); });
   });
+}
+
+void PsProcess::LeaveWhenSaved() {
+  const bool is_staying = stays_ || stays_at_ < INT64_MAX;
+  if (is_staying && IsSaved()) return LeaveSaved(true);
+  const absl::Duration limit =
+      HasUpdates() ? kDrainSilence : absl::ZeroDuration();
+  if (session_.silence() > limit) return LeaveSaved(false);
+  world().After(*this, kSavedLook, [this] { LeaveWhenSaved(); });
+}
+
+int64_t PsProcess::ProgressNow() const {
+  if (!IsSynchronous()) return pushes_;
+  if (chunks_ == nullptr) return 0;
+  const std::vector<int64_t> updates = chunks_->updates();
+  return *std::max_element(updates.begin(), updates.end());
+}
+
+// SavedFile::Has().
+bool PsProcess::IsSaved() const {
+  if (!held_ || saved_ == nullptr || ProgressNow() > saved_progress_) {
+    return false;
+  }
+  for (const int64_t step : world().disk().Steps()) {
+    const Checkpoint* const checkpoint = world().disk().Find(step);
+    if (checkpoint->files[held_->shard] == saved_) return true;
+  }
+  return false;
+}
+
+void PsProcess::GoOnTaking() {
+  stays_ = false;
+  stays_at_ = INT64_MAX;
+  if (chunks_ != nullptr) chunks_->Hold(INT64_MAX);
 }
 
 void PsProcess::LeaveSaved(bool is_saved) {
@@ -124,7 +170,10 @@ void PsProcess::Load(const LoadCall& call, const World::Done<Nothing>& done) {
     held_->learning_rate = call.learning_rate;
     world().auditor().RateTaken(number(), *held_);
   }
-  if (Holds(call)) return done(Nothing());
+  if (Holds(call)) {
+    GoOnTaking();
+    return done(Nothing());
+  }
   loading_ = true;
   world().After(*this, kLoadTime,
                 [this, call, done] { FinishLoad(call, done); });
@@ -162,6 +211,10 @@ void PsProcess::FinishLoad(const LoadCall& call,
                                           world().schedule().shape.replicas);
     GoOn();
   }
+  pushes_ = 0;
+  loaded_progress_ = ProgressNow();
+  saved_ = nullptr;
+  GoOnTaking();
   world().Trace(this, "has loaded checkpoint ", call.checkpoint);
   world().auditor().Loaded(number(), *held_, before ? &*before : nullptr);
   world().auditor().RateTaken(number(), *held_);
@@ -177,12 +230,21 @@ void PsProcess::Snapshot(
     return done(absl::FailedPreconditionError(
         absl::StrCat(name(), " does not hold run ", call.run_id)));
   }
+  if (world().rules().ps_checks_load_number && call.number < load_number_) {
+    return done(absl::FailedPreconditionError("the order comes late"));
+  }
   const absl::Status written = world().disk().CheckWrite(world().random());
   if (!written.ok()) return done(written);
-  if (call.at_updates) return SnapshotStep(*call.at_updates, done);
+  if (call.stay) saved_ = nullptr;
+  if (call.at_updates) return SnapshotStep(*call.at_updates, call.stay, done);
   auto values = std::make_shared<ShardValues>(*held_);
   values->windows = dedup_->Windows();
-  world().After(*this, kSnapshotTime, [values, done] { done(values); });
+  stays_ |= call.stay;
+  world().After(*this, kSnapshotTime, [this, values, progress = pushes_, done] {
+    saved_ = values;
+    saved_progress_ = progress;
+    done(values);
+  });
 }
 
 void PsProcess::PrepareSnapshot(const SnapshotCall& call,
@@ -196,22 +258,28 @@ void PsProcess::PrepareSnapshot(const SnapshotCall& call,
   const int hold = ++holds_;
   done(chunks_->HoldNow());
   world().After(*this, kHoldLimit, [this, hold, chunks = chunks_] {
-    if (hold == holds_) chunks->Hold(INT64_MAX);
+    if (hold == holds_) chunks->Hold(stays_at_);
   });
 }
 
 void PsProcess::SnapshotStep(
-    int64_t updates,
+    int64_t updates, bool stay,
     const World::Done<std::shared_ptr<const ShardValues>>& done) {
   chunks_->SnapshotAt(
-      updates, [this, done](absl::StatusOr<std::vector<int64_t>> captured) {
+      updates,
+      [this, updates, done](absl::StatusOr<std::vector<int64_t>> captured) {
         if (!captured.ok()) return done(captured.status());
         auto values = std::make_shared<ShardValues>(*held_);
         values->updates = *std::move(captured);
-        world().After(*this, kSnapshotTime, [values, done] { done(values); });
+        world().After(*this, kSnapshotTime, [this, values, updates, done] {
+          saved_ = values;
+          saved_progress_ = updates;
+          done(values);
+        });
       });
   ++holds_;
-  chunks_->Hold(INT64_MAX);
+  if (stay) stays_at_ = updates;
+  chunks_->Hold(stays_at_);
 }
 
 absl::Status PsProcess::Check(const Operation& operation) const {
@@ -248,7 +316,9 @@ void PsProcess::Execute(const Operation& operation,
       world().rules().leaving_ps_is_sealed) {
     return done(absl::UnavailableError(absl::StrCat(name(), " is leaving")));
   }
-  has_pushes_ |= operation.sequence > 0;
+  if (stays_ && is_asynchronous_push) {
+    return done(absl::UnavailableError(absl::StrCat(name(), " stays")));
+  }
   if (IsSynchronous()) return ExecuteStep(operation, done);
   if (operation.sequence == 0) return done(OperationResult());
   const absl::StatusOr<Claim> claim =
@@ -257,6 +327,7 @@ void PsProcess::Execute(const Operation& operation,
   const bool is_new = *claim == Claim::kNew;
   world().auditor().Applied(number(), *held_, operation.step, !is_new);
   if (is_new) {
+    ++pushes_;
     held_->applied.Add(operation.step);
     dedup_->Confirm(operation.worker, operation.sequence);
   }

@@ -79,15 +79,30 @@ class PsProcess : public ShardHolder {
   // Goes on where the chief says that the cluster is.
   void GoOn();
   void SnapshotStep(
-      int64_t updates,
+      int64_t updates, bool stay,
       const World::Done<std::shared_ptr<const ShardValues>>& done);
 
-  // Ends; `is_saved`: a checkpoint has its updates, as the chief says.
+  // Ends; `is_saved`: a checkpoint has its updates.
   void LeaveSaved(bool is_saved);
+  // Leaves when a complete checkpoint has its updates; looks now and then.
+  void LeaveWhenSaved();
+  bool HasUpdates() const { return ProgressNow() > loaded_progress_; }
+  // Number of its updates, and whether a complete checkpoint has them all.
+  int64_t ProgressNow() const;
+  bool IsSaved() const;
+  // Takes updates again.
+  void GoOnTaking();
 
   Session session_;
   bool is_sealed_ = false;
-  bool has_pushes_ = false;
+  bool stays_ = false;
+  int64_t stays_at_ = INT64_MAX;  // synchronous training
+  // Number of pushes applied since the load; the progress at the load, and that
+  // of the newest snapshot, with the snapshot.
+  int64_t pushes_ = 0;
+  int64_t loaded_progress_ = 0;
+  int64_t saved_progress_ = -1;
+  std::shared_ptr<const ShardValues> saved_;
   // The newest chief that is known.
   int64_t chief_epoch_ = 0;
   // The largest number of that chief's loads.

@@ -11,6 +11,8 @@ namespace {
 
 constexpr uint64_t kManyWorkersEvery = 2000;
 constexpr int kManyWorkers = 1000;
+// Every such seed's cluster is stopped as a whole, and nothing else happens.
+constexpr uint64_t kStopEvery = 10;
 // Longer than a lease (10 s) now and then.
 constexpr absl::Duration kLongest = absl::Seconds(25);
 // Share of the schedules that have a theme, in thousandths.
@@ -48,6 +50,10 @@ const char* NameOf(Kind kind) {
       return "parted";
     case Kind::kDamage:
       return "newest checkpoint damaged";
+    case Kind::kFlip:
+      return "flipped bits";
+    case Kind::kStopAll:
+      return "all are told to end";
   }
   return "?";
 }
@@ -108,6 +114,8 @@ Shape DrawShape(uint64_t seed, Random& random) {
     shape.evaluation =
         random.Between(absl::Milliseconds(600), absl::Milliseconds(4000));
     shape.patience = static_cast<int>(random.Between(1, 4));
+    // Not drawn: a seed's other numbers stay what they were.
+    shape.max_lag = static_cast<int>(shape.steps % 4) - 1;
   }
   return shape;
 }
@@ -268,6 +276,17 @@ std::vector<Fault> DrawFaults(const Theme& theme, const Shape& shape,
   return faults;
 }
 
+// The whole cluster is told to end, at once or one after the other.
+std::vector<Fault> DrawStop(absl::Duration last, Random& random) {
+  constexpr int64_t kWindows[] = {0, 100, 1000, 6000};
+  Fault fault;
+  fault.kind = Kind::kStopAll;
+  fault.at = random.Between(absl::ZeroDuration(), last);
+  fault.amount = kWindows[random.Below(4)];
+  fault.length = absl::Milliseconds(fault.amount) + absl::Seconds(5);
+  return {fault};
+}
+
 // Each chief's job goes on from the one before it. `other_layouts` is the share
 // of successors with another partitioner, in thousandths.
 void DrawJobs(uint64_t other_layouts, std::vector<Fault>& faults,
@@ -308,7 +327,8 @@ std::string Shape::ToString() const {
       checkpoint_every, " steps, ", max_to_keep, " kept",
       evaluation > absl::ZeroDuration()
           ? absl::StrCat(", evaluated in ", Seconds(evaluation),
-                         " each, patience ", patience)
+                         " each, patience ", patience,
+                         max_lag < 0 ? "" : absl::StrCat(", max_lag ", max_lag))
           : "",
       loss > 0 ? absl::StrCat(", ", loss, " in 1,000 calls lost") : "");
 }
@@ -321,9 +341,14 @@ std::string Fault::ToString() const {
   if (kind == Kind::kSlowClock) {
     return absl::StrCat(line, ", at ", amount, " % of the speed");
   }
+  if (kind == Kind::kStopAll) {
+    absl::StrAppend(&line, " within ", amount, " ms, and start again");
+  }
   if (kind == Kind::kLoss) absl::StrAppend(&line, " (", amount, " in 1,000)");
   if (kind == Kind::kPart)
     absl::StrAppend(&line, " (workers of the bits ", amount, ")");
+  if (kind == Kind::kFlip)
+    absl::StrAppend(&line, " (each message ", amount, ")");
   if (kind != Kind::kDamage) absl::StrAppend(&line, " for ", Seconds(length));
   if (target.role == "chief" && !(job == JobChoice())) {
     absl::StrAppend(&line, ", the next one with hyperparameters ",
@@ -352,6 +377,13 @@ bool Schedule::Hits(const std::string& role) const {
   });
 }
 
+bool Schedule::IsCalm() const {
+  return shape.loss == 0 &&
+         std::all_of(faults.begin(), faults.end(), [](const Fault& fault) {
+           return fault.kind == Kind::kStopAll;
+         });
+}
+
 bool Schedule::ChangesJob() const {
   return std::any_of(faults.begin(), faults.end(), [](const Fault& fault) {
     return !(fault.job == JobChoice());
@@ -377,7 +409,10 @@ Schedule DrawSchedule(uint64_t seed) {
   if (has_theme) Fit(theme, shape);
   const absl::Duration last =
       absl::Seconds(3) + shape.compute * shape.steps / shape.workers * 1.3;
-  if (has_theme) {
+  if (seed % kStopEvery == kStopEvery - 1) {
+    schedule.faults = DrawStop(last, random);
+    shape.loss = 0;
+  } else if (has_theme) {
     schedule.faults = DrawFaults(theme, shape, last, random);
   } else {
     const int64_t faults = random.Chance(150) ? 0 : random.Between(1, 6);

@@ -57,6 +57,8 @@ struct Shape {
   absl::Duration evaluation;
   // Evaluations without an improvement after which the job ends early.
   int patience = 1;
+  // The field of EvaluationPolicy; -1: the job never waits for evaluations.
+  int max_lag = -1;
 
   std::string ToString() const;
 };
@@ -80,6 +82,10 @@ struct Fault {
                     // others, nor these them, for `length` (groups)
     kDamage,        // the newest checkpoint is damaged, if it is not the only
                     // intact one
+    kFlip,          // each `amount`-th message between workers arrives with a
+                    // flipped bit for `length` (groups)
+    kStopAll,       // all are told to end within `amount` ms, in some order,
+                    // and start again after `length`
   };
 
   // Time since the start.
@@ -111,6 +117,8 @@ struct Schedule {
   // Returns true if a fault of this kind hits a task of this role ("": any).
   bool Has(Fault::Kind kind, const std::string& role = "") const;
   bool Hits(const std::string& role) const;
+  // Returns true if nothing goes wrong but that the cluster is stopped.
+  bool IsCalm() const;
   // Returns true if a later chief may have another job: workers of the one
   // before don't tell what they have done, and its steps may be done again.
   bool ChangesJob() const;

@@ -59,7 +59,7 @@ void Session::Register() {
       });
 }
 
-void Session::Heartbeat() {
+void Session::Heartbeat(bool goes_on) {
   if (has_left_) return;
   wire::HeartbeatRequest request;
   *request.mutable_task() = task_.task();
@@ -71,17 +71,24 @@ void Session::Heartbeat() {
           const World::Done<wire::HeartbeatResponse>& done) {
         chief.Heartbeat(request, done);
       },
-      [this](absl::StatusOr<wire::HeartbeatResponse> response) {
+      [this, goes_on](absl::StatusOr<wire::HeartbeatResponse> response) {
         if (has_left_) return;
+        is_silent_ = !response.ok();
+        if (!goes_on && !response.ok()) return;
         if (absl::IsNotFound(response.status())) return Register();
         absl::Status answered = response.status();
         if (answered.ok()) answered = CheckChief(response->chief_epoch());
+        if (!answered.ok() && !goes_on) return;
         if (!answered.ok()) return AfterFailure(answered, false);
         last_answer_ = world_.Now(task_);
         state_ = *std::move(response);
-        world_.After(task_, Interval(), [this] { Heartbeat(); });
+        if (goes_on) world_.After(task_, Interval(), [this] { Heartbeat(); });
         callbacks_.on_state(state_);
       });
+}
+
+absl::Duration Session::silence() const {
+  return is_silent_ ? world_.Now(task_) - last_answer_ : absl::ZeroDuration();
 }
 
 absl::Status Session::CheckChief(int64_t chief_epoch) {

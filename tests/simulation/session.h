@@ -41,6 +41,10 @@ class Session {
       : world_(world), task_(task), callbacks_(std::move(callbacks)) {}
 
   void Join();
+  // Time since the chief's last answer, if the call since has failed; 0 if not.
+  absl::Duration silence() const;
+  // Sends a heartbeat at once, beside the others.
+  void Hurry() { Heartbeat(/*goes_on=*/false); }
   // Tells the chief that the task ends, once, then calls `done`.
   void Leave(int64_t completed_steps, std::function<void()> done);
   // Does the same, and then ends the process.
@@ -55,7 +59,8 @@ class Session {
 
  private:
   void Register();
-  void Heartbeat();
+  // `goes_on`: the next one follows.
+  void Heartbeat(bool goes_on = true);
   // Returns OK if an answer comes from the newest chief that is known.
   absl::Status CheckChief(int64_t chief_epoch);
   void AfterFailure(const absl::Status& error, bool was_registering);
@@ -72,6 +77,8 @@ class Session {
   int64_t chief_epoch_ = 0;
   wire::HeartbeatResponse state_;
   absl::Time joined_at_, last_answer_;
+  // True if the last heartbeat had no answer.
+  bool is_silent_ = false;
 };
 
 }  // namespace parasol::simulation

@@ -38,6 +38,10 @@ struct SnapshotCall {
   int64_t chief_epoch = 0;
   // Number of updates at which the snapshot is taken (synchronous training).
   std::optional<int64_t> at_updates = std::nullopt;
+  // Number of the chief's loads before it.
+  int64_t number = 0;
+  // wire::SnapshotRequest.stay.
+  bool stay = false;
   // Returns true if the chief waits for the answer no more.
   std::function<bool()> is_cancelled = [] { return false; };
 };

@@ -22,6 +22,7 @@ class SyncWorker : public WorkerProcess {
   void BeginLoop() override { claims_.Begin(); }
   void StopLoop() override { claims_.Stop(); }
   void OnMoved() override;
+  bool Drain() override { return true; }
   int64_t completed_steps() const override {
     return claims_.share().completed_steps;
   }

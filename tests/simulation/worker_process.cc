@@ -1,5 +1,6 @@
 #include "tests/simulation/worker_process.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tests/simulation/chief_process.h"
@@ -11,6 +12,9 @@ constexpr absl::Duration kWorkerDeadline = absl::Seconds(5);
 constexpr absl::Duration kOperationDeadline = absl::Seconds(10);
 constexpr absl::Duration kResendInterval = absl::Milliseconds(200);
 constexpr absl::Duration kShardTimeout = absl::Minutes(5);
+// As in worker/last_answers.h, and WorkerTaskOptions::drain_timeout.
+constexpr absl::Duration kAwayLimit = absl::Milliseconds(500);
+constexpr absl::Duration kDrainLook = absl::Milliseconds(100);
 
 absl::Status StartAgain() {
   return absl::UnavailableError("the job is another one: starts again");
@@ -131,7 +135,11 @@ void WorkerProcess::SendUntil(absl::Time give_up, int shard,
       [this, give_up, shard, operation, done = std::move(done)](
           const absl::StatusOr<OperationResult>& response) mutable {
         if (has_failed_) return;
-        if (response.ok()) return done(*response);
+        if (response.ok()) {
+          refused_since_ = absl::InfiniteFuture();
+          return done(*response);
+        }
+        refused_since_ = std::min(refused_since_, world().Now(*this));
         const bool may_pass = absl::IsUnavailable(response.status()) ||
                               absl::IsDeadlineExceeded(response.status());
         if (absl::IsFailedPrecondition(response.status())) {
@@ -147,6 +155,21 @@ void WorkerProcess::SendUntil(absl::Time give_up, int shard,
                         SendUntil(give_up, shard, operation, std::move(done));
                       });
       });
+}
+
+void WorkerProcess::Terminate() {
+  world().After(*this, absl::ZeroDuration(), [this] {
+    if (has_failed_) return;
+    world().Trace(this, "is told to end");
+    LeaveWhenDrained();
+  });
+}
+
+void WorkerProcess::LeaveWhenDrained() {
+  if (has_failed_) return;
+  const bool is_in_vain = world().Now(*this) - refused_since_ >= kAwayLimit;
+  if (Drain() || is_in_vain) return Fail(StartAgain());
+  world().After(*this, kDrainLook, [this] { LeaveWhenDrained(); });
 }
 
 // Task::Loop(): an error that only this worker has met ends the job, unless a

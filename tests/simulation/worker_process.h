@@ -26,6 +26,10 @@ class WorkerProcess : public Process {
 
   void Start() override { session_.Join(); }
 
+  // SIGTERM: begins no step any more, and leaves when what it has in flight is
+  // answered, or is for a ps that refuses it.
+  void Terminate();
+
   // The job that it works on; nullptr until it has registered.
   const JobChoice* job() const {
     return has_job_ ? &session_.registration().job : nullptr;
@@ -45,6 +49,9 @@ class WorkerProcess : public Process {
   }
   // A ps has another process than before.
   virtual void OnMoved() {}
+  // Gives up what is not computed yet, and returns true if nothing is in flight
+  // that the worker would wait for.
+  virtual bool Drain() = 0;
 
   // Sends an operation to a shard until it is answered, then calls `done`.
   void Send(int shard, Operation operation, Answered done);
@@ -53,6 +60,8 @@ class WorkerProcess : public Process {
   bool has_failed() const { return has_failed_; }
 
  private:
+  // Leaves when nothing is in flight; looks now and then.
+  void LeaveWhenDrained();
   void OnRegistered(const Registration& registration);
   // Starts again if the variables are others than those that it has joined.
   void CheckVariables(const std::string& run_id, uint64_t layout);
@@ -67,6 +76,8 @@ class WorkerProcess : public Process {
   bool is_placed_ = false;
   bool is_asking_ = false;
   bool has_failed_ = false;
+  // The time since which a ps has refused, or could not be reached.
+  absl::Time refused_since_ = absl::InfiniteFuture();
   int64_t placement_version_ = -1;
   std::string run_id_;
   uint64_t layout_ = 0;

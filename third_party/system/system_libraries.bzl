@@ -15,7 +15,6 @@ _PKG_CONFIG = {
     "highway": ("libhwy", "libhwy-dev"),
     "nlohmann_json": ("nlohmann_json", "nlohmann-json3-dev"),
     "prometheus_core": ("prometheus-cpp-core", "prometheus-cpp-dev"),
-    "prometheus_pull": ("prometheus-cpp-pull", "prometheus-cpp-dev"),
     "protobuf": ("protobuf", "libprotobuf-dev"),
     "re2": ("re2", "libre2-dev"),
     "rocksdb": ("rocksdb", "librocksdb-dev"),

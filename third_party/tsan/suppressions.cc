@@ -29,7 +29,5 @@ extern "C" const char* __tsan_default_suppressions() {
          // Two libraries. They lock and free in a thread of CivetWeb what they
          // have made in another one. Nothing of this repository's that they
          // call is looked at.
-         "race:libprometheus-cpp\n"
-         // Its calls that end in a lock seem to come from elsewhere.
-         "mutex:libcivetweb-cpp.so\n";
+         "race:libprometheus-cpp\n";
 }

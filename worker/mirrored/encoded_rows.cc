@@ -22,6 +22,9 @@ struct Part {
   size_t rows = 0;
 };
 
+// By replica.
+using Parts = std::map<int, Part>;
+
 absl::Status NoRows(const std::string& why) {
   return absl::InvalidArgumentError(
       absl::StrCat("gradients of rows from a peer: ", why));
@@ -29,7 +32,7 @@ absl::Status NoRows(const std::string& why) {
 
 // Adds the parts of one worker's message to `parts`.
 absl::Status FindParts(absl::string_view message, size_t width, int replicas,
-                       std::map<int, Part>& parts) {
+                       Parts& parts) {
   while (!message.empty()) {
     Header header;
     if (message.size() < sizeof(header)) return NoRows("a header is cut off");
@@ -59,6 +62,20 @@ absl::Status FindParts(absl::string_view message, size_t width, int replicas,
   return absl::OkStatus();
 }
 
+absl::StatusOr<Parts> PartsOf(const std::vector<std::string>& encoded,
+                              size_t width, int replicas) {
+  Parts parts;
+  for (size_t rank = 0; rank < encoded.size(); ++rank) {
+    RETURN_IF_ERROR(FindParts(encoded[rank], width, replicas, parts))
+        << "rank " << rank;
+  }
+  if (static_cast<int>(parts.size()) != replicas) {
+    return NoRows(absl::StrCat("those of ", parts.size(), " replicas of ",
+                               replicas, " are there"));
+  }
+  return parts;
+}
+
 }  // namespace
 
 std::string EncodeRows(int replica, absl::Span<const uint64_t> ids,
@@ -79,17 +96,15 @@ std::string EncodeRows(int replica, absl::Span<const uint64_t> ids,
   return bytes;
 }
 
+absl::Status CheckRows(const std::vector<std::string>& encoded, size_t width,
+                       int replicas) {
+  return PartsOf(encoded, width, replicas).status();
+}
+
 absl::StatusOr<RowGradients> MeansOfRows(
     const std::vector<std::string>& encoded, size_t width, int replicas,
     RowAccumulator& sums) {
-  std::map<int, Part> parts;
-  for (const std::string& message : encoded) {
-    RETURN_IF_ERROR(FindParts(message, width, replicas, parts));
-  }
-  if (static_cast<int>(parts.size()) != replicas) {
-    return NoRows(absl::StrCat("those of ", parts.size(), " replicas of ",
-                               replicas, " are there"));
-  }
+  ASSIGN_OR_RETURN(const Parts parts, PartsOf(encoded, width, replicas));
   for (const auto& [replica, part] : parts) {
     sums.Add(replica, part.ids, part.gradients, part.rows);
   }

@@ -21,12 +21,15 @@ namespace parasol {
 std::string EncodeRows(int replica, absl::Span<const uint64_t> ids,
                        absl::Span<const float> gradients);
 
-// Adds the gradients of all workers, `encoded`, of a table whose rows have
-// `width` elements, in ascending order of their replicas, and returns the means
-// of the rows: of each row over the replicas that touch it.
-//   InvalidArgument  the bytes are not those of the replicas 0 to replicas - 1,
-//                    each once; the message names what is wrong. `sums` is
-//                    empty then, too.
+// Returns InvalidArgument, and says why, unless `encoded` are the gradients of
+// all workers, by their ranks, of a table whose rows have `width` elements: of
+// the replicas 0 to replicas - 1, each once.
+absl::Status CheckRows(const std::vector<std::string>& encoded, size_t width,
+                       int replicas);
+
+// Adds the gradients of all workers, `encoded`, in ascending order of their
+// replicas, and returns the means of the rows: of each row over the replicas
+// that touch it. Errors are those of CheckRows(); `sums` is empty then, too.
 absl::StatusOr<RowGradients> MeansOfRows(
     const std::vector<std::string>& encoded, size_t width, int replicas,
     RowAccumulator& sums);

@@ -77,6 +77,9 @@ TEST(EncodedRowsTest, BytesThatAreNoRowsAreRefused) {
     EXPECT_THAT(
         Means(test.encoded, 1),
         StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(test.want)));
+    EXPECT_THAT(
+        CheckRows(test.encoded, kWidth, /*replicas=*/1),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(test.want)));
   }
 }
 

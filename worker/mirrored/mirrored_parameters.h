@@ -212,6 +212,8 @@ class MirroredParameters : public ParameterClient {
   // that is not: all members alike, as they have the same sums.
   //   OutOfRange  names the variable and its element.
   absl::Status CheckFinite(int64_t step);
+  // Ends the group on all ranks if the rows that they have gathered are none.
+  absl::Status CheckOthersRows(Collective& collective);
   // The same of sums that are in host memory.
   absl::Status CheckSumsFinite(int64_t step) const;
   absl::Status Apply(LocalParameters& parameters);

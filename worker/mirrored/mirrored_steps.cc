@@ -54,6 +54,7 @@ absl::Status MirroredParameters::MakeStep(const Group& group,
   }
   RETURN_IF_ERROR(collective.Await());
   RETURN_IF_ERROR(AwaitTables(group, collective));
+  RETURN_IF_ERROR(CheckOthersRows(collective));
   absl::Status made = CheckFinite(step);
   if (made.ok()) {
     made = state_.MakeStep(group.version, [this](LocalParameters& parameters) {
@@ -134,6 +135,20 @@ absl::Status MirroredParameters::GatherRows(const Group& group, int64_t step,
     if ((table + 1) % (Collective::kMaxPending / 2) == 0) {
       RETURN_IF_ERROR(collective.Await());
     }
+  }
+  return absl::OkStatus();
+}
+
+// Before the step is made: a step is not made in part, and another connection
+// may bring them whole.
+absl::Status MirroredParameters::CheckOthersRows(Collective& collective) {
+  for (size_t table = 0; table < rows_.size(); ++table) {
+    const absl::Status right = CheckRows(
+        rows_[table], state_.job().model().sparse_table(table).width(),
+        options_.replicas);
+    if (right.ok()) continue;
+    collective.Abort(absl::UnavailableError(right.message()));
+    return collective.status();
   }
   return absl::OkStatus();
 }

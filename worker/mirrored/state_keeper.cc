@@ -84,7 +84,8 @@ void StateKeeper::AwaitCheckpoint(absl::Duration limit) {
   if (session_ == nullptr || !orders_.HoldsUpdates()) return;
   LOG(INFO) << "told to stop: waiting for a checkpoint, for at most "
             << absl::FormatDuration(limit);
-  const absl::Status status = session_->AwaitLeave(limit, kChiefSilence);
+  const absl::Status status = session_->AwaitLeave(
+      limit, kChiefSilence, [this] { return !orders_.HoldsUpdates(); });
   if (status.ok()) return;
   LOG(WARNING) << "leaving without a checkpoint: if no other worker has the "
                   "variables, their updates since the newest one are lost: "

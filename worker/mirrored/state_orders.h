@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "cluster/checkpoint/order_gate.h"
+#include "cluster/checkpoint/saved_file.h"
 #include "proto/parameter.pb.h"
 #include "worker/mirrored/mirrored_state.h"
 
@@ -36,7 +37,8 @@ class StateOrders {
                   const std::string& checkpoint_directory) {
     gate_.Registered(chief_epoch, checkpoint_directory);
   }
-  // Returns true if there are updates that no checkpoint was loaded with.
+  // Returns true if there are updates that no complete checkpoint has. Looks
+  // into the checkpoint directory.
   bool HoldsUpdates() const ABSL_LOCKS_EXCLUDED(mu_);
   // Returns true if there are variables: those of the run.
   bool HoldsState() const ABSL_LOCKS_EXCLUDED(mu_);
@@ -52,13 +54,14 @@ class StateOrders {
       const std::function<bool()>& is_cancelled) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  // Returns the state, if the order may be carried out.
-  absl::StatusOr<MirroredState*> Admit(const wire::OrderHeader& order,
-                                       const std::string& run_id)
+  // Returns the state, if the order may be looked at: OrderGate::Check().
+  absl::StatusOr<MirroredState*> StateFor(const wire::OrderHeader& order,
+                                          const std::string& run_id) const
       ABSL_LOCKS_EXCLUDED(mu_);
 
   const std::string task_;
   OrderGate gate_;
+  SavedFile saved_;
   absl::Mutex load_mu_;  // one load at a time
 
   mutable absl::Mutex mu_;

@@ -148,6 +148,45 @@ TEST_F(StateOrdersTest, ASnapshotIsWrittenOnlyWhereCheckpointsAreMade) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
+TEST_F(StateOrdersTest, ARefusedOrderKeepsNoEpoch) {
+  auto load = Order<wire::LoadRequest>();
+  load.mutable_order()->set_chief_epoch(9);
+  load.set_checkpoint(store_.PathOf(7));
+  EXPECT_THAT(orders_.Load(load), StatusIs(absl::StatusCode::kNotFound));
+  load.clear_checkpoint();
+  load.set_global_step(int64_t{1} << 62);
+  EXPECT_THAT(orders_.Load(load), StatusIs(absl::StatusCode::kInvalidArgument,
+                                           HasSubstr("global_step")));
+  auto hold = Order<wire::PrepareSnapshotRequest>();
+  hold.mutable_order()->set_chief_epoch(9);
+  EXPECT_THAT(orders_.PrepareSnapshot(hold),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("no variables yet")));
+  auto snapshot = SnapshotOrder(*store_.Begin(1));
+  snapshot.mutable_order()->set_chief_epoch(9);
+  snapshot.set_at_updates(-1);
+  EXPECT_THAT(orders_.Snapshot(snapshot, Never),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  for (const int64_t epoch : {int64_t{1} << 62, int64_t{-1}}) {
+    hold.mutable_order()->set_chief_epoch(epoch);
+    EXPECT_THAT(orders_.PrepareSnapshot(hold),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+  }
+  EXPECT_OK(orders_.Load(Order<wire::LoadRequest>()));
+  EXPECT_OK(orders_.PrepareSnapshot(Order<wire::PrepareSnapshotRequest>()));
+}
+
+TEST_F(StateOrdersTest, UpdatesAreHeldUntilACompleteCheckpointHasThem) {
+  ASSERT_OK(orders_.Load(Order<wire::LoadRequest>()));
+  EXPECT_FALSE(orders_.HoldsUpdates());
+  ASSERT_OK(MakeStep(*state_, 1, 2));
+  EXPECT_TRUE(orders_.HoldsUpdates());
+  WriteCheckpoint(1);
+  EXPECT_FALSE(orders_.HoldsUpdates());
+  ASSERT_OK(MakeStep(*state_, 1, 3));
+  EXPECT_TRUE(orders_.HoldsUpdates());
+}
+
 TEST_F(StateOrdersTest, WithoutAModelOrdersAreForLater) {
   orders_.Serve(nullptr, "", 0);
   EXPECT_THAT(orders_.Load(Order<wire::LoadRequest>()),

@@ -68,6 +68,16 @@ class Copy {
     return values.empty() ? absl::OkStatus()
                           : Broadcast({}, BytesOf(values), values.size());
   }
+  // Ends the group on all ranks, unless it has ended, as the source gives what
+  // is no state. Returns why it has ended.
+  absl::Status Refuse(const absl::Status& why) {
+    const CollectiveGroup& group = collective_.group();
+    collective_.Abort(RankLostError(
+        group, source_,
+        absl::StrCat("it gives what is no copy of the variables (",
+                     why.message(), ")")));
+    return collective_.status();
+  }
   // Takes part in Pass() of `count` values without having them.
   absl::Status Watch(int64_t count) {
     for (; count > 0; count -= kElementsAtOnce) {
@@ -252,7 +262,9 @@ absl::Status CopyState(Copy& copy, const Version& version,
   if (copy.is_receiver()) {
     ASSIGN_OR_RETURN(std::unique_ptr<LocalParameters> parameters,
                      state.MakeParameters());
-    RETURN_IF_ERROR(ReceiveState(copy, *parameters)) << "copy of the variables";
+    const absl::Status received = ReceiveState(copy, *parameters);
+    if (absl::IsCancelled(received)) return received;
+    if (!received.ok()) return copy.Refuse(received);
     state.Replace(std::move(parameters), version);
     return absl::OkStatus();
   }
@@ -280,11 +292,11 @@ absl::StatusOr<std::vector<Found>> GatherVersions(Collective& collective,
   std::vector<Found> found;
   for (size_t rank = 0; rank < gathered.size(); ++rank) {
     if (gathered[rank].size() != sizeof(numbers)) {
-      const absl::Status wrong = absl::InvalidArgumentError(
-          absl::StrCat(collective.group().NameOf(static_cast<int>(rank)),
-                       " says its step in ", gathered[rank].size(), " bytes"));
-      collective.Abort(wrong);
-      return wrong;
+      collective.Abort(
+          RankLostError(collective.group(), static_cast<int>(rank),
+                        absl::StrCat("it says its step in ",
+                                     gathered[rank].size(), " bytes")));
+      return collective.status();
     }
     std::memcpy(numbers, gathered[rank].data(), sizeof(numbers));
     found.push_back({.version = {.step = numbers[0], .epoch = numbers[1]},

@@ -103,6 +103,7 @@ class Asker : public ChiefReplicaSource, private ClaimLoop {
     request.set_completed_steps(share_.completed_steps);
     request.set_assignment_version(share_.version);
     request.set_pushed_steps(pushed_);
+    request.set_end_step(share_.end_step);
     request.set_broken_assignment(broken_assignment_());
   }
 

@@ -22,8 +22,8 @@ struct ReplicaShare {
   int64_t version = 0;
   // Replicas of this worker, in ascending order; may be empty.
   std::vector<int> replicas;
-  // Number of steps that the cluster is known to have completed, and the job's
-  // total number of steps.
+  // Number of steps that the cluster is known to have completed, and the number
+  // that may be begun now: up to the job's end, or a wait for an evaluation.
   int64_t completed_steps = 0;
   int64_t end_step = 0;
   // Names of the workers for whose gradients others wait: "worker/2".

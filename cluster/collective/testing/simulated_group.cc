@@ -209,11 +209,26 @@ void SimulatedGroup::Deliver(Link& link, int from, int to) {
   const Message message = std::move(link.messages.front());
   link.messages.pop_front();
   const auto encoded = message.frame.header.Encode();
-  const auto header = FrameHeader::Parse(encoded.data(), 7);
-  CHECK(header.ok()) << header.status();
-  std::byte* const target = protocol.OnHeader(from, *header);
-  if (target != nullptr) {
-    std::memcpy(target, message.bytes.data(), message.bytes.size());
+  std::string bytes(encoded.data(), encoded.size());
+  const bool is_piece = message.frame.header.kind == FrameKind::kPiece;
+  const size_t flippable = bytes.size() + (is_piece ? 0 : message.bytes.size());
+  bytes += message.bytes;
+  if (flips_next_ && to == options_.fault->victim) {
+    flips_next_ = false;
+    const size_t bit = random_() % (8 * flippable);
+    bytes[bit / 8] ^= static_cast<char>(1 << bit % 8);
+  }
+  Take(from, to, std::move(bytes));
+}
+
+void SimulatedGroup::Take(int from, int to, std::string message) {
+  GroupProtocol& protocol = *ranks_[to].protocol;
+  const auto header = FrameHeader::Parse(message.data(), 7);
+  if (!header.ok()) {
+    protocol.OnNonsense(from, header.status());
+  } else if (std::byte* const target = protocol.OnHeader(from, *header)) {
+    std::memcpy(target, message.data() + FrameHeader::kBytes,
+                message.size() - FrameHeader::kBytes);
     protocol.OnBytes(from, *header);
   }
   Collect(to);
@@ -231,6 +246,9 @@ void SimulatedGroup::Strike() {
     case Fault::kAbort:
       ranks_[victim].protocol->Abort(absl::DataLossError("not a number"));
       return Collect(victim);
+    case Fault::kFlip:
+      flips_next_ = true;
+      return;
   }
 }
 

@@ -24,7 +24,9 @@ namespace parasol {
 // One rank may be killed or stopped after any number of events.
 class SimulatedGroup {
  public:
-  enum class Fault { kKill, kStop, kStopThenGoOn, kAbort };
+  // kFlip: a bit of the next message to the victim is flipped, in its header or
+  // in what follows that is no piece.
+  enum class Fault { kKill, kStop, kStopThenGoOn, kAbort, kFlip };
   struct FaultAt {
     Fault fault = Fault::kKill;
     int victim = 0;
@@ -90,6 +92,8 @@ class SimulatedGroup {
   void Deliver(Link& link, int from, int to);
   void Strike();
   void Kill(int victim);
+  // Gives the protocol of rank `to` a message as it has come from rank `from`.
+  void Take(int from, int to, std::string message);
   // Takes what has come up at the rank.
   void Collect(int rank);
   void Ended(Call& call, int rank, const absl::Status& status);
@@ -102,6 +106,7 @@ class SimulatedGroup {
   absl::Time fault_time_ = now_;
   int events_ = 0;
   int wrong_ = 0;
+  bool flips_next_ = false;  // message to the victim
   std::vector<absl::Status> errors_;
 };
 

@@ -177,6 +177,60 @@ bool AddFields(const FileText& file, const Normalization& n,
   return true;
 }
 
+std::string ValueList(const std::vector<std::string>& values) {
+  std::string list;
+  for (const std::string& value : values) {
+    absl::StrAppend(&list, list.empty() ? "value: [\"" : ", \"",
+                    absl::Utf8SafeCEscape(value), "\"");
+  }
+  return list + "]";
+}
+
+// True if the file has the column of ids called `name` at `path` alone.
+bool HasIdColumn(const FileText& file, const std::string& path,
+                 const std::string& name) {
+  const std::optional<TextRange> range = file.parsed.FieldAt(path);
+  if (!range || !file.parsed.FieldAt(path + ".name")) return false;
+  FirstParseError error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  job::IdInput parsed;
+  if (!parser.ParseFromString(
+          file.text.substr(range->begin, range->end - range->begin), &parsed) ||
+      parsed.column_size() != 1 || parsed.column(0).name_size() != 1) {
+    return false;
+  }
+  const std::string& found = parsed.column(0).name(0);
+  std::string literal;
+  return found == name || (IsEscapedName(found, literal) && literal == name);
+}
+
+// Puts a vocabulary in the place of a hash, or adds to one. Returns false if
+// the column has no place of its own.
+bool AddVocabulary(const FileText& file, const VocabularyChange& change,
+                   std::vector<Edit>& edits) {
+  if (!HasIdColumn(file, change.path, change.column)) return false;
+  const std::string list = ValueList(change.values);
+  if (change.replaces_hash) {
+    const std::optional<TextRange> hash =
+        file.parsed.FieldAt(change.path + ".hash");
+    if (!hash) return false;
+    edits.push_back({.begin = hash->begin,
+                     .end = hash->end,
+                     .text = absl::StrCat("vocabulary { ", list, " }")});
+    return true;
+  }
+  const std::optional<size_t> close =
+      file.parsed.CloseOf(change.path + ".vocabulary");
+  if (!close) return false;
+  const bool is_apart =
+      *close > 0 && absl::ascii_isspace(file.text[*close - 1]);
+  edits.push_back({.begin = *close,
+                   .end = *close,
+                   .text = absl::StrCat(is_apart ? "" : " ", list, " ")});
+  return true;
+}
+
 std::string Adapted(const FileText& file, const JobReport& report,
                     std::vector<std::string>& left_out) {
   std::vector<Edit> edits;
@@ -194,6 +248,10 @@ std::string Adapted(const FileText& file, const JobReport& report,
       left_out.push_back(absl::StrCat(n->column, " of the pattern ", n->pattern,
                                       ", ", n->path));
     }
+  }
+  for (const VocabularyChange& change : report.vocabularies) {
+    if (AddVocabulary(file, change, edits)) continue;
+    left_out.push_back(change.path);
   }
   return Edited(file.text, std::move(edits));
 }

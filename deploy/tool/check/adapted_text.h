@@ -9,8 +9,9 @@
 
 namespace parasol {
 
-// Returns the text of `job`, which has no fault, with the means and deviations
-// of `report` filled in; the rest, comments included, stays as it is.
+// Returns the text of `job`, which has no fault, with the means, deviations and
+// vocabularies of `report` filled in; the rest, comments included, stays as it
+// is.
 //
 // A pattern of columns gives its place to the columns that it stands for: each
 // has the pattern's other fields, and the first one the comments among them.

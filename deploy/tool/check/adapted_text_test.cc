@@ -182,5 +182,43 @@ TEST_F(AdaptedTextTest, WhatComesFromTheCommandLineIsLeftOut) {
                   "model.input[0].dense.column[0]"));
 }
 
+// Ids of which the vocabularies are filled in.
+TEST(AdaptedVocabulariesTest, HashesAreReplacedAndVocabulariesCompleted) {
+  const std::string path = testing::TempDir() + "/cities.textproto";
+  std::ofstream(testing::TempDir() + "/cities.csv")
+      << "city,plan,y\nOslo,a,1\n\"say \"\"hi\"\"\",b,2\nOslo,c,3\n";
+  std::ofstream(path) << R"(model {
+  input { name: "ids" ids {
+    column { name: "city" hash {} missing: NO_ID }  # where
+    column { name: "plan" vocabulary { value: "b" out_of_vocabulary: 2 } }
+    column { name: ["city", "plan"] hash { buckets: 9 } }
+  } }
+  layer { embedding_bag { table: "t" } }
+  layer { dense { units: 1 } }
+  loss { mean_squared_error {} }
+  sparse_table { name: "t" width: 2 }
+}
+train { csv { file: "cities.csv" label { column: "y" } } batch_size: 2 }
+optimizer { adam {} }
+end { epochs: 1 }
+)";
+  ASSERT_OK_AND_ASSIGN(CheckedJob job,
+                       CheckedJob::Read(path, {}, testing::TempDir()));
+  const JobReport report =
+      CheckJobAndData(job, {.data_dir = testing::TempDir()});
+  EXPECT_THAT(report.faults, IsEmpty());
+  std::vector<std::string> left_out;
+  const std::string adapted = AdaptedText(job, report, left_out);
+  EXPECT_THAT(left_out, IsEmpty());
+  EXPECT_THAT(
+      adapted,
+      testing::HasSubstr(
+          "    column { name: \"city\" vocabulary { value: [\"Oslo\", \"say "
+          "\\\"hi\\\"\"] } missing: NO_ID }  # where\n"
+          "    column { name: \"plan\" vocabulary { value: \"b\" "
+          "out_of_vocabulary: 2 value: [\"a\", \"c\"] } }\n"
+          "    column { name: [\"city\", \"plan\"] hash { buckets: 9 } }\n"));
+}
+
 }  // namespace
 }  // namespace parasol

@@ -8,9 +8,13 @@
 #include "absl/status/status.h"
 #include "base/status_macros.h"
 #include "cluster/checkpoint/checkpoint_argument.h"
+#include "cluster/job/job_file.h"
+#include "deploy/tool/checkpoint/checkpoint_job.h"
 #include "deploy/tool/exchange/export_companions.h"
 #include "deploy/tool/exchange/exported_tensors.h"
+#include "deploy/tool/exchange/flat_orders.h"
 #include "deploy/tool/exchange/keras_checkpoint.h"
+#include "deploy/tool/exchange/pytorch_writer.h"
 #include "storage/tensor_files/csv_tensors.h"
 #include "storage/tensor_files/npz_writer.h"
 #include "storage/tensor_files/safetensors_writer.h"
@@ -30,28 +34,42 @@ absl::StatusOr<std::unique_ptr<TensorWriter>> NewTensorFlowWriter(
   return NewTensorBundleWriter(prefix, std::move(parts), keras.graph);
 }
 
-absl::StatusOr<std::unique_ptr<TensorWriter>> NewWriter(
-    const ExportOptions& options, const std::vector<TensorPart>& parts,
+absl::StatusOr<std::unique_ptr<TensorWriter>> NewFileWriter(
+    const ExportOptions& options, std::vector<TensorPart> parts,
     const durable::CheckpointManifest& manifest) {
   switch (options.format) {
     case TensorFormat::kSafetensors:
-      return NewSafetensorsWriter(options.output, parts);
+      return NewSafetensorsWriter(options.output, std::move(parts));
     case TensorFormat::kNpz:
-      return NewNpzWriter(options.output, parts);
+      return NewNpzWriter(options.output, std::move(parts));
     case TensorFormat::kCsv:
-      return NewCsvWriter(options.output, parts);
+      return NewCsvWriter(options.output, std::move(parts));
     case TensorFormat::kTensorFlow:
     case TensorFormat::kPyTorch:  // not written
       break;
   }
-  return NewTensorFlowWriter(options.output, parts, manifest);
+  return NewTensorFlowWriter(options.output, std::move(parts), manifest);
+}
+
+absl::StatusOr<std::unique_ptr<TensorWriter>> NewWriter(
+    const std::string& checkpoint, const ExportOptions& options,
+    const std::vector<TensorPart>& parts,
+    const durable::CheckpointManifest& manifest) {
+  if (!options.pytorch_layout) return NewFileWriter(options, parts, manifest);
+  ASSIGN_OR_RETURN(const LoadedJob job, JobOfCheckpoint(checkpoint, {}));
+  return NewPyTorchWriter(
+      parts, ChannelsFirstOrders(job.job.model(), job.graph),
+      [&](std::vector<TensorPart> there) {
+        return NewFileWriter(options, std::move(there), manifest);
+      });
 }
 
 }  // namespace
 
 absl::Status Export(const std::string& path, const ExportOptions& options) {
+  ASSIGN_OR_RETURN(const std::string directory, CheckpointAt(path));
   ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
-                   OpenCheckpointAt(path));
+                   OpenCheckpointAt(directory));
   const durable::CheckpointManifest& manifest = checkpoint->manifest();
   // TensorFlow can't join slices of unsigned numbers.
   const bool has_no_uint64 = options.format == TensorFormat::kTensorFlow;
@@ -59,11 +77,12 @@ absl::Status Export(const std::string& path, const ExportOptions& options) {
       const ExportedTensors tensors,
       ExportedTensors::Plan(
           *checkpoint,
-          {.slots = options.slots,
+          {.slots = options.slots && !options.pytorch_layout,
+           .counts = !options.pytorch_layout,
            .averages = options.averages,
            .ids = has_no_uint64 ? ElementType::kInt64 : ElementType::kUint64}));
   ASSIGN_OR_RETURN(const std::unique_ptr<TensorWriter> writer,
-                   NewWriter(options, tensors.parts(), manifest));
+                   NewWriter(directory, options, tensors.parts(), manifest));
   RETURN_IF_ERROR(tensors.Write(*writer));
   RETURN_IF_ERROR(WriteExportCompanions(manifest.job(), options.output));
   return writer->Finish();

@@ -14,6 +14,9 @@ struct ExportOptions {
   // come "<output>.job.textproto" and the vocabularies of the job's columns,
   // "<output>.vocabulary.<input>.<column>.txt", a value in each line.
   std::string output = {};
+  // True to write the values as a PyTorch state_dict has them
+  // (NewPyTorchWriter()), without slots and counts.
+  bool pytorch_layout = false;
   // True to export the optimizer's slots, too.
   bool slots = true;
   // True to export the moving averages in place of the variables that have

@@ -76,11 +76,13 @@ absl::StatusOr<ExportedTensors> ExportedTensors::Plan(
     const CheckpointReader& checkpoint, const Options& options) {
   ExportedTensors tensors(checkpoint, options);
   const durable::CheckpointManifest& manifest = checkpoint.manifest();
-  tensors.parts_ = {
-      WholeTensor({std::string(kGlobalStepName), ElementType::kInt64, {}}),
-      WholeTensor({IterationsName(manifest.job().optimizer()),
-                   ElementType::kInt64,
-                   {}})};
+  if (options.counts) {
+    tensors.parts_ = {
+        WholeTensor({std::string(kGlobalStepName), ElementType::kInt64, {}}),
+        WholeTensor({IterationsName(manifest.job().optimizer()),
+                     ElementType::kInt64,
+                     {}})};
+  }
   RETURN_IF_ERROR(tensors.AddVariables());
   for (int i = 0; i < manifest.table_size(); ++i) {
     RETURN_IF_ERROR(tensors.AddTable(i));
@@ -153,8 +155,10 @@ absl::Status ExportedTensors::AddTable(int index) {
 }
 
 absl::Status ExportedTensors::Write(TensorWriter& writer) const {
-  RETURN_IF_ERROR(WriteScalar(checkpoint_->manifest().global_step(), writer));
-  RETURN_IF_ERROR(WriteScalar(updates_, writer));
+  if (options_.counts) {
+    RETURN_IF_ERROR(WriteScalar(checkpoint_->manifest().global_step(), writer));
+    RETURN_IF_ERROR(WriteScalar(updates_, writer));
+  }
   RETURN_IF_ERROR(WriteVariables(writer));
   for (size_t i = 0; i < tables_.size(); ++i) {
     RETURN_IF_ERROR(WriteTable(static_cast<int>(i), writer));

@@ -22,6 +22,8 @@ class ExportedTensors {
     // True to have the optimizers' slots, too, without which training can't go
     // on as it was.
     bool slots = true;
+    // True to have the numbers of steps and updates.
+    bool counts = true;
     // True to have the moving averages in place of the variables that have
     // them, as they are evaluated.
     bool averages = true;

@@ -139,7 +139,9 @@ absl::StatusOr<Imported> Import(const std::string& path, const LoadedJob& job,
                    OpenTensors(options.format, path));
   reader = TranslateForeign(std::move(reader), contents, job.job);
   ASSIGN_OR_RETURN(
-      reader, TranslatePyTorch(std::move(reader), contents, job.job.model()),
+      reader,
+      TranslatePyTorch(std::move(reader), contents,
+                       ChannelsFirstOrders(job.job.model(), job.graph)),
       _ << path);
   ASSIGN_OR_RETURN(
       const ImportMatch match,

@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "deploy/tool/exchange/moved_elements.h"
 
 namespace parasol {
 namespace {
@@ -29,78 +30,50 @@ constexpr std::pair<absl::string_view, absl::string_view> kLeaves[] = {
     {"moving_mean", "running_mean"},
     {"moving_variance", "running_var"}};
 
-// The axes of PyTorch's kernel in the order in which they are here; empty if
-// there is no kernel with so many.
-std::vector<size_t> KernelAxes(size_t rank) {
-  if (rank == 2) return {1, 0};
-  if (rank == 4) return {2, 3, 1, 0};
-  return {};
-}
-
-bool IsKernel(const std::string& variable) {
-  return variable.substr(variable.rfind('/') + 1) == kKernel;
-}
-
-// The elements of `from`, of `shape`, with the axes in the order `axes`.
-std::vector<char> Permuted(const std::vector<char>& from,
-                           const std::vector<int64_t>& shape,
-                           const std::vector<size_t>& axes, size_t element) {
-  const size_t rank = shape.size();
-  std::vector<size_t> strides(rank, element);  // of `from`, in bytes
-  for (size_t i = rank - 1; i-- > 0;) {
-    strides[i] = strides[i + 1] * static_cast<size_t>(shape[i + 1]);
-  }
-  std::vector<char> to(from.size());
-  std::vector<int64_t> index(rank, 0);  // in `to`
-  size_t source = 0;
-  for (size_t place = 0; place < to.size(); place += element) {
-    std::memcpy(&to[place], &from[source], element);
-    for (size_t axis = rank; axis-- > 0;) {
-      source += strides[axes[axis]];
-      if (++index[axis] < shape[axes[axis]]) break;
-      source -= strides[axes[axis]] * static_cast<size_t>(index[axis]);
-      index[axis] = 0;
-    }
-  }
-  return to;
-}
-
 class TranslatedTensors : public TensorReader {
  public:
   explicit TranslatedTensors(std::unique_ptr<TensorReader> reader)
       : reader_(std::move(reader)),
         tensors_(reader_->tensors()),
-        axes_(tensors_.size()) {}
+        axes_(tensors_.size()),
+        rows_(tensors_.size()) {}
 
-  // Renames PyTorch's tensors of these variables; returns true if one of them
-  // is a dense layer's kernel.
-  bool Rename(const CheckpointContents& contents) {
+  // Renames PyTorch's tensors of these variables, of which some have their rows
+  // in another order there.
+  //   InvalidArgument  the order of one of them is not known.
+  absl::Status Rename(const CheckpointContents& contents,
+                      const std::map<std::string, RowOrder>& orders) {
     std::map<std::string, size_t> by_name;
     for (size_t i = 0; i < tensors_.size(); ++i) {
       by_name.emplace(tensors_[i].name, i);
     }
-    bool has_dense_kernel = false;
     for (const durable::CheckpointVariable& variable : contents.variables) {
       const auto found = by_name.find(PyTorchName(variable.name()));
       if (by_name.contains(variable.name()) || found == by_name.end()) continue;
       TensorInfo& info = tensors_[found->second];
       info.name = variable.name();
-      if (!IsKernel(variable.name())) continue;
-      has_dense_kernel |= info.shape.size() == 2;
-      axes_[found->second] = KernelAxes(info.shape.size());
+      const auto order = orders.find(variable.name());
+      if (order != orders.end()) {
+        if (order->second.empty()) return UnknownRowOrder(variable.name());
+        rows_[found->second] = order->second;
+      }
+      axes_[found->second] =
+          PyTorchKernelAxes(variable.name(), info.shape.size());
       const std::vector<int64_t> there = info.shape;
       for (size_t axis = 0; axis < axes_[found->second].size(); ++axis) {
         info.shape[axis] = there[axes_[found->second][axis]];
       }
     }
-    return has_dense_kernel;
+    return absl::OkStatus();
   }
 
   const std::vector<TensorInfo>& tensors() const override { return tensors_; }
 
   absl::Status Read(size_t tensor, uint64_t first,
                     absl::Span<char> out) override {
-    if (axes_[tensor].empty()) return reader_->Read(tensor, first, out);
+    if (axes_[tensor].empty() && rows_[tensor].empty()) {
+      return reader_->Read(tensor, first, out);
+    }
     if (permuted_tensor_ != tensor) {
       RETURN_IF_ERROR(Permute(tensor));
     }
@@ -110,14 +83,23 @@ class TranslatedTensors : public TensorReader {
   }
 
  private:
-  // Reads the tensor whole, and keeps it in the order of the job's axes.
+  // Reads the tensor whole, and keeps it in the order of the job's axes and
+  // rows.
   absl::Status Permute(size_t tensor) {
     const TensorInfo& there = reader_->tensors()[tensor];
     ASSIGN_OR_RETURN(const uint64_t size, CountBytes(there));
     std::vector<char> bytes(size);
     RETURN_IF_ERROR(reader_->Read(tensor, 0, absl::MakeSpan(bytes)));
     permuted_ =
-        Permuted(bytes, there.shape, axes_[tensor], BytesOf(there.type));
+        axes_[tensor].empty()
+            ? std::move(bytes)
+            : Permuted(bytes, there.shape, axes_[tensor], BytesOf(there.type));
+    // Another number of rows is a fault of the shape, which is named later.
+    const RowOrder& rows = rows_[tensor];
+    if (!rows.empty() &&
+        tensors_[tensor].shape[0] == static_cast<int64_t>(rows.size())) {
+      permuted_ = Reordered(permuted_, rows);
+    }
     permuted_tensor_ = tensor;
     return absl::OkStatus();
   }
@@ -126,29 +108,30 @@ class TranslatedTensors : public TensorReader {
   std::vector<TensorInfo> tensors_;
   // The source's axes in the order of the job's; empty: the same order.
   std::vector<std::vector<size_t>> axes_;
+  // The source's rows in the order of the job's; empty: the same order.
+  std::vector<RowOrder> rows_;
   std::optional<size_t> permuted_tensor_;
   std::vector<char> permuted_;
 };
 
-// Images of one channel have one order.
-template <typename Shape>
-bool IsShapeOfImages(const Shape& shape) {
-  return shape.size() == 3 && shape[2] > 1 && shape[0] * shape[1] > 1;
-}
-
-bool FlattensImages(const job::Model& model) {
-  bool has_images = IsShapeOfImages(model.input_shape());
-  for (const job::ModelInput& input : model.input()) {
-    has_images |= IsShapeOfImages(input.dense().shape());
-  }
-  for (const job::Layer& layer : model.layer()) {
-    has_images |= layer.has_conv2d();
-    if (has_images && layer.has_flatten()) return true;
-  }
-  return false;
-}
-
 }  // namespace
+
+std::vector<size_t> PyTorchKernelAxes(const std::string& variable,
+                                      size_t rank) {
+  if (variable.substr(variable.rfind('/') + 1) != kKernel) return {};
+  if (rank == 2) return {1, 0};
+  if (rank == 4) return {2, 3, 1, 0};
+  return {};
+}
+
+absl::Status UnknownRowOrder(const std::string& variable) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      variable,
+      ": stands behind a flattened image, which is [height, width, channels] "
+      "here and [channels, height, width] in PyTorch, and behind a layer whose "
+      "order there can't be told: put its rows in the job's order, and name "
+      "the tensors as the job does"));
+}
 
 std::string PyTorchName(const std::string& variable) {
   const size_t slash = variable.rfind('/');
@@ -165,14 +148,9 @@ std::string PyTorchName(const std::string& variable) {
 
 absl::StatusOr<std::unique_ptr<TensorReader>> TranslatePyTorch(
     std::unique_ptr<TensorReader> reader, const CheckpointContents& contents,
-    const job::Model& model) {
+    const std::map<std::string, RowOrder>& orders) {
   auto translated = std::make_unique<TranslatedTensors>(std::move(reader));
-  if (translated->Rename(contents) && FlattensImages(model)) {
-    return absl::InvalidArgumentError(
-        "the job flattens images as [height, width, channels], PyTorch as "
-        "[channels, height, width]: put the rows of the dense kernel "
-        "behind it in the job's order, and name the tensors as the job does");
-  }
+  RETURN_IF_ERROR(translated->Rename(contents, orders));
   return translated;
 }
 

@@ -1,5 +1,6 @@
 #include "deploy/tool/exchange/pytorch_tensors.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,9 +28,9 @@ CheckpointContents Variables(const std::vector<std::string>& names) {
 
 absl::StatusOr<std::unique_ptr<TensorReader>> Translate(
     std::vector<TensorInfo> tensors, const std::vector<std::string>& variables,
-    const job::Model& model = {}) {
+    const std::map<std::string, RowOrder>& orders = {}) {
   return TranslatePyTorch(std::make_unique<CountingTensors>(std::move(tensors)),
-                          Variables(variables), model);
+                          Variables(variables), orders);
 }
 
 // Elements [first, first + count) of a tensor.
@@ -86,15 +87,28 @@ TEST(PyTorchTensorsTest, WhatHasTheJobsNameStays) {
   EXPECT_EQ(reader->tensors(), tensors);
 }
 
-TEST(PyTorchTensorsTest, FlattenedImagesAreRefused) {
-  job::Model model;
-  model.add_layer()->mutable_conv2d();
-  model.add_layer()->mutable_flatten();
+TEST(PyTorchTensorsTest, RowsBehindAFlattenedImageGetTheJobsOrder) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto reader,
+      Translate({{"hidden.weight", ElementType::kFloat32, {2, 3}},
+                 {"bn.running_mean", ElementType::kFloat32, {3}}},
+                {"hidden/kernel", "bn/moving_mean"},
+                {{"hidden/kernel", {2, 0, 1}}, {"bn/moving_mean", {2, 0, 1}}}));
+  EXPECT_THAT(Elements(*reader, 0, 0, 6), ElementsAre(2, 5, 0, 3, 1, 4));
+  EXPECT_THAT(Elements(*reader, 1, 0, 3), ElementsAre(2, 0, 1));
+}
+
+TEST(PyTorchTensorsTest, AnOrderThatIsNotKnownIsRefused) {
+  const std::map<std::string, RowOrder> unknown = {{"hidden/kernel", {}}};
   EXPECT_THAT(
       Translate({{"hidden.weight", ElementType::kFloat32, {2, 3}}},
-                {"hidden/kernel"}, model)
+                {"hidden/kernel"}, unknown)
           .status(),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("flattens")));
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("hidden/kernel: stands behind a flattened image")));
+  // In the job's own order and names it is fine.
+  EXPECT_OK(Translate({{"hidden/kernel", ElementType::kFloat32, {2, 3}}},
+                      {"hidden/kernel"}, unknown));
 }
 
 }  // namespace

@@ -18,6 +18,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
+#include "base/resource_limits.h"
+#include "base/status_macros.h"
+#include "deploy/tool/serving/content_encoding.h"
 #include "deploy/tool/serving/json_answer.h"
 #include "deploy/tool/serving/slow_clients.h"
 
@@ -26,6 +29,9 @@ namespace {
 
 constexpr size_t kReadBytes = 256 << 10;
 constexpr size_t kMaxRefusalBytes = 100;
+constexpr int kLeastHttpThreads = 4;
+// Threads that a process with an HTTP server starts later.
+constexpr int kOtherThreads = 24;
 
 absl::string_view ReasonOf(int status) {
   switch (status) {
@@ -41,6 +47,8 @@ absl::string_view ReasonOf(int status) {
       return "Request Timeout";
     case 413:
       return "Content Too Large";
+    case 415:
+      return "Unsupported Media Type";
     case 500:
       return "Internal Server Error";
     case 503:
@@ -50,6 +58,22 @@ absl::string_view ReasonOf(int status) {
     default:
       return "Error";
   }
+}
+
+// Returns how many threads of `wanted` a server may have: the system may allow
+// fewer, and others are to start some, too.
+int AllowedThreads(int wanted) {
+  int threads = wanted;
+  while (threads > kLeastHttpThreads &&
+         !CheckThreadsAllowed(threads + kOtherThreads).ok()) {
+    threads = std::max(threads / 2, kLeastHttpThreads);
+  }
+  if (threads < wanted) {
+    LOG(WARNING) << "HTTP has " << threads << " threads in place of " << wanted
+                 << ", as no more can be started: for more requests at a time "
+                    "raise the limit of processes and threads (ulimit -u)";
+  }
+  return threads;
 }
 
 HttpResponse Refusal(int status, absl::string_view message) {
@@ -118,6 +142,8 @@ class CivetServer final : public HttpServer {
   int Answer(mg_connection* connection);
   Received Receive(mg_connection* connection, const mg_request_info& info);
   Received ReadBody(mg_connection* connection, int64_t length);
+  // Unpacks a body that has a Content-Encoding.
+  void Unpack(mg_connection* connection, Received& received);
   bool Reserve(int64_t bytes);
   void Release(int64_t bytes) { buffered_ -= bytes; }
   bool Enter();
@@ -127,6 +153,7 @@ class CivetServer final : public HttpServer {
   const Handler handler_;
   Clock& clock_;
   mg_context* context_ = nullptr;
+  int threads_ = 0;
   int port_ = 0;
   std::atomic<int> connections_ = 0;
   std::atomic<int64_t> buffered_ = 0;
@@ -169,7 +196,8 @@ absl::Status CivetServer::Listen() {
   const std::string host =
       options_.host == "localhost" ? "127.0.0.1" : options_.host;
   const std::string address = absl::StrCat(host, ":", options_.port);
-  const std::string threads = absl::StrCat(options_.threads);
+  threads_ = AllowedThreads(options_.threads);
+  const std::string threads = absl::StrCat(threads_);
   const std::string timeout =
       absl::StrCat(absl::ToInt64Milliseconds(options_.client_timeout));
   const std::string idle =
@@ -194,6 +222,8 @@ absl::Status CivetServer::Listen() {
   context_ = mg_start(&callbacks, this, settings);
   mg_server_port port = {};
   if (context_ == nullptr || mg_get_server_ports(context_, 1, &port) < 1) {
+    RETURN_IF_ERROR(CheckThreadsAllowed(1)) << "HTTP";
+    RETURN_IF_ERROR(CheckDescriptorsAreLeft(1)) << "HTTP";
     return absl::InvalidArgumentError(absl::StrCat(
         "can't listen on ", options_.host, ":", options_.port,
         ": the port is in use, or the host is no address of this machine"));
@@ -227,11 +257,12 @@ int CivetServer::Answer(mg_connection* connection) {
   const bool entered = Enter();
   HttpResponse response;
   // A body that is not read leaves a connection that can't go on.
-  bool closes = !entered || connections_ >= options_.threads;
+  bool closes = !entered || connections_ >= threads_;
   if (!entered) {
     response = Refusal(503, "the server is leaving; try another one");
   } else {
     Received received = Receive(connection, info);
+    Unpack(connection, received);
     const auto reserved = static_cast<int64_t>(received.body.size());
     closes = closes || received.refusal.has_value();
     response = received.refusal.has_value()
@@ -314,6 +345,37 @@ CivetServer::Received CivetServer::ReadBody(mg_connection* connection,
     body.resize(filled);
   }
   return received;
+}
+
+void CivetServer::Unpack(mg_connection* connection, Received& received) {
+  const char* const encoding = mg_get_header(connection, "Content-Encoding");
+  if (encoding == nullptr || received.refusal.has_value() ||
+      received.body.empty()) {
+    return;
+  }
+  if (!Reserve(options_.max_body_bytes)) {
+    received.refusal =
+        Refusal(503, "overloaded: too many bytes of requests; try again later");
+    return;
+  }
+  const auto packed = static_cast<int64_t>(received.body.size());
+  absl::StatusOr<std::string> unpacked =
+      Unpacked(encoding, std::move(received.body), options_.max_body_bytes);
+  received.body = unpacked.ok() ? *std::move(unpacked) : "";
+  Release(options_.max_body_bytes + packed -
+          static_cast<int64_t>(received.body.size()));
+  if (unpacked.ok()) return;
+  const bool is_large = absl::IsOutOfRange(unpacked.status());
+  received.refusal =
+      Refusal(is_large                                   ? 413
+              : absl::IsUnimplemented(unpacked.status()) ? 415
+                                                         : 400,
+              absl::StrCat(unpacked.status().message(),
+                           is_large ? " (--max_body_bytes)" : ""));
+  if (received.refusal->status == 415) {
+    received.refusal->headers.emplace_back("Accept-Encoding",
+                                           kContentEncodings);
+  }
 }
 
 void CivetServer::Stop(absl::Duration grace) {

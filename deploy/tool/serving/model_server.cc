@@ -11,6 +11,8 @@
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/checkpoint/best_checkpoint.h"
+#include "cluster/checkpoint/checkpoint_argument.h"
 #include "cluster/rpc/server.h"
 #include "deploy/tool/serving/model_versions.h"
 #include "deploy/tool/serving/prediction.h"
@@ -18,14 +20,13 @@
 #include "deploy/tool/serving/rest_api.h"
 #include "deploy/tool/serving/served_model.h"
 #include "deploy/tool/serving/serving_metrics.h"
+#include "storage/checkpoint_manifest.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
 #include "storage/durable_file.h"
 
 namespace parasol {
 namespace {
-
-constexpr char kManifest[] = "MANIFEST";
 
 // Time beyond a request's own for which requests in progress are awaited at the
 // end.
@@ -41,12 +42,24 @@ constexpr RpcServer::ClientLimits kGrpcLimits = {
 struct Source {
   std::string directory;
   std::optional<int64_t> pinned;
+  bool is_best = false;
 };
 
 absl::StatusOr<Source> SourceOf(const ModelServer::Options& options) {
+  if (const auto directory = DirectoryOfBest(options.path)) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                     ListDirectory(*directory));
+    if (std::find(names.begin(), names.end(), kManifestName) != names.end()) {
+      RETURN_IF_ERROR(ReadBest(*directory).status());
+    }
+    if (!options.version) return Source{*directory, std::nullopt, true};
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--version=", *options.version, ": ", options.path,
+        " is served, whatever step it is of; give --version or --best"));
+  }
   const std::string path(absl::StripSuffix(options.path, "/"));
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(path));
-  if (std::find(names.begin(), names.end(), kManifest) == names.end()) {
+  if (std::find(names.begin(), names.end(), kManifestName) == names.end()) {
     return Source{.directory = path, .pinned = options.version};
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
@@ -91,6 +104,7 @@ class Server final : public ModelServer {
         metrics_(registry),
         versions_({.directory = source.directory,
                    .pinned = source.pinned,
+                   .is_best = source.is_best,
                    .poll_interval = options.poll_interval,
                    .on_ready = [this] { OnReady(); }},
                   LoadOf(options, clock), clock, metrics_),

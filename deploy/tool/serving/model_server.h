@@ -25,7 +25,8 @@ namespace parasol {
 class ModelServer {
  public:
   struct Options {
-    // A directory of checkpoints, or a checkpoint's own.
+    // A directory of checkpoints, or a checkpoint's own, or DIR/BEST: the best
+    // one of a directory, and what takes its place.
     std::string path = {};
     // The only step to serve.
     std::optional<int64_t> version = {};

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/checkpoint/best_checkpoint.h"
 #include "proto/checkpoint.pb.h"
 #include "storage/durable_file.h"
 
@@ -91,7 +92,16 @@ absl::Status ModelVersions::Update() {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<int64_t>> ModelVersions::ListBest() {
+  const absl::StatusOr<BestCheckpoint> best = ReadBest(options_.directory);
+  no_best_ = std::string(best.status().message());
+  if (best.ok()) return std::vector<int64_t>{best->global_step};
+  if (absl::IsNotFound(best.status())) return std::vector<int64_t>();
+  return best.status();
+}
+
 absl::StatusOr<std::vector<int64_t>> ModelVersions::ListSteps() {
+  if (options_.is_best) return ListBest();
   ASSIGN_OR_RETURN(std::vector<int64_t> steps, store_.ListSteps());
   if (!options_.pinned.has_value()) return steps;
   const bool is_there =
@@ -234,7 +244,8 @@ void ModelVersions::LogWaiting() {
   const absl::Time now = clock_.Now();
   if (now < next_log_) return;
   next_log_ = now + kLogInterval;
-  LOG(INFO) << "waiting for the first checkpoint in " << options_.directory;
+  LOG(INFO) << "waiting for the first checkpoint in " << options_.directory
+            << (no_best_.empty() ? "" : absl::StrCat(": ", no_best_));
 }
 
 void ModelVersions::FreeRetired() {

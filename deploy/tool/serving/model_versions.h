@@ -38,6 +38,9 @@ class ModelVersions {
     std::string directory = {};
     // The only step to serve.
     std::optional<int64_t> pinned = {};
+    // True: the checkpoint that the directory's file BEST names is served, not
+    // the newest one.
+    bool is_best = false;
     absl::Duration poll_interval = absl::Seconds(1);
     // Called when the first version is served.
     std::function<void()> on_ready = [] {};
@@ -48,8 +51,8 @@ class ModelVersions {
                 ServingMetrics& metrics);
 
   // Follows the directory until Stop(), which ends it before the next load, not
-  // within one. Waits for a first checkpoint, and logs
-  // that it does.
+  // within one. Waits for a first checkpoint, or a first BEST, and logs that it
+  // does.
   //   NotFound         the directory is not there at the begin.
   //   InvalidArgument  it has checkpoints, but not the pinned one.
   //   any other        nothing of what is there can be served, now or later:
@@ -84,6 +87,9 @@ class ModelVersions {
 
   absl::StatusOr<Listing> List();
   absl::StatusOr<std::vector<int64_t>> ListSteps();
+  // Returns the step that BEST names; none while there is no such file, or the
+  // checkpoint is not there.
+  absl::StatusOr<std::vector<int64_t>> ListBest();
   // Adds the checkpoint of a step to the listing, unless it is gone.
   void ListStep(int64_t step, Listing& listing);
   // Returns the checkpoint whose turn it is; nullopt to go on, or if stopping.
@@ -104,6 +110,7 @@ class ModelVersions {
   ServingMetrics& metrics_;
   const CheckpointStore store_;
   absl::Time next_log_ = absl::InfinitePast();
+  std::string no_best_;  // the reason why ListBest() has found none
   std::vector<std::shared_ptr<ServedModel>> retired_;
   std::map<ListedCheckpoint, Delayed> delayed_;
 

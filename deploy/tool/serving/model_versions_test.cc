@@ -22,6 +22,7 @@
 #include "gtest/gtest.h"
 #include "ml/input/testing/read_all.h"
 #include "proto/checkpoint.pb.h"
+#include "storage/checkpoint_name.h"
 
 namespace parasol {
 namespace {
@@ -101,6 +102,53 @@ TEST_F(ModelVersionsTest, WhatCantBeLoadedNowIsTriedLaterAndAnOlderOneServes) {
   EXPECT_OK(versions_.Update());
   EXPECT_EQ(Served(), 40);
   EXPECT_EQ(metrics_.refused_loads.value(), 0);
+}
+
+TEST_F(ModelVersionsTest, TheBestOneIsServedAndWhatTakesItsPlace) {
+  ModelVersions best(
+      {.directory = directory_, .is_best = true},
+      [this](const std::string& path) { return Load(path); }, clock_, metrics_);
+  const auto served = [&best]() -> int64_t {
+    const std::shared_ptr<ServedModel> model = best.Current();
+    return model == nullptr ? -1 : model->version();
+  };
+  const auto name = [this](int64_t step) {
+    std::ofstream(directory_ + "/BEST")
+        << R"({"checkpoint":")" << CheckpointName(step) << R"(","global_step":)"
+        << step << "}";
+  };
+  Write(20);
+  Write(40);
+  EXPECT_OK(best.Update());  // waits for a first BEST
+  EXPECT_EQ(served(), -1);
+  name(20);
+  EXPECT_OK(best.Update());
+  EXPECT_EQ(served(), 20);
+  Write(60);
+  EXPECT_OK(best.Update());
+  EXPECT_EQ(served(), 20);
+  name(60);
+  EXPECT_OK(best.Update());
+  EXPECT_EQ(served(), 60);
+  // The best one is gone, and the file damaged: nothing better is known.
+  name(80);
+  EXPECT_OK(best.Update());
+  std::ofstream(directory_ + "/BEST") << "x";
+  EXPECT_OK(best.Update());
+  EXPECT_EQ(served(), 60);
+  name(40);
+  EXPECT_OK(best.Update());
+  EXPECT_EQ(served(), 40);
+  EXPECT_THAT(loads_, ElementsAre(20, 60, 40));
+}
+
+TEST_F(ModelVersionsTest, ADamagedBestAtTheStartIsAnError) {
+  ModelVersions best(
+      {.directory = directory_, .is_best = true},
+      [this](const std::string& path) { return Load(path); }, clock_, metrics_);
+  Write(20);
+  std::ofstream(directory_ + "/BEST") << "x";
+  EXPECT_THAT(best.Update(), StatusIs(absl::StatusCode::kDataLoss));
 }
 
 TEST_F(ModelVersionsTest, AManifestThatCantBeReadNowDoesNotStopTheOthers) {

@@ -1,7 +1,6 @@
 #include "deploy/tool/serving/served_model.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,21 +14,6 @@
 
 namespace parasol {
 namespace {
-
-void Sigmoid(absl::Span<float> values) {
-  for (float& value : values) {
-    value = static_cast<float>(1 / (1 + std::exp(-double{value})));
-  }
-}
-
-void Softmax(absl::Span<float> outputs) {
-  const float largest = *std::max_element(outputs.begin(), outputs.end());
-  double sum = 0;
-  for (const float output : outputs) sum += std::exp(double{output} - largest);
-  for (float& output : outputs) {
-    output = static_cast<float>(std::exp(double{output} - largest) / sum);
-  }
-}
 
 std::vector<OutputLink> LinksOf(const Graph& graph) {
   std::vector<OutputLink> links;
@@ -124,10 +108,7 @@ absl::StatusOr<std::vector<float>> ServedModel::Predict(
   for (size_t first = 0; first < outputs.size();) {
     for (size_t i = 0; i < links_.size(); ++i) {
       const int64_t width = parts_.graph.outputs[i].loss.outputs;
-      const absl::Span<float> of_example =
-          absl::MakeSpan(outputs).subspan(first, width);
-      if (links_[i] == OutputLink::kSigmoid) Sigmoid(of_example);
-      if (links_[i] == OutputLink::kSoftmax) Softmax(of_example);
+      ApplyLink(links_[i], absl::MakeSpan(outputs).subspan(first, width));
       first += width;
     }
   }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "deploy/local/run_result.h"
 #include "nlohmann/json.hpp"
 
 namespace parasol {
@@ -33,6 +34,14 @@ Json MetricsJson(const EvaluationLine& evaluation) {
   return json;
 }
 
+Json BestJson(const BestCheckpoint& best) {
+  return {
+      {"metric", best.metric},
+      {"value", std::isfinite(best.value) ? Json(best.value) : Json(nullptr)},
+      {"global_step", best.global_step},
+      {"checkpoint", best.path}};
+}
+
 }  // namespace
 
 std::string NameOfTask(const wire::TaskStatus& task) {
@@ -41,8 +50,7 @@ std::string NameOfTask(const wire::TaskStatus& task) {
 }
 
 void StatusReport::Observe(const wire::JobStatus& status,
-                           const std::optional<EvaluationLine>& evaluation,
-                           absl::Time now) {
+                           const Evaluations& evaluations, absl::Time now) {
   const bool is_first = tasks_.empty();
   for (const wire::TaskStatus& task : status.task()) {
     const auto [state, is_new] = tasks_.try_emplace(NameOfTask(task));
@@ -51,7 +59,7 @@ void StatusReport::Observe(const wire::JobStatus& status,
         .alive = task.alive(), .since = now, .has_changed = !is_first};
   }
   status_ = status;
-  evaluation_ = evaluation;
+  evaluations_ = evaluations;
   now_ = now;
   rate_.Observe(status.global_step(), now);
   mean_rate_.Observe(status, now);
@@ -74,7 +82,33 @@ std::string StatusReport::Progress() const {
   const std::optional<absl::Duration> left =
       status_.phase() == wire::TRAINING ? rate_.TimeTo(status_.end_step())
                                         : std::nullopt;
-  return ProgressLine(&status_, evaluation_, left);
+  return ProgressLine(&status_, evaluations_.newest, left);
+}
+
+std::string StatusReport::EvaluationLines() const {
+  std::string text;
+  if (status_.has_evaluated_step() || status_.due_evaluations() > 0) {
+    absl::StrAppend(
+        &text, "evaluated   ",
+        status_.has_evaluated_step()
+            ? absl::StrCat("to step ", WithThousands(status_.evaluated_step()))
+            : "nothing yet");
+    if (status_.due_evaluations() > 0) {
+      absl::StrAppend(&text, ", ", WithThousands(status_.due_evaluations()),
+                      " due without a result");
+    }
+    if (status_.has_awaited_evaluation()) {
+      absl::StrAppend(&text, ", the job waits for that of step ",
+                      WithThousands(status_.awaited_evaluation()));
+    }
+    text += '\n';
+  }
+  if (const auto& best = evaluations_.best) {
+    absl::StrAppend(&text, "best        ", best->metric, " ",
+                    MetricText(best->metric, best->value), " at step ",
+                    WithThousands(best->global_step), ", ", best->path, "\n");
+  }
+  return text;
 }
 
 std::string StatusReport::ToText() const {
@@ -88,6 +122,7 @@ std::string StatusReport::ToText() const {
   absl::StrAppend(
       &text, "checkpoint  ",
       status_.checkpoint().empty() ? "none yet" : status_.checkpoint(), "\n");
+  text += EvaluationLines();
   if (!status_.missing_task().empty()) {
     absl::StrAppend(&text, "waits for   ",
                     absl::StrJoin(status_.missing_task(), ", "), "\n");
@@ -135,8 +170,18 @@ std::string StatusReport::ToJson() const {
       status_.awaited_task().begin(), status_.awaited_task().end());
   json["trouble"] = status_.trouble();
   json["failure"] = status_.failure();
-  json["evaluation"] =
-      evaluation_.has_value() ? MetricsJson(*evaluation_) : Json(nullptr);
+  json["evaluation"] = evaluations_.newest.has_value()
+                           ? MetricsJson(*evaluations_.newest)
+                           : Json(nullptr);
+  json["best"] = evaluations_.best.has_value() ? BestJson(*evaluations_.best)
+                                               : Json(nullptr);
+  json["evaluated_step"] = status_.has_evaluated_step()
+                               ? Json(status_.evaluated_step())
+                               : Json(nullptr);
+  json["due_evaluations"] = status_.due_evaluations();
+  json["awaited_evaluation"] = status_.has_awaited_evaluation()
+                                   ? Json(status_.awaited_evaluation())
+                                   : Json(nullptr);
   json["tasks"] = Json::array();
   for (const wire::TaskStatus& task : status_.task()) {
     const TaskState& state = tasks_.at(NameOfTask(task));

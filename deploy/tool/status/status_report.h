@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "cluster/checkpoint/best_checkpoint.h"
 #include "deploy/local/evaluation_line.h"
 #include "deploy/local/progress.h"
 #include "proto/chief.pb.h"
@@ -16,10 +17,15 @@ namespace parasol {
 // steps per second, and since when a task has been in its state. Pure.
 class StatusReport {
  public:
-  // Takes the chief's answer at `now`, and the newest evaluation if it is
-  // known.
-  void Observe(const wire::JobStatus& status,
-               const std::optional<EvaluationLine>& evaluation, absl::Time now);
+  // The evaluations of a run, as far as they are known.
+  struct Evaluations {
+    std::optional<EvaluationLine> newest = {};
+    std::optional<BestCheckpoint> best = {};
+  };
+
+  // Takes the chief's answer at `now`, and what is known of the evaluations.
+  void Observe(const wire::JobStatus& status, const Evaluations& evaluations,
+               absl::Time now);
 
   // Returns the last answer as lines for people: the phase, the step, what is
   // waited for, the tasks, the last checkpoint and evaluation.
@@ -41,9 +47,12 @@ class StatusReport {
   const char* StateOf(const wire::TaskStatus& task) const;
   std::optional<double> StepsPerSecond() const;
   std::string Progress() const;
+  // Returns lines about the evaluations: how far they are behind, and the best
+  // one; none if there is nothing to say.
+  std::string EvaluationLines() const;
 
   wire::JobStatus status_;
-  std::optional<EvaluationLine> evaluation_;
+  Evaluations evaluations_;
   absl::Time now_;
   StepRate rate_;
   MeanStepRate mean_rate_;

@@ -33,11 +33,11 @@ wire::JobStatus Training(int64_t step) {
 
 TEST(StatusReportTest, OneAnswerIsDescribed) {
   StatusReport report;
-  report.Observe(
-      Training(120),
-      EvaluationLine{
-          .global_step = 100, .metrics = {{"accuracy", 0.75}}, .loss = 0.4},
-      absl::FromUnixSeconds(0));
+  report.Observe(Training(120),
+                 {.newest = EvaluationLine{.global_step = 100,
+                                           .metrics = {{"accuracy", 0.75}},
+                                           .loss = 0.4}},
+                 absl::FromUnixSeconds(0));
   EXPECT_THAT(report.ToText(),
               AllOf(HasSubstr("job         training: step 120/1,000 (12 %)"),
                     HasSubstr("accuracy 75.00 % at step 100"),
@@ -57,14 +57,14 @@ TEST(StatusReportTest, OneAnswerIsDescribed) {
 
 TEST(StatusReportTest, SeveralAnswersHaveARateAndTimes) {
   StatusReport report;
-  report.Observe(Training(100), std::nullopt, absl::FromUnixSeconds(0));
+  report.Observe(Training(100), {}, absl::FromUnixSeconds(0));
   wire::JobStatus lost = Training(120);
   lost.mutable_task(1)->set_alive(false);
   lost.add_missing_task("ps/0");
   lost.set_trouble("the disk is full");
-  report.Observe(lost, std::nullopt, absl::FromUnixSeconds(2));
+  report.Observe(lost, {}, absl::FromUnixSeconds(2));
   lost.set_global_step(130);
-  report.Observe(lost, std::nullopt, absl::FromUnixSeconds(3));
+  report.Observe(lost, {}, absl::FromUnixSeconds(3));
   EXPECT_THAT(report.ToText(),
               AllOf(HasSubstr("rate        10 steps/s\n"),
                     HasSubstr("ps/0        missing    since 1s ps:1\n"),
@@ -76,11 +76,38 @@ TEST(StatusReportTest, SeveralAnswersHaveARateAndTimes) {
   EXPECT_TRUE(json["tasks"][0]["seconds_in_state"].is_null());
 }
 
+TEST(StatusReportTest, TheBestEvaluationAndTheLagAreThere) {
+  StatusReport report;
+  wire::JobStatus status = Training(900);
+  status.set_evaluated_step(500);
+  status.set_due_evaluations(4);
+  const BestCheckpoint best = {.path = "/ckpt/ckpt-000000000300",
+                               .global_step = 300,
+                               .metric = "auc",
+                               .value = 0.75};
+  report.Observe(status, {.best = best}, absl::FromUnixSeconds(0));
+  EXPECT_THAT(
+      report.ToText(),
+      AllOf(HasSubstr("evaluated   to step 500, 4 due without a result\n"),
+            HasSubstr("best        auc 0.7500 at step 300, "
+                      "/ckpt/ckpt-000000000300\n")));
+  nlohmann::json json = nlohmann::json::parse(report.ToJson());
+  EXPECT_EQ(json["best"]["global_step"], 300);
+  EXPECT_EQ(json["evaluated_step"], 500);
+  EXPECT_EQ(json["due_evaluations"], 4);
+  EXPECT_TRUE(json["awaited_evaluation"].is_null());
+  status.set_awaited_evaluation(600);
+  report.Observe(status, {}, absl::FromUnixSeconds(1));
+  EXPECT_THAT(report.ToText(),
+              HasSubstr("without a result, the job waits for that of step "
+                        "600\n"));
+}
+
 TEST(StatusReportTest, AWorkerThatHoldsUpOthersIsNamed) {
   StatusReport report;
   wire::JobStatus status = Training(100);
   status.add_awaited_task("worker/0");
-  report.Observe(status, std::nullopt, absl::FromUnixSeconds(0));
+  report.Observe(status, {}, absl::FromUnixSeconds(0));
   EXPECT_THAT(report.ToText(), AllOf(HasSubstr("awaited     worker/0\n"),
                                      HasSubstr("worker/0    awaited ")));
 }
@@ -90,7 +117,7 @@ TEST(StatusReportTest, AFailedJobSaysWhyAndIsOver) {
   wire::JobStatus status = Training(100);
   status.set_phase(wire::FAILED);
   status.set_failure("worker/0: the loss is not finite");
-  report.Observe(status, std::nullopt, absl::FromUnixSeconds(0));
+  report.Observe(status, {}, absl::FromUnixSeconds(0));
   EXPECT_THAT(
       report.ToText(),
       HasSubstr("job         failed: worker/0: the loss is not finite"));

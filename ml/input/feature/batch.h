@@ -2,6 +2,7 @@
 #define PARASOL_ML_INPUT_FEATURE_BATCH_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace parasol {
@@ -54,6 +55,8 @@ struct Batch {
   std::vector<float> weights = {};  // [size]; empty: all 1
   // One for each of ModelInputs::columns.
   std::vector<ExampleValues> columns = {};
+  // Texts [size] of each of ModelInputs::kept.
+  std::vector<std::vector<std::string>> kept = {};
 };
 
 }  // namespace parasol

@@ -119,6 +119,8 @@ void ClearBatch(const ModelInputs& inputs, Batch& batch) {
     values.keys.clear();
     values.numbers.clear();
   }
+  batch.kept.resize(inputs.kept.size());
+  for (std::vector<std::string>& texts : batch.kept) texts.clear();
   batch.size = 0;
 }
 
@@ -146,6 +148,7 @@ void TruncateBatch(const ModelInputs& inputs, int64_t size, Batch& batch) {
       batch.columns[i].numbers.resize(size);
     }
   }
+  for (std::vector<std::string>& texts : batch.kept) texts.resize(size);
   batch.size = size;
 }
 
@@ -167,6 +170,15 @@ absl::Status CheckOneLabel(const ModelInputs& inputs,
         "ratings or custom"));
   }
   return CheckOneNumber(inputs.label, "model.loss", format);
+}
+
+absl::Status CheckNothingKept(const ModelInputs& inputs,
+                              absl::string_view format) {
+  if (inputs.kept.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "column to keep \"", inputs.kept.front(), "\": ", format,
+      " has no columns but its features; csv, tfrecord, criteo, ratings and "
+      "custom have"));
 }
 
 absl::Status CheckLabelColumns(const ModelInputs& inputs,

@@ -67,6 +67,9 @@ struct ModelInputs {
   std::vector<TargetInput> targets = {};
   // Columns that losses and metrics read, each once.
   std::vector<ExampleColumn> columns = {};
+  // Columns that no model reads, each once: their texts go along with the
+  // examples. Labels and weights may be among them.
+  std::vector<std::string> kept = {};
 
   // Returns true if examples have the one label of a model without named
   // outputs.
@@ -105,6 +108,12 @@ absl::Status CheckOneLabel(const ModelInputs& inputs, absl::string_view format);
 //   InvalidArgument  a loss asks for several numbers.
 absl::Status CheckLabelColumns(const ModelInputs& inputs,
                                absl::string_view format);
+
+// Checks that no columns are kept of the data set `format`, which has none but
+// its features.
+//   InvalidArgument  some are: names the first.
+absl::Status CheckNothingKept(const ModelInputs& inputs,
+                              absl::string_view format);
 
 // Returns the columns of the targets' labels and masks, each once.
 std::vector<std::string> TargetColumns(const std::vector<TargetInput>& targets);

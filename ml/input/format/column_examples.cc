@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "ml/input/feature/meaningless_label.h"
 
@@ -16,13 +17,29 @@ ColumnExamples::ColumnExamples(ColumnFeatures features,
       inputs_(options.inputs),
       without_labels_(options.without_labels),
       reads_label_(!without_labels_ && inputs_.has_one_label()),
-      reads_weight_(!without_labels_ && has_weights) {}
+      reads_weight_(!without_labels_ && has_weights) {
+  for (const std::string& column : inputs_.kept) {
+    kept_places_.push_back(columns_.size());
+    columns_.push_back(column);
+  }
+}
+
+void ColumnExamples::AppendKept(const ColumnValues& row, Batch& batch) const {
+  char buffer[FieldValue::kMaxNumberBytes];
+  for (size_t i = 0; i < kept_places_.size(); ++i) {
+    std::string& text = batch.kept[i].emplace_back();
+    for (const FieldValue& value : row[kept_places_[i]]) {
+      absl::StrAppend(&text, text.empty() ? "" : " ", value.AsText(buffer));
+    }
+  }
+}
 
 absl::Status ColumnExamples::Append(const ColumnValues& row,
                                     const std::vector<FieldValue>& label,
                                     const std::vector<FieldValue>& weight,
                                     Batch& batch) const {
   RETURN_IF_ERROR(features_.Append(row, batch));
+  AppendKept(row, batch);
   if (without_labels_) {
     AppendMeaninglessLabels(inputs_, batch);
     return absl::OkStatus();

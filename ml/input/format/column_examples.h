@@ -1,6 +1,7 @@
 #ifndef PARASOL_ML_INPUT_FORMAT_COLUMN_EXAMPLES_H_
 #define PARASOL_ML_INPUT_FORMAT_COLUMN_EXAMPLES_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -41,8 +42,14 @@ class ColumnExamples {
                       Batch& batch) const;
 
  private:
+  // Appends the texts of the columns that are kept, of several values with
+  // blanks between them.
+  void AppendKept(const ColumnValues& row, Batch& batch) const;
+
   const ColumnFeatures features_;
-  std::vector<std::string> columns_;  // names that features_ and targets_ read
+  // Names that features_ and targets_ read, and those that are kept.
+  std::vector<std::string> columns_;
+  std::vector<size_t> kept_places_;  // places of ModelInputs::kept in columns_
   const TargetReader targets_;
   const ModelInputs inputs_;
   const LabelRule label_rule_ = LabelRule(job::CsvLabel());

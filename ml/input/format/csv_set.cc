@@ -37,6 +37,7 @@ struct CsvLayout {
   bool has_labels = false;             // false: labels and weights are not read
   std::optional<size_t> label;  // nullopt: the targets have them, or none
   std::optional<size_t> weight;
+  std::vector<size_t> kept;  // of ModelInputs::kept
 };
 
 // What makes an example of the columns' values.
@@ -121,6 +122,9 @@ class CsvDecoder final : public ExampleDecoder {
       }
     }
     RETURN_IF_ERROR(set_.readers.features.Append(row_, batch));
+    for (size_t i = 0; i < layout.kept.size(); ++i) {
+      batch.kept[i].emplace_back((*values)[layout.kept[i]]);
+    }
     if (!layout.has_labels) {
       AppendMeaninglessLabels(set_.inputs, batch);
       return absl::OkStatus();
@@ -188,6 +192,11 @@ absl::StatusOr<CsvLayout> LayoutOf(const job::CsvDataset& csv,
   for (const std::string& name : readers.columns) {
     ASSIGN_OR_RETURN(const size_t column, ColumnOf(columns, name, format));
     layout.column_of_slot.push_back(column);
+  }
+  for (const std::string& name : options.inputs.kept) {
+    ASSIGN_OR_RETURN(const size_t column,
+                     ColumnOf(columns, name, "column to keep"));
+    layout.kept.push_back(column);
   }
   layout.has_labels = !options.without_labels;
   if (!layout.has_labels) return layout;

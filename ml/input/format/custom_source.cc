@@ -180,6 +180,9 @@ absl::StatusOr<Columns> ColumnsOf(const ExampleSource& source,
   columns.labels_and_weights.insert(columns.labels_and_weights.end(),
                                     options.label_columns.begin(),
                                     options.label_columns.end());
+  for (const std::string& column : options.inputs.kept) {
+    RETURN_IF_ERROR(CheckColumn(columns.names, column, "column to keep"));
+  }
   if (options.without_labels) return columns;
   for (const std::string& column : TargetColumns(targets)) {
     RETURN_IF_ERROR(CheckColumn(columns.names, column, "model.output"));

@@ -136,6 +136,7 @@ std::vector<int64_t> WithoutOnes(absl::Span<const int64_t> shape) {
 
 absl::Status CheckInputs(const SetOptions& options, const ImageShape& image) {
   const ModelInputs& inputs = options.inputs;
+  RETURN_IF_ERROR(CheckNothingKept(inputs, "a set of images"));
   if (!options.without_labels) {
     RETURN_IF_ERROR(CheckOneLabel(inputs, "a set of images"));
   }

@@ -270,6 +270,7 @@ absl::Status CheckLibsvmInputs(const ModelInputs& inputs) {
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenLibsvmSet(
     const job::LibsvmDataset& libsvm, const SetOptions& options) {
   RETURN_IF_ERROR(CheckLibsvmInputs(options.inputs));
+  RETURN_IF_ERROR(CheckNothingKept(options.inputs, "libsvm"));
   if (!options.without_labels) {
     RETURN_IF_ERROR(CheckOneLabel(options.inputs, "libsvm"));
   }

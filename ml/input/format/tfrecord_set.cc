@@ -211,6 +211,8 @@ std::vector<std::string> WantedColumns(const job::TfRecordDataset& tfrecord,
       wanted.insert(wanted.end(), column.name().begin(), column.name().end());
     }
   }
+  wanted.insert(wanted.end(), options.inputs.kept.begin(),
+                options.inputs.kept.end());
   if (options.without_labels) return wanted;
   if (options.inputs.has_one_label()) wanted.push_back(tfrecord.label());
   if (tfrecord.has_weight()) wanted.push_back(tfrecord.weight());
@@ -414,6 +416,9 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenTfRecordSet(
       RETURN_IF_ERROR(
           CheckFeature(columns.names, column.name, "a loss or a metric"));
     }
+  }
+  for (const std::string& column : options.inputs.kept) {
+    RETURN_IF_ERROR(CheckFeature(columns.names, column, "column to keep"));
   }
   if (targets.empty()) columns.labels_and_weights.push_back(tfrecord.label());
   if (tfrecord.has_weight()) {

@@ -148,6 +148,7 @@ void GroupControl::OnPoint(int64_t point) {
 void GroupControl::Inject(const Fault& fault) {
   if (world_.Disturb(fault)) return;
   if (fault.kind == Kind::kPart) return Part(fault);
+  if (fault.kind == Kind::kFlip) return Flip(fault);
   Process* const process = world_.Newest(fault.target);
   if (process != nullptr) Hit(fault, *process);
 }
@@ -164,6 +165,12 @@ void GroupControl::Part(const Fault& fault) {
   world_.Part(std::move(far_side));
   world_.loop().At(world_.loop().now() + fault.length,
                    [this] { world_.Part({}); });
+}
+
+void GroupControl::Flip(const Fault& fault) {
+  points_.FlipEach(fault.amount);
+  world_.loop().At(world_.loop().now() + fault.length,
+                   [this] { points_.FlipEach(0); });
 }
 
 void GroupControl::WithParts(Process& process,

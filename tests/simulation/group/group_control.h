@@ -51,6 +51,7 @@ class GroupControl {
   void Hit(const Fault& fault, Process& process);
   void Terminate(Process& process);
   void Part(const Fault& fault);
+  void Flip(const Fault& fault);
   // A machine of worker 0: its process, the part of it that is a ps to the
   // chief, and the chief beside it.
   struct Host {

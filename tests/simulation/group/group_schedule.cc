@@ -52,6 +52,18 @@ void DrawDevices(Random& random, Shape& shape) {
   shape.replicas = shape.workers * shape.devices;
 }
 
+// A quarter have damaged messages, now and then so many that five groups in a
+// row end at the same step.
+void DrawFlips(Random& random, absl::Duration last, Schedule& schedule) {
+  if (random.Chance(750)) return;
+  Fault fault;
+  fault.kind = Kind::kFlip;
+  fault.at = random.Between(absl::ZeroDuration(), last);
+  fault.length = random.Between(absl::Milliseconds(50), absl::Seconds(6));
+  fault.amount = random.Between(1, 60);
+  schedule.faults.push_back(fault);
+}
+
 TaskId DrawTarget(const Shape& shape, Random& random) {
   const uint64_t kind = random.Below(10);
   if (kind < 2) return {"chief", 0};
@@ -141,6 +153,7 @@ Schedule DrawGroupSchedule(uint64_t seed) {
   }
   schedule.shape.all_reduce = DrawAllReduce(random);
   DrawDevices(random, schedule.shape);
+  DrawFlips(random, last, schedule);
   std::stable_sort(schedule.faults.begin(), schedule.faults.end(),
                    [](const Fault& a, const Fault& b) { return a.at < b.at; });
   return schedule;

@@ -98,7 +98,8 @@ void SimulatedCollective::Receive(int peer, const WireMessage& message) {
     if (!header.ok()) {
       protocol_.OnNonsense(peer, header.status());
     } else if (std::byte* const target = protocol_.OnHeader(peer, *header)) {
-      std::memcpy(target, message.bytes.data(), message.bytes.size());
+      std::memcpy(target, message.bytes.data(),
+                  std::min<size_t>(message.bytes.size(), header->bytes));
       protocol_.OnBytes(peer, *header);
     }
   }

@@ -24,6 +24,7 @@ absl::Status ResultOf(HelloAnswer answer) {
     case HelloAnswer::kOver:
       return absl::FailedPreconditionError("has joined a later group");
     case HelloAnswer::kRefused:
+    case HelloAnswer::kOtherVersion:
       break;
   }
   return absl::FailedPreconditionError("refuses this rank");

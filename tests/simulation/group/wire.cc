@@ -1,8 +1,29 @@
 #include "tests/simulation/group/wire.h"
 
+#include <cstddef>
+#include <cstring>
 #include <utility>
 
+#include "cluster/collective/frame_header.h"
+
 namespace parasol::simulation {
+
+void ProtocolPoints::MayFlip(WireMessage& message) {
+  ++arrived_;
+  if (flips_each_ == 0 || arrived_ % flips_each_ != 0 || message.is_end) return;
+  FrameKind kind;
+  std::memcpy(&kind, message.header.data() + 4, sizeof(kind));
+  const bool is_piece = kind == FrameKind::kPiece;
+  const size_t bytes =
+      message.header.size() + (is_piece ? 0 : message.bytes.size());
+  // Another bit each time.
+  const size_t bit = (arrived_ * 7919 + reached_) % (8 * bytes);
+  const size_t byte = bit / 8;
+  char& flipped = byte < message.header.size()
+                      ? message.header[byte]
+                      : message.bytes[byte - message.header.size()];
+  flipped ^= static_cast<char>(1 << bit % 8);
+}
 
 struct WireEnd::Shared {
   struct Side {
@@ -20,6 +41,7 @@ struct WireEnd::Shared {
   // The next message arrives at a side.
   void Arrive(int to) {
     Side& side = sides[to];
+    points.MayFlip(side.under_way.front());
     side.arrived.push_back(std::move(side.under_way.front()));
     side.under_way.pop_front();
     points.Reach();

@@ -13,8 +13,16 @@
 
 namespace parasol::simulation {
 
+// A message on a connection between two ranks: a frame, or the connection's
+// end.
+struct WireMessage {
+  std::string header = {};
+  std::string bytes = {};
+  bool is_end = false;
+};
+
 // Counts what happens in the protocol of the groups, so that a fault may come
-// at every point of it.
+// at every point of it; and the damage to messages.
 class ProtocolPoints {
  public:
   // Calls `on_point` with each number, from 1.
@@ -24,17 +32,17 @@ class ProtocolPoints {
   void Reach() { on_point_(++reached_); }
   int64_t reached() const { return reached_; }
 
+  // Has each `every`-th message arrive with a flipped bit from now on; 0: none.
+  void FlipEach(int64_t every) { flips_each_ = every; }
+  // Flips a bit of the message if it is its turn: of all bytes but a piece's,
+  // which have no checksum.
+  void MayFlip(WireMessage& message);
+
  private:
   const std::function<void(int64_t)> on_point_;
   int64_t reached_ = 0;
-};
-
-// A message on a connection between two ranks: a frame, or the connection's
-// end.
-struct WireMessage {
-  std::string header = {};
-  std::string bytes = {};
-  bool is_end = false;
+  int64_t flips_each_ = 0;
+  int64_t arrived_ = 0;  // messages
 };
 
 // One end of a connection between two processes. Messages arrive in the order

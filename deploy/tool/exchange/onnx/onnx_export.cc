@@ -27,6 +27,7 @@ namespace parasol {
 namespace {
 
 // Ids take 10 bytes of a file, which has 2 GiB at most.
+constexpr char kImageInput[] = "image";
 constexpr size_t kMaxIds = size_t{1} << 27;
 
 // Tensors begin at a multiple of this, so that a reader may map the file.
@@ -214,6 +215,18 @@ absl::Status AddElements(const ModelTensors& tensors,
   return absl::OkStatus();
 }
 
+// The graph of the job, of whose images the input is called as `parasol serve`
+// calls it.
+Graph NamedAsServed(const LoadedJob& loaded) {
+  const job::Job& job = loaded.job;
+  const job::Dataset& data = job.has_eval() ? job.eval() : job.train();
+  Graph graph = loaded.graph;
+  if ((data.has_idx() || data.has_cifar()) && graph.inputs.size() == 1) {
+    graph.inputs[0].name = kImageInput;
+  }
+  return graph;
+}
+
 }  // namespace
 
 absl::Status ExportOnnx(const std::string& path,
@@ -223,10 +236,11 @@ absl::Status ExportOnnx(const std::string& path,
   ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
                    OpenCheckpointAt(directory));
   const job::Model& spec = loaded.job.model();
+  const Graph graph_of_job = NamedAsServed(loaded);
   const ModelTensors tensors(*checkpoint, spec, options.averages);
   ASSIGN_OR_RETURN(const OnnxTableIds ids, tensors.ReadIds());
   ASSIGN_OR_RETURN(onnx::GraphProto graph,
-                   MakeOnnxGraph(spec, loaded.graph, ids));
+                   MakeOnnxGraph(spec, graph_of_job, ids));
   std::optional<StagedFile> data;
   RETURN_IF_ERROR(AddElements(tensors, options, graph, data));
   RETURN_IF_ERROR(checkpoint->Verify());

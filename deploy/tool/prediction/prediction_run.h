@@ -1,8 +1,9 @@
-#ifndef PARASOL_DEPLOY_TOOL_PREDICTION_RUN_H_
-#define PARASOL_DEPLOY_TOOL_PREDICTION_RUN_H_
+#ifndef PARASOL_DEPLOY_TOOL_PREDICTION_PREDICTION_RUN_H_
+#define PARASOL_DEPLOY_TOOL_PREDICTION_PREDICTION_RUN_H_
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "deploy/tool/prediction_writer.h"
+#include "deploy/tool/prediction/prediction_form.h"
 #include "evaluator/checkpoint_model.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/model/graph.h"
@@ -28,6 +29,8 @@ class PredictionRun {
     CheckpointModel::Options compute = {};
     // Layer whose outputs are wanted; empty: the model's outputs.
     std::string layer = {};
+    // How outputs are written. A layer's are written as they are.
+    PredictionForm::Options form = {};
     // Part `shard`, from 0, of `num_shards`: whole batches that follow each
     // other, so that all parts together are all examples in their order.
     int shard = 0;
@@ -42,16 +45,14 @@ class PredictionRun {
       const std::string& path, const std::vector<std::string>& overrides,
       const Options& options);
 
-  // Number of elements of all of an example's outputs.
-  int64_t width() const { return width_; }
-  // Names and widths of the outputs that have names, in their order.
-  const std::vector<PredictedOutput>& outputs() const { return outputs_; }
+  // The fields of a prediction of an example.
+  const std::vector<PredictionField>& fields() const { return form_->fields(); }
 
-  // Calls `visit` with the outputs [examples, width()] of one batch after the
-  // other. Errors are those of `visit`, InputPipeline and CheckpointModel. Must
-  // be called once.
+  // Calls `visit` with the values of fields() of one example after the other.
+  // Errors are those of `visit`, InputPipeline and CheckpointModel. Must be
+  // called once.
   absl::Status Run(
-      absl::FunctionRef<absl::Status(absl::Span<const float>)> visit);
+      absl::FunctionRef<absl::Status(absl::Span<const PredictionValue>)> visit);
 
  private:
   PredictionRun() = default;
@@ -59,9 +60,8 @@ class PredictionRun {
                             const std::vector<std::string>& label_columns,
                             const Options& options);
 
-  int64_t width_ = 0;
-  std::vector<PredictedOutput> outputs_;
-  int64_t batches_ = 0;  // number in this part
+  std::optional<PredictionForm> form_;  // always there behind Open()
+  int64_t batches_ = 0;                 // number in this part
   std::unique_ptr<CheckpointModel> model_;
   std::unique_ptr<InputPipeline> examples_;
 };
@@ -72,4 +72,4 @@ absl::StatusOr<std::pair<int, int>> ParseShard(const std::string& text);
 
 }  // namespace parasol
 
-#endif  // PARASOL_DEPLOY_TOOL_PREDICTION_RUN_H_
+#endif  // PARASOL_DEPLOY_TOOL_PREDICTION_PREDICTION_RUN_H_

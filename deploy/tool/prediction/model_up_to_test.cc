@@ -1,4 +1,4 @@
-#include "deploy/tool/model_up_to.h"
+#include "deploy/tool/prediction/model_up_to.h"
 
 #include <string>
 #include <vector>

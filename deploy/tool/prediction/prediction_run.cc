@@ -1,4 +1,4 @@
-#include "deploy/tool/prediction_run.h"
+#include "deploy/tool/prediction/prediction_run.h"
 
 #include <optional>
 
@@ -9,7 +9,7 @@
 #include "cluster/checkpoint/checkpoint_argument.h"
 #include "cluster/job/job_file.h"
 #include "deploy/tool/checkpoint/checkpoint_job.h"
-#include "deploy/tool/model_up_to.h"
+#include "deploy/tool/prediction/model_up_to.h"
 #include "ml/input/epoch_batches.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/model/graph.h"
@@ -45,7 +45,10 @@ absl::StatusOr<std::unique_ptr<PredictionRun>> PredictionRun::Open(
         ": its job has no eval data set; say which with --set=eval…"));
   }
   std::vector<std::string> label_columns;
+  PredictionForm::Options form = options.form;
   if (!options.layer.empty()) {
+    form.name = options.layer;
+    form.raw = true;
     label_columns = LabelColumnsOf(job.model());
     ASSIGN_OR_RETURN(*job.mutable_model(),
                      ModelUpTo(job.model(), options.layer));
@@ -53,11 +56,9 @@ absl::StatusOr<std::unique_ptr<PredictionRun>> PredictionRun::Open(
                      _ << "--layer=" << options.layer);
   }
   std::unique_ptr<PredictionRun> run(new PredictionRun);
-  run->width_ = loaded.graph.output_width();
-  for (const OutputSpec& output : loaded.graph.outputs) {
-    if (!output.is_named()) continue;
-    run->outputs_.push_back({output.name, output.loss.outputs});
-  }
+  ASSIGN_OR_RETURN(
+      run->form_,
+      PredictionForm::Create(loaded.graph.outputs, LabelsOfOutputs(job), form));
   RETURN_IF_ERROR(run->OpenExamples(job, loaded.graph, label_columns, options));
   ASSIGN_OR_RETURN(run->model_,
                    CheckpointModel::Create(job, loaded.graph, options.compute));
@@ -68,7 +69,8 @@ absl::StatusOr<std::unique_ptr<PredictionRun>> PredictionRun::Open(
 absl::Status PredictionRun::OpenExamples(
     const job::Job& job, const Graph& graph,
     const std::vector<std::string>& label_columns, const Options& options) {
-  ASSIGN_OR_RETURN(const ModelInputs inputs, InputsOf(job.model(), graph));
+  ASSIGN_OR_RETURN(ModelInputs inputs, InputsOf(job.model(), graph));
+  inputs.kept = options.form.kept;
   job::Dataset in_order = job.eval();
   in_order.set_shuffle_buffer(0);
   InputOptions input = {.data_dir = options.data_dir,
@@ -88,13 +90,22 @@ absl::Status PredictionRun::OpenExamples(
 }
 
 absl::Status PredictionRun::Run(
-    absl::FunctionRef<absl::Status(absl::Span<const float>)> visit) {
-  for (int64_t i = 0; i < batches_; ++i) {
+    absl::FunctionRef<absl::Status(absl::Span<const PredictionValue>)> visit) {
+  std::vector<absl::string_view> kept;
+  for (int64_t batch_number = 0; batch_number < batches_; ++batch_number) {
     ASSIGN_OR_RETURN(const Batch* const batch, examples_->Next());
     if (batch->size == 0) continue;
     ASSIGN_OR_RETURN(const absl::Span<const float> outputs,
                      model_->Outputs(*batch));
-    RETURN_IF_ERROR(visit(outputs));
+    const size_t width = outputs.size() / static_cast<size_t>(batch->size);
+    for (int64_t i = 0; i < batch->size; ++i) {
+      kept.clear();
+      for (const std::vector<std::string>& texts : batch->kept) {
+        kept.push_back(texts[i]);
+      }
+      RETURN_IF_ERROR(
+          visit(form_->Read(outputs.subspan(i * width, width), kept)));
+    }
   }
   return absl::OkStatus();
 }

@@ -1,5 +1,5 @@
-#ifndef PARASOL_DEPLOY_TOOL_MODEL_UP_TO_H_
-#define PARASOL_DEPLOY_TOOL_MODEL_UP_TO_H_
+#ifndef PARASOL_DEPLOY_TOOL_PREDICTION_MODEL_UP_TO_H_
+#define PARASOL_DEPLOY_TOOL_PREDICTION_MODEL_UP_TO_H_
 
 #include <string>
 
@@ -19,4 +19,4 @@ absl::StatusOr<job::Model> ModelUpTo(const job::Model& model,
 
 }  // namespace parasol
 
-#endif  // PARASOL_DEPLOY_TOOL_MODEL_UP_TO_H_
+#endif  // PARASOL_DEPLOY_TOOL_PREDICTION_MODEL_UP_TO_H_

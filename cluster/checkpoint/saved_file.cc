@@ -1,0 +1,72 @@
+#include "cluster/checkpoint/saved_file.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "storage/checkpoint_store.h"
+
+namespace parasol {
+namespace {
+
+// Number of the run's newest checkpoints that are looked at.
+constexpr int kLookedAt = 3;
+
+bool HasFile(const durable::CheckpointManifest& manifest,
+             const durable::CheckpointFile& file) {
+  return std::any_of(manifest.file().begin(), manifest.file().end(),
+                     [&file](const durable::CheckpointFile& entry) {
+                       return entry.name() == file.name() &&
+                              entry.bytes() == file.bytes() &&
+                              entry.crc32c() == file.crc32c();
+                     });
+}
+
+bool IsInCheckpoint(const std::string& directory, const std::string& run_id,
+                    const durable::CheckpointFile& file) {
+  const CheckpointStore store(directory);
+  const absl::StatusOr<std::vector<int64_t>> steps = store.ListSteps();
+  if (!steps.ok()) return false;
+  int looked_at = 0;
+  for (auto step = steps->rbegin(); step != steps->rend(); ++step) {
+    const absl::StatusOr<durable::CheckpointManifest> manifest =
+        store.ReadManifest(*step);
+    if (!manifest.ok() || manifest->run_id() != run_id) continue;
+    if (HasFile(*manifest, file)) return true;
+    if (++looked_at == kLookedAt) return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+void SavedFile::Note(const std::string& working_directory,
+                     const std::string& run_id, durable::CheckpointFile file,
+                     int64_t progress) {
+  absl::MutexLock lock(&mu_);
+  directory_ = working_directory.substr(0, working_directory.rfind('/'));
+  run_id_ = run_id;
+  file_ = std::move(file);
+  progress_ = progress;
+}
+
+void SavedFile::Forget() {
+  absl::MutexLock lock(&mu_);
+  directory_.clear();
+}
+
+bool SavedFile::Has(int64_t progress) const {
+  std::string directory, run_id;
+  durable::CheckpointFile file;
+  {
+    absl::MutexLock lock(&mu_);
+    if (directory_.empty() || progress > progress_) return false;
+    directory = directory_;
+    run_id = run_id_;
+    file = file_;
+  }
+  return IsInCheckpoint(directory, run_id, file);
+}
+
+}  // namespace parasol
