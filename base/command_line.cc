@@ -1,15 +1,19 @@
 #include "base/command_line.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <optional>
 
 #include "absl/flags/commandlineflag.h"
 #include "absl/flags/reflection.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "base/did_you_mean.h"
 #include "base/status_macros.h"
 
@@ -20,6 +24,25 @@ constexpr size_t kColumns = 79;
 // Stands before each value of a RepeatedFlag in its text form: ASCII's unit
 // separator, which nobody types.
 constexpr char kSeparator = '\x1f';
+
+// What is said of a value of a type that has no words of its own.
+std::string WhatIsWanted(const absl::CommandLineFlag& flag,
+                         const std::string& value) {
+  if (flag.IsOfType<absl::Duration>()) {
+    double number = 0;
+    return absl::SimpleAtod(value, &number)
+               ? absl::StrCat("a time needs a unit; write --", flag.Name(), "=",
+                              value, "s for seconds")
+               : "not a time; write 5s, 10m or 1h30m";
+  }
+  if (flag.IsOfType<bool>()) return "write true or false";
+  if (flag.IsOfType<int>() || flag.IsOfType<int64_t>() ||
+      flag.IsOfType<std::optional<int>>()) {
+    return "not an integer in the range of the flag";
+  }
+  if (flag.IsOfType<double>()) return "not a number";
+  return "not a valid value";
+}
 
 // Abseil parses into a copy of the flag's default, so a repeated flag is given
 // all its values each time.
@@ -34,9 +57,9 @@ absl::Status SetFlag(absl::CommandLineFlag& flag, const std::string& value) {
   // Abseil: "Illegal value 'x' specified for flag 'y'; <the type's words>".
   const std::pair<std::string, std::string> parts =
       absl::StrSplit(error, absl::MaxSplits("; ", 1));
-  return absl::InvalidArgumentError(
-      absl::StrCat("--", flag.Name(), "=", value, ": ",
-                   parts.second.empty() ? "not a valid value" : parts.second));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--", flag.Name(), "=", value, ": ",
+      parts.second.empty() ? WhatIsWanted(flag, value) : parts.second));
 }
 
 bool Has(FlagNames flags, absl::string_view name) {

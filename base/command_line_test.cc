@@ -88,8 +88,12 @@ TEST_F(CommandLineTest, ErrorNamesFlagAndValue) {
       {{"--noreplicas"},
        "unknown flag --noreplicas (did you mean --replicas?)"},
       {{"--replicas"}, "--replicas needs a value"},
-      {{"--replicas=many"}, "--replicas=many: not a valid value"},
-      {{"--eager=perhaps"}, "--eager=perhaps: not a valid value"},
+      {{"--replicas=many"},
+       "--replicas=many: not an integer in the range of the flag"},
+      {{"--eager=perhaps"}, "--eager=perhaps: write true or false"},
+      {{"--lease=5"},
+       "--lease=5: a time needs a unit; write --lease=5s for seconds"},
+      {{"--lease=soon"}, "--lease=soon: not a time; write 5s, 10m or 1h30m"},
   };
   for (const Case& c : cases) {
     EXPECT_THAT(ParseFlags(c.arguments),

@@ -16,10 +16,12 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/flags/flag.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
+#include "base/shown_text.h"
 #include "base/version.h"
 
 namespace parasol {
@@ -47,11 +49,25 @@ ABSL_FLAG(parasol::LogFormat, log_format, parasol::LogFormat::kText,
 namespace parasol {
 namespace {
 
+// Returns the message as one line: what is not printed is escaped.
+std::string ErrorLine(absl::string_view message) {
+  std::string line;
+  for (size_t i = 0; i < message.size();) {
+    size_t end = i;
+    while (end < message.size() && absl::ascii_isprint(message[end])) ++end;
+    absl::StrAppend(&line, message.substr(i, end - i));
+    for (i = end; i < message.size() && !absl::ascii_isprint(message[i]);) ++i;
+    absl::StrAppend(&line, ShownText(message.substr(end, i - end), i - end));
+  }
+  return line;
+}
+
 // "<binary>: <message>" as one line on stderr, in one write.
 void PrintError(absl::string_view message) {
   const std::string line = absl::StrCat(
       program_invocation_short_name, ": ",
-      absl::StrReplaceAll(message, {{"\n", " "}, {"\r", " "}}), "\n");
+      ErrorLine(absl::StrReplaceAll(message, {{"\n", " "}, {"\r", " "}})),
+      "\n");
   fputs(line.c_str(), stderr);
 }
 

@@ -1,7 +1,10 @@
 // The `chief` binary: flags and wiring.
 
+#include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
@@ -11,16 +14,21 @@
 #include "base/resource_limits.h"
 #include "base/status_macros.h"
 #include "chief/chief_task.h"
+#include "cluster/check/start_check.h"
 #include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/role_flags.h"
+#include "cluster/cluster_spec/tf_config.h"
+#include "cluster/job/defaults.h"
+#include "cluster/job/job_file.h"
 #include "cluster/job/task/task_job.h"
 
 ABSL_FLAG(std::string, job, "", "Job file. Required.");
 ABSL_FLAG(parasol::RepeatedFlag, set, {},
           "path=value: changes a setting of the job; repeatable.");
 ABSL_FLAG(std::string, data_dir, "",
-          "Directory of the data, as workers have it; read only for the names "
-          "of columns, if the job has patterns of them that it does not list.");
+          "Directory of the data, as workers have it: the chief looks at a "
+          "sample of them before it starts, and at the names of columns, if "
+          "the job has patterns of them. Empty: workers look at theirs.");
 ABSL_FLAG(std::string, checkpoint_dir, "", "Overrides the job's directory.");
 ABSL_FLAG(std::string, metrics_address, "0.0.0.0:0",
           "host:port of /metrics; port 0: chosen by the system, and logged.");
@@ -51,12 +59,39 @@ void ExitIfJobIsFaulty(Role role) {
   if (exit_code != 0) std::exit(exit_code);
 }
 
+// Loads the job and checks it, with a sample of the data if --data_dir says
+// where they are.
+absl::StatusOr<LoadedJob> LoadJobToLead(const TaskConfig& config) {
+  if (absl::GetFlag(FLAGS_job).empty()) {
+    return absl::InvalidArgumentError("no job: set --job=FILE");
+  }
+  if (!config.cluster.has_value()) {
+    return absl::InvalidArgumentError(
+        "TF_CONFIG: a chief needs a cluster, and it has none");
+  }
+  const auto fit = [&config](std::optional<size_t> variables,
+                             job::Job& job) -> absl::Status {
+    RETURN_IF_ERROR(FitToCluster(config, variables, job));
+    return FillClusterDefaults(job, config.cluster->num_tasks(Role::kWorker));
+  };
+  return LoadCheckedJob(
+      {.path = absl::GetFlag(FLAGS_job),
+       .overrides = absl::GetFlag(FLAGS_set).values,
+       .options = {.data_dir = absl::GetFlag(FLAGS_data_dir),
+                   .workers = config.cluster->num_tasks(Role::kWorker),
+                   .ps = std::max(1, config.num_ps),
+                   .fit = fit,
+                   .code_is_elsewhere = true},
+       .checkpoint_directory = absl::GetFlag(FLAGS_checkpoint_dir)},
+      LogStartLine);
+}
+
 absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
   NameTaskInLog("chief");
+  RETURN_IF_ERROR(CheckChiefHasPs(config));
   ChiefTaskOptions options;
-  RETURN_IF_ERROR(options.UseJobFile(absl::GetFlag(FLAGS_job),
-                                     absl::GetFlag(FLAGS_set).values,
-                                     absl::GetFlag(FLAGS_data_dir)));
+  ASSIGN_OR_RETURN(LoadedJob loaded, LoadJobToLead(config));
+  options.UseJob(std::move(loaded));
   options.state_address = absl::GetFlag(FLAGS_state_address);
   RETURN_IF_ERROR(options.UseCluster(config));
   options.checkpoint_directory = absl::GetFlag(FLAGS_checkpoint_dir);

@@ -22,7 +22,6 @@
 #include "cluster/client/ps_client.h"
 #include "cluster/cluster_spec/tf_config.h"
 #include "cluster/job/defaults.h"
-#include "cluster/job/job_file.h"
 #include "cluster/job/strategy.h"
 #include "cluster/job/task/task_job.h"
 #include "cluster/placement/placement.h"
@@ -182,16 +181,9 @@ absl::Status ResumeFrom(const std::vector<VariableSpec>& variables,
 
 }  // namespace
 
-absl::Status ChiefTaskOptions::UseJobFile(
-    const std::string& path, const std::vector<std::string>& overrides,
-    const std::string& data_dir) {
-  if (path.empty()) {
-    return absl::InvalidArgumentError("no job: set --job=FILE");
-  }
-  ASSIGN_OR_RETURN(LoadedJob loaded, LoadJobFile(path, overrides, data_dir));
+void ChiefTaskOptions::UseJob(LoadedJob loaded) {
   job = std::move(loaded.job);
   variables = std::move(loaded.graph.variables);
-  return absl::OkStatus();
 }
 
 absl::Status ChiefTaskOptions::UseCluster(const TaskConfig& config) {

@@ -18,6 +18,7 @@
 #include "chief/evaluation_watch.h"
 #include "chief/progress_writer.h"
 #include "cluster/cluster_spec/cluster_spec.h"
+#include "cluster/job/job_file.h"
 #include "cluster/rpc/server.h"
 #include "ml/layer/variable_spec.h"
 #include "proto/job.pb.h"
@@ -27,11 +28,8 @@
 namespace parasol {
 
 struct ChiefTaskOptions {
-  // Loads the job; `data_dir` is where its data are, for patterns of columns.
-  // The errors are those of cluster/job/job_file.h.
-  absl::Status UseJobFile(const std::string& path,
-                          const std::vector<std::string>& overrides,
-                          const std::string& data_dir = "");
+  // Takes the job.
+  void UseJob(LoadedJob loaded);
   // Takes the addresses below from the cluster spec, and gives the job, which
   // must be there, the strategy by which this cluster trains it.
   //   InvalidArgument  there is no cluster, or its chief is another task, or

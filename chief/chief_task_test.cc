@@ -271,11 +271,6 @@ TEST_F(ChiefTaskTest, ATaskThatIsNotTheChiefIsBadConfiguration) {
                        HasSubstr("worker/3 is not the chief")));
 }
 
-TEST_F(ChiefTaskTest, AChiefWithoutAJobIsBadConfiguration) {
-  EXPECT_THAT(options_.UseJobFile("", {}),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--job")));
-}
-
 TEST_F(ChiefTaskTest, AClusterWithoutPsIsBadConfiguration) {
   options_.ps.clear();
   EXPECT_THAT(Start(), StatusIs(absl::StatusCode::kInvalidArgument,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/process.h"
 #include "base/status_macros.h"
 #include "chief/absences.h"
 #include "chief/task_message.h"
@@ -210,9 +211,15 @@ absl::Status Coordinator::ReportFailure(
                          it->second.incarnation == request.task().incarnation();
     if (!absl::IsNotFound(status) || !is_lost) return status;
   }
+  // Only of a task that has not begun, as its flags or data are wrong.
+  const bool is_configuration =
+      ExitCodeFor(absl::Status(static_cast<absl::StatusCode>(request.code()),
+                               "a task's")) == ExitCode::kBadConfiguration;
   Fail(absl::StrCat(TaskId::Of(request.task()).ToString(), ": ",
                     FailureLine(request.message())),
-       now);
+       now,
+       is_configuration ? absl::StatusCode::kInvalidArgument
+                        : absl::StatusCode::kFailedPrecondition);
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "base/process.h"
 
 namespace parasol {
 namespace {
@@ -14,11 +15,15 @@ constexpr absl::Duration kFailureReportInterval = absl::Milliseconds(500);
 }  // namespace
 
 void ReportFailure(ChiefClient& chief, const wire::Task& task,
-                   const absl::Status& failure,
+                   const absl::Status& failure, bool has_begun,
                    const std::function<void(absl::Duration)>& wait) {
   wire::ReportFailureRequest request;
   *request.mutable_task() = task;
-  request.set_code(static_cast<int>(failure.code()));
+  const bool is_configuration =
+      ExitCodeFor(failure) == ExitCode::kBadConfiguration;
+  request.set_code(static_cast<int>(has_begun && is_configuration
+                                        ? absl::StatusCode::kFailedPrecondition
+                                        : failure.code()));
   request.set_message(std::string(failure.message()));
   absl::Status reported = chief.ReportFailure(request);
   for (int i = 0; i < kFailureReports && absl::IsNotFound(reported); ++i) {

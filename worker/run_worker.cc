@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/status_macros.h"
+#include "cluster/check/start_check.h"
 #include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/compute_flags.h"
 #include "cluster/collective/socket_endpoint.h"
@@ -67,14 +68,32 @@ absl::Status CheckChiefFlags(const TaskConfig& config,
       config.index));
 }
 
-absl::StatusOr<LoadedJob> LoadJob(const RunWorkerOptions& options) {
+// Gives a job the numbers of the replicas of this process.
+absl::Status FitToReplicas(const TaskConfig& config,
+                           const RunWorkerOptions& options, job::Job& job,
+                           LocalReplicas& replicas) {
+  if (config.strategy) ChooseStrategy(*config.strategy, job);
+  ASSIGN_OR_RETURN(replicas, ResolveLocalReplicas(job, options.device));
+  return SetReplicas(static_cast<int>(replicas.devices.size()), job);
+}
+
+absl::StatusOr<LoadedJob> LoadJob(const TaskConfig& config,
+                                  const RunWorkerOptions& options) {
   if (options.job_file.empty()) {
     return absl::InvalidArgumentError(
         "TF_CONFIG is not set: a lone worker needs --job=FILE");
   }
+  const auto fit = [&](std::optional<size_t>, job::Job& job) {
+    LocalReplicas replicas;
+    return FitToReplicas(config, options, job, replicas);
+  };
   ASSIGN_OR_RETURN(
       LoadedJob loaded,
-      LoadJobFile(options.job_file, options.overrides, options.data_dir));
+      LoadCheckedJob({.path = options.job_file,
+                      .overrides = options.overrides,
+                      .options = {.data_dir = options.data_dir, .fit = fit},
+                      .checkpoint_directory = options.checkpoint_directory},
+                     LogStartLine));
   job::Job& job = loaded.job;
   if (!options.checkpoint_directory.empty()) {
     job.mutable_checkpoint()->set_directory(options.checkpoint_directory);
@@ -89,12 +108,9 @@ absl::StatusOr<LoadedJob> LoadJob(const RunWorkerOptions& options) {
 
 absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
                       TerminationSignal& signal, MetricsRegistry& registry) {
-  ASSIGN_OR_RETURN(LoadedJob loaded, LoadJob(options));
-  if (config.strategy) ChooseStrategy(*config.strategy, loaded.job);
-  ASSIGN_OR_RETURN(LocalReplicas replicas,
-                   ResolveLocalReplicas(loaded.job, options.device));
-  RETURN_IF_ERROR(
-      SetReplicas(static_cast<int>(replicas.devices.size()), loaded.job));
+  ASSIGN_OR_RETURN(LoadedJob loaded, LoadJob(config, options));
+  LocalReplicas replicas;
+  RETURN_IF_ERROR(FitToReplicas(config, options, loaded.job, replicas));
   LocalStatus status;
   LocalStatusService service(status);
   std::unique_ptr<RpcServer> server;

@@ -23,6 +23,7 @@
 #include "ml/model/graph.h"
 #include "ml/model/graph_inputs.h"
 #include "ml/model/model.h"
+#include "worker/checked_data.h"
 #include "worker/failure_report.h"
 #include "worker/last_answers.h"
 #include "worker/placement_follower.h"
@@ -223,8 +224,7 @@ absl::Status Task::Run() {
     claims = std::move(claims_);
     if (claims != nullptr) completed = claims->completed_steps();
   }
-  // Both join threads that must not find this task's lock taken. Claims tell
-  // the parameters what the chief answers.
+  // Both join threads, without this lock. Claims call the parameters.
   claims.reset();
   parameters.reset();
   LeaveState(*session);
@@ -278,6 +278,9 @@ absl::Status Task::Prepare(ChiefSession& session) {
   job_ = session.registration().job();
   ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(job_.model()));
   RETURN_IF_ERROR(CheckLossCode(graph.outputs));
+  RETURN_IF_ERROR(CheckWorkerData(job_, graph, options_.data_dir, session,
+                                  options_.ps_timeout,
+                                  [this] { return IsStopping(); }));
   ASSIGN_OR_RETURN(devices_, OpenWorkerDevices(job_, graph, options_.device,
                                                options_.threads));
   InputOptions input;
@@ -293,10 +296,8 @@ absl::Status Task::Prepare(ChiefSession& session) {
   RETURN_IF_ERROR(
       end.ObserveExamples(input_->total_examples(), shard_examples_));
   points_ = {end.steps_per_epoch().value_or(0), job_.summary().every_steps()};
-  const std::string in_replicas =
-      IsSynchronous() ? absl::StrCat(" in ", TotalReplicas(), " replicas") : "";
-  LOG(INFO) << "training on " << DescribeDevices(devices_) << " with "
-            << input_->total_examples() << " examples" << in_replicas;
+  LogTraining(job_, DescribeDevices(devices_), input_->total_examples(),
+              IsSynchronous() ? TotalReplicas() : 0);
   RETURN_IF_ERROR(CheckHasPlace(job_, options_.mirrored));
   if (mirrored_ == nullptr) return absl::OkStatus();
   for (WorkerDevice& opened : devices_) {
@@ -456,7 +457,6 @@ absl::Status Task::RunLoop(ParameterClient& parameters) {
       .Run();
 }
 
-// What may still be in flight is wanted no more: the ps leave.
 void Task::OnComplete() {
   absl::MutexLock lock(&mu_);
   claims_->Stop();
@@ -476,7 +476,8 @@ void Task::ReportFailure(ChiefSession& session, const absl::Status& failure) {
     absl::MutexLock lock(&mu_);
     clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_), time);
   };
-  parasol::ReportFailure(session.chief(), options_.task, failure, wait);
+  parasol::ReportFailure(session.chief(), options_.task, failure,
+                         /*has_begun=*/input_ != nullptr, wait);
   has_failed_ = true;
 }
 

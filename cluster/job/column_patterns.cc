@@ -100,6 +100,7 @@ std::string NearMisses(const std::string& pattern, const Columns& columns) {
   std::vector<std::string> other_case;
   const std::string lower = absl::AsciiStrToLower(pattern);
   for (const std::string& name : columns.names) {
+    if (name.empty()) continue;
     if (MatchesWildcards(pattern, name)) {
       return absl::StrCat("; \"", name,
                           "\" matches, but has labels, masks or weights, or "
@@ -222,11 +223,20 @@ class ListResolver {
   std::vector<std::string> Match(int number, const std::string& pattern) {
     std::vector<std::string> matches;
     for (const std::string& name : known_.names) {
-      if (!MatchesWildcards(pattern, name) || named_.contains(name) ||
-          Has(known_.labels_and_weights, name)) {
+      // A column without a name, as an index that pandas writes, is none that a
+      // job can mean.
+      if (name.empty() || !MatchesWildcards(pattern, name) ||
+          named_.contains(name) || Has(known_.labels_and_weights, name)) {
         continue;
       }
       const auto [other, is_new] = taken_.emplace(name, pattern);
+      if (!is_new && Has(matches, name)) {
+        Fail(number,
+             absl::StrCat("\"", pattern, "\" matches \"", ShownText(name),
+                          "\", which several columns of the data are "
+                          "called; give each another name"));
+        return {};
+      }
       if (!is_new) {
         Fail(number, absl::StrCat("\"", pattern, "\" and \"", other->second,
                                   "\" both match \"", name,

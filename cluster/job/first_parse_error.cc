@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "cluster/job/job_tokens.h"
+#include "cluster/job/syntax/bracket_fault.h"
 #include "google/protobuf/text_format.h"
 
 namespace parasol {
@@ -51,6 +52,11 @@ std::optional<ParseFault> ParseJobText(const std::string& text, job::Job& job) {
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   if (parser.ParseFromString(text, &job)) return std::nullopt;
+  if (const auto bracket = FindBracketFault(text)) {
+    return ParseFault{.line = bracket->line,
+                      .column = bracket->column,
+                      .message = bracket->message};
+  }
   ParseFault fault = {.line = std::max(error.line(), 0),
                       .column = std::max(error.column(), 0),
                       .message = error.message()};

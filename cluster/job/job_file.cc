@@ -1,12 +1,15 @@
 #include "cluster/job/job_file.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/faults.h"
@@ -47,14 +50,29 @@ absl::StatusOr<LoadedJob> Complete(job::Job job) {
 }  // namespace
 
 absl::StatusOr<std::string> ReadJobFile(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMaxJobFileBytes + 1, '\0');
-  // A directory opens, but can't be read.
-  if (!file || (file.read(text.data(), text.size()), file.bad())) {
-    return CannotRead(path, errno == 0 ? EIO : errno);
+  // Not blocking, so that a pipe without a writer is refused, not waited for.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return CannotRead(path, errno);
+  const absl::Cleanup close_fd = [fd] { close(fd); };
+  struct stat about;
+  if (fstat(fd, &about) != 0) return CannotRead(path, errno);
+  if (S_ISDIR(about.st_mode)) return CannotRead(path, EISDIR);
+  if (!S_ISREG(about.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "job file ", path,
+        ": is a pipe, a device or the like, which only one process can read, "
+        "once; write the job to a file"));
   }
-  text.resize(file.gcount());
+  std::string text(kMaxJobFileBytes + 1, '\0');
+  size_t filled = 0;
+  while (filled < text.size()) {
+    const ssize_t n = read(fd, text.data() + filled, text.size() - filled);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return CannotRead(path, errno);
+    if (n == 0) break;
+    filled += static_cast<size_t>(n);
+  }
+  text.resize(filled);
   return text;
 }
 

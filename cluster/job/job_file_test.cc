@@ -1,5 +1,8 @@
 #include "cluster/job/job_file.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -139,6 +142,30 @@ TEST(ParseJobTest, ErrorsNameFileLineAndColumn) {
                          AllOf(StartsWith(c.start), HasSubstr(c.words),
                                Not(HasSubstr("\n")))));
   }
+}
+
+TEST(ParseJobTest, ABracketWithoutItsCounterpartIsNamed) {
+  EXPECT_THAT(ParseJob("model {\n  layer {\n", "f"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "f:2:9: \"layer {\" is not closed: the file ends inside "
+                       "it, without its }"));
+  EXPECT_THAT(ParseJob("end { steps: 1 } }", "f"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       StartsWith("f:1:18: this } closes nothing")));
+}
+
+TEST(ReadJobFileTest, APipeIsRefusedAndNotWaitedFor) {
+  const std::string path = testing::TempDir() + "/pipe";
+  unlink(path.c_str());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(ReadJobFile(path),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("/pipe: is a pipe, a device or the like")));
+  EXPECT_THAT(ReadJobFile("/dev/zero"),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(ReadJobFile(testing::TempDir()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("Is a directory")));
 }
 
 // Whatever a byte is changed to: a job, or a fault on one line.

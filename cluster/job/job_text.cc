@@ -14,6 +14,7 @@
 #include "base/shown_text.h"
 #include "cluster/job/first_parse_error.h"
 #include "cluster/job/job_tokens.h"
+#include "cluster/job/syntax/bracket_fault.h"
 #include "google/protobuf/descriptor.h"
 
 namespace parasol {
@@ -106,6 +107,16 @@ JobText JobText::Parse(std::string text) {
   size_t left_out = 0;  // fields, before the last error
   TextPlace last;
   while (const auto at = parsed.ParseOnce(message)) {
+    // What the parser says of such a text is a consequence.
+    const auto bracket =
+        parsed.faults_.empty() ? FindBracketFault(parsed.text_) : std::nullopt;
+    if (bracket.has_value()) {
+      parsed.faults_.push_back(
+          {.place = {.line = bracket->line + 1, .column = bracket->column + 1},
+           .message = bracket->message});
+      parsed.job_.reset();
+      break;
+    }
     // What was left out has not helped: the text is no list of fields.
     const bool helped = parsed.paths_.size() == left_out ||
                         at->line != last.line || at->column != last.column;

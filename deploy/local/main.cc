@@ -16,6 +16,8 @@
 #include "base/process.h"
 #include "base/resource_limits.h"
 #include "base/status_macros.h"
+#include "cluster/check/one_line.h"
+#include "cluster/check/start_check.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "cluster/job/strategy.h"
@@ -259,16 +261,14 @@ absl::Status ResolveStrategyOf(job::Job& job, LocalJob& local) {
       flag.value_or(StrategyOf(job).value_or(StrategyOfCluster(local.num_ps)));
   SayWhatIsNotStarted(kind, local);
   if (IsLocal(kind)) {
-    RETURN_IF_ERROR(ResolveAlone(kind, job, local)) << local.job_file;
+    RETURN_IF_ERROR(ResolveAlone(kind, job, local));
     return absl::OkStatus();
   }
   if (kind == StrategyKind::kMultiWorkerMirrored) local.num_ps = 0;
-  RETURN_IF_ERROR(ResolveClusterStrategy(flag, local.num_ps, job))
-      << local.job_file;
+  RETURN_IF_ERROR(ResolveClusterStrategy(flag, local.num_ps, job));
   // Other hosts have devices of their own.
   if (absl::GetFlag(FLAGS_hosts).empty()) {
-    RETURN_IF_ERROR(ResolveWorkerDevices(job, local.device).status())
-        << local.job_file;
+    RETURN_IF_ERROR(ResolveWorkerDevices(job, local.device).status());
   }
   local.is_hybrid = IsHybrid(job);
   RETURN_IF_ERROR(FillClusterDefaults(job, local.num_workers));
@@ -338,6 +338,31 @@ absl::Status ReadNumberFlags(LocalJob& job) {
   return absl::OkStatus();
 }
 
+// Loads the job, so that a mistake in it or in its data is told before anything
+// starts, and fills in `job` what follows from it.
+absl::StatusOr<LoadedJob> LoadJobToRun(LocalJob& job, bool has_data) {
+  const auto fit = [&job](std::optional<size_t>, job::Job& fitted) {
+    return ResolveStrategyOf(fitted, job);
+  };
+  const std::string checkpoint_dir = absl::GetFlag(FLAGS_checkpoint_dir);
+  ASSIGN_OR_RETURN(
+      LoadedJob loaded,
+      LoadCheckedJob({.path = job.job_file,
+                      .overrides = job.overrides,
+                      .options = {.data_dir = has_data ? job.data_dir : "",
+                                  .workers = job.num_workers,
+                                  .ps = job.num_ps,
+                                  .fit = fit,
+                                  .code_is_elsewhere = true},
+                      .checkpoint_directory = checkpoint_dir},
+                     [](const std::string& line, bool is_warning) {
+                       fprintf(stderr, "%s%s\n", is_warning ? "warning: " : "",
+                               line.c_str());
+                     }));
+  RETURN_IF_ERROR(ResolveStrategyOf(loaded.job, job));
+  return loaded;
+}
+
 // Fills in `loaded`, too.
 absl::StatusOr<LocalJob> LocalJobFromFlags(LoadedJob& loaded) {
   LocalJob job;
@@ -355,10 +380,12 @@ absl::StatusOr<LocalJob> LocalJobFromFlags(LoadedJob& loaded) {
   job.overrides = absl::GetFlag(FLAGS_set).values;
   job.checkpoint_timeout =
       absl::FormatDuration(absl::GetFlag(FLAGS_checkpoint_timeout));
-  // A mistake in the job is told before anything starts.
-  ASSIGN_OR_RETURN(loaded,
-                   LoadJobFile(job.job_file, job.overrides, job.data_dir));
-  RETURN_IF_ERROR(ResolveStrategyOf(loaded.job, job));
+  // Other hosts may have data that this one has not.
+  const bool has_data = absl::GetFlag(FLAGS_hosts).empty();
+  if (has_data) {
+    RETURN_IF_ERROR(CheckIsDirectory("data_dir", job.data_dir));
+  }
+  ASSIGN_OR_RETURN(loaded, LoadJobToRun(job, has_data));
   job.applies_non_finite =
       loaded.job.worker().non_finite_loss() == job::WorkerSettings::CONTINUE;
   job.bin_dir = BinDirOfThisBinary();
@@ -366,10 +393,6 @@ absl::StatusOr<LocalJob> LocalJobFromFlags(LoadedJob& loaded) {
     ASSIGN_OR_RETURN(job.bin_dir, AbsolutePath("bin_dir", dir));
   }
   RETURN_IF_ERROR(ReadHostFlags(job));
-  // Other hosts may have data that this one has not.
-  if (job.hosts.empty()) {
-    RETURN_IF_ERROR(CheckIsDirectory("data_dir", job.data_dir));
-  }
   ASSIGN_OR_RETURN(job.worker_binary,
                    FileOf("worker_binary", absl::GetFlag(FLAGS_worker_binary)));
   ASSIGN_OR_RETURN(
@@ -409,7 +432,7 @@ absl::StatusOr<RunResult> RunFromFlags(const TerminationSignal& termination) {
 RunResult FailedAtStart(const absl::Status& status) {
   RunResult result;
   result.status = RunResult::Status::kFailed;
-  result.error = std::string(status.message());
+  result.error = OneLine(status.message());
   result.exit_code = static_cast<int>(ExitCodeFor(status));
   return result;
 }

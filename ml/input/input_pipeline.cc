@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -75,6 +76,7 @@ class Pipeline final : public InputPipeline {
   }
 
   int64_t total_examples() const override { return set_->selection.size(); }
+  bool is_sample() const override { return set_->examples->is_sample(); }
   absl::StatusOr<std::vector<int64_t>> ShardSizes(
       int num_shards) const override;
   void SetNext(const std::vector<int64_t>& numbers) override {
@@ -166,7 +168,7 @@ absl::StatusOr<std::vector<int64_t>> Pipeline::ShardSizes(
   return sizes;
 }
 
-absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenExamples(
+absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenFormat(
     const job::Dataset& dataset, const SetOptions& options) {
   if (dataset.has_image() && !dataset.has_idx() && !dataset.has_cifar()) {
     return absl::InvalidArgumentError(
@@ -197,6 +199,17 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenExamples(
       "tfrecord or custom");
 }
 
+absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenExamples(
+    const job::Dataset& dataset, const SetOptions& options) {
+  try {
+    return OpenFormat(dataset, options);
+  } catch (const std::bad_alloc&) {
+    return absl::InvalidArgumentError(
+        "no memory for the examples; use a machine with more memory, or less "
+        "data");
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<InputPipeline>> InputPipeline::Open(
@@ -207,6 +220,7 @@ absl::StatusOr<std::unique_ptr<InputPipeline>> InputPipeline::Open(
       std::shared_ptr<const ExampleSet> examples,
       OpenExamples(dataset, {.data_dir = options.data_dir,
                              .inputs = inputs,
+                             .sample_bytes = options.sample_bytes,
                              .skip_corrupt = SkipsCorrupt(dataset),
                              .without_labels = options.without_labels,
                              .label_columns = options.label_columns}));

@@ -42,6 +42,9 @@ struct InputOptions {
   // True if labels and weights are not read, and need not be there: examples
   // then have labels that mean nothing. Open() alone reads this.
   bool without_labels = false;
+  // Bytes that are read of the files, for a sample, as
+  // SetOptions::sample_bytes; 0: all. Open() alone reads this.
+  int64_t sample_bytes = 0;
   // Columns of labels and masks of outputs that a part of a job's model lacks.
   // Only with `without_labels`: like those of its own outputs they need not be
   // there. Open() alone reads this.
@@ -62,9 +65,10 @@ class InputPipeline {
   //                     TFRecord, quotes of CSV that do not end, an incomplete
   //                     last record: names the file and the offset. All but the
   //                     first two are skipped like records.
-  //   InvalidArgument   the dataset is not set, a setting is out of range, the
-  //                     shard would be empty, or the data lacks something that
-  //                     an input of the model or its loss needs.
+  //   InvalidArgument   a file is of another format, or does not fit the
+  //                     memory; the dataset is not set, a setting is out of
+  //                     range, the shard would be empty, or the data lacks
+  //                     something that an input of the model or its loss needs.
   static absl::StatusOr<std::unique_ptr<InputPipeline>> Open(
       const job::Dataset& dataset, const ModelInputs& inputs,
       const InputOptions& options);
@@ -76,8 +80,12 @@ class InputPipeline {
   virtual absl::StatusOr<std::unique_ptr<InputPipeline>> OpenAgain(
       const InputOptions& options) const = 0;
 
-  // Number of examples in the whole set, over all shards, with corrupt records.
+  // Number of examples in the whole set, over all shards, with corrupt records;
+  // of a sample, of this.
   virtual int64_t total_examples() const = 0;
+
+  // True if the files have more examples than InputOptions::sample_bytes.
+  virtual bool is_sample() const { return false; }
 
   // Returns the number of examples of each shard when the set is split into
   // `num_shards`, with corrupt records.

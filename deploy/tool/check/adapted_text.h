@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "cluster/check/job_report.h"
 #include "cluster/job/check_job.h"
-#include "deploy/tool/check/job_report.h"
 
 namespace parasol {
 

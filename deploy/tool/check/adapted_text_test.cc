@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_matchers.h"
+#include "cluster/check/check_job_and_data.h"
 #include "cluster/job/check_job.h"
-#include "deploy/tool/check/check_job_and_data.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,12 +1,15 @@
-#include "deploy/tool/check/check_job_and_data.h"
+#include "cluster/check/check_job_and_data.h"
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_matchers.h"
+#include "cluster/check/start_check.h"
 #include "cluster/job/check_job.h"
 #include "deploy/tool/check/adapted_text.h"
 #include "gmock/gmock.h"
@@ -75,6 +78,7 @@ class CheckJobAndDataTest : public ::testing::Test {
         CheckedJob::Read(path_, {}, testing::TempDir());
     EXPECT_OK(job);
     JobReport report = CheckJobAndData(*job, options);
+    ExpectStartSaysTheSame(report, options);
     left_out_.clear();
     adapted_ = AdaptedText(*job, report, left_out_);
     for (std::string& fault : report.faults) {
@@ -82,6 +86,32 @@ class CheckJobAndDataTest : public ::testing::Test {
       fault = fault.substr(path_.size() + 1);
     }
     return report;
+  }
+
+  // One place decides: launcher, chief and workers refuse what is a fault here,
+  // and say what is a warning, in the same words.
+  void ExpectStartSaysTheSame(const JobReport& report,
+                              const CheckOptions& options) {
+    StartReport start;
+    ASSERT_OK_AND_ASSIGN(
+        const auto loaded,
+        CheckStart({.path = path_,
+                    .options = options,
+                    .checkpoint_directory = testing::TempDir() + "/none"},
+                   start));
+    EXPECT_EQ(start.faults, report.faults);
+    EXPECT_EQ(loaded.has_value(), report.faults.empty());
+    const bool is_partial = std::any_of(
+        report.data_sets.begin(), report.data_sets.end(),
+        [](const DatasetReport& data) { return data.is_partial(); });
+    if (!is_partial && options.max_examples == CheckOptions().max_examples) {
+      EXPECT_EQ(start.warnings, report.warnings);
+    }
+    // A worker that has the job from its chief.
+    if (!loaded.has_value()) return;
+    const StartReport worker =
+        CheckTrainingData(loaded->job, loaded->graph, options.data_dir);
+    EXPECT_THAT(worker.faults, IsEmpty());
   }
 
   std::string path_;
@@ -165,6 +195,90 @@ TEST_F(CheckJobAndDataTest, OfSeveralClassesTheUnseenOnesAreNamed) {
   EXPECT_EQ(report.data_sets[0].labels[0].classes[1].examples, 1);
   EXPECT_THAT(report.warnings,
               Contains("train: of 3 classes 1 is never seen: 2"));
+}
+
+TEST_F(CheckJobAndDataTest, AColumnThatIsThereTwiceIsAFaultIfTheJobReadsIt) {
+  Write("train.csv",
+        "user,age,age,income,bought,note,note\n"
+        "a,20,1,0,yes,,\nb,1,2,1,no,,\n");
+  const JobReport report = Check();
+  ASSERT_THAT(report.faults, SizeIs(1));
+  EXPECT_THAT(report.faults[0],
+              HasSubstr("4:14: model.input[0].dense.column[0].name: the data "
+                        "have 2 columns \"age\", number 2 and 3"));
+  const JobReport pattern = Check({{"\"age\"", "\"a*\""}});
+  ASSERT_THAT(pattern.faults, SizeIs(1));
+  EXPECT_THAT(pattern.faults[0],
+              HasSubstr("\"a*\" matches \"age\", which several columns"));
+}
+
+TEST_F(CheckJobAndDataTest, APatternPassesOverColumnsWithoutANames) {
+  Write("train.csv", ",age,,income,bought\n0,20,1,0,yes\n1,1,2,1,no\n");
+  Write("eval.csv", ",age,,income,bought\n0,20,1,0,yes\n1,1,2,1,no\n");
+  const JobReport report = Check(
+      {{"column { name: \"age\" default_value: 30 }", ""},
+       {"column { name: \"income\" log1p: true }", "column { name: \"*\" }"},
+       {"{ column { name: \"user\" hash {} } }",
+        "{ column { name: \"age\" hash {} } }"}});
+  EXPECT_THAT(report.faults, IsEmpty());
+  ASSERT_THAT(report.patterns, SizeIs(1));
+  EXPECT_THAT(report.patterns[0].columns, ElementsAre("age", "income"));
+}
+
+TEST_F(CheckJobAndDataTest, FilesOfOtherFormatsAreKnown) {
+  Write("train.csv", std::string("PK\x03\x04\x14\0\0\0", 8));
+  EXPECT_THAT(Check().faults,
+              Contains(HasSubstr("train.csv: is a zip archive")));
+  Write("train.csv", "");
+  EXPECT_THAT(Check().faults, Contains(HasSubstr("the file is empty")));
+}
+
+TEST_F(CheckJobAndDataTest, ADamagedTfRecordIsNamedBeforeItsColumns) {
+  for (const std::string bytes : {"", "short", "twelve bytes and more"}) {
+    for (const char* skip : {"", " on_corrupt: SKIP"}) {
+      Write("train.tfrecord", bytes);
+      const JobReport report =
+          Check({{"csv { file: \"train.csv\" label { column: \"bought\" "
+                  "positive: \"yes\" } }",
+                  absl::StrCat("tfrecord { file: \"train.tfrecord\" label: "
+                               "\"bought\" }",
+                               skip)}});
+      ASSERT_THAT(report.faults, testing::Not(IsEmpty()));
+      for (const std::string& fault : report.faults) {
+        EXPECT_THAT(fault, HasSubstr("train.tfrecord"));
+        EXPECT_THAT(fault, testing::Not(HasSubstr("but none")));
+      }
+    }
+  }
+}
+
+TEST_F(CheckJobAndDataTest, ControlCharactersDoNotReachTheTerminal) {
+  Write("train.csv",
+        "user,age,income,bought,\x1b[31mred\na,20,0,yes,1\nb,1,1,no,2\n");
+  const JobReport report = Check({{"\"age\"", "\"agee\\033\""}});
+  for (const std::string& text :
+       {ToText(report), absl::StrJoin(report.faults, " "),
+        absl::StrJoin(report.warnings, " ")}) {
+    EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+  }
+  EXPECT_THAT(ToText(report), HasSubstr("column \\x1b[31mred"));
+}
+
+TEST_F(CheckJobAndDataTest, AStepLargerThanTheDataIsAWarning) {
+  const std::string warning =
+      "train.batch_size: a step has 1000 examples, more than all 4 training "
+      "examples: an epoch is one step";
+  EXPECT_THAT(Check({{"batch_size: 2", "batch_size: 1000"}}).warnings,
+              ElementsAre(warning));
+  // In whatever way the job ends, and of all replicas of a step.
+  EXPECT_THAT(
+      Check({{"batch_size: 2", "batch_size: 500"},
+             {"epochs: 3", "steps: 3"},
+             {"optimizer { adam {} }",
+              "optimizer { adam {} } parameter_server { synchronous {} }"}},
+            {.workers = 2})
+          .warnings,
+      ElementsAre(warning));
 }
 
 TEST_F(CheckJobAndDataTest, CorruptRecordsAreAFaultOfTheData) {

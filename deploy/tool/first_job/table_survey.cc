@@ -13,8 +13,8 @@
 #include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "ml/input/feature/number.h"
+#include "ml/input/file/input_file.h"
 #include "ml/input/format/csv_fields.h"
-#include "ml/input/format/input_file.h"
 #include "ml/input/format/raw_columns.h"
 #include "proto/job.pb.h"
 

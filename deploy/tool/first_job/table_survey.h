@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "deploy/tool/check/job_report.h"
-#include "deploy/tool/check/value_counts.h"
+#include "cluster/check/job_report.h"
+#include "cluster/check/value_counts.h"
 
 namespace parasol {
 

@@ -124,6 +124,9 @@ absl::Status RequestColumns::AddInteger(size_t column, int64_t number) {
 absl::Status RequestColumns::AddUnsigned(size_t column, uint64_t number) {
   if (form_.numbers_are_texts()) return AddText(column, absl::StrCat(number));
   const GivenColumn::Kind kind = form_.columns()[column].kind;
+  if (kind == GivenColumn::Kind::kIds) {
+    return AddText(column, absl::StrCat(number));
+  }
   if (number > std::numeric_limits<int64_t>::max() &&
       (kind == GivenColumn::Kind::kNumbers ||
        kind == GivenColumn::Kind::kPixels)) {
@@ -136,7 +139,11 @@ absl::Status RequestColumns::AddUnsigned(size_t column, uint64_t number) {
 
 absl::Status RequestColumns::AddReal(size_t column, double number,
                                      absl::string_view text) {
-  if (form_.numbers_are_texts()) return AddText(column, std::string(text));
+  // An integer beyond 64 bits comes here: as a text it is refused as such.
+  const bool is_id = form_.columns()[column].kind == GivenColumn::Kind::kIds;
+  if (form_.numbers_are_texts() || (is_id && IsInteger(text))) {
+    return AddText(column, std::string(text));
+  }
   return Add(column, FieldValue::Real(static_cast<float>(number)));
 }
 

@@ -156,10 +156,19 @@ absl::Status IdColumnReader::BucketOf(const FieldValue& value,
 absl::Status IdColumnReader::NumberOf(const FieldValue& value,
                                       std::optional<uint64_t>& id) const {
   id = value.AsId();
-  if (!id.has_value() || (values_ > 0 && value.IsNegativeInteger())) {
-    return Refused(spec_, value, "is not the number of an id");
+  if (!id.has_value()) {
+    char buffer[FieldValue::kMaxNumberBytes];
+    return Refused(spec_, value,
+                   IsInteger(value.AsText(buffer))
+                       ? "is beyond the 64 bits of an id; hash takes any text"
+                       : "is not the number of an id");
   }
-  if (values_ == 0 || *id < values_) return absl::OkStatus();
+  if (values_ == 0) return absl::OkStatus();
+  if (value.IsNegativeInteger()) {
+    return Refused(spec_, value,
+                   absl::StrCat("is not from 0 to ", values_ - 1));
+  }
+  if (*id < values_) return absl::OkStatus();
   return Refused(spec_, value, absl::StrCat("is not below ", values_));
 }
 

@@ -60,8 +60,20 @@ TEST(IdFeatureTest, NumbersWithoutALimitHave64Bits) {
               IsOkAndHolds(ElementsAre(UINT64_MAX, 5)));
   EXPECT_THAT(IdsOf(input, RowOf({"18446744073709551615"})),
               IsOkAndHolds(ElementsAre(UINT64_MAX)));
+  // One rule for texts and numbers.
   EXPECT_THAT(IdsOf(input, RowOf({"-1"})),
-              StatusIs(absl::StatusCode::kDataLoss));
+              IsOkAndHolds(ElementsAre(UINT64_MAX)));
+  EXPECT_THAT(IdsOf(input, RowOf({"9223372036854775808"})),
+              IsOkAndHolds(ElementsAre(uint64_t{1} << 63)));
+  for (const char* text : {"18446744073709551616", "-9223372036854775809"}) {
+    EXPECT_THAT(IdsOf(input, RowOf({text})),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         HasSubstr("is beyond the 64 bits of an id")));
+  }
+  EXPECT_THAT(
+      IdsOf("column { name: 'a' identity { num_ids: 10 } }", RowOf({"-1"})),
+      StatusIs(absl::StatusCode::kDataLoss,
+               HasSubstr("\"-1\" is not from 0 to 9")));
 }
 
 TEST(IdFeatureTest, BoundariesCountThoseAtOrBelow) {

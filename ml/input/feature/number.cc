@@ -1,5 +1,6 @@
 #include "ml/input/feature/number.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -97,8 +98,17 @@ std::optional<int64_t> ParseInteger(absl::string_view text) {
   return ParseWhole<int64_t>(text);
 }
 
-std::optional<uint64_t> ParseUnsigned(absl::string_view text) {
-  return ParseWhole<uint64_t>(text);
+std::optional<uint64_t> ParseId(absl::string_view text) {
+  if (const auto number = ParseWhole<uint64_t>(text)) return number;
+  const auto negative = ParseWhole<int64_t>(text);
+  if (!negative.has_value()) return std::nullopt;
+  return static_cast<uint64_t>(*negative);
+}
+
+bool IsInteger(absl::string_view text) {
+  text = WithoutPlus(text);
+  if (!text.empty() && text.front() == '-') text.remove_prefix(1);
+  return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit);
 }
 
 }  // namespace parasol

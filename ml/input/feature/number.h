@@ -16,8 +16,12 @@ std::optional<double> ParseNumber(absl::string_view text);
 // Parses a decimal integer without fraction, with or without sign.
 std::optional<int64_t> ParseInteger(absl::string_view text);
 
-// Parses a decimal integer from 0 to 2^64 - 1.
-std::optional<uint64_t> ParseUnsigned(absl::string_view text);
+// Parses the number of an id: a decimal integer of 64 bits, unsigned or in
+// two's complement, from -2^63 to 2^64 - 1. Returns its bits.
+std::optional<uint64_t> ParseId(absl::string_view text);
+
+// Returns true if the text is a decimal integer of any size.
+bool IsInteger(absl::string_view text);
 
 }  // namespace parasol
 

@@ -28,15 +28,29 @@ TEST(NumberTest, WhatIsTooSmallIsZero) {
   EXPECT_EQ(ParseNumber("-1e400"), std::nullopt);
 }
 
-TEST(NumberTest, UnsignedIntegersHave64Bits) {
-  EXPECT_EQ(ParseUnsigned("+18446744073709551615"), UINT64_MAX);
-  EXPECT_EQ(ParseUnsigned("1844674407370955161"), 1844674407370955161u);
-  EXPECT_EQ(ParseUnsigned("999999999999999999"), 999999999999999999u);
-  EXPECT_EQ(ParseUnsigned("000000000000000000000007"), 7u);
-  EXPECT_EQ(ParseUnsigned("0"), 0u);
+TEST(NumberTest, IdsHave64BitsOfEitherKind) {
+  EXPECT_EQ(ParseId("+18446744073709551615"), UINT64_MAX);
+  EXPECT_EQ(ParseId("-1"), UINT64_MAX);
+  EXPECT_EQ(ParseId("9223372036854775808"), uint64_t{1} << 63);
+  EXPECT_EQ(ParseId("-9223372036854775808"), uint64_t{1} << 63);
+  EXPECT_EQ(ParseId("1844674407370955161"), 1844674407370955161u);
+  EXPECT_EQ(ParseId("999999999999999999"), 999999999999999999u);
+  EXPECT_EQ(ParseId("000000000000000000000007"), 7u);
+  EXPECT_EQ(ParseId("0"), 0u);
   for (const std::string text :
-       {"", "-1", "1 ", "+", "1:", "18446744073709551616", "1.0"}) {
-    EXPECT_EQ(ParseUnsigned(text), std::nullopt) << text;
+       {"", "-", "1 ", "+", "1:", "18446744073709551616",
+        "-9223372036854775809", "1.0", "+-1", "--1"}) {
+    EXPECT_EQ(ParseId(text), std::nullopt) << text;
+  }
+}
+
+TEST(NumberTest, IntegersMayBeOfAnySize) {
+  for (const std::string text :
+       {"0", "-18446744073709551616", "+99999999999999999999999"}) {
+    EXPECT_TRUE(IsInteger(text)) << text;
+  }
+  for (const std::string text : {"", "-", "+-1", "1.0", "1e3", " 1"}) {
+    EXPECT_FALSE(IsInteger(text)) << text;
   }
 }
 

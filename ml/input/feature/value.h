@@ -30,15 +30,16 @@ class FieldValue {
     if (kind_ == Kind::kInteger) return static_cast<double>(integer_);
     return std::isfinite(real_) ? std::optional<double>(real_) : std::nullopt;
   }
-  // Returns true for a negative integer of a tf.Example.
+  // Returns true if the value is a negative integer of 64 bits.
   bool IsNegativeInteger() const {
+    if (kind_ == Kind::kText) return ParseInteger(text_).value_or(0) < 0;
     return kind_ == Kind::kInteger && integer_ < 0;
   }
-  // Returns the value as an id. An integer gives its 64 bits, because ids above
-  // 2^63 are negative in a tf.Example. Returns nullopt if the value is not an
-  // integer, or a text of a negative one.
+  // Returns the value as an id: the 64 bits of an integer, unsigned or in two's
+  // complement, because ids above 2^63 are negative in a tf.Example. Returns
+  // nullopt if the value is no integer, or beyond 64 bits.
   std::optional<uint64_t> AsId() const {
-    if (kind_ == Kind::kText) return ParseUnsigned(text_);
+    if (kind_ == Kind::kText) return ParseId(text_);
     if (kind_ == Kind::kInteger) return static_cast<uint64_t>(integer_);
     return std::nullopt;
   }

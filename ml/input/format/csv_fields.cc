@@ -32,8 +32,6 @@ bool HasNameBetween(absl::string_view name, absl::string_view column,
   return false;
 }
 
-constexpr size_t kMaxQuotedBytes = 1 << 20;
-
 bool IsBlank(char c, absl::string_view delimiter) {
   return (c == ' ' || c == '\t') && c != delimiter.front();
 }
@@ -97,7 +95,7 @@ std::optional<size_t> EndOfCsvRecord(absl::string_view file, size_t start,
     at = SkipBlanks(file, at, delimiter);
     if (at < end && file[at] == '"') {
       const size_t quote =
-          ClosingQuote(file.substr(0, at + kMaxQuotedBytes), at);
+          ClosingQuote(file.substr(0, at + kMaxCsvQuotedBytes), at);
       if (quote == absl::string_view::npos) return std::nullopt;
       at = SkipBlanks(file, quote + 1, delimiter);
       end = LineEnd(file, at);

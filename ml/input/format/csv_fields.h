@@ -19,6 +19,9 @@ namespace parasol {
 // Blanks, that is spaces and tabs that are not the delimiter, are dropped
 // around both kinds of value. A quote inside a text stands for itself.
 
+// Most bytes of a value in quotes.
+inline constexpr size_t kMaxCsvQuotedBytes = 1 << 20;
+
 // Returns the offset of the LF, or of the end of the file, that ends the record
 // that begins at `start`: the next one that is not inside quotes. Returns
 // nullopt if a quoted value does not end within 1 MiB or if text follows its

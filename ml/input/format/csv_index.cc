@@ -4,18 +4,19 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/input/format/csv_fields.h"
-#include "ml/input/format/whole_file.h"
 
 namespace parasol {
 namespace {
 
 constexpr size_t kMaxCsvColumns = 65536;
+constexpr size_t kFirstCsvHeaderBytes = 4 << 20;
+constexpr size_t kMaxCsvHeaderBytes = 64 << 20;
+
 }  // namespace
 
 std::string QuotedValue(absl::string_view text) {
@@ -36,18 +37,19 @@ CsvIndexer::CsvIndexer(const job::CsvDataset& csv)
   }
 }
 
-absl::Status CsvIndexer::Add(const std::string& path) {
-  ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(path));
-  return AddText(path, std::move(bytes));
-}
-
-absl::Status CsvIndexer::AddText(const std::string& path, std::string bytes) {
-  if (absl::StartsWith(bytes, "\xff\xfe") ||
-      absl::StartsWith(bytes, "\xfe\xff")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": is UTF-16; save it as UTF-8"));
+absl::Status CsvIndexer::Add(DataFile file) {
+  if (!file.is_whole) {
+    // A header of more columns than a sample has room for.
+    for (size_t size = kFirstCsvHeaderBytes;
+         !file.is_whole && file.bytes.find('\n') == std::string::npos &&
+         size <= kMaxCsvHeaderBytes;
+         size *= 4) {
+      ASSIGN_OR_RETURN(file, ReadDataFile(file.path, /*is_text=*/true, size));
+    }
   }
-  text_ = records_.AddFile(path, std::move(bytes));
+  if (!file.is_whole) file.bytes.resize(file.bytes.rfind('\n') + 1);
+  const std::string path = file.path;
+  text_ = records_.AddFile(path, std::move(file.bytes));
   size_t at = absl::string_view(text_).substr(0, 3) == "\xef\xbb\xbf" ? 3 : 0;
   for (int i = 0; i < skip_lines_ && at < text_.size(); ++i) {
     at = std::min(text_.find('\n', at), text_.size() - 1) + 1;
@@ -68,6 +70,8 @@ absl::Status CsvIndexer::AddText(const std::string& path, std::string bytes) {
       RETURN_IF_ERROR(TakeHeader(path, record));
     } else if (end.has_value()) {
       records_.Add(start, record.size());
+    } else if (!file.is_whole && text_.size() - start < kMaxCsvQuotedBytes) {
+      break;  // perhaps cut off inside its quotes
     } else {
       records_.AddBroken(start, record.size(),
                          "a quoted value does not end, or goes on behind "

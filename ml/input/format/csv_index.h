@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "ml/input/format/data_files.h"
 #include "ml/input/format/records.h"
 #include "proto/job.pb.h"
 
@@ -18,19 +19,19 @@ std::string QuotedValue(absl::string_view text);
 // Returns what stands between the values.
 std::string CsvDelimiter(const job::CsvDataset& csv);
 
-// Reads the files of a data set of lines and finds their records and headers.
+// Finds the records and headers of a data set of lines.
 class CsvIndexer {
  public:
   explicit CsvIndexer(const job::CsvDataset& csv);
 
-  // Reads the next file. Quotes that do not end make broken records.
+  // Takes the next file. Quotes that do not end make broken records. Of a file
+  // that is cut off only whole records are taken.
   //   InvalidArgument  the header is no list of columns, or another one than
   //                    those of the files before it.
-  //   any other        as for ReadWholeFile().
-  absl::Status Add(const std::string& path);
+  absl::Status Add(DataFile file);
 
-  // Takes `bytes` for those of the file at `path`.
-  absl::Status AddText(const std::string& path, std::string bytes);
+  // Notes that the files have more than was added.
+  void MarkSample() { records_.MarkSample(); }
 
   // Returns the names of the columns: those of the header, or of the job.
   const std::vector<std::string>& columns() const { return columns_; }

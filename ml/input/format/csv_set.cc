@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/did_you_mean.h"
 #include "base/status_macros.h"
 #include "ml/input/feature/column_features.h"
@@ -17,7 +18,7 @@
 #include "ml/input/feature/value.h"
 #include "ml/input/format/csv_fields.h"
 #include "ml/input/format/csv_index.h"
-#include "ml/input/format/file_set.h"
+#include "ml/input/format/data_files.h"
 #include "ml/input/format/label_rule.h"
 #include "ml/input/format/line_records.h"
 #include "ml/input/format/records.h"
@@ -59,6 +60,7 @@ struct CsvSet final : public ExampleSet {
         label_rule(csv.label()) {}
 
   const std::vector<int64_t>& file_starts() const override { return starts; }
+  bool is_sample() const override { return records.is_sample(); }
   std::unique_ptr<ExampleDecoder> NewDecoder() const override;
 
   bool IsMissing(absl::string_view value) const {
@@ -165,7 +167,13 @@ absl::StatusOr<size_t> ColumnOf(const std::vector<std::string>& columns,
                                 const std::string& name,
                                 absl::string_view field) {
   const auto found = std::find(columns.begin(), columns.end(), name);
-  if (found != columns.end()) return found - columns.begin();
+  if (found != columns.end()) {
+    if (std::find(found + 1, columns.end(), name) == columns.end()) {
+      return found - columns.begin();
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, ": ", NamedTwice(name, columns)));
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       field, ": the data set has no column \"", name, "\"",
       columns.size() == 1
@@ -206,13 +214,21 @@ absl::StatusOr<CsvLayout> LayoutOf(const job::CsvDataset& csv,
 }
 
 absl::Status AddFiles(const job::CsvDataset& csv, absl::string_view format,
-                      const std::string& data_dir, CsvIndexer& indexer) {
+                      const std::string& data_dir, int64_t sample_bytes,
+                      CsvIndexer& indexer) {
   const std::vector<std::string> patterns(csv.file().begin(), csv.file().end());
   ASSIGN_OR_RETURN(
-      const std::vector<std::string> files,
-      FindFiles(data_dir, patterns, absl::StrCat(format, ".file")));
-  for (const std::string& file : files) RETURN_IF_ERROR(indexer.Add(file));
-  return absl::OkStatus();
+      DataFiles files,
+      DataFiles::Find(data_dir, patterns, absl::StrCat(format, ".file"),
+                      sample_bytes));
+  while (files.HasNext()) {
+    ASSIGN_OR_RETURN(DataFile file, files.ReadNext(/*is_text=*/true));
+    RETURN_IF_ERROR(indexer.Add(std::move(file)));
+  }
+  if (files.is_sample()) indexer.MarkSample();
+  if (!indexer.columns().empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      files.first(), ": the file is empty; it has no line of columns' names"));
 }
 
 // Columns of labels and masks.
@@ -277,6 +293,8 @@ class CsvColumns final : public RawColumns {
         fields_(CsvDelimiter(csv)) {}
 
   int64_t size() const override { return records_.size(); }
+  bool is_sample() const override { return records_.is_sample(); }
+  absl::Status CheckWhole() const override { return records_.CheckAllWhole(); }
 
   absl::Status Read(int64_t record, ColumnValues& row) override {
     RETURN_IF_ERROR(records_.CheckWhole(record));
@@ -306,9 +324,9 @@ class CsvColumns final : public RawColumns {
 
 absl::StatusOr<std::unique_ptr<RawColumns>> OpenCsvColumns(
     const job::CsvDataset& csv, absl::string_view format,
-    const std::string& data_dir) {
+    const std::string& data_dir, int64_t sample_bytes) {
   CsvIndexer indexer(csv);
-  RETURN_IF_ERROR(AddFiles(csv, format, data_dir, indexer));
+  RETURN_IF_ERROR(AddFiles(csv, format, data_dir, sample_bytes, indexer));
   return std::make_unique<CsvColumns>(csv, std::move(indexer));
 }
 
@@ -323,7 +341,8 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCsvSet(
     RETURN_IF_ERROR(CheckLabelColumns(options.inputs, format));
   }
   CsvIndexer indexer(csv);
-  RETURN_IF_ERROR(AddFiles(csv, format, options.data_dir, indexer));
+  RETURN_IF_ERROR(
+      AddFiles(csv, format, options.data_dir, options.sample_bytes, indexer));
   if (!options.skip_corrupt) {
     RETURN_IF_ERROR(indexer.records().CheckAllWhole());
   }
@@ -346,6 +365,20 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCsvSet(
                    LayoutOf(csv, format, columns.names, readers, options));
   return std::make_shared<CsvSet>(csv, indexer.TakeRecords(), std::move(layout),
                                   std::move(readers), options.inputs);
+}
+
+std::string NamedTwice(absl::string_view name,
+                       const std::vector<std::string>& columns) {
+  std::vector<size_t> places;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i] == name) places.push_back(i + 1);
+  }
+  if (places.size() < 2) return "";
+  return absl::StrCat("the data have ", places.size(), " columns ",
+                      QuotedValue(name), ", number ",
+                      absl::StrJoin(places, " and "),
+                      "; give each another name in the header, or list the "
+                      "columns in csv.column with skip_lines: 1");
 }
 
 bool IsMissingInCsv(const job::CsvDataset& csv, absl::string_view value) {

@@ -1,8 +1,10 @@
 #ifndef PARASOL_ML_INPUT_FORMAT_CSV_SET_H_
 #define PARASOL_ML_INPUT_FORMAT_CSV_SET_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -23,10 +25,15 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCsvSet(
     const SetOptions& options);
 
 // Opens the same files as they are. Records that can't be read are errors of
-// RawColumns::Read().
+// RawColumns::Read(). `sample_bytes` as in RawColumns::Open().
 absl::StatusOr<std::unique_ptr<RawColumns>> OpenCsvColumns(
     const job::CsvDataset& csv, absl::string_view format,
-    const std::string& data_dir);
+    const std::string& data_dir, int64_t sample_bytes);
+
+// Returns what is wrong with a name that several of `columns` have; "" if only
+// one has it, or none. Pure.
+std::string NamedTwice(absl::string_view name,
+                       const std::vector<std::string>& columns);
 
 // Returns true if `value` stands for a missing value.
 bool IsMissingInCsv(const job::CsvDataset& csv, absl::string_view value);

@@ -11,11 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "ml/input/file/input_file.h"
 #include "ml/input/format/csv_index.h"
 #include "ml/input/format/csv_set.h"
 #include "ml/input/format/custom_source.h"
+#include "ml/input/format/data_files.h"
 #include "ml/input/format/file_set.h"
-#include "ml/input/format/input_file.h"
 #include "ml/input/format/tfrecord_set.h"
 
 namespace parasol {
@@ -62,9 +63,11 @@ absl::StatusOr<std::vector<std::string>> HeaderOf(const job::CsvDataset& csv,
   std::string text;
   for (size_t size = kFirstBytes;; size *= 4) {
     ASSIGN_OR_RETURN(const bool has_more, ReadTo(size, *file, text));
+    RETURN_IF_ERROR(CheckFormat(path, text, /*is_text=*/true));
     const size_t whole = has_more ? text.rfind('\n') + 1 : text.size();
     CsvIndexer indexer(csv);
-    const absl::Status read = indexer.AddText(path, text.substr(0, whole));
+    const absl::Status read =
+        indexer.Add({.path = path, .bytes = text.substr(0, whole)});
     if (read.ok() && (!indexer.columns().empty() || !has_more)) {
       return indexer.columns();
     }

@@ -127,8 +127,9 @@ TEST(DatasetColumnsTest, DamagedTfRecordsArePassedOver) {
                        Read("tfrecord { file: 'bad_*.tfrecord' }"));
   EXPECT_THAT(columns.names, ElementsAre("a", "b"));
   EXPECT_THAT(Read("tfrecord { file: 'bad_3.tfrecord' }"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("none of the first 0 records")));
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("bad_3.tfrecord, behind 0 records: ends "
+                                 "within the frame of a record")));
 }
 
 }  // namespace

@@ -42,6 +42,10 @@ class ExampleSet {
 
   virtual std::unique_ptr<ExampleDecoder> NewDecoder() const = 0;
 
+  // True if the files have more examples, which SetOptions::sample_bytes left
+  // out.
+  virtual bool is_sample() const { return false; }
+
   int64_t size() const { return file_starts().back(); }
 };
 
@@ -50,6 +54,10 @@ struct SetOptions {
   // Directory that the dataset's paths are relative to.
   std::string data_dir;
   ModelInputs inputs;
+  // Bytes that are read of all files together, unpacked, as the first ones of
+  // some of them (data_files.h); 0: all. A data source of a user's own is read
+  // whole.
+  int64_t sample_bytes = 0;
   // True if corrupt files are accepted: their readable parts become examples,
   // and the unreadable ones become examples that the decoder refuses. Otherwise
   // a corrupt file is an error at once.

@@ -1,9 +1,12 @@
 #include "ml/input/format/file_set.h"
 
+#include <dirent.h>
 #include <glob.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 
 #include "absl/cleanup/cleanup.h"
@@ -16,6 +19,7 @@ namespace parasol {
 namespace {
 
 constexpr size_t kMaxFiles = 65536;
+constexpr int64_t kMaxEntries = 4 * kMaxFiles;
 constexpr absl::string_view kGlobCharacters = "*?[\\";
 
 std::string Escaped(absl::string_view text) {
@@ -27,10 +31,39 @@ std::string Escaped(absl::string_view text) {
   return escaped;
 }
 
+// Number of directory entries that the glob of this thread may still look at;
+// below 0: there were more.
+thread_local int64_t entries_left = 0;
+
+dirent* NextEntry(void* directory) {
+  if (--entries_left < 0) return nullptr;
+  return readdir(static_cast<DIR*>(directory));
+}
+
 absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) {
   glob_t found = {};
   const absl::Cleanup free_found = [&found] { globfree(&found); };
-  const int result = glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
+  found.gl_opendir = [](const char* name) -> void* {
+    return entries_left < 0 ? nullptr : opendir(name);
+  };
+  found.gl_readdir = NextEntry;
+  found.gl_closedir = [](void* directory) {
+    closedir(static_cast<DIR*>(directory));
+  };
+  found.gl_lstat = [](const char* name, struct stat* about) {
+    return lstat(name, about);
+  };
+  found.gl_stat = [](const char* name, struct stat* about) {
+    return stat(name, about);
+  };
+  entries_left = kMaxEntries;
+  const int result =
+      glob(pattern.c_str(), GLOB_NOSORT | GLOB_ALTDIRFUNC, nullptr, &found);
+  if (entries_left < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        pattern, ": looks at more than ", kMaxEntries,
+        " files and folders; name the folder of the data more closely"));
+  }
   if (result == GLOB_NOMATCH) return std::vector<std::string>();
   if (result != 0) {
     return absl::ResourceExhaustedError(

@@ -7,14 +7,21 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "ml/input/file/available_memory.h"
+#include "ml/input/file/input_file.h"
+#include "ml/input/format/data_files.h"
 #include "ml/input/format/idx_format.h"
-#include "ml/input/format/input_file.h"
+#include "ml/input/format/whole_file.h"
 
 namespace parasol {
 namespace {
 
 // Number of bytes allocated before the file has shown that it has as many.
 constexpr int64_t kFirstAllocation = 1 << 20;
+// Number of bytes that are taken without asking the system.
+constexpr int64_t kSmall = 16 << 20;
+// Gzip makes no more bytes of one.
+constexpr int64_t kMaxGzipRatio = 1032;
 
 // Takes fields off an IDX file and knows where it is.
 class IdxFields {
@@ -41,16 +48,36 @@ class IdxFields {
   absl::Status Magic(uint32_t want) {
     ASSIGN_OR_RETURN(const uint32_t magic, Number("magic number"));
     if (magic == want) return absl::OkStatus();
+    const char start[] = {
+        static_cast<char>(magic >> 24), static_cast<char>(magic >> 16),
+        static_cast<char>(magic >> 8), static_cast<char>(magic)};
+    RETURN_IF_ERROR(CheckFormat(path_, {start, sizeof(start)},
+                                /*is_text=*/false));
     return Corrupt(0, absl::StrCat("magic number is ", magic, ", not ", want));
   }
 
   // The rest of the file, which must be `size` bytes.
   absl::StatusOr<std::vector<uint8_t>> Rest(int64_t size) {
+    ASSIGN_OR_RETURN(std::vector<uint8_t> bytes, Next(size));
+    uint8_t extra;
+    ASSIGN_OR_RETURN(const size_t n, file_.Read(absl::MakeSpan(&extra, 1)));
+    if (n > 0) return Corrupt(offset_ + size, "goes on after the last element");
+    return bytes;
+  }
+
+  // The next `size` bytes.
+  absl::StatusOr<std::vector<uint8_t>> Next(int64_t size) {
+    RETURN_IF_ERROR(CheckAnnounced(size));
     std::vector<uint8_t> bytes;
     int64_t filled = 0;
     while (filled < size) {
       // 2 * filled cannot overflow: it is memory that there is.
-      bytes.resize(std::min(size, std::max(kFirstAllocation, 2 * filled)));
+      const int64_t more =
+          std::min(size, std::max(kFirstAllocation, 2 * filled));
+      if (more > kSmall) {
+        RETURN_IF_ERROR(CheckFitsMemory(path_, more, AvailableMemory()));
+      }
+      bytes.resize(more);
       ASSIGN_OR_RETURN(const size_t n,
                        file_.Read(absl::MakeSpan(bytes).subspan(filled)));
       filled += n;
@@ -60,15 +87,22 @@ class IdxFields {
                                     " bytes after byte ", offset_));
       }
     }
-    uint8_t extra;
-    ASSIGN_OR_RETURN(const size_t n, file_.Read(absl::MakeSpan(&extra, 1)));
-    if (n > 0) return Corrupt(offset_ + size, "goes on after the last element");
     return bytes;
   }
 
   int64_t offset() const { return offset_; }
 
  private:
+  // Refuses at once what can't be there, or would not fit the memory.
+  absl::Status CheckAnnounced(int64_t size) const {
+    const auto stored = static_cast<int64_t>(file_.stored_bytes());
+    const int64_t most =
+        file_.is_packed() ? (stored + 1) * kMaxGzipRatio : stored;
+    if (size > most) return absl::OkStatus();  // read on to where it ends
+    if (size <= kSmall) return absl::OkStatus();
+    return CheckFitsMemory(path_, size, AvailableMemory());
+  }
+
   const std::string& path_;
   InputFile& file_;
   int64_t offset_ = 0;
@@ -76,7 +110,8 @@ class IdxFields {
 
 }  // namespace
 
-absl::StatusOr<IdxImages> ReadIdxImages(const std::string& path) {
+absl::StatusOr<IdxImages> ReadIdxImages(const std::string& path,
+                                        int64_t max_bytes) {
   ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file,
                    InputFile::Open(path));
   IdxFields fields(path, *file);
@@ -95,17 +130,31 @@ absl::StatusOr<IdxImages> ReadIdxImages(const std::string& path) {
                         images.height, " x ", images.width,
                         ", which no file can hold"));
   }
-  ASSIGN_OR_RETURN(images.pixels, fields.Rest(pixels));
+  images.announced = images.count;
+  if (pixels <= max_bytes) {
+    ASSIGN_OR_RETURN(images.pixels, fields.Rest(pixels));
+    return images;
+  }
+  const int64_t each = images.height * images.width;
+  images.count = max_bytes / each;
+  ASSIGN_OR_RETURN(images.pixels, fields.Next(images.count * each));
   return images;
 }
 
-absl::StatusOr<std::vector<uint8_t>> ReadIdxLabels(const std::string& path) {
+absl::StatusOr<IdxLabels> ReadIdxLabels(const std::string& path,
+                                        int64_t max_bytes) {
   ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file,
                    InputFile::Open(path));
   IdxFields fields(path, *file);
   RETURN_IF_ERROR(fields.Magic(kIdxLabelsMagic));
-  ASSIGN_OR_RETURN(const int64_t count, fields.Number("number of labels"));
-  return fields.Rest(count);
+  IdxLabels labels;
+  ASSIGN_OR_RETURN(labels.announced, fields.Number("number of labels"));
+  if (labels.announced <= max_bytes) {
+    ASSIGN_OR_RETURN(labels.labels, fields.Rest(labels.announced));
+  } else {
+    ASSIGN_OR_RETURN(labels.labels, fields.Next(max_bytes));
+  }
+  return labels;
 }
 
 }  // namespace parasol

@@ -2,6 +2,7 @@
 #define PARASOL_ML_INPUT_FORMAT_IDX_READER_H_
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -14,16 +15,29 @@ struct IdxImages {
   int64_t height = 0;
   int64_t width = 0;
   std::vector<uint8_t> pixels;  // [count, height, width]
+  int64_t announced = 0;        // images that the file has
 };
 
-// Both functions read a file of images or of labels whole, plain or .gz. Memory
+struct IdxLabels {
+  std::vector<uint8_t> labels;
+  int64_t announced = 0;  // labels that the file has
+};
+
+// Both functions read a file of images or of labels, plain or .gz: whole, or of
+// a sample the first elements, as many as `max_bytes` have room for. Memory
 // follows the bytes that are there, not the number that the header announces.
-//   DataLoss  wrong magic, cut off, too long, or corrupt gzip: names the file
-//             and the offset in the unpacked bytes (in the packed ones for
-//             corrupt gzip).
+//   DataLoss         wrong magic, cut off, too long, or corrupt gzip: names the
+//                    file and the offset in the unpacked bytes (in the packed
+//                    ones for corrupt gzip).
+//   InvalidArgument  it is of another format (known_format.h), or does not fit
+//                    the memory.
 // The errors of InputFile::Open occur too.
-absl::StatusOr<IdxImages> ReadIdxImages(const std::string& path);
-absl::StatusOr<std::vector<uint8_t>> ReadIdxLabels(const std::string& path);
+absl::StatusOr<IdxImages> ReadIdxImages(
+    const std::string& path,
+    int64_t max_bytes = std::numeric_limits<int64_t>::max());
+absl::StatusOr<IdxLabels> ReadIdxLabels(
+    const std::string& path,
+    int64_t max_bytes = std::numeric_limits<int64_t>::max());
 
 }  // namespace parasol
 

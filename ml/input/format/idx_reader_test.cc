@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -35,11 +36,38 @@ TEST(IdxReaderTest, ReadsTheBytesOfTheFormat) {
   EXPECT_THAT(images.pixels, ElementsAre(1, 2, 3, 4, 5, 255));
 }
 
+// The labels of a file.
+absl::StatusOr<std::vector<uint8_t>> LabelsOf(const std::string& path) {
+  ASSIGN_OR_RETURN(IdxLabels read, ReadIdxLabels(path));
+  EXPECT_EQ(read.announced, read.labels.size());
+  return std::move(read.labels);
+}
+
+TEST(IdxReaderTest, ASampleHasTheFirstElements) {
+  const std::string images =
+      WriteTestFile("sample", IdxImagesFile(CountingImages(9, 2, 3)));
+  ASSERT_OK_AND_ASSIGN(const IdxImages read, ReadIdxImages(images, 20));
+  EXPECT_EQ(read.count, 3);
+  EXPECT_EQ(read.announced, 9);
+  EXPECT_EQ(read.pixels, CountingImages(3, 2, 3).pixels);
+  ASSERT_OK_AND_ASSIGN(
+      const IdxLabels labels,
+      ReadIdxLabels(WriteTestFile("sample", IdxLabelsFile({7, 0, 9})), 2));
+  EXPECT_THAT(labels.labels, ElementsAre(7, 0));
+  EXPECT_EQ(labels.announced, 3);
+}
+
+TEST(IdxReaderTest, AnArchiveIsKnown) {
+  EXPECT_THAT(ReadIdxImages(WriteTestFile("a.zip", "PK\x03\x04 and more")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("a.zip: is a zip archive")));
+}
+
 TEST(IdxReaderTest, GzipIsToldByItsBytesNotByItsName) {
   const std::string labels = IdxLabelsFile({7, 0, 9});
-  EXPECT_THAT(ReadIdxLabels(WriteTestFile("packed", Gzip(labels))),
+  EXPECT_THAT(LabelsOf(WriteTestFile("packed", Gzip(labels))),
               IsOkAndHolds(ElementsAre(7, 0, 9)));
-  EXPECT_THAT(ReadIdxLabels(WriteTestFile("plain.gz", labels)),
+  EXPECT_THAT(LabelsOf(WriteTestFile("plain.gz", labels)),
               IsOkAndHolds(ElementsAre(7, 0, 9)));
 }
 
@@ -47,7 +75,7 @@ TEST(IdxReaderTest, GzipMayHaveSeveralMembers) {
   const std::string labels = IdxLabelsFile({7, 0, 9});
   const std::string path = WriteTestFile(
       "members.gz", Gzip(labels.substr(0, 9)) + Gzip(labels.substr(9)));
-  EXPECT_THAT(ReadIdxLabels(path), IsOkAndHolds(ElementsAre(7, 0, 9)));
+  EXPECT_THAT(LabelsOf(path), IsOkAndHolds(ElementsAre(7, 0, 9)));
 }
 
 TEST(IdxReaderTest, SetsLargerThanTheFirstAllocationComeWhole) {

@@ -10,11 +10,11 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "ml/input/feature/meaningless_label.h"
+#include "ml/input/format/data_files.h"
 #include "ml/input/format/file_set.h"
 #include "ml/input/format/idx_reader.h"
 #include "ml/input/format/image_transform.h"
 #include "ml/input/format/records.h"
-#include "ml/input/format/whole_file.h"
 
 namespace parasol {
 namespace {
@@ -29,15 +29,17 @@ struct LabelledImage {
 
 class ImageSet : public ExampleSet {
  public:
-  ImageSet(ImageReader reader, std::vector<int64_t> starts,
+  ImageSet(ImageReader reader, std::vector<int64_t> starts, bool is_sample,
            const SetOptions& options)
       : reader_(std::move(reader)),
         starts_(std::move(starts)),
+        is_sample_(is_sample),
         inputs_(options.inputs),
         without_labels_(options.without_labels) {}
 
   const std::vector<int64_t>& file_starts() const override { return starts_; }
   std::unique_ptr<ExampleDecoder> NewDecoder() const override;
+  bool is_sample() const override { return is_sample_; }
 
   absl::Status Append(int64_t example, uint64_t random, Batch& batch) const {
     ASSIGN_OR_RETURN(const LabelledImage image, Find(example));
@@ -58,6 +60,7 @@ class ImageSet : public ExampleSet {
 
   const ImageReader reader_;
   const std::vector<int64_t> starts_;
+  const bool is_sample_;
   const ModelInputs inputs_;
 
  protected:
@@ -85,7 +88,8 @@ class IdxSet final : public ImageSet {
   // There is a label for each image, or none at all.
   IdxSet(IdxImages images, std::vector<uint8_t> labels, ImageReader reader,
          const SetOptions& options)
-      : ImageSet(std::move(reader), {0, images.count}, options),
+      : ImageSet(std::move(reader), {0, images.count},
+                 images.count < images.announced, options),
         images_(std::move(images)),
         labels_(std::move(labels)) {}
 
@@ -103,7 +107,8 @@ class IdxSet final : public ImageSet {
 class CifarSet final : public ImageSet {
  public:
   CifarSet(Records records, ImageReader reader, const SetOptions& options)
-      : ImageSet(std::move(reader), records.file_starts(), options),
+      : ImageSet(std::move(reader), records.file_starts(), records.is_sample(),
+                 options),
         records_(std::move(records)) {}
 
  private:
@@ -167,17 +172,20 @@ absl::StatusOr<std::string> OneFile(const std::string& data_dir,
       absl::StrCat(field, " ", pattern, " names ", files.size(), " files"));
 }
 
+// The labels of `images`, of the file at `images_path`.
 absl::StatusOr<std::vector<uint8_t>> ReadLabels(
-    const std::string& pattern, const std::string& data_dir, int64_t images,
-    const std::string& images_path) {
+    const std::string& pattern, const std::string& data_dir,
+    const IdxImages& images, const std::string& images_path) {
   ASSIGN_OR_RETURN(const std::string path,
                    OneFile(data_dir, pattern, "idx.labels"));
-  ASSIGN_OR_RETURN(std::vector<uint8_t> labels, ReadIdxLabels(path));
-  if (static_cast<int64_t>(labels.size()) == images) return labels;
+  const bool is_sample = images.count < images.announced;
+  ASSIGN_OR_RETURN(IdxLabels read, is_sample ? ReadIdxLabels(path, images.count)
+                                             : ReadIdxLabels(path));
+  if (read.announced == images.announced) return std::move(read.labels);
   constexpr int kCountOffset = 4;
-  return absl::DataLossError(absl::StrCat(path, " at byte ", kCountOffset, ": ",
-                                          labels.size(), " labels for ", images,
-                                          " images in ", images_path));
+  return absl::DataLossError(absl::StrCat(
+      path, " at byte ", kCountOffset, ": ", read.announced, " labels for ",
+      images.announced, " images in ", images_path));
 }
 
 }  // namespace
@@ -187,11 +195,14 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenIdxSet(
     const SetOptions& options) {
   ASSIGN_OR_RETURN(const std::string images_path,
                    OneFile(options.data_dir, idx.images(), "idx.images"));
-  ASSIGN_OR_RETURN(IdxImages images, ReadIdxImages(images_path));
+  ASSIGN_OR_RETURN(IdxImages images,
+                   options.sample_bytes > 0
+                       ? ReadIdxImages(images_path, options.sample_bytes)
+                       : ReadIdxImages(images_path));
   std::vector<uint8_t> labels;
   if (!options.without_labels) {
-    ASSIGN_OR_RETURN(labels, ReadLabels(idx.labels(), options.data_dir,
-                                        images.count, images_path));
+    ASSIGN_OR_RETURN(labels, ReadLabels(idx.labels(), options.data_dir, images,
+                                        images_path));
   }
   const ImageShape shape = {.height = images.height, .width = images.width};
   RETURN_IF_ERROR(CheckInputs(options, shape));
@@ -205,25 +216,29 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCifarSet(
     const SetOptions& options) {
   const std::vector<std::string> patterns(cifar.file().begin(),
                                           cifar.file().end());
-  ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                   FindFiles(options.data_dir, patterns, "cifar.file"));
+  ASSIGN_OR_RETURN(DataFiles files,
+                   DataFiles::Find(options.data_dir, patterns, "cifar.file",
+                                   options.sample_bytes));
   RETURN_IF_ERROR(CheckInputs(options, kCifarShape));
   ASSIGN_OR_RETURN(ImageReader reader,
                    ImageReader::Create(kCifarShape, transform));
   Records records(Records::Content::kBinary);
-  for (const std::string& path : files) {
-    ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(path));
-    const size_t size = records.AddFile(path, std::move(bytes)).size();
+  while (files.HasNext()) {
+    ASSIGN_OR_RETURN(DataFile file, files.ReadNext(/*is_text=*/false));
+    const bool is_whole = file.is_whole;
+    const size_t size =
+        records.AddFile(std::move(file.path), std::move(file.bytes)).size();
     size_t at = 0;
     for (; at + kCifarRecordBytes <= size; at += kCifarRecordBytes) {
       records.Add(at, kCifarRecordBytes);
     }
-    if (at == size) continue;
+    if (at == size || !is_whole) continue;
     records.AddBroken(
         at, size - at,
         absl::StrCat("ends ", size - at, " bytes into a record of ",
                      kCifarRecordBytes));
   }
+  if (files.is_sample()) records.MarkSample();
   if (!options.skip_corrupt) {
     RETURN_IF_ERROR(records.CheckAllWhole());
   }

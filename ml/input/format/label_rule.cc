@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "ml/input/feature/number.h"
@@ -11,6 +12,18 @@
 #include "ml/input/format/line_records.h"
 
 namespace parasol {
+
+namespace {
+
+// False for what only looks like a number, as "nan" and "1,5" do.
+bool IsTextLabel(absl::string_view value) {
+  const std::string lower = absl::AsciiStrToLower(value);
+  return !lower.empty() && lower != "nan" && lower != "inf" &&
+         absl::ascii_isalpha(static_cast<unsigned char>(lower.front())) &&
+         lower != "infinity";
+}
+
+}  // namespace
 
 bool IsJobText(absl::string_view value, absl::string_view text) {
   return value == text || value == Trimmed(text);
@@ -42,7 +55,11 @@ absl::StatusOr<double> LabelRule::NumberOf(absl::string_view value) const {
   const std::optional<double> number = ParseNumber(value);
   if (number.has_value()) return *number;
   return absl::DataLossError(
-      absl::StrCat("label ", QuotedValue(value), " is not a finite number"));
+      absl::StrCat("label ", QuotedValue(value), " is not a finite number",
+                   IsTextLabel(value) && spec_.has_column()
+                       ? "; of labels that are texts, label.positive names "
+                         "those that are 1, or label.class all classes"
+                       : ""));
 }
 
 absl::Status LabelRule::Append(const LabelForm& form,
@@ -56,8 +73,8 @@ absl::Status LabelRule::Append(const LabelForm& form,
       return absl::DataLossError(absl::StrCat("the label has ", values.size(),
                                               " values, not ", form.width));
     }
-    if (values.size() == 1 &&
-        (!spec_.positive().empty() || !classes_.empty())) {
+    if (values.size() == 1 && (!spec_.positive().empty() || !classes_.empty() ||
+                               !values.front().AsNumber().has_value())) {
       char buffer[FieldValue::kMaxNumberBytes];
       ASSIGN_OR_RETURN(const double label,
                        NumberOf(values.front().AsText(buffer)));

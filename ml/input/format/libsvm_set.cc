@@ -1,5 +1,6 @@
 #include "ml/input/format/libsvm_set.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -14,7 +15,7 @@
 #include "base/status_macros.h"
 #include "ml/input/feature/meaningless_label.h"
 #include "ml/input/feature/number.h"
-#include "ml/input/format/file_set.h"
+#include "ml/input/format/data_files.h"
 #include "ml/input/format/line_records.h"
 #include "ml/input/format/records.h"
 
@@ -33,6 +34,7 @@ struct LibsvmSet final : public ExampleSet {
         without_labels(options.without_labels) {}
 
   const std::vector<int64_t>& file_starts() const override { return starts; }
+  bool is_sample() const override { return records.is_sample(); }
   std::unique_ptr<ExampleDecoder> NewDecoder() const override;
 
   const Records records;
@@ -86,7 +88,7 @@ class LineReader {
 
  private:
   struct Feature {
-    int64_t index;
+    uint64_t index;  // the 64 bits of the index, which may be an id
     float value;
   };
 
@@ -114,9 +116,15 @@ class LineReader {
     if (colon == absl::string_view::npos) {
       return Refused("feature", "is not index:value");
     }
-    const std::optional<int64_t> index = ParseInteger(at_.substr(0, colon));
+    const absl::string_view number = at_.substr(0, colon);
+    const std::optional<uint64_t> index = ParseId(number);
     const std::optional<double> value = ParseNumber(at_.substr(colon + 1));
-    if (!index.has_value() || *index < rules_.first_index) {
+    if (!index.has_value()) {
+      return Refused("feature", IsInteger(number)
+                                    ? "has an index beyond 64 bits"
+                                    : "has no index that is an integer");
+    }
+    if (rules_.has_dense && IsBelowFirst(number, *index)) {
       return Refused("feature",
                      absl::StrCat("has no index from ", rules_.first_index));
     }
@@ -127,6 +135,12 @@ class LineReader {
     return absl::OkStatus();
   }
 
+  // Elements have numbers from first_index; ids are any 64 bits.
+  bool IsBelowFirst(absl::string_view number, uint64_t index) const {
+    return number.front() == '-' ||
+           index < static_cast<uint64_t>(rules_.first_index);
+  }
+
   absl::Status AppendDense(const job::DenseInput& dense,
                            DenseFeature& feature) const {
     int64_t elements = 1;
@@ -135,8 +149,8 @@ class LineReader {
     feature.values.resize(start + elements);
     float* values = feature.values.data() + start;
     for (const Feature& f : features_) {
-      const int64_t element = f.index - rules_.first_index;
-      if (element >= elements) {
+      const uint64_t element = f.index - rules_.first_index;
+      if (element >= static_cast<uint64_t>(elements)) {
         return absl::DataLossError(
             absl::StrCat("index ", f.index, " is beyond ", elements,
                          " features from ", rules_.first_index));
@@ -151,7 +165,7 @@ class LineReader {
 
   absl::Status AppendIds(IdFeature& feature) const {
     for (const Feature& f : features_) {
-      feature.ids.push_back(static_cast<uint64_t>(f.index));
+      feature.ids.push_back(f.index);
       feature.weights.push_back(f.value);
     }
     if (feature.ids.size() > std::numeric_limits<int32_t>::max()) {
@@ -197,6 +211,31 @@ class LibsvmDecoder final : public ExampleDecoder {
   LineReader reader_;
 };
 
+// Returns OK unless labels of two classes would become one.
+absl::Status CheckNegativeLabels(const Records& records) {
+  std::optional<int64_t> negative;  // records
+  std::optional<int64_t> zero;
+  for (int64_t i = 0; i < records.size(); ++i) {
+    const absl::string_view line = records[i];
+    const auto end = std::find_if(line.begin(), line.end(), [](char c) {
+      return IsLibsvmBlank(c) || c == '#';
+    });
+    const auto label = ParseNumber(line.substr(0, end - line.begin()));
+    if (label == -1) negative = negative.value_or(i);
+    if (label == 0) zero = zero.value_or(i);
+    if (!negative.has_value() || !zero.has_value()) continue;
+    return records.Corrupt(
+        i, 0,
+        absl::StrCat("label ", *label, ", and others are ",
+                     *label == 0 ? -1 : 0,
+                     ": -1 is read as 0, which would make one class of two; "
+                     "write classes as 0, 1, …, or set "
+                     "libsvm.keep_negative_labels: true for a loss that takes "
+                     "negative numbers"));
+  }
+  return absl::OkStatus();
+}
+
 std::unique_ptr<ExampleDecoder> LibsvmSet::NewDecoder() const {
   return std::make_unique<LibsvmDecoder>(*this);
 }
@@ -206,7 +245,10 @@ std::unique_ptr<ExampleDecoder> LibsvmSet::NewDecoder() const {
 LibsvmRules::LibsvmRules(const job::LibsvmDataset& spec, ModelInputs wanted)
     : first_index(spec.has_first_index() ? spec.first_index() : 1),
       keep_negative_labels(spec.keep_negative_labels()),
-      inputs(std::move(wanted)) {}
+      inputs(std::move(wanted)),
+      has_dense(std::any_of(
+          inputs.inputs.begin(), inputs.inputs.end(),
+          [](const job::ModelInput& input) { return input.has_dense(); })) {}
 
 absl::Status AppendLibsvmFeatures(const LibsvmRules& rules,
                                   absl::string_view features, Batch& batch) {
@@ -234,9 +276,13 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenLibsvmSet(
   }
   const std::vector<std::string> patterns(libsvm.file().begin(),
                                           libsvm.file().end());
-  ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                   FindFiles(options.data_dir, patterns, "libsvm.file"));
-  ASSIGN_OR_RETURN(Records records, ReadLines(files, '#'));
+  ASSIGN_OR_RETURN(DataFiles files,
+                   DataFiles::Find(options.data_dir, patterns, "libsvm.file",
+                                   options.sample_bytes));
+  ASSIGN_OR_RETURN(Records records, ReadLines(std::move(files), '#'));
+  if (!options.without_labels && !libsvm.keep_negative_labels()) {
+    RETURN_IF_ERROR(CheckNegativeLabels(records));
+  }
   return std::make_shared<LibsvmSet>(std::move(records), libsvm, options);
 }
 

@@ -21,6 +21,9 @@ struct LibsvmRules {
   int64_t first_index;
   bool keep_negative_labels;
   ModelInputs inputs;
+  // True if an input is dense: indices then begin with first_index; otherwise
+  // they are ids, of any 64 bits.
+  bool has_dense;
 };
 
 // Checks that each input reads the column "features" as it is.
@@ -40,6 +43,7 @@ absl::Status AppendLibsvmFeatures(const LibsvmRules& rules,
 // A dense input of n elements has value v at index - first_index and 0
 // elsewhere; an index beyond it makes the record corrupt. An id input has the
 // indices as they are in the file, with the values as weights.
+//   DataLoss               -1 is to be read as 0, and both are labels.
 //   NotFound, DataLoss, …  as for FindFiles and ReadWholeFile.
 //   InvalidArgument        an input names other columns than "features".
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenLibsvmSet(

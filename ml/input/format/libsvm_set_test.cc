@@ -61,7 +61,8 @@ TEST(LibsvmSetTest, CorruptLinesAreNamedOrLeftOut) {
     std::string want;
   } cases[] = {
       {"x 1:1", "line 2 at byte 6: label \"x\" is not a number"},
-      {"1 a:1", "line 2 at byte 8: feature \"a:1\" has no index from 1"},
+      {"1 a:1",
+       "line 2 at byte 8: feature \"a:1\" has no index that is an integer"},
       {"1 0:1", "line 2 at byte 8: feature \"0:1\" has no index from 1"},
       {"1 1:1 2", "line 2 at byte 12: feature \"2\" is not index:value"},
       {"1 1:x",
@@ -75,7 +76,9 @@ TEST(LibsvmSetTest, CorruptLinesAreNamedOrLeftOut) {
       {"1 1:3e38 1:3e38", "index 1 add up to more than a float32"},
       {"1 4:1", "line 2 at byte 6: index 4 is beyond 3 features from 1"},
       {"1 9223372036854775807:1", "is beyond 3 features"},
-      {"1 9223372036854775808:1", "has no index"},
+      {"1 9223372036854775808:1", "is beyond 3 features"},
+      {"1 18446744073709551616:1", "has an index beyond 64 bits"},
+      {"1 -5:1", "has no index from 1"},
   };
   const std::string dataset = "libsvm { file: 'corrupt.svm' } ";
   for (const auto& c : cases) {
@@ -90,6 +93,47 @@ TEST(LibsvmSetTest, CorruptLinesAreNamedOrLeftOut) {
     EXPECT_THAT(rest.labels, ElementsAre(1, 0));
     EXPECT_THAT(rest.dense[0].values, ElementsAre(1, 0, 0, 0, 0, 3));
   }
+}
+
+TEST(LibsvmSetTest, IdsAreAny64Bits) {
+  WriteTestFile("ids.svm",
+                "1 0:1 -5:1 9223372036854775808:1\n"
+                "0 18446744073709551615:2\n");
+  ASSERT_OK_AND_ASSIGN(
+      const Batch batch,
+      ReadAll("libsvm { file: 'ids.svm' }",
+              "loss { binary_crossentropy {} } input { name: 'x' ids {} }"));
+  EXPECT_THAT(batch.ids[0].ids, ElementsAre(0, static_cast<uint64_t>(-5),
+                                            uint64_t{1} << 63, UINT64_MAX));
+  WriteTestFile("ids.svm", "1 18446744073709551616:1\n");
+  EXPECT_THAT(
+      ReadAll("libsvm { file: 'ids.svm' }",
+              "loss { binary_crossentropy {} } input { name: 'x' ids {} }"),
+      StatusIs(absl::StatusCode::kDataLoss,
+               HasSubstr("has an index beyond 64 bits")));
+}
+
+TEST(LibsvmSetTest, TwoClassesDoNotBecomeOne) {
+  const std::string dataset = "libsvm { file: 'three.svm' ";
+  for (const char* lines :
+       {"-1 1:1\n0 2:1\n+1 3:1\n", "0 1:1\n1 1:1\n-1 1:1"}) {
+    WriteTestFile("three.svm", lines);
+    for (const char* skip : {"}", "} on_corrupt: SKIP"}) {
+      EXPECT_THAT(ReadAll(dataset + skip, kDense),
+                  StatusIs(absl::StatusCode::kDataLoss,
+                           AllOf(HasSubstr("/three.svm line "),
+                                 HasSubstr("-1 is read as 0"))));
+    }
+    ASSERT_OK_AND_ASSIGN(
+        const Batch kept,
+        ReadAll(dataset + "keep_negative_labels: true }",
+                "loss { mean_squared_error {} } layer { dense { units: 1 } } "
+                "input { name: 'x' dense { shape: 3 } }"));
+    EXPECT_THAT(kept.labels, testing::Contains(-1));
+  }
+  WriteTestFile("three.svm", "-1 1:1\n+1 3:1\n-1.0 2:1\n");
+  ASSERT_OK_AND_ASSIGN(const Batch two, ReadAll(dataset + "}", kDense));
+  EXPECT_THAT(two.labels, ElementsAre(0, 1, 0));
 }
 
 TEST(LibsvmSetTest, ValuesOfOneIndexAddUp) {

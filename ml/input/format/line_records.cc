@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "ml/input/format/whole_file.h"
 
 namespace parasol {
 namespace {
@@ -21,12 +20,14 @@ absl::string_view Trimmed(absl::string_view line) {
   return line;
 }
 
-absl::StatusOr<Records> ReadLines(absl::Span<const std::string> files,
-                                  char comment) {
+absl::StatusOr<Records> ReadLines(DataFiles files, char comment) {
   Records records(Records::Content::kText);
-  for (const std::string& path : files) {
-    ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(path));
-    const absl::string_view text = records.AddFile(path, std::move(bytes));
+  while (files.HasNext()) {
+    ASSIGN_OR_RETURN(DataFile file, files.ReadNext(/*is_text=*/true));
+    // What is cut off is no line.
+    if (!file.is_whole) file.bytes.resize(file.bytes.rfind('\n') + 1);
+    const absl::string_view text =
+        records.AddFile(std::move(file.path), std::move(file.bytes));
     for (size_t start = text.substr(0, kByteOrderMark.size()) == kByteOrderMark
                             ? kByteOrderMark.size()
                             : 0;
@@ -40,6 +41,7 @@ absl::StatusOr<Records> ReadLines(absl::Span<const std::string> files,
       start = end + 1;
     }
   }
+  if (files.is_sample()) records.MarkSample();
   return records;
 }
 

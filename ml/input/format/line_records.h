@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
+#include "ml/input/format/data_files.h"
 #include "ml/input/format/records.h"
 
 namespace parasol {
@@ -14,10 +14,9 @@ namespace parasol {
 absl::string_view Trimmed(absl::string_view line);
 
 // Returns the lines of the files except empty ones and those that begin with
-// `comment`. A file's byte order mark is left out.
-//   DataLoss, …  as for ReadWholeFile.
-absl::StatusOr<Records> ReadLines(absl::Span<const std::string> files,
-                                  char comment);
+// `comment`. A file's byte order mark is left out. Errors are those of
+// DataFiles::ReadNext().
+absl::StatusOr<Records> ReadLines(DataFiles files, char comment);
 
 }  // namespace parasol
 

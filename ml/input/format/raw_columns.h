@@ -19,13 +19,14 @@ namespace parasol {
 class RawColumns {
  public:
   // Opens the files of `dataset`, whose paths are relative to `data_dir`.
-  // `wanted`: columns that a TFRecord has if any of its records does. Null if
+  // `wanted`: columns that a TFRecord has if any of its records does.
+  // `sample_bytes`: as SetOptions::sample_bytes. Null if
   // its records have no named columns, as images and libsvm's lines.
   //   NotFound, DataLoss, …  as for FindFiles and ReadWholeFile.
   //   InvalidArgument        the files' headers differ.
   static absl::StatusOr<std::unique_ptr<RawColumns>> Open(
       const job::Dataset& dataset, const std::string& data_dir,
-      const std::vector<std::string>& wanted = {});
+      const std::vector<std::string>& wanted = {}, int64_t sample_bytes = 0);
   virtual ~RawColumns() = default;
 
   // Names of all columns, label and weight included; of a TFRecord the features
@@ -40,6 +41,13 @@ class RawColumns {
 
   // Number of records, corrupt ones included.
   virtual int64_t size() const = 0;
+
+  // True if the files have more, which was left out.
+  virtual bool is_sample() const { return false; }
+
+  // Returns OK unless a part of a file is no record at all.
+  //   DataLoss  names the file and the offset.
+  virtual absl::Status CheckWhole() const { return absl::OkStatus(); }
 
   // Replaces `row` by the values of a record, in the order of names(); a column
   // without a value is missing. Texts are valid until the next call.

@@ -37,6 +37,10 @@ class Records {
   // Adds a record that is known to be corrupt; `what` says why.
   void AddBroken(size_t offset, size_t length, std::string what);
 
+  // Notes that the files have more than was added.
+  void MarkSample() { is_sample_ = true; }
+  bool is_sample() const { return is_sample_; }
+
   int64_t size() const { return static_cast<int64_t>(offsets_.size()); }
   // Number of each file's first record, then size().
   std::vector<int64_t> file_starts() const;
@@ -85,6 +89,7 @@ class Records {
   const File& FileOf(int64_t record) const;
 
   const Content content_;
+  bool is_sample_ = false;
   std::deque<File> files_;  // never move, so views of their bytes stay valid
   std::vector<uint64_t> offsets_;  // offsets in the file
   std::vector<uint32_t> lengths_;

@@ -82,7 +82,9 @@ TEST(TargetReaderTest, AFaultNamesTheOutputAndTheRecord) {
   } cases[] = {
       {"1,2,a,1", "output \"click\": label 2 is not between 0 and 1"},
       {"1,1,d,1", "output \"kind\": label \"d\" is not one of the 3 names"},
-      {"1,no,a,1", "output \"click\": the label is not a finite number"},
+      {"1,no,a,1",
+       "output \"click\": label \"no\" is not a finite number; of labels that "
+       "are texts, label.positive names"},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.row);

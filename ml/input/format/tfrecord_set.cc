@@ -17,16 +17,17 @@
 #include "absl/types/span.h"
 #include "base/crc32c.h"
 #include "base/did_you_mean.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/input/feature/column_features.h"
 #include "ml/input/feature/value.h"
+#include "ml/input/file/input_file.h"
 #include "ml/input/format/column_examples.h"
+#include "ml/input/format/data_files.h"
 #include "ml/input/format/file_set.h"
-#include "ml/input/format/input_file.h"
 #include "ml/input/format/label_rule.h"
 #include "ml/input/format/target_reader.h"
 #include "ml/input/format/tf_example.h"
-#include "ml/input/format/whole_file.h"
 
 namespace parasol {
 namespace {
@@ -49,6 +50,24 @@ bool CrcIs(absl::string_view stored, absl::string_view bytes) {
   return LittleEndian(stored) == MaskCrc(Crc32cOf(bytes));
 }
 
+// Returns how many bytes the records take that are whole in the first bytes of
+// a file.
+size_t WholeTfRecords(absl::string_view start) {
+  size_t at = 0;
+  while (start.size() - at >= kHeaderBytes + kCrcBytes) {
+    const uint64_t length = LittleEndian(start.substr(at, kLengthBytes));
+    const size_t rest = start.size() - at - kHeaderBytes - kCrcBytes;
+    if (length > rest) {
+      // One that is damaged stays, and is named.
+      const bool is_length = CrcIs(start.substr(at + kLengthBytes, kCrcBytes),
+                                   start.substr(at, kLengthBytes));
+      return is_length ? at : start.size();
+    }
+    at += kHeaderBytes + length + kCrcBytes;
+  }
+  return at;
+}
+
 struct TfRecordSet final : public ExampleSet {
   TfRecordSet(Records read, ColumnFeatures column_features,
               const SetOptions& options, const job::TfRecordDataset& spec)
@@ -66,6 +85,7 @@ struct TfRecordSet final : public ExampleSet {
   }
 
   const std::vector<int64_t>& file_starts() const override { return starts; }
+  bool is_sample() const override { return records.is_sample(); }
   std::unique_ptr<ExampleDecoder> NewDecoder() const override;
 
   const Records records;
@@ -122,23 +142,25 @@ std::unique_ptr<ExampleDecoder> TfRecordSet::NewDecoder() const {
   return std::make_unique<TfRecordDecoder>(*this);
 }
 
-absl::StatusOr<std::vector<std::string>> TfRecordFiles(
-    const job::TfRecordDataset& tfrecord, const std::string& data_dir) {
-  const std::vector<std::string> patterns(tfrecord.file().begin(),
-                                          tfrecord.file().end());
-  return FindFiles(data_dir, patterns, "tfrecord.file");
+std::vector<std::string> PatternsOf(const job::TfRecordDataset& tfrecord) {
+  return {tfrecord.file().begin(), tfrecord.file().end()};
 }
 
 absl::StatusOr<Records> ReadTfRecords(const job::TfRecordDataset& tfrecord,
                                       const std::string& data_dir,
-                                      bool skip_corrupt) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                   TfRecordFiles(tfrecord, data_dir));
+                                      int64_t sample_bytes, bool skip_corrupt) {
+  ASSIGN_OR_RETURN(DataFiles files,
+                   DataFiles::Find(data_dir, PatternsOf(tfrecord),
+                                   "tfrecord.file", sample_bytes));
   Records records(Records::Content::kBinary);
-  for (const std::string& path : files) {
-    ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(path));
-    IndexTfRecords(records.AddFile(path, std::move(bytes)), records);
+  while (files.HasNext()) {
+    ASSIGN_OR_RETURN(DataFile file, files.ReadNext(/*is_text=*/false));
+    // What is cut off is no record.
+    if (!file.is_whole) file.bytes.resize(WholeTfRecords(file.bytes));
+    IndexTfRecords(records.AddFile(std::move(file.path), std::move(file.bytes)),
+                   records);
   }
+  if (files.is_sample()) records.MarkSample();
   if (!skip_corrupt) {
     RETURN_IF_ERROR(records.CheckAllWhole());
   }
@@ -223,24 +245,44 @@ absl::Status ReadNext(uint64_t size, InputFile& file, std::string& bytes) {
   return absl::OkStatus();
 }
 
-// Adds the names of a file's first `limit` records, up to a broken frame.
-// Returns how many there were.
+// Adds the names of a file's first `limit` records, up to a broken frame, of
+// which `damage` says where it is unless it says something. Returns how many
+// there were.
 absl::StatusOr<int64_t> AddNamesOfFile(const std::string& path, int64_t limit,
-                                       std::set<std::string>& names) {
+                                       std::set<std::string>& names,
+                                       std::string& damage) {
+  const auto broken = [&](int64_t i, absl::string_view what) {
+    if (damage.empty()) {
+      damage = absl::StrCat(path, ", behind ", i, " records: ", what);
+    }
+    return i;
+  };
   ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file,
                    InputFile::Open(path));
   std::string bytes;
   for (int64_t i = 0; i < limit; ++i) {
     RETURN_IF_ERROR(ReadNext(kHeaderBytes, *file, bytes));
     const absl::string_view header = bytes;
-    if (header.size() < kHeaderBytes ||
-        !CrcIs(header.substr(kLengthBytes), header.substr(0, kLengthBytes))) {
-      return i;
+    if (i == 0) {
+      RETURN_IF_ERROR(CheckFormat(path, header, /*is_text=*/false));
+    }
+    if (header.empty() && i > 0) return i;
+    if (header.empty()) return broken(i, "the file is empty");
+    if (header.size() < kHeaderBytes) {
+      return broken(i, "ends within the frame of a record");
+    }
+    if (!CrcIs(header.substr(kLengthBytes), header.substr(0, kLengthBytes))) {
+      return broken(i, "the crc32c of a record's length is wrong");
     }
     const uint64_t length = LittleEndian(header.substr(0, kLengthBytes));
-    if (length > Records::kMaxRecordBytes) return i;
+    if (length > Records::kMaxRecordBytes) {
+      return broken(i, absl::StrCat("a record of ", length, " bytes"));
+    }
     RETURN_IF_ERROR(ReadNext(length + kCrcBytes, *file, bytes));
-    if (bytes.size() < length + kCrcBytes) return i;
+    if (bytes.size() < length + kCrcBytes) {
+      return broken(i,
+                    absl::StrCat("ends within a record of ", length, " bytes"));
+    }
     const absl::string_view record = bytes;
     if (CrcIs(record.substr(length), record.substr(0, length))) {
       AddNames(record.substr(0, length), names);
@@ -257,6 +299,8 @@ class TfRecordColumns final : public RawColumns {
   }
 
   int64_t size() const override { return records_.size(); }
+  bool is_sample() const override { return records_.is_sample(); }
+  absl::Status CheckWhole() const override { return records_.CheckAllWhole(); }
 
   absl::Status Read(int64_t record, ColumnValues& row) override {
     row.resize(names().size());
@@ -278,6 +322,23 @@ class TfRecordColumns final : public RawColumns {
   const Records records_;
   absl::flat_hash_map<std::string, size_t> slots_;
 };
+
+// Returns OK if some record is a tf.Example with a feature, whose names are
+// `columns`, or if the first record of a sample is too long for that.
+absl::Status CheckHasFeatures(const Records& records,
+                              const std::vector<std::string>& columns,
+                              const job::TfRecordDataset& tfrecord) {
+  if (!columns.empty() || (records.size() == 0 && records.is_sample())) {
+    return absl::OkStatus();
+  }
+  if (records.size() == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tfrecord.file: ", ShownText(tfrecord.file(0)),
+                     " has no record: its files are empty"));
+  }
+  RETURN_IF_ERROR(TfRecordBytes(records, 0).status());
+  return records.Corrupt(0, 0, "no record is a tf.Example with a feature");
+}
 
 absl::Status CheckFeature(const std::vector<std::string>& columns,
                           const std::string& name, absl::string_view field) {
@@ -333,11 +394,13 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenTfRecordSet(
   if (reads_label && !tfrecord.has_label()) {
     return absl::InvalidArgumentError("tfrecord.label is not set");
   }
-  ASSIGN_OR_RETURN(Records records, ReadTfRecords(tfrecord, options.data_dir,
-                                                  options.skip_corrupt));
+  ASSIGN_OR_RETURN(Records records,
+                   ReadTfRecords(tfrecord, options.data_dir,
+                                 options.sample_bytes, options.skip_corrupt));
   Columns columns = {
       .names = ColumnsOf(records, WantedColumns(tfrecord, options)),
       .labels_and_weights = TargetColumns(targets)};
+  RETURN_IF_ERROR(CheckHasFeatures(records, columns.names, tfrecord));
   columns.labels_and_weights.insert(columns.labels_and_weights.end(),
                                     options.label_columns.begin(),
                                     options.label_columns.end());
@@ -374,16 +437,21 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenTfRecordSet(
 absl::StatusOr<std::vector<std::string>> FirstTfRecordColumns(
     const job::TfRecordDataset& tfrecord, const std::string& data_dir) {
   ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                   TfRecordFiles(tfrecord, data_dir));
+                   FindFiles(data_dir, PatternsOf(tfrecord), "tfrecord.file"));
   std::set<std::string> names;
   int64_t looked_at = 0;
+  std::string damage;
   for (const std::string& path : files) {
-    ASSIGN_OR_RETURN(const int64_t records,
-                     AddNamesOfFile(path, kRecordsLookedAt - looked_at, names));
+    ASSIGN_OR_RETURN(
+        const int64_t records,
+        AddNamesOfFile(path, kRecordsLookedAt - looked_at, names, damage));
     looked_at += records;
   }
   if (!names.empty()) {
     return std::vector<std::string>(names.begin(), names.end());
+  }
+  if (looked_at == 0 && !damage.empty()) {
+    return absl::DataLossError(damage);
   }
   return absl::InvalidArgumentError(
       absl::StrCat(files.front(), ": none of the first ", looked_at,
@@ -392,9 +460,11 @@ absl::StatusOr<std::vector<std::string>> FirstTfRecordColumns(
 
 absl::StatusOr<std::unique_ptr<RawColumns>> OpenTfRecordColumns(
     const job::TfRecordDataset& tfrecord, const std::string& data_dir,
-    const std::vector<std::string>& wanted) {
+    const std::vector<std::string>& wanted, int64_t sample_bytes) {
   ASSIGN_OR_RETURN(Records records,
-                   ReadTfRecords(tfrecord, data_dir, /*skip_corrupt=*/true));
+                   ReadTfRecords(tfrecord, data_dir, sample_bytes,
+                                 /*skip_corrupt=*/true));
+  RETURN_IF_ERROR(CheckHasFeatures(records, ColumnsOf(records, {}), tfrecord));
   return std::make_unique<TfRecordColumns>(std::move(records), wanted);
 }
 

@@ -1,6 +1,7 @@
 #ifndef PARASOL_ML_INPUT_FORMAT_TFRECORD_SET_H_
 #define PARASOL_ML_INPUT_FORMAT_TFRECORD_SET_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,10 +48,10 @@ absl::StatusOr<std::vector<std::string>> FirstTfRecordColumns(
     const job::TfRecordDataset& tfrecord, const std::string& data_dir);
 
 // Opens the same files as they are. Records that can't be read are errors of
-// RawColumns::Read(). `wanted` as in RawColumns::Open().
+// RawColumns::Read(). `wanted` and `sample_bytes` as in RawColumns::Open().
 absl::StatusOr<std::unique_ptr<RawColumns>> OpenTfRecordColumns(
     const job::TfRecordDataset& tfrecord, const std::string& data_dir,
-    const std::vector<std::string>& wanted);
+    const std::vector<std::string>& wanted, int64_t sample_bytes);
 
 }  // namespace parasol
 

@@ -1,0 +1,182 @@
+#include "cluster/check/column_uses.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "ml/input/feature/model_inputs.h"
+#include "ml/loss/loss_kinds.h"
+#include "ml/metric/metric_spec.h"
+
+namespace parasol {
+namespace {
+
+void AddInput(const std::string& path, const job::ModelInput& input,
+              const std::vector<std::string>& columns,
+              std::vector<ColumnUse>& uses) {
+  const std::string use = absl::StrCat("input ", input.name());
+  const job::DenseInput& dense = input.dense();
+  for (int i = 0; i < dense.column_size(); ++i) {
+    uses.push_back({.path = absl::StrCat(path, ".dense.column[", i, "].name"),
+                    .column = dense.column(i).name(),
+                    .use = use,
+                    .numeric = &dense.column(i)});
+  }
+  const job::IdInput& ids = input.ids();
+  for (int i = 0; i < ids.column_size(); ++i) {
+    for (int j = 0; j < ids.column(i).name_size(); ++j) {
+      uses.push_back(
+          {.path = absl::StrCat(path, ".ids.column[", i, "].name[", j, "]"),
+           .column = ids.column(i).name(j),
+           .use = use,
+           .is_ids = true});
+    }
+  }
+  if (!dense.column().empty() || !ids.column().empty()) return;
+  if (std::find(columns.begin(), columns.end(), input.name()) !=
+      columns.end()) {
+    uses.push_back({.path = path,
+                    .column = input.name(),
+                    .use = use,
+                    .is_ids = input.has_ids()});
+  }
+}
+
+template <typename Format>
+void AddFiles(const std::string& path, const Format& format,
+              std::vector<FileUse>& uses) {
+  for (int i = 0; i < format.file_size(); ++i) {
+    uses.push_back({absl::StrCat(path, ".file[", i, "]"), format.file(i)});
+  }
+}
+
+// The one label of a model without named outputs.
+void AddLabel(const std::string& name, const job::Dataset& dataset,
+              const RawColumns* columns, std::vector<ColumnUse>& uses) {
+  const auto add = [&uses](const std::string& path, const std::string& column) {
+    uses.push_back(
+        {.path = path, .column = column, .use = "label", .is_label = true});
+  };
+  if (dataset.has_csv()) {
+    add(name + ".csv.label.column", dataset.csv().label().column());
+  }
+  if (dataset.has_criteo()) add(name, "label");
+  if (dataset.has_ratings()) add(name, "rating");
+  if (dataset.has_tfrecord()) {
+    add(name + ".tfrecord.label", dataset.tfrecord().label());
+  }
+  if (columns != nullptr && !columns->label().empty()) {
+    add(name + ".custom", columns->label());
+  }
+}
+
+void AddOutputLabels(const job::Model& model, std::vector<ColumnUse>& uses) {
+  for (int i = 0; i < model.output_size(); ++i) {
+    const job::Output& output = model.output(i);
+    const std::string path = absl::StrCat("model.output[", i, "]");
+    if (ReadsLabels(output.loss())) {
+      uses.push_back({.path = path + ".label.column",
+                      .column = output.label().column(),
+                      .use = absl::StrCat("label of ", output.name()),
+                      .is_label = true});
+    }
+    if (output.mask().empty()) continue;
+    uses.push_back({.path = path + ".mask",
+                    .column = output.mask(),
+                    .use = absl::StrCat("mask of ", output.name())});
+  }
+}
+
+// What losses and, of examples that are evaluated, metrics read beside labels.
+void AddBesideLabels(const job::Model& model, const std::string& name,
+                     std::vector<ColumnUse>& uses) {
+  const auto add = [&uses](const std::string& path, const auto& columns) {
+    for (const ExampleColumn& column : columns) {
+      uses.push_back({.path = path, .column = column.name, .use = "loss"});
+    }
+  };
+  add("model.loss", ColumnsOf(model.loss()));
+  for (int i = 0; i < model.output_size(); ++i) {
+    add(absl::StrCat("model.output[", i, "].loss"),
+        ColumnsOf(model.output(i).loss()));
+  }
+  if (name == "train") return;
+  std::vector<ExampleColumn> groups;
+  AddMetricColumns(model, groups);
+  for (const ExampleColumn& column : groups) {
+    uses.push_back(
+        {.path = "model.metric", .column = column.name, .use = "group"});
+  }
+}
+
+void AddWeight(const std::string& name, const job::Dataset& dataset,
+               const RawColumns* columns, std::vector<ColumnUse>& uses) {
+  if (dataset.has_csv() && dataset.csv().has_weight_column()) {
+    uses.push_back({.path = name + ".csv.weight_column",
+                    .column = dataset.csv().weight_column(),
+                    .use = "weight"});
+  }
+  if (dataset.has_tfrecord() && dataset.tfrecord().has_weight()) {
+    uses.push_back({.path = name + ".tfrecord.weight",
+                    .column = dataset.tfrecord().weight(),
+                    .use = "weight"});
+  }
+  if (columns != nullptr && !columns->weight().empty()) {
+    uses.push_back({.path = name + ".custom",
+                    .column = columns->weight(),
+                    .use = "weight"});
+  }
+}
+
+}  // namespace
+
+std::vector<ColumnUse> ColumnUses(const job::Job& job, const std::string& name,
+                                  const job::Dataset& dataset,
+                                  const RawColumns* columns) {
+  std::vector<ColumnUse> uses;
+  for (int i = 0; i < job.model().input_size(); ++i) {
+    AddInput(absl::StrCat("model.input[", i, "]"), job.model().input(i),
+             columns == nullptr ? std::vector<std::string>() : columns->names(),
+             uses);
+  }
+  if (job.model().output().empty()) {
+    if (ReadsLabels(job.model().loss())) AddLabel(name, dataset, columns, uses);
+  } else {
+    AddOutputLabels(job.model(), uses);
+  }
+  AddBesideLabels(job.model(), name, uses);
+  AddWeight(name, dataset, columns, uses);
+  return uses;
+}
+
+std::vector<FileUse> FileUses(const std::string& name,
+                              const job::Dataset& dataset) {
+  std::vector<FileUse> uses;
+  if (dataset.has_idx()) {
+    uses.push_back({name + ".idx.images", dataset.idx().images()});
+    uses.push_back({name + ".idx.labels", dataset.idx().labels()});
+  }
+  AddFiles(name + ".cifar", dataset.cifar(), uses);
+  AddFiles(name + ".libsvm", dataset.libsvm(), uses);
+  AddFiles(name + ".csv", dataset.csv(), uses);
+  AddFiles(name + ".criteo", dataset.criteo(), uses);
+  AddFiles(name + ".ratings", dataset.ratings(), uses);
+  AddFiles(name + ".tfrecord", dataset.tfrecord(), uses);
+  AddFiles(name + ".custom", dataset.custom(), uses);
+  return uses;
+}
+
+std::vector<LabelUse> LabelUses(const job::Job& job, const std::string& name,
+                                const job::Dataset& dataset) {
+  std::vector<LabelUse> uses;
+  for (int i = 0; i < job.model().output_size(); ++i) {
+    uses.push_back({.path = absl::StrCat("model.output[", i, "].label"),
+                    .label = &job.model().output(i).label()});
+  }
+  if (uses.empty() && dataset.has_csv()) {
+    uses.push_back(
+        {.path = name + ".csv.label", .label = &dataset.csv().label()});
+  }
+  return uses;
+}
+
+}  // namespace parasol

@@ -1,0 +1,170 @@
+#include "ml/input/file/input_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+constexpr size_t kPackedBufferBytes = 256 << 10;
+constexpr uint8_t kGzipMagic[] = {0x1f, 0x8b};
+
+absl::Status Corrupt(const std::string& path, int64_t offset,
+                     absl::string_view what) {
+  return absl::DataLossError(
+      absl::StrCat(path, " at byte ", offset, ": ", what));
+}
+
+class PlainFile final : public InputFile {
+ public:
+  PlainFile(std::string path, int fd, size_t stored_bytes)
+      : path_(std::move(path)), fd_(fd), stored_bytes_(stored_bytes) {}
+  ~PlainFile() override { close(fd_); }
+
+  absl::StatusOr<size_t> Read(absl::Span<uint8_t> out) override {
+    size_t filled = 0;
+    while (filled < out.size()) {
+      const ssize_t n = pread(fd_, out.data() + filled, out.size() - filled,
+                              static_cast<off_t>(offset_));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return Corrupt(path_, offset_, std::strerror(errno));
+      if (n == 0) break;
+      filled += n;
+      offset_ += n;
+    }
+    return filled;
+  }
+
+  size_t stored_bytes() const override { return stored_bytes_; }
+  bool is_packed() const override { return false; }
+  void Rewind() { offset_ = 0; }
+  int64_t offset() const { return offset_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+  const int fd_;
+  const size_t stored_bytes_;
+  int64_t offset_ = 0;
+};
+
+// One or more gzip members, as `cat a.gz b.gz` and pigz write them.
+class GzipFile final : public InputFile {
+ public:
+  explicit GzipFile(std::unique_ptr<PlainFile> file)
+      : file_(std::move(file)), packed_(kPackedBufferBytes) {}
+  ~GzipFile() override {
+    if (initialized_) inflateEnd(&zlib_);
+  }
+
+  absl::Status Initialize() {
+    constexpr int kGzipOnly = 16;
+    if (inflateInit2(&zlib_, MAX_WBITS + kGzipOnly) != Z_OK) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(file_->path(), ": no memory to unpack it"));
+    }
+    initialized_ = true;
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<size_t> Read(absl::Span<uint8_t> out) override {
+    size_t filled = 0;
+    while (filled < out.size() && !ended_) {
+      ASSIGN_OR_RETURN(const size_t n, Inflate(out.subspan(filled)));
+      filled += n;
+    }
+    return filled;
+  }
+
+  size_t stored_bytes() const override { return file_->stored_bytes(); }
+  bool is_packed() const override { return true; }
+
+ private:
+  // One step of zlib's; may make no byte while it goes through a header.
+  absl::StatusOr<size_t> Inflate(absl::Span<uint8_t> out) {
+    RETURN_IF_ERROR(Refill());
+    if (zlib_.avail_in == 0) {
+      if (!between_members_) {
+        return Corrupt(file_->path(), file_->offset(), "gzip data is cut off");
+      }
+      ended_ = true;
+      return 0;
+    }
+    const size_t room =
+        std::min<size_t>(out.size(), std::numeric_limits<uInt>::max());
+    zlib_.next_out = out.data();
+    zlib_.avail_out = static_cast<uInt>(room);
+    const int result = inflate(&zlib_, Z_NO_FLUSH);
+    if (result != Z_OK && result != Z_STREAM_END) {
+      return Corrupt(file_->path(), file_->offset() - zlib_.avail_in,
+                     absl::StrCat("gzip data is corrupt: ",
+                                  zlib_.msg ? zlib_.msg : zError(result)));
+    }
+    between_members_ = result == Z_STREAM_END;
+    if (between_members_) inflateReset(&zlib_);
+    return room - zlib_.avail_out;
+  }
+
+  absl::Status Refill() {
+    if (zlib_.avail_in > 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const size_t n, file_->Read(absl::MakeSpan(packed_)));
+    zlib_.next_in = packed_.data();
+    zlib_.avail_in = static_cast<uInt>(n);
+    return absl::OkStatus();
+  }
+
+  const std::unique_ptr<PlainFile> file_;
+  std::vector<uint8_t> packed_;
+  z_stream zlib_ = {};
+  bool initialized_ = false;
+  bool between_members_ = false;
+  bool ended_ = false;
+};
+
+absl::StatusOr<std::unique_ptr<PlainFile>> OpenPlain(const std::string& path) {
+  // Not blocking, so that a pipe without a writer is refused, not waited for.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return absl::ErrnoToStatus(errno, path);
+  absl::Cleanup close_fd = [fd] { close(fd); };
+  struct stat about;
+  if (fstat(fd, &about) != 0) return absl::ErrnoToStatus(errno, path);
+  if (!S_ISREG(about.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is not a regular file"));
+  }
+  std::move(close_fd).Cancel();
+  return std::make_unique<PlainFile>(path, fd,
+                                     static_cast<size_t>(about.st_size));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<InputFile>> InputFile::Open(
+    const std::string& path) {
+  ASSIGN_OR_RETURN(std::unique_ptr<PlainFile> plain, OpenPlain(path));
+  uint8_t start[sizeof(kGzipMagic)];
+  ASSIGN_OR_RETURN(const size_t n, plain->Read(absl::MakeSpan(start)));
+  plain->Rewind();
+  if (n < sizeof(start) || !std::equal(start, start + n, kGzipMagic)) {
+    return plain;
+  }
+  auto gzip = std::make_unique<GzipFile>(std::move(plain));
+  RETURN_IF_ERROR(gzip->Initialize());
+  return gzip;
+}
+
+}  // namespace parasol

@@ -1,0 +1,38 @@
+#ifndef PARASOL_ML_INPUT_FILE_INPUT_FILE_H_
+#define PARASOL_ML_INPUT_FILE_INPUT_FILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace parasol {
+
+// A file of examples, read from its start to its end. A file whose first bytes
+// are gzip's is unpacked on the way, whatever its name is.
+class InputFile {
+ public:
+  // Opens the file.
+  //   NotFound         there is no such file.
+  //   InvalidArgument  it is a directory, a pipe, …
+  // Other errors are those of the system.
+  static absl::StatusOr<std::unique_ptr<InputFile>> Open(
+      const std::string& path);
+  virtual ~InputFile() = default;
+
+  // Fills `out`, or only a part of it at the end of the file, and returns the
+  // number of bytes written.
+  //   DataLoss  unreadable or not whole gzip: names the file and the offset in
+  //             it (in the packed bytes).
+  virtual absl::StatusOr<size_t> Read(absl::Span<uint8_t> out) = 0;
+
+  // Number of bytes on disk when the file was opened; packed bytes for gzip.
+  virtual size_t stored_bytes() const = 0;
+  virtual bool is_packed() const = 0;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_INPUT_FILE_INPUT_FILE_H_

@@ -1,0 +1,95 @@
+#include "ml/input/format/data_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "ml/input/file/known_format.h"
+#include "ml/input/format/file_set.h"
+#include "ml/input/format/whole_file.h"
+
+namespace parasol {
+namespace {
+
+constexpr size_t kSampledFiles = 4;
+
+int64_t BytesOf(absl::Span<const std::string> files) {
+  int64_t bytes = 0;
+  for (const std::string& file : files) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(file, error);
+    if (!error) bytes += static_cast<int64_t>(size);
+  }
+  return bytes;
+}
+
+std::vector<std::string> SpreadOver(const std::vector<std::string>& files) {
+  if (files.size() <= kSampledFiles) return files;
+  std::vector<std::string> some;
+  for (size_t i = 0; i < kSampledFiles; ++i) {
+    some.push_back(files[i * (files.size() - 1) / (kSampledFiles - 1)]);
+  }
+  return some;
+}
+
+}  // namespace
+
+DataFiles::DataFiles(std::vector<std::string> paths, int64_t sample_bytes)
+    : paths_(std::move(paths)),
+      left_(sample_bytes),
+      is_limited_(sample_bytes > 0) {
+  // What packed files have shows only when they are read.
+  if (!is_limited_ || BytesOf(paths_) <= sample_bytes) return;
+  is_cut_ = true;
+  std::vector<std::string> some = SpreadOver(paths_);
+  is_sample_ = some.size() < paths_.size();
+  paths_ = std::move(some);
+}
+
+absl::StatusOr<DataFiles> DataFiles::Find(
+    const std::string& data_dir, absl::Span<const std::string> patterns,
+    absl::string_view field, int64_t sample_bytes) {
+  ASSIGN_OR_RETURN(std::vector<std::string> files,
+                   FindFiles(data_dir, patterns, field));
+  return DataFiles(std::move(files), sample_bytes);
+}
+
+absl::StatusOr<DataFile> DataFiles::ReadNext(bool is_text) {
+  size_t most = std::numeric_limits<size_t>::max();
+  if (is_limited_) {
+    const size_t files = is_cut_ ? paths_.size() - next_ : 1;
+    most = static_cast<size_t>(left_) / files;
+  }
+  ASSIGN_OR_RETURN(DataFile file, ReadDataFile(paths_[next_], is_text, most));
+  ++next_;
+  is_sample_ = is_sample_ || !file.is_whole;
+  if (!is_limited_) return file;
+  left_ -= static_cast<int64_t>(file.bytes.size());
+  if (left_ <= 0 && HasNext()) {
+    is_sample_ = true;
+    paths_.resize(next_);
+  }
+  return file;
+}
+
+absl::StatusOr<DataFile> ReadDataFile(const std::string& path, bool is_text,
+                                      size_t max_bytes) {
+  ASSIGN_OR_RETURN(FileStart start, ReadFileStart(path, max_bytes));
+  RETURN_IF_ERROR(CheckFormat(path, start.bytes, is_text));
+  return DataFile{.path = path,
+                  .bytes = std::move(start.bytes),
+                  .is_whole = start.is_whole};
+}
+
+absl::Status CheckFormat(const std::string& path, absl::string_view start,
+                         bool is_text) {
+  const std::string other =
+      KnownFormat(start.substr(0, kKnownFormatBytes), is_text);
+  if (other.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", other));
+}
+
+}  // namespace parasol
