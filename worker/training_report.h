@@ -26,7 +26,7 @@ struct EpochSums {
   int told = 0;
 };
 
-// What a training loop does at a time.
+// An activity of a training loop, which has one at a time.
 enum class StepPart { kInput, kPull, kCompute, kPush, kWait };
 inline constexpr int kStepParts = 5;
 
@@ -62,7 +62,7 @@ struct TrainingReport {
   // on; empty where they are not told apart.
   std::map<int64_t, EpochSums> epochs = {};
   absl::Duration elapsed;
-  // Of the thread that reports: a worker's first device.
+  // Times of the thread that reports: a worker's first device.
   StepTimes times;
   // StepTimes::Work() of all devices together.
   absl::Duration work;

@@ -18,7 +18,7 @@ struct PaceLimits {
   // the median of the others, and is so until that is `quick` times at most.
   double slow = 2;
   double quick = 1.5;
-  // What is less than this share of a worker's time makes it slow for nobody.
+  // Share of a worker's time below which a delay holds up nobody.
   double min_loss = .2;
   // Times over which a pace is measured: the longer one decides, and the
   // shorter one shows that what was slow is so still.
@@ -71,20 +71,20 @@ class WorkerPaces {
                 wire::TaskStatus& status) const;
 
  private:
-  // What a worker had done at a time, in seconds.
+  // Totals of a worker at a time, in seconds.
   struct Sample {
     absl::Time time;
     double steps = 0;
     double batches = 0;
     double own = 0;
-    std::vector<double> parts = {};  // as kParts
+    std::vector<double> parts = {};  // order: wire::StepTimes
   };
   struct Worker {
     uint64_t incarnation = 0;
     absl::Time since;
     bool is_warm = false;
     std::deque<Sample> samples = {};
-    // Since when it has been other than `is_slow` says.
+    // Time since which it has been other than `is_slow` says.
     std::optional<absl::Time> changing = std::nullopt;
     bool is_slow = false;
     wire::WorkerPace pace = {};
