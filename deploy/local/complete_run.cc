@@ -56,9 +56,8 @@ std::optional<RunResult> FindCompleteRun(const LoadedJob& loaded,
   RunResult result;
   result.was_complete = true;
   AddCheckpoint(checkpoint_dir, result);
-  result.evaluation = LastEvaluationLine(
-      FileTail(absl::StrCat(checkpoint_dir, "/evaluations.jsonl"),
-               kLinesTailBytes));
+  result.evaluation = LastEvaluationLine(FileTail(
+      absl::StrCat(checkpoint_dir, "/evaluations.jsonl"), kLinesTailBytes));
   return result;
 }
 
