@@ -127,7 +127,7 @@ TEST(StatusReportTest, ASlowWorkerAndAnAbsentOneAreNamed) {
   wire::AbsentTask& absent = *status.add_absent_task();
   absent.set_task("worker/1");
   absent.mutable_absent()->set_seconds(42);
-  report.Observe(status, std::nullopt, absl::FromUnixSeconds(0));
+  report.Observe(status, {}, absl::FromUnixSeconds(0));
   EXPECT_THAT(
       report.ToText(),
       AllOf(HasSubstr("slow        worker/0: 30 ms a batch, 3.0 times the "),
