@@ -287,12 +287,6 @@ absl::Status ReadHostFlags(LocalJob& job) {
     return absl::InvalidArgumentError(
         "--ssh, --remote_dir: need --hosts beside them");
   }
-  if (job.is_alone) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--hosts=", absl::GetFlag(FLAGS_hosts),
-        ": the job's strategy trains in one process; leave --hosts out, or "
-        "choose another one with --strategy"));
-  }
   ASSIGN_OR_RETURN(job.hosts, ParseHosts(absl::GetFlag(FLAGS_hosts)),
                    _ << "--hosts");
   job.ssh = absl::GetFlag(FLAGS_ssh).empty() ? "ssh" : absl::GetFlag(FLAGS_ssh);
@@ -385,14 +379,20 @@ absl::StatusOr<LocalJob> LocalJobFromFlags(LoadedJob& loaded) {
   if (has_data) {
     RETURN_IF_ERROR(CheckIsDirectory("data_dir", job.data_dir));
   }
-  ASSIGN_OR_RETURN(loaded, LoadJobToRun(job, has_data));
-  job.applies_non_finite =
-      loaded.job.worker().non_finite_loss() == job::WorkerSettings::CONTINUE;
   job.bin_dir = BinDirOfThisBinary();
   if (const std::string dir = absl::GetFlag(FLAGS_bin_dir); !dir.empty()) {
     ASSIGN_OR_RETURN(job.bin_dir, AbsolutePath("bin_dir", dir));
   }
   RETURN_IF_ERROR(ReadHostFlags(job));
+  ASSIGN_OR_RETURN(loaded, LoadJobToRun(job, has_data));
+  if (job.is_alone && !job.hosts.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--hosts=", absl::GetFlag(FLAGS_hosts),
+        ": the job's strategy trains in one process; leave --hosts out, or "
+        "choose another one with --strategy"));
+  }
+  job.applies_non_finite =
+      loaded.job.worker().non_finite_loss() == job::WorkerSettings::CONTINUE;
   ASSIGN_OR_RETURN(job.worker_binary,
                    FileOf("worker_binary", absl::GetFlag(FLAGS_worker_binary)));
   ASSIGN_OR_RETURN(

@@ -28,6 +28,19 @@ constexpr char kJob[] = R"(
   end { steps: 100 }
 )";
 
+// Returns a file in the format of MNIST's: a header for each of `sizes`, and as
+// many bytes as they multiply to, in turn 0 and 1.
+std::string IdxBytes(const std::vector<int>& sizes) {
+  std::string bytes = {0, 0, 8, static_cast<char>(sizes.size())};
+  int count = 1;
+  for (const int size : sizes) {
+    bytes += {0, 0, 0, static_cast<char>(size)};
+    count *= size;
+  }
+  for (int i = 0; i < count; ++i) bytes += static_cast<char>(i % 2);
+  return bytes;
+}
+
 }  // namespace
 
 void LauncherFixture::SetUp() {
@@ -36,6 +49,8 @@ void LauncherFixture::SetUp() {
   fs::remove_all(here_);
   fs::create_directories(here_);
   std::ofstream(here_ + "/job.textproto") << kJob;
+  std::ofstream(here_ + "/x") << IdxBytes({8, 2, 2});
+  std::ofstream(here_ + "/y") << IdxBytes({8});
   for (const char* role : {"chief", "ps", "worker", "evaluator"}) {
     SetRole(role, kWaitsForGo);
   }
