@@ -186,9 +186,10 @@ TEST_F(ClusterTest, AWorkerWithoutItsDataEndsTheJobByName) {
   ASSERT_OK(cluster.Start());
   EXPECT_THAT(
       cluster.WaitForChief(),
-      StatusIs(absl::StatusCode::kFailedPrecondition,
+      StatusIs(absl::StatusCode::kInvalidArgument,
                testing::AllOf(HasSubstr("worker/0"), HasSubstr("nowhere"))));
-  EXPECT_THAT(cluster.WaitForWorker(0), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(cluster.WaitForWorker(0),
+              StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(cluster.WaitForPs(0),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }

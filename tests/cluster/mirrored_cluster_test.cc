@@ -127,7 +127,7 @@ TEST_F(MirroredClusterTest, ADeviceThatAWorkerLacksIsNamedWithTheWorker) {
           absl::StatusCode::kInvalidArgument,
           HasSubstr("strategy.multi_worker_mirrored.device[1]: \"cuda:99")));
   EXPECT_THAT(cluster.WaitForChief(),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
+              StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("worker/1"), HasSubstr("device[1]"))));
 }
 
@@ -206,7 +206,7 @@ TEST_F(MirroredClusterTest, AnErrorOfOneWorkerEndsTheJobEverywhere) {
                        HasSubstr("the job has failed: worker/1")));
   EXPECT_THAT(
       cluster.WaitForChief(),
-      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("worker/1")));
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("worker/1")));
 }
 
 }  // namespace

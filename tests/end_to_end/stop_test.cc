@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,7 @@ class BareCluster {
     job.data_dir = DigitsDirectory();
     job.checkpoint_dir = cluster->checkpoint_dir_ = root / "ckpt";
     job.log_dir = root / "logs";
-    job.bin_dir = BinaryPath("");
+    job.bin_dir = BinaryPath(".");
     job.device = "cpu";
     const bool is_mirrored = override == kMirrored;
     job.num_ps = is_mirrored ? 0 : 2;
@@ -119,6 +120,10 @@ struct Stop {
   // Roles in the order in which they are told; the next one when all of the one
   // before have ended. Empty: all at once.
   std::vector<std::string> roles;
+
+  friend std::ostream& operator<<(std::ostream& out, const Stop& stop) {
+    return out << stop.name;
+  }
 };
 
 class StopTest : public testing::TestWithParam<Stop> {};

@@ -21,6 +21,7 @@
 #include "base/status_matchers.h"
 #include "gtest/gtest.h"
 #include "ps/testing/parameter_server_fixture.h"
+#include "storage/directory_owner.h"
 #include "tests/fuzz/message_mutator.h"
 
 namespace parasol::parameter_server_testing {
@@ -141,7 +142,8 @@ class Attack {
   // Returns true if the ps has to refuse the order for its header.
   bool IsForeign(const wire::OrderHeader& order) const {
     return order.incarnation() != kIncarnation ||
-           order.chief_epoch() < std::max(kChief, newest_epoch_);
+           order.chief_epoch() < std::max(kChief, newest_epoch_) ||
+           order.chief_epoch() > kMaxChiefEpoch;
   }
   // Checks what is right for every order: `result` is its answer.
   void Check(const wire::OrderHeader& order, const absl::Status& result) {

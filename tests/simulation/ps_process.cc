@@ -73,7 +73,7 @@ void PsProcess::Terminate() {
       const wire::JobPhase phase = session_.state().phase();
       const bool is_needed =
           phase == wire::TRAINING || phase == wire::FINISHING;
-      if (!HasUpdates() && !is_needed) return LeaveSaved(false);
+      if (!IsUnsaved() && !is_needed) return LeaveSaved(false);
       LeaveWhenSaved();
     });
     world().After(*this, kDrainLimit, [this] { LeaveSaved(false); });
@@ -84,8 +84,8 @@ void PsProcess::LeaveWhenSaved() {
   const bool is_staying = stays_ || stays_at_ < INT64_MAX;
   if (is_staying && IsSaved()) return LeaveSaved(true);
   const absl::Duration limit =
-      HasUpdates() ? kDrainSilence : absl::ZeroDuration();
-  if (session_.silence() > limit) return LeaveSaved(false);
+      IsUnsaved() ? kDrainSilence : absl::ZeroDuration();
+  if (session_.silence() > limit) return LeaveSaved(IsSaved());
   world().After(*this, kSavedLook, [this] { LeaveWhenSaved(); });
 }
 

@@ -86,7 +86,10 @@ class PsProcess : public ShardHolder {
   void LeaveSaved(bool is_saved);
   // Leaves when a complete checkpoint has its updates; looks now and then.
   void LeaveWhenSaved();
-  bool HasUpdates() const { return ProgressNow() > loaded_progress_; }
+  // Returns true if updates would be lost with it, as far as the disk shows.
+  bool IsUnsaved() const {
+    return ProgressNow() > loaded_progress_ && !IsSaved();
+  }
   // Number of its updates, and whether a complete checkpoint has them all.
   int64_t ProgressNow() const;
   bool IsSaved() const;
