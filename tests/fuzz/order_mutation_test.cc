@@ -142,7 +142,7 @@ class Attack {
   // Returns true if the ps has to refuse the order for its header.
   bool IsForeign(const wire::OrderHeader& order) const {
     return order.incarnation() != kIncarnation ||
-           order.chief_epoch() < std::max(kChief, newest_epoch_) ||
+           order.chief_epoch() < std::max(kChief, accepted_epoch_) ||
            order.chief_epoch() > kMaxChiefEpoch;
   }
   // Checks what is right for every order: `result` is its answer.
@@ -151,6 +151,10 @@ class Attack {
       EXPECT_FALSE(result.ok());
     } else {
       newest_epoch_ = std::max(newest_epoch_, order.chief_epoch());
+      // Nothing of a refused order is kept.
+      if (result.ok()) {
+        accepted_epoch_ = std::max(accepted_epoch_, order.chief_epoch());
+      }
     }
     ++(result.ok() ? done_ : refused_);
     EXPECT_EQ(result.message().find('\n'), std::string::npos) << result;
@@ -234,7 +238,9 @@ class Attack {
   MessageMutator mutator_;
   const std::string directory_, working_, checkpoint_;
   Ps ps_;
+  // The largest epochs of orders, and of those that were carried out.
   int64_t newest_epoch_ = 0;
+  int64_t accepted_epoch_ = 0;
   int files_ = 0;
   int done_ = 0, refused_ = 0;
 };
