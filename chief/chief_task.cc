@@ -286,7 +286,8 @@ std::unique_ptr<OrderExecutor> ChiefTask::MakeExecutor(
 
 absl::Status ChiefTask::Open() {
   ASSIGN_OR_RETURN(Coordinator::Options coordinator, CoordinatorOptions());
-  DiskPatience patience({.cancelled = options_.cancelled,
+  DiskPatience patience({.full_limit = options_.checkpoint_timeout,
+                         .cancelled = options_.cancelled,
                          .on_trouble =
                              [this](absl::string_view trouble) {
                                gate_.SetTrouble(std::string(trouble));

@@ -63,7 +63,8 @@ struct ChiefTaskOptions {
   // Time for which a missing ps, or the absence of all workers, is borne.
   absl::Duration ps_timeout = absl::Minutes(5);
   absl::Duration worker_timeout = absl::Minutes(5);
-  // Time for which the first and the last checkpoint are tried again.
+  // Time for which the first and the last checkpoint are tried again, and a
+  // directory that is full at the start.
   absl::Duration checkpoint_timeout = absl::Minutes(10);
   // Time that tasks have to leave when the job has ended.
   absl::Duration finish_timeout = absl::Seconds(30);
@@ -95,7 +96,8 @@ class ChiefTask {
   //   InvalidArgument, PermissionDenied  the job, the checkpoint directory or
   //                    the address is of no use, or the checkpoint in the
   //                    directory is another model's, or the directory belongs
-  //                    to another chief; the message says which.
+  //                    to another chief, or was full for
+  //                    `checkpoint_timeout`; the message says which.
   //   DataLoss         no checkpoint in the directory is intact.
   //   Unavailable      the directory could not be read for five minutes.
   //   Cancelled        `options.cancelled` returned true.

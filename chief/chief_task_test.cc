@@ -16,6 +16,7 @@
 #include "ml/model/graph.h"
 #include "storage/directory_lock.h"
 #include "storage/directory_owner.h"
+#include "storage/testing/disk_faults.h"
 
 namespace parasol {
 namespace {
@@ -250,6 +251,16 @@ TEST_F(ChiefTaskTest, AStopEndsTheWaitForADisk) {
   options_.cancelled = [] { return true; };
   EXPECT_THAT(Start(),
               StatusIs(absl::StatusCode::kCancelled, HasSubstr(manifest)));
+}
+
+TEST_F(ChiefTaskTest, ADirectoryThatStaysFullIsBadConfiguration) {
+  std::filesystem::create_directories(directory_);
+  options_.checkpoint_timeout = absl::ZeroDuration();
+  FailFsyncOf(std::filesystem::canonical(directory_).string() + "*", ENOSPC);
+  EXPECT_THAT(Start(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                AllOf(HasSubstr(directory_),
+                                      HasSubstr("No space left on device"))));
+  FailFsyncOf("");
 }
 
 TEST_F(ChiefTaskTest, AJobThatIsCompleteAlreadyEndsWithSuccess) {

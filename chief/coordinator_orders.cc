@@ -5,8 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "chief/checkpoint_failure.h"
 #include "chief/coordinator.h"
+#include "cluster/checkpoint/checkpoint_failure.h"
 #include "cluster/checkpoint/run_history.h"
 
 namespace parasol {

@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/checkpoint/checkpoint_failure.h"
 #include "cluster/checkpoint/disk_patience.h"
 #include "cluster/checkpoint/store_checkpoint.h"
 #include "cluster/checkpoint/warm_start.h"
@@ -220,7 +221,15 @@ absl::Status LocalTraining::MakeParameters() {
 }
 
 absl::Status LocalTraining::Resume() {
-  DiskPatience patience({.cancelled = [this] { return stopping(); }}, clock_);
+  const auto tell = [this](absl::string_view trouble) {
+    status().Update([trouble](wire::JobStatus& now) {
+      now.set_trouble(std::string(trouble));
+    });
+  };
+  DiskPatience patience({.full_limit = options_.checkpoint_timeout,
+                         .cancelled = [this] { return stopping(); },
+                         .on_trouble = tell},
+                        clock_);
   while (true) {
     const absl::Status resumed = TryResume();
     if (resumed.ok()) break;
@@ -234,6 +243,7 @@ absl::Status LocalTraining::Resume() {
     // A part may have been restored.
     RETURN_IF_ERROR(MakeParameters());
   }
+  tell("");
   schedule_.emplace(
       options_.job.checkpoint(),
       run_.checkpoint ? std::optional<int64_t>(step_) : std::nullopt,
@@ -334,6 +344,7 @@ absl::Status LocalTraining::WriteAndEvaluateWhatIsDue() {
   // The last attempt's failure is no reason to end: it was logged. A new owner
   // is.
   if (!TryCheckpoint(/*final=*/false).ok()) {
+    schedule_->Failed(clock_.Now());
     const absl::Status owner = ownership_->Check();
     return absl::IsFailedPrecondition(owner) ? owner : absl::OkStatus();
   }
@@ -425,7 +436,6 @@ absl::Status LocalTraining::TryCheckpoint(bool final) {
       now.set_trouble(absl::StrCat("no checkpoint of step ", step_, ": ",
                                    status.message()));
     });
-    schedule_->Failed(clock_.Now());
   }
   return status;
 }
@@ -433,21 +443,24 @@ absl::Status LocalTraining::TryCheckpoint(bool final) {
 absl::Status LocalTraining::WriteNeededCheckpoint(bool final) {
   schedule_->StartOver();
   while (true) {
-    const bool is_last_attempt =
-        stopping() ||
-        schedule_->failures() + 1 >= CheckpointSchedule::kMaxFailures;
+    const bool is_stopping = stopping();
     const absl::Status status = TryCheckpoint(final);
     if (status.ok()) return status;
     const absl::Status owner = ownership_->Check();
     if (absl::IsFailedPrecondition(owner)) return owner;
-    if (is_last_attempt) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("no checkpoint of step ", step_,
-                       " could be written: ", status.message()));
+    if (is_stopping) {
+      return EndWithoutCheckpoint(step_, absl::ZeroDuration(), status);
+    }
+    const absl::Time now = clock_.Now();
+    schedule_->Failed(now, CheckpointSchedule::kMaxAwaitedBackoff);
+    const absl::Time give_up =
+        schedule_->failing_since() + options_.checkpoint_timeout;
+    if (now >= give_up) {
+      return EndWithoutCheckpoint(step_, options_.checkpoint_timeout, status);
     }
     absl::MutexLock lock(&mu_);
     clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_),
-                            schedule_->next_try() - clock_.Now());
+                            std::min(schedule_->next_try(), give_up) - now);
   }
 }
 

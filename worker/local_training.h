@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cluster/checkpoint/checkpoint_schedule.h"
@@ -56,6 +57,9 @@ class LocalTraining {
     LocalReplicas replicas;
     std::string data_dir;
     int threads = 1;  // CPU threads that compute, of each replica
+    // Time for which the first and the last checkpoint are tried again, and a
+    // directory that is full at the start.
+    absl::Duration checkpoint_timeout = absl::Minutes(10);
     // Told how the training goes; null: nobody asks. Must outlive the training.
     LocalStatus* status = nullptr;
   };
@@ -69,11 +73,12 @@ class LocalTraining {
   // again later; for the first and the last one, training waits.
   //   Cancelled           Stop() was called; a checkpoint of the last step is
   //                       written.
-  //   FailedPrecondition  the first or the last checkpoint could not be written
-  //                       in CheckpointSchedule::kMaxFailures attempts, or the
-  //                       checkpoint directory has another owner now.
+  //   FailedPrecondition  the checkpoint directory has another owner now.
   //   InvalidArgument     another process owns the directory; the message names
   //                       it.
+  //   EndWithoutCheckpoint()  the first or the last checkpoint could not be
+  //                       written within `checkpoint_timeout`, or before a
+  //                       stop.
   //   any other           as in a cluster.
   absl::Status Run();
 

@@ -184,13 +184,9 @@ class LocalTrainingTest : public DeviceTest {
     return training.Run();
   }
   absl::Status TrainOn(const std::string& device) {
-    SimulatedClock clock;
-    return TrainOn(device, clock);
+    return TrainOn(device, still_);
   }
-  absl::Status Train() {
-    SimulatedClock clock;
-    return Train(clock);
-  }
+  absl::Status Train() { return TrainOn(GetParam()); }
 
   std::vector<int64_t> Steps() const { return *store_.ListSteps(); }
   durable::CheckpointManifest ManifestOf(int64_t step) const {
@@ -200,14 +196,14 @@ class LocalTrainingTest : public DeviceTest {
   ~LocalTrainingTest() override { FailFsyncOf(""); }
 
   // The checkpoint of `step` can't be written until FailFsyncOf("").
-  void BlockCheckpoint(int64_t step) const {
-    FailFsyncOf(absl::StrFormat("%s/.tmp-ckpt-%012d-*",
-                                fs::canonical(store_.directory()).string(),
-                                step));
+  void BlockCheckpoint(int64_t step, int code = EIO) const {
+    const std::string root = fs::canonical(store_.directory());
+    FailFsyncOf(absl::StrFormat("%s/.tmp-ckpt-%012d-*", root, step), code);
   }
 
   const std::string root_;
   const CheckpointStore store_;
+  SimulatedClock still_;
   job::Job job_;
 };
 
@@ -334,14 +330,18 @@ TEST_P(LocalTrainingTest, TheLastCheckpointIsTriedUntilItCanBeWritten) {
 TEST_P(LocalTrainingTest, AFirstCheckpointThatCantBeWrittenEndsTheRun) {
   PassingClock clock;
   clock.on_now = [this] {
-    if (fs::exists(store_.directory()) && !fs::exists(store_.PathOf(0))) {
-      BlockCheckpoint(0);
-    }
+    if (fs::exists(store_.directory())) BlockCheckpoint(0, ENOSPC);
   };
-  EXPECT_THAT(Train(clock),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("no checkpoint of step 0 could be written")));
-  EXPECT_EQ(clock.waits, CheckpointSchedule::kMaxFailures - 1);
+  EXPECT_THAT(Train(clock), StatusIs(absl::StatusCode::kInvalidArgument,
+                                     HasSubstr("be written in 10m: ")));
+}
+
+TEST_P(LocalTrainingTest, ADirectoryThatIsFullAtTheStartEndsTheRun) {
+  PassingClock clock;
+  FailFsyncOf(fs::canonical(root_).string() + "*", ENOSPC);
+  EXPECT_THAT(Train(clock), StatusIs(absl::StatusCode::kInvalidArgument,
+                                     HasSubstr("tried again for 10m")));
+  EXPECT_GE(clock.waits, 100);
 }
 
 TEST_P(LocalTrainingTest, ACheckpointWithADamagedFileIsPassedOver) {

@@ -120,10 +120,16 @@ absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
                      _ << "--status_address");
     server->SetServing(true);
   }
-  LocalTraining training(
-      {std::move(loaded.job), std::move(loaded.graph), std::move(replicas),
-       options.data_dir, options.threads, &status},
-      Clock::Real(), registry);
+  LocalTraining::Options local = {.job = std::move(loaded.job),
+                                  .graph = std::move(loaded.graph),
+                                  .replicas = std::move(replicas),
+                                  .data_dir = options.data_dir,
+                                  .threads = options.threads,
+                                  .status = &status};
+  if (options.checkpoint_timeout > absl::ZeroDuration()) {
+    local.checkpoint_timeout = options.checkpoint_timeout;
+  }
+  LocalTraining training(std::move(local), Clock::Real(), registry);
   signal.OnSignal([&training] { training.Stop(); });
   const absl::Status result = training.Run();
   signal.Disarm();

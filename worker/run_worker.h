@@ -24,7 +24,8 @@ struct RunWorkerOptions {
   std::vector<std::string> overrides;
   std::string checkpoint_directory;
   std::string chief_binary;
-  // The chief's --checkpoint_timeout and --worker_timeout; 0: its default.
+  // The chief's --checkpoint_timeout, which is also a lone worker's, and
+  // --worker_timeout; 0: the default.
   absl::Duration checkpoint_timeout;
   absl::Duration worker_timeout;
   // Port at which a worker of a cluster without ps takes its peers'

@@ -42,7 +42,9 @@ ABSL_FLAG(std::string, chief_binary, "",
           "The chief that worker 0 runs where TF_CONFIG lists none; default: "
           "the one beside this binary.");
 ABSL_FLAG(absl::Duration, checkpoint_timeout, absl::ZeroDuration(),
-          "That of the chief which worker 0 runs; 0: its default.");
+          "How long the first and the last checkpoint are tried; for a worker "
+          "without a cluster, or for the chief which worker 0 runs. 0: the "
+          "default, 10 minutes.");
 ABSL_FLAG(absl::Duration, worker_timeout, absl::ZeroDuration(),
           "That of the chief which worker 0 runs: how long it waits for "
           "missing workers; 0: its default.");

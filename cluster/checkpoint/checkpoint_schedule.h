@@ -15,12 +15,8 @@ class CheckpointSchedule {
   // Longest wait after failed attempts: the next attempt waits 1 s, then 2 s, 4
   // s, … up to this.
   static constexpr absl::Duration kMaxBackoff = absl::Seconds(30);
-  // The same, while a whole cluster does nothing but wait for the checkpoint.
+  // The same, while a whole job does nothing but wait for the checkpoint.
   static constexpr absl::Duration kMaxAwaitedBackoff = absl::Seconds(5);
-  // Number of failures in a row of a mandatory checkpoint, the first one or the
-  // last one of a run, that end a worker without a cluster. A chief goes by the
-  // time since failing_since().
-  static constexpr int kMaxFailures = 10;
 
   // `newest_step` is the step of the checkpoint that was resumed from, if any.
   CheckpointSchedule(const job::CheckpointPolicy& policy,

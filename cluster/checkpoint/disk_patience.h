@@ -28,6 +28,9 @@ class DiskPatience {
   struct Options {
     // Longest time from the first failure on.
     absl::Duration limit = absl::Minutes(5);
+    // The same if the disk is full: the limit of a checkpoint that can't be
+    // written.
+    absl::Duration full_limit = absl::Minutes(10);
     // Function that tells whether the process is to end; it is polled.
     std::function<bool()> cancelled = [] { return false; };
     // Function that is told each error before the wait.
@@ -41,15 +44,17 @@ class DiskPatience {
 
   // Waits after an attempt that has failed with `error`, and names it in the
   // log.
-  //   Unavailable  the limit has passed: the process should be started again.
-  //   Cancelled    `cancelled` returned true.
-  //   any other    `error`, if it does not pass.
+  //   Unavailable      the limit has passed: the process should be started
+  //                    again.
+  //   InvalidArgument  the limit of a full disk has passed.
+  //   Cancelled        `cancelled` returned true.
+  //   any other        `error`, if it does not pass.
   absl::Status Failed(const absl::Status& error);
 
  private:
   const Options options_;
   Clock& clock_;
-  absl::Time give_up_ = absl::InfiniteFuture();
+  absl::Time failing_since_ = absl::InfiniteFuture();
   absl::Duration wait_ = kFirstWait;
   absl::Time next_log_ = absl::InfinitePast();
 };

@@ -38,13 +38,33 @@ TEST(DiskPatienceTest, WaitsGrowFromATenthToFiveSeconds) {
 TEST(DiskPatienceTest, ItsLimitAsksForARestartAndNamesTheError) {
   QuickClock clock;
   DiskPatience patience({.limit = absl::Seconds(1)}, clock);
+  const absl::Time begin = clock.Now();
   absl::Status status;
   int attempts = 0;
   for (; status.ok(); ++attempts) status = patience.Failed(kStale);
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
                                AllOf(HasSubstr("/c: Stale"),
                                      HasSubstr("for 1s, giving up"))));
-  EXPECT_EQ(attempts, 5);  // at 0, .1, .3, .7 and 1.5 s
+  EXPECT_EQ(attempts, 5);  // at 0, .1, .3, .7 and 1 s
+  EXPECT_EQ(clock.Now() - begin, absl::Seconds(1));
+}
+
+// Whatever its errors were before: the limit is that of the newest one.
+TEST(DiskPatienceTest, AFullDiskHasItsOwnLimitAndIsBadConfiguration) {
+  QuickClock clock;
+  DiskPatience patience(
+      {.limit = absl::Seconds(1), .full_limit = absl::Seconds(8)}, clock);
+  const absl::Time begin = clock.Now();
+  const absl::Status full =
+      absl::ResourceExhaustedError("can't write /c/CHIEF: No space left");
+  absl::Status status = patience.Failed(kStale);
+  while (status.ok()) status = patience.Failed(full);
+  EXPECT_EQ(clock.Now() - begin, absl::Seconds(8));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                               AllOf(HasSubstr("/c/CHIEF: No space"),
+                                     HasSubstr("for 8s, giving up: make"))));
+  EXPECT_THAT(patience.Failed(kStale),
+              StatusIs(absl::StatusCode::kUnavailable));
 }
 
 TEST(DiskPatienceTest, DamageAndConfigurationAreNotTriedAgain) {

@@ -56,8 +56,7 @@ ABSL_FLAG(int32_t, threads, 1,
 ABSL_FLAG(std::string, log_dir, "",
           "One log file per task; empty: <checkpoint_dir>/logs.");
 ABSL_FLAG(absl::Duration, checkpoint_timeout, absl::Minutes(10),
-          "How long the chief tries to write the first and the last "
-          "checkpoint.");
+          "How long the first and the last checkpoint are tried.");
 ABSL_FLAG(std::string, bin_dir, "",
           "Where the roles' binaries are (ps/ps, worker/worker, …); empty: "
           "where this one was built.");

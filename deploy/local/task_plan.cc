@@ -18,7 +18,7 @@ std::vector<std::string> ChiefFlags(const LocalJob& job) {
   std::vector<std::string> flags = {
       absl::StrCat("--job=", job.job_file),
       absl::StrCat("--checkpoint_dir=", job.checkpoint_dir)};
-  if (!job.checkpoint_timeout.empty() && !job.is_alone) {
+  if (!job.checkpoint_timeout.empty()) {
     flags.push_back(
         absl::StrCat("--checkpoint_timeout=", job.checkpoint_timeout));
   }

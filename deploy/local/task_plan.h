@@ -44,7 +44,7 @@ struct LocalJob {
   // True if the workers have the variables and the ps the sparse tables: each
   // worker is told so.
   bool is_hybrid = false;
-  // The chief's --checkpoint_timeout; empty: its default.
+  // The --checkpoint_timeout of the task that has the job; empty: its default.
   std::string checkpoint_timeout;
   // Overrides "path=value", in the order given.
   std::vector<std::string> overrides;

@@ -164,8 +164,8 @@ TEST(TaskPlanTest, AStrategyOfOneProcessHasOneTask) {
       ElementsAre("/bin/worker/worker", "--metrics_address=127.0.0.1:2",
                   "--status_address=127.0.0.1:1", "--data_dir=/data",
                   "--device=cpu", "--threads=3", "--job=/jobs/mnist.textproto",
-                  "--checkpoint_dir=/ckpt", "--strategy=mirrored",
-                  "--set=end.steps=7", "--set=seed=1"));
+                  "--checkpoint_dir=/ckpt", "--checkpoint_timeout=5m",
+                  "--strategy=mirrored", "--set=end.steps=7", "--set=seed=1"));
 }
 
 }  // namespace

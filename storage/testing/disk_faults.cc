@@ -19,6 +19,7 @@ namespace {
 struct Faults {
   absl::Mutex mu;
   std::string fsync_path ABSL_GUARDED_BY(mu);
+  int fsync_code ABSL_GUARDED_BY(mu) = 0;
   std::string read_path ABSL_GUARDED_BY(mu);
   int read_code ABSL_GUARDED_BY(mu) = 0;
 };
@@ -43,10 +44,11 @@ bool IsOpenAt(int descriptor, const std::string& path) {
 
 }  // namespace
 
-void FailFsyncOf(const std::string& path) {
+void FailFsyncOf(const std::string& path, int code) {
   Faults& faults = TheFaults();
   absl::MutexLock lock(&faults.mu);
   faults.fsync_path = path;
+  faults.fsync_code = code;
 }
 
 void FailReadsOf(const std::string& path, int code) {
@@ -61,7 +63,7 @@ int FsyncFault(int descriptor) {
   Faults& faults = TheFaults();
   absl::MutexLock lock(&faults.mu);
   return !faults.fsync_path.empty() && IsOpenAt(descriptor, faults.fsync_path)
-             ? EIO
+             ? faults.fsync_code
              : 0;
 }
 

@@ -1,15 +1,17 @@
 #ifndef PARASOL_STORAGE_TESTING_DISK_FAULTS_H_
 #define PARASOL_STORAGE_TESTING_DISK_FAULTS_H_
 
+#include <cerrno>
 #include <string>
 
 // Faults of the disk, for tests. A test that depends on this library has its
 // system calls answered by it.
 namespace parasol {
 
-// Makes every later fsync(2) of `path` fail with EIO; an empty path ends the
-// faults. If the path ends with '*', of all files whose paths begin like it.
-void FailFsyncOf(const std::string& path);
+// Makes every later fsync(2) of `path` fail with `code` (errno); an empty path
+// ends the faults. If the path ends with '*', of all files whose paths begin
+// like it.
+void FailFsyncOf(const std::string& path, int code = EIO);
 
 // Makes every later pread(2) of `path` fail with `code` (errno); an empty path
 // ends the faults.

@@ -1,4 +1,6 @@
-#include "chief/checkpoint_failure.h"
+#include "cluster/checkpoint/checkpoint_failure.h"
+
+#include <string>
 
 #include "base/process.h"
 #include "base/status_matchers.h"
@@ -42,6 +44,13 @@ TEST(CheckpointFailureTest, TheCauseDecidesTheExitCode) {
                 AllOf(HasSubstr("step 600"), HasSubstr("10m"),
                       HasSubstr(std::string(c.cause.message()))));
   }
+}
+
+TEST(CheckpointFailureTest, AStopThatLeavesNoTimeIsGivenNone) {
+  EXPECT_EQ(EndWithoutCheckpoint(7, absl::ZeroDuration(),
+                                 absl::ResourceExhaustedError("full")),
+            absl::InvalidArgumentError(
+                "no checkpoint of step 7 could be written: full"));
 }
 
 }  // namespace

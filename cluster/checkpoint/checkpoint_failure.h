@@ -1,5 +1,5 @@
-#ifndef PARASOL_CHIEF_CHECKPOINT_FAILURE_H_
-#define PARASOL_CHIEF_CHECKPOINT_FAILURE_H_
+#ifndef PARASOL_CLUSTER_CHECKPOINT_CHECKPOINT_FAILURE_H_
+#define PARASOL_CLUSTER_CHECKPOINT_CHECKPOINT_FAILURE_H_
 
 #include <cstdint>
 #include <string>
@@ -16,7 +16,8 @@ std::string DescribeFailure(int64_t step, int attempts,
                             const absl::Status& status);
 
 // Returns how a job ends whose first or last checkpoint could not be written
-// within `limit`, by the `status` of the newest attempt:
+// within `limit` (zero: in the attempt that a stop leaves time for), by the
+// `status` of the newest attempt:
 //   Unavailable         a ps does not answer, or does not write.
 //   InvalidArgument     the directory is missing, full or closed to a task.
 //   FailedPrecondition  any other reason.
@@ -25,4 +26,4 @@ absl::Status EndWithoutCheckpoint(int64_t step, absl::Duration limit,
 
 }  // namespace parasol
 
-#endif  // PARASOL_CHIEF_CHECKPOINT_FAILURE_H_
+#endif  // PARASOL_CLUSTER_CHECKPOINT_CHECKPOINT_FAILURE_H_

@@ -1,4 +1,6 @@
-#include "chief/checkpoint_failure.h"
+#include "cluster/checkpoint/checkpoint_failure.h"
+
+#include <string>
 
 #include "absl/strings/str_cat.h"
 
@@ -33,10 +35,14 @@ std::string DescribeFailure(int64_t step, int attempts,
 
 absl::Status EndWithoutCheckpoint(int64_t step, absl::Duration limit,
                                   const absl::Status& status) {
+  const std::string time =
+      limit > absl::ZeroDuration()
+          ? absl::StrCat(" in ", absl::FormatDuration(limit))
+          : "";
   return absl::Status(
       CodeFor(status),
-      absl::StrCat("no checkpoint of step ", step, " could be written in ",
-                   absl::FormatDuration(limit), ": ", status.message()));
+      absl::StrCat("no checkpoint of step ", step, " could be written", time,
+                   ": ", status.message()));
 }
 
 }  // namespace parasol
