@@ -9,7 +9,7 @@
 
 namespace parasol {
 
-// What a line of the log says, as fields of its JSON line:
+// Fields of a line of the log, which stand in its JSON behind its message:
 //
 //   LOG(INFO) << "step 5, loss 0.3"
 //             << LogFields().AddCount("step", 5).AddNumber("loss", 0.3);
