@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
 #include "base/alarm_thread.h"
+#include "base/log_fields.h"
 
 namespace parasol {
 namespace {
@@ -41,8 +42,8 @@ absl::string_view Name(LogSeverity severity) {
   return "UNKNOWN";
 }
 
-// JSON's escapes; in text they keep a message on its line.
-std::string Escaped(absl::string_view text, bool quotes) {
+// Control characters are escaped, so that a message stays on its line.
+std::string Escaped(absl::string_view text) {
   std::string escaped;
   escaped.reserve(text.size());
   for (const char c : text) {
@@ -50,9 +51,6 @@ std::string Escaped(absl::string_view text, bool quotes) {
       escaped += "\\n";
     } else if (static_cast<unsigned char>(c) < 0x20) {
       absl::StrAppendFormat(&escaped, "\\u%04x", static_cast<unsigned char>(c));
-    } else if (quotes && (c == '"' || c == '\\')) {
-      escaped += '\\';
-      escaped += c;
     } else {
       escaped += c;
     }
@@ -81,15 +79,14 @@ std::string FormatLogLine(LogFormat format, absl::string_view task,
   if (format == LogFormat::kJson) {
     return absl::StrCat(
         "{\"time\":\"", absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, utc),
-        "\",\"severity\":\"", Name(severity),
-        task.empty() ? "" : absl::StrCat("\",\"task\":\"", Escaped(task, true)),
-        "\",\"source\":\"", source, "\",\"message\":\"",
-        Escaped(message, /*quotes=*/true), "\"}");
+        "\",\"severity\":\"", Name(severity), "\"",
+        task.empty() ? "" : absl::StrCat(",\"task\":", JsonText(task)),
+        ",\"source\":", JsonText(source), ",\"message\":", JsonText(message),
+        "}");
   }
   return absl::StrCat(Name(severity).substr(0, 1),
                       absl::FormatTime("%m%d %H:%M:%E6S ", time, utc), task,
-                      task.empty() ? "" : " ", source, "] ",
-                      Escaped(message, /*quotes=*/false));
+                      task.empty() ? "" : " ", source, "] ", Escaped(message));
 }
 
 namespace internal {
@@ -103,6 +100,9 @@ LogMessage::~LogMessage() {
   std::string text =
       FormatLogLine(configuration.format, configuration.task, absl::Now(),
                     severity_, file_, line_, stream_.str());
+  if (configuration.format == LogFormat::kJson) {
+    text.insert(text.size() - 1, LogFieldsIn(stream_));
+  }
   text += '\n';
   // A log that can't be written has nowhere to say so.
   [[maybe_unused]] const ssize_t written =

@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -19,8 +20,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
+#include "base/log_fields.h"
 #include "base/shown_text.h"
 #include "base/version.h"
 
@@ -62,13 +65,41 @@ std::string ErrorLine(absl::string_view message) {
   return line;
 }
 
-// "<binary>: <message>" as one line on stderr, in one write.
-void PrintError(absl::string_view message) {
-  const std::string line = absl::StrCat(
-      program_invocation_short_name, ": ",
-      ErrorLine(absl::StrReplaceAll(message, {{"\n", " "}, {"\r", " "}})),
-      "\n");
-  fputs(line.c_str(), stderr);
+// "<binary>: <message>" as one line on stderr, in one write; or a line of the
+// log, if that is JSON.
+void PrintError(absl::string_view message, ExitCode code) {
+  const std::string line =
+      ErrorLine(absl::StrReplaceAll(message, {{"\n", " "}, {"\r", " "}}));
+  if (absl::GetFlag(FLAGS_log_format) == LogFormat::kJson) {
+    LOG(ERROR) << line
+               << LogFields()
+                      .AddText("binary", program_invocation_short_name)
+                      .AddCount("exit_code", static_cast<int>(code));
+    return;
+  }
+  fputs(absl::StrCat(program_invocation_short_name, ": ", line, "\n").c_str(),
+        stderr);
+}
+
+// Makes the log JSON if an argument asks for it: those behind a wrong one were
+// not read.
+void ReadLogFormat(int argc, char** argv, FlagNames flags) {
+  if (!flags.empty() &&
+      std::find(flags.begin(), flags.end(), "log_format") == flags.end()) {
+    return;
+  }
+  for (int i = 1; i < argc; ++i) {
+    absl::string_view argument = argv[i];
+    if (argument == "--") return;
+    if (!absl::ConsumePrefix(&argument, "-")) continue;
+    absl::ConsumePrefix(&argument, "-");
+    const bool is_next = argument == "log_format" && i + 1 < argc;
+    if (argument == "log_format=json" ||
+        (is_next && absl::string_view(argv[i + 1]) == "json")) {
+      absl::SetFlag(&FLAGS_log_format, LogFormat::kJson);
+      NameTaskInLog("");
+    }
+  }
 }
 
 sigset_t TerminationSignals() {
@@ -100,8 +131,9 @@ ExitCode ExitCodeFor(const absl::Status& status) {
 }
 
 int ExitWith(const absl::Status& status) {
-  if (!status.ok()) PrintError(status.message());
-  return static_cast<int>(ExitCodeFor(status));
+  const ExitCode code = ExitCodeFor(status);
+  if (!status.ok()) PrintError(status.message(), code);
+  return static_cast<int>(code);
 }
 
 std::vector<std::string> ParseCommandLine(int argc, char** argv,
@@ -110,7 +142,9 @@ std::vector<std::string> ParseCommandLine(int argc, char** argv,
   absl::StatusOr<CommandLine> line =
       ParseFlags(std::vector<std::string>(argv + 1, argv + argc), flags);
   if (!line.ok()) {
-    PrintError(absl::StrCat(line.status().message(), "; try --help"));
+    ReadLogFormat(argc, argv, flags);
+    PrintError(absl::StrCat(line.status().message(), "; try --help"),
+               ExitCode::kBadConfiguration);
     exit(static_cast<int>(ExitCode::kBadConfiguration));
   }
   if (line->help || line->version) {

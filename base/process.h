@@ -31,7 +31,8 @@ enum class ExitCode : int {
 ExitCode ExitCodeFor(const absl::Status& status);
 
 // Prints "<binary>: <message>" on stderr as one line, unless `status` is OK,
-// and returns the exit code. main() calls it last.
+// and returns the exit code. main() calls it last. With --log_format=json the
+// line is the log's, with the fields "binary" and "exit_code".
 int ExitWith(const absl::Status& status);
 
 // Parses the command line, whose flags are `flags`; base/command_line.h has the

@@ -56,6 +56,29 @@ TEST(ExitWithTest, PrintsTheMessageAsOneLine) {
             "process_test: job x: no model\n");
 }
 
+// Runs in a process of its own: the format is the whole process's.
+TEST(ExitWithDeathTest, InJsonTheReasonIsALineOfTheLog) {
+  const auto fail = [] {
+    Parse({"--log_format=json"});
+    NameTaskInLog("ps/1");
+    exit(ExitWith(absl::InvalidArgumentError("job \"x\":\nno model")));
+  };
+  EXPECT_EXIT(fail(), ExitedWithCode(2),
+              "\"severity\":\"ERROR\",\"task\":\"ps/1\",.*"
+              "\"message\":\"job \\\\\"x\\\\\": no model\","
+              "\"binary\":\"process_test\",\"exit_code\":2}");
+}
+
+TEST(ParseCommandLineDeathTest, ABadFlagIsALineOfJsonWhereverItsFormatIs) {
+  const std::vector<std::string> all[] = {{"--log_format=json", "--jbo=x"},
+                                          {"--jbo=x", "--log_format=json"},
+                                          {"--jbo=x", "--log_format", "json"}};
+  for (const std::vector<std::string>& arguments : all) {
+    EXPECT_EXIT(Parse(arguments), ExitedWithCode(2),
+                "\"message\":\"unknown flag --jbo; try --help\"");
+  }
+}
+
 TEST(ParseCommandLineTest, ReturnsTheArgumentsThatAreNoFlags) {
   EXPECT_THAT(Parse({"a", "--log_format=text", "b"}), ElementsAre("a", "b"));
 }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/log_fields.h"
 #include "base/status_macros.h"
 #include "cluster/rpc/proto_duration.h"
 
@@ -334,7 +335,10 @@ void ChiefServer::CarryOut(const Coordinator::CheckpointOrder& order) {
   if (step.ok()) {
     done.manifest.set_global_step(*step);
     LOG(INFO) << "checkpoint " << executor_->store().PathOf(*step) << " in "
-              << absl::FormatDuration(absl::Trunc(took, absl::Milliseconds(1)));
+              << absl::FormatDuration(absl::Trunc(took, absl::Milliseconds(1)))
+              << LogFields()
+                     .AddCount("step", *step)
+                     .AddNumber("seconds", absl::ToDoubleSeconds(took));
   } else {
     LOG(WARNING) << "no checkpoint of step " << order.manifest.global_step()
                  << ": " << step.status().message();
@@ -407,7 +411,9 @@ void ChiefServer::Tick(StatusLog& log, TaskNotes& notes) {
       LOG(INFO) << note.line;
     }
   }
-  for (const std::string& line : log.Lines(status, now)) LOG(INFO) << line;
+  for (const std::string& line : log.Lines(status, now)) {
+    LOG(INFO) << line << JobFields(status);
+  }
 }
 
 }  // namespace parasol

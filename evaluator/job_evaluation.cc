@@ -12,6 +12,7 @@
 #include "base/thread_priority.h"
 #include "cluster/checkpoint/best_checkpoint.h"
 #include "cluster/checkpoint/evaluation_decisions.h"
+#include "cluster/checkpoint/evaluation_fields.h"
 #include "storage/durable_file.h"
 
 namespace parasol {
@@ -273,7 +274,7 @@ absl::StatusOr<Evaluation> JobEvaluation::Evaluate(
 }
 
 void JobEvaluation::Publish(const Evaluation& evaluation) {
-  LOG(INFO) << Describe(evaluation);
+  LOG(INFO) << Describe(evaluation) << EvaluationFields(evaluation);
   metrics_.SetResults(evaluation.metrics);
   metrics_.loss.Set(evaluation.loss);
   metrics_.global_step.Set(evaluation.global_step);

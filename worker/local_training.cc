@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/log.h"
+#include "base/log_fields.h"
 #include "base/status_macros.h"
 #include "cluster/checkpoint/checkpoint_failure.h"
 #include "cluster/checkpoint/disk_patience.h"
@@ -387,10 +388,16 @@ absl::Status LocalTraining::TrainUntilDue(int64_t end) {
   const DeviceTables::CacheUse cache = std::exchange(cache_since_line_, {});
   if (report.steps == 0) return absl::OkStatus();  // stopped before the first
   ShowWaitRatio(report.times, metrics_.wait_ratio);
-  LOG(INFO) << "step " << step_ << " of " << end << ", loss "
-            << report.loss_sum / std::max<int64_t>(report.examples, 1) << ", "
-            << report.examples / absl::ToDoubleSeconds(report.elapsed)
-            << " examples/s" << DescribeUse(cache);
+  const double loss = report.loss_sum / static_cast<double>(std::max<int64_t>(
+                                            report.examples, 1));
+  const double speed = static_cast<double>(report.examples) /
+                       absl::ToDoubleSeconds(report.elapsed);
+  LogFields fields;
+  fields.AddCount("step", step_);
+  if (end != INT64_MAX) fields.AddCount("end_step", end);
+  fields.AddNumber("loss", loss).AddNumber("examples_per_second", speed);
+  LOG(INFO) << "step " << step_ << " of " << end << ", loss " << loss << ", "
+            << speed << " examples/s" << DescribeUse(cache) << fields;
   return absl::OkStatus();
 }
 
@@ -422,7 +429,8 @@ absl::Status LocalTraining::TryCheckpoint(bool final) {
         return KeptCheckpoints{.best_first = decisions_->best_first()};
       });
   if (status.ok()) {
-    LOG(INFO) << "checkpoint " << store_->PathOf(step_);
+    LOG(INFO) << "checkpoint " << store_->PathOf(step_)
+              << LogFields().AddCount("step", step_);
     this->status().Update([this](wire::JobStatus& now) {
       now.set_checkpoint(store_->PathOf(step_));
       now.clear_trouble();

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "cluster/checkpoint/best_checkpoint.h"
 #include "cluster/checkpoint/evaluation_decisions.h"
+#include "cluster/checkpoint/evaluation_fields.h"
 #include "cluster/job/learning_rate_field.h"
 #include "ml/metric/metric_results.h"
 #include "ml/optimizer/learning_rate.h"
@@ -140,7 +141,7 @@ absl::Status LocalTraining::Evaluate(bool final) {
   if (!final && stopping()) return absl::OkStatus();
   RETURN_IF_ERROR(evaluation.status());
   evaluation->final = final;
-  LOG(INFO) << Describe(*evaluation);
+  LOG(INFO) << Describe(*evaluation) << EvaluationFields(*evaluation);
   // A run that was complete has its line already.
   if (run_.is_complete) return absl::OkStatus();
   // The result is in the log: no reason to fail.

@@ -81,4 +81,16 @@ std::vector<std::string> StatusLog::Lines(const wire::JobStatus& status,
   return lines;
 }
 
+LogFields JobFields(const wire::JobStatus& status) {
+  LogFields fields;
+  fields.AddText("phase", wire::JobPhase_Name(status.phase()));
+  fields.AddCount("step", status.global_step());
+  if (status.end_step() > 0) fields.AddCount("end_step", status.end_step());
+  if (status.has_loss()) fields.AddNumber("loss", status.loss());
+  if (status.examples_per_second() > 0) {
+    fields.AddNumber("examples_per_second", status.examples_per_second());
+  }
+  return fields;
+}
+
 }  // namespace parasol

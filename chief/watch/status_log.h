@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/log_fields.h"
 #include "proto/chief.pb.h"
 
 namespace parasol {
@@ -29,6 +30,10 @@ class StatusLog {
   absl::Time since_;
   absl::Time next_;
 };
+
+// Returns the numbers of those lines as fields: phase, step and end_step, loss,
+// examples_per_second, as far as they are known.
+LogFields JobFields(const wire::JobStatus& status);
 
 }  // namespace parasol
 

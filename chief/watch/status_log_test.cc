@@ -101,6 +101,19 @@ TEST(StatusLog, SaysWhatKeepsTheLastCheckpointFromBeingWritten) {
                           "FINISHING since 6m"));
 }
 
+TEST(StatusLog, NumbersAreFields) {
+  wire::JobStatus status;
+  status.set_phase(wire::TRAINING);
+  status.set_global_step(12);
+  EXPECT_EQ(JobFields(status).json(), R"(,"phase":"TRAINING","step":12)");
+  status.set_end_step(100);
+  status.set_loss(0.5);
+  status.set_examples_per_second(40);
+  EXPECT_EQ(JobFields(status).json(),
+            R"(,"phase":"TRAINING","step":12,"end_step":100,"loss":0.5,)"
+            R"("examples_per_second":40)");
+}
+
 TEST(StatusLog, SaysWhyAJobFailed) {
   StatusLog log(At(0));
   wire::JobStatus status;

@@ -68,14 +68,13 @@ int64_t BatchOf(const job::Dataset& dataset) {
                                          : dataset.batch_size();
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<RoleMemory>> EstimateMemory(
-    const job::Job& job, const Graph& graph, const MemoryOptions& options) {
+// What each ps holds, of whose variables' optimizer each element has `slots`.
+absl::StatusOr<std::vector<RoleMemory>> MemoryOfPs(const job::Job& job,
+                                                   const Graph& graph,
+                                                   int64_t slots, int64_t rows,
+                                                   int num_ps) {
   ASSIGN_OR_RETURN(const Placement placement,
-                   Place(graph.variables, job.parameter_server(), options.ps));
-  ASSIGN_OR_RETURN(const int64_t slots, SlotsOf(job.optimizer()));
-  ASSIGN_OR_RETURN(const int64_t rows, RowBytes(job, options.rows));
+                   Place(graph.variables, job.parameter_server(), num_ps));
   std::vector<RoleMemory> roles;
   for (size_t i = 0; i < placement.shards.size(); ++i) {
     int64_t bytes = 0;
@@ -87,9 +86,22 @@ absl::StatusOr<std::vector<RoleMemory>> EstimateMemory(
       bytes += part.elements() * kFloat * (1 + of_part);
     }
     roles.push_back({.role = absl::StrCat("ps/", i),
-                     .bytes = bytes + rows / options.ps,
+                     .bytes = bytes + rows / num_ps,
                      .parts = rows > 0 ? "variables, slots, seen rows"
                                        : "variables, slots"});
+  }
+  return roles;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<RoleMemory>> EstimateMemory(
+    const job::Job& job, const Graph& graph, const MemoryOptions& options) {
+  ASSIGN_OR_RETURN(const int64_t slots, SlotsOf(job.optimizer()));
+  ASSIGN_OR_RETURN(const int64_t rows, RowBytes(job, options.rows));
+  std::vector<RoleMemory> roles;
+  if (options.ps != 0) {
+    ASSIGN_OR_RETURN(roles, MemoryOfPs(job, graph, slots, rows, options.ps));
   }
   const int64_t variables = VariableBytes(graph);
   // Two arrays of values and two of gradients: one is read while the next

@@ -109,6 +109,10 @@ TEST_F(StartCheckTest, WhoeverTrainsItIsAsked) {
               ElementsAre(HasSubstr("strategy: not with 2")));
 }
 
+TEST_F(StartCheckTest, AClusterWithoutPsIsNoFaultOfItself) {
+  EXPECT_THAT(Check({.workers = 2, .ps = 0}).faults, IsEmpty());
+}
+
 TEST_F(StartCheckTest, CodeThatOthersHaveIsLeftToThem) {
   std::string text = kJob;
   const std::string loss = "binary_crossentropy {}";

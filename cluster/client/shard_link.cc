@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/client/response_targets.h"
+#include "cluster/rpc/call_failure.h"
 #include "cluster/rpc/channel.h"
 #include "cluster/rpc/protocol_limits.h"
 
@@ -363,7 +364,7 @@ void ShardLink::OnEnd(size_t index, const grpc::Status& status) {
   lane.retry_at = now + Backoff(lane.failures++);
   if (options_.tcp_lanes && !offers_.lane) lane_retry_.NoteFailure(now);
   if (status.error_code() != grpc::StatusCode::CANCELLED) {
-    last_trouble_ = status.error_message();
+    last_trouble_ = DescribeCallFailure(status);
   }
   if (outbox_.HasWaiting(index)) attention_();
 }

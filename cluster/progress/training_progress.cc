@@ -1,5 +1,7 @@
 #include "cluster/progress/training_progress.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -103,8 +105,9 @@ std::optional<ProgressRecord> TrainingProgress::Record(
   return RecordOf(sample, now);
 }
 
-std::optional<std::string> TrainingProgress::EpochLine(
-    const TrainingSample& sample, absl::Time now, bool is_end) {
+std::optional<LogLine> TrainingProgress::EpochLine(const TrainingSample& sample,
+                                                   absl::Time now,
+                                                   bool is_end) {
   const int64_t steps = sample.steps_per_epoch;
   if (steps <= 0) return std::nullopt;
   const TrainingSample& from = epoch_->sample;
@@ -113,20 +116,27 @@ std::optional<std::string> TrainingProgress::EpochLine(
   if (last < first || (!is_end && !HasLine(last, now))) return std::nullopt;
   std::string line =
       absl::StrCat("Epoch", EpochNumbers(first, last, sample.end_step, steps));
+  LogFields fields;
+  fields.AddCount("step", sample.global_step).AddCount("epoch", last);
   const char* separator = ": ";
   if (const auto loss = MeanLoss(from, sample)) {
     absl::StrAppendFormat(&line, ": loss %.4f", *loss);
+    fields.AddNumber("loss", *loss);
     separator = ", ";
   }
   absl::StrAppendFormat(&line, "%s%.1f s", separator,
                         absl::ToDoubleSeconds(now - epoch_->time));
   const double speed = Speed(from, sample, now - epoch_->time);
-  if (speed > 0) absl::StrAppendFormat(&line, ", %.0f examples/s", speed);
+  if (speed > 0) {
+    absl::StrAppendFormat(&line, ", %.0f examples/s", speed);
+    fields.AddNumber("examples_per_second", speed);
+  }
   if (from.global_step % steps != 0) {
     absl::StrAppend(&line, ", from step ", from.global_step);
   }
+  fields.AddNumber("seconds", absl::ToDoubleSeconds(now - epoch_->time));
   epoch_ = Mark{now, sample};
-  return line;
+  return LogLine{std::move(line), fields};
 }
 
 ProgressRecord TrainingProgress::RecordOf(const TrainingSample& sample,

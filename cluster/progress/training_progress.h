@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/log_fields.h"
 #include "cluster/progress/curve_points.h"
 #include "proto/job.pb.h"
 
@@ -59,7 +60,7 @@ class TrainingProgress {
 
   struct Observation {
     std::optional<ProgressRecord> record;
-    std::optional<std::string> epoch_line;
+    std::optional<LogLine> epoch_line;
   };
 
   // `policy` has its defaults filled in. `elapsed` is the time in which other
@@ -78,8 +79,8 @@ class TrainingProgress {
   // Takes a sample at the end of an epoch; of one that has a line already, it
   // is nothing new. `is_end`: no other epoch comes with which it might share a
   // line.
-  std::optional<std::string> EpochLine(const TrainingSample& sample,
-                                       absl::Time now, bool is_end);
+  std::optional<LogLine> EpochLine(const TrainingSample& sample, absl::Time now,
+                                   bool is_end);
   std::optional<ProgressRecord> Record(const TrainingSample& sample,
                                        absl::Time now, bool is_end);
 

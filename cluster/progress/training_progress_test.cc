@@ -81,6 +81,15 @@ TEST(TrainingProgressTest, AnEpochEndsWithItsMeanLoss) {
             "Epochs 2-4/5: loss 0.5000, 4.0 s, 31 examples/s");
 }
 
+TEST(TrainingProgressTest, AnEpochsNumbersAreFields) {
+  TrainingProgress progress(Every(0, 10));
+  progress.Observe(AtStep(0), At(0));
+  EXPECT_EQ(
+      progress.Observe(AtStep(10), At(4)).epoch_line.value().fields.json(),
+      R"(,"step":10,"epoch":1,"loss":0.5,"examples_per_second":10,)"
+      R"("seconds":4)");
+}
+
 TEST(TrainingProgressTest, APartOfAnEpochSaysFromWhichStep) {
   TrainingProgress progress(Every(0, 10));
   TrainingSample resumed = AtStep(24);
@@ -112,9 +121,9 @@ TEST(TrainingProgressTest, ShortEpochsShareALineBehindTheFirstOnes) {
   }
   EXPECT_FALSE(progress.EpochLine(AtStep(100), At(.1), false)) << "known";
   EXPECT_FALSE(progress.EpochLine(AtStep(110), At(.15), false));
-  EXPECT_THAT(progress.EpochLine(AtStep(120), At(.3), false).value(),
+  EXPECT_THAT(progress.EpochLine(AtStep(120), At(.3), false).value().text,
               testing::StartsWith("Epochs 11-12/"));
-  EXPECT_THAT(progress.EpochLine(AtStep(130), At(.31), true).value(),
+  EXPECT_THAT(progress.EpochLine(AtStep(130), At(.31), true).value().text,
               testing::StartsWith("Epoch 13/"));
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "cluster/rpc/call_failure.h"
 
 namespace parasol {
 namespace {
@@ -32,7 +33,7 @@ absl::Status FromGrpcStatus(const grpc::Status& status,
                             absl::string_view peer) {
   if (status.ok()) return absl::OkStatus();
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                      absl::StrCat(peer, ": ", status.error_message()));
+                      absl::StrCat(peer, ": ", DescribeCallFailure(status)));
 }
 
 }  // namespace parasol

@@ -23,7 +23,7 @@ grpc::Status Answer(absl::StatusOr<Response> result, Response* response) {
 }
 
 // Returns the status with the same code; `peer` ("chief at h0:2222") is put in
-// front of an error's message.
+// front of an error's message, which is DescribeCallFailure()'s.
 absl::Status FromGrpcStatus(const grpc::Status& status, absl::string_view peer);
 
 }  // namespace parasol

@@ -17,28 +17,30 @@ namespace {
 
 using Lines = std::vector<absl::string_view>;
 
-struct LogLine {
+struct ParsedLine {
   bool is_error = false;
+  bool is_reason = false;  // main()'s last line
   std::string message;
 };
 
-LogLine FromJson(const nlohmann::json& json) {
+ParsedLine FromJson(const nlohmann::json& json) {
   const auto text = [&json](const char* key) -> std::string {
     return json.contains(key) && json[key].is_string() ? json[key] : "";
   };
   const std::string severity = text("severity");
   return {.is_error = severity == "ERROR" || severity == "FATAL",
+          .is_reason = json.contains("exit_code"),
           .message = text("message")};
 }
 
 // "E1120 23:17:03.123456 worker/1 loop.cc:42] message", or base/log.h's JSON;
 // nullopt for any other line.
-std::optional<LogLine> ParseLogLine(absl::string_view line) {
+std::optional<ParsedLine> ParseLogLine(absl::string_view line) {
   const size_t bracket = line.find("] ");
   if (line.size() > 1 && absl::StrContains("IWEF", line[0]) &&
       absl::ascii_isdigit(line[1]) && bracket != absl::string_view::npos) {
-    return LogLine{.is_error = line[0] == 'E' || line[0] == 'F',
-                   .message = std::string(line.substr(bracket + 2))};
+    return ParsedLine{.is_error = line[0] == 'E' || line[0] == 'F',
+                      .message = std::string(line.substr(bracket + 2))};
   }
   const absl::StatusOr<nlohmann::json> json = ParseStrictJson(line);
   if (!json.ok() || !json->is_object()) return std::nullopt;
@@ -53,10 +55,12 @@ std::string LastError(absl::string_view log, absl::string_view binary) {
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
     absl::string_view message = *line;
     if (absl::ConsumePrefix(&message, prefix)) return std::string(message);
+    const std::optional<ParsedLine> parsed = ParseLogLine(*line);
+    if (parsed.has_value() && parsed->is_reason) return parsed->message;
   }
   std::string last;
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
-    const std::optional<LogLine> log_line = ParseLogLine(*line);
+    const std::optional<ParsedLine> log_line = ParseLogLine(*line);
     if (log_line.has_value() && log_line->is_error) return log_line->message;
     if (!log_line.has_value() && last.empty()) last = std::string(*line);
   }

@@ -33,6 +33,14 @@ TEST(LastErrorTest, JsonLinesAreRead) {
             "say \"x\"");
 }
 
+TEST(LastErrorTest, MainsLineOfJsonComesFirst) {
+  EXPECT_EQ(LastError(R"({"severity":"ERROR","message":"no job","exit_code":2})"
+                      "\n"
+                      R"({"severity":"ERROR","message":"leaving"})",
+                      "ps"),
+            "no job");
+}
+
 TEST(LastErrorTest, ElseTheLastLineThatIsNoLogLine) {
   EXPECT_EQ(LastError("symbol lookup error: x\n"
                       "I1120 23:17:03.1 a.cc:1] started\n"

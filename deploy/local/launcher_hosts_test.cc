@@ -1,6 +1,7 @@
 #include <signal.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "storage/checkpoint_store.h"
 
 // The launcher with --hosts. Its ssh is a script that runs the command here, as
 // a process that outlives the script, as on another host.
@@ -67,6 +69,17 @@ class LauncherHostsTest : public LauncherFixture {
     return pid;
   }
 
+  // Writes a checkpoint of the step, without files.
+  static void WriteCheckpoint(const std::string& directory, int64_t step) {
+    auto store = CheckpointStore::OpenForWriting(directory);
+    ASSERT_OK(store);
+    ASSERT_OK_AND_ASSIGN(const std::string working, store->Begin(step));
+    durable::CheckpointManifest manifest;
+    manifest.set_global_step(step);
+    manifest.set_run_id("run-a");
+    ASSERT_OK(store->Commit(working, manifest));
+  }
+
   // Waits for the file, as long as the launcher runs.
   void Await(Subprocess& launcher, const std::string& file) {
     while (!fs::exists(here_ + "/" + file)) {
@@ -83,9 +96,11 @@ class LauncherHostsTest : public LauncherFixture {
 };
 
 TEST_F(LauncherHostsTest, TasksRunOnTheirHostsAndTheJobEndsAsEver) {
+  WriteCheckpoint(here_ + "/made", 100);
   SetRole("chief",
           "echo \"$TF_CONFIG\"\n"
-          "mkdir -p \"$HERE/checkpoints/ckpt-000000000100\"\n"
+          "mkdir -p \"$HERE/checkpoints\"\n"
+          "mv \"$HERE\"/made/ckpt-* \"$HERE/checkpoints\"\n"
           "touch \"$HERE/go\"");
   ASSERT_OK_AND_ASSIGN(
       const CompletedProcess launcher,

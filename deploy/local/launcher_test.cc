@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "base/status_matchers.h"
 #include "base/subprocess.h"
@@ -43,6 +44,24 @@ TEST_F(LauncherTest, JobThatEndsSucceedsWithItsLastCheckpointAndEvaluation) {
   EXPECT_EQ(result["status"], "succeeded");
   EXPECT_EQ(result["eval"]["accuracy"], 0.5);
   EXPECT_EQ(result["metrics"].size(), 6u);
+}
+
+TEST_F(LauncherTest, TheReasonIsALineOfJsonWhereTheLogIs) {
+  const std::vector<std::string> cases[] = {
+      {"--log_format=json", "--workers=0"}, {"--log_format=json", "--job=/no"}};
+  for (const std::vector<std::string>& flags : cases) {
+    ASSERT_OK_AND_ASSIGN(const CompletedProcess launcher,
+                         RunSubprocess(Launch(flags), kLimit));
+    EXPECT_EQ(launcher.end.code(), 2);
+    const std::vector<std::string> lines =
+        absl::StrSplit(launcher.standard_error, '\n', absl::SkipWhitespace());
+    const nlohmann::json last =
+        nlohmann::json::parse(lines.back(), nullptr, false);
+    ASSERT_TRUE(last.is_object()) << lines.back();
+    EXPECT_EQ(last["severity"], "ERROR");
+    EXPECT_EQ(last["exit_code"], 2);
+    EXPECT_EQ(last["message"], Result(launcher)["error"]);
+  }
 }
 
 // `script` gives the launcher a terminal, on which its progress is one line.

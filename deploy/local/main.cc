@@ -8,11 +8,14 @@
 #include <string>
 #include <system_error>
 
+#include "absl/flags/declare.h"
 #include "absl/flags/flag.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/command_line.h"
+#include "base/log.h"
+#include "base/log_fields.h"
 #include "base/process.h"
 #include "base/resource_limits.h"
 #include "base/status_macros.h"
@@ -27,6 +30,7 @@
 #include "deploy/resolver/hosts.h"
 #include "storage/directory_lock.h"
 
+ABSL_DECLARE_FLAG(parasol::LogFormat, log_format);
 ABSL_FLAG(std::string, job, "", "The job: a textproto (docs/job.md).");
 ABSL_FLAG(std::string, data_dir, ".",
           "Where the files are that the job's data sets name.");
@@ -436,6 +440,19 @@ RunResult FailedAtStart(const absl::Status& status) {
   return result;
 }
 
+// Ends stderr with the reason of a failure as a line of the log, if that is
+// JSON; as text the summary has it.
+void LogReason(const RunResult& result) {
+  if (result.status != RunResult::Status::kFailed ||
+      absl::GetFlag(FLAGS_log_format) != LogFormat::kJson) {
+    return;
+  }
+  LOG(ERROR) << result.error
+             << LogFields()
+                    .AddText("binary", program_invocation_short_name)
+                    .AddCount("exit_code", result.exit_code);
+}
+
 int Main(int argc, char** argv) {
   const std::vector<std::string> rest = ParseCommandLine(argc, argv, kUsage);
   ApplySystemLimits();
@@ -447,6 +464,7 @@ int Main(int argc, char** argv) {
   const absl::StatusOr<RunResult> run = RunFromFlags(termination);
   const RunResult result = run.ok() ? *run : FailedAtStart(run.status());
   fprintf(stderr, "%s", Summary(result).c_str());
+  LogReason(result);
   printf("%s\n", ToJson(result).c_str());
   return result.exit_code;
 }

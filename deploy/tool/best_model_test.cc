@@ -53,7 +53,7 @@ TEST_F(BestModelTest, EachCommandTakesTheBestOne) {
     SCOPED_TRACE(path);
     const CompletedProcess inspected = Run("inspect", path, {flag, "--json"});
     ASSERT_EQ(inspected.end.code(), 0) << inspected.standard_error;
-    EXPECT_THAT(inspected.standard_output, HasSubstr("\"global_step\":10"));
+    EXPECT_THAT(inspected.standard_output, HasSubstr("\"global_step\": 10"));
     const CompletedProcess evaluated =
         Run("evaluate", path, {flag, data, "--device=cpu", "--json"});
     ASSERT_EQ(evaluated.end.code(), 0) << evaluated.standard_error;

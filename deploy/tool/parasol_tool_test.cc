@@ -99,7 +99,9 @@ TEST(ParasolToolTest, AChiefThatDoesNotAnswerIsOneLineAndExitCode138) {
   const CompletedProcess run =
       RunTool({"status", "127.0.0.1:1", "--timeout=1s"});
   EXPECT_EQ(run.end.code(), 138);
-  EXPECT_THAT(run.standard_error, IsOneErrorLineWith("127.0.0.1:1"));
+  EXPECT_THAT(
+      run.standard_error,
+      IsOneErrorLineWith("chief at 127.0.0.1:1: nothing listens there"));
 }
 
 TEST(ParasolToolTest, InspectShowsTextOrJson) {

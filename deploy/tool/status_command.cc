@@ -53,8 +53,8 @@ constexpr char kStatusUsage[] =
     "With --watch rates and the time since a task has been in its state are "
     "shown, too; --json then prints one line for each answer.\n"
     "\n"
-    "Exit code: 0 the chief has answered; 1 the job has failed; 2 bad flags; "
-    "138 no answer.";
+    "Exit code: 0 the chief has answered; 1 the job has failed; 2 bad flags, "
+    "or a server that is no chief; 138 no answer.";
 
 constexpr int64_t kTailBytes = 1 << 20;
 constexpr absl::Duration kMaxDuration = absl::Hours(24);
@@ -105,6 +105,13 @@ void Print(const StatusReport& report, bool is_watched) {
   fflush(stdout);
 }
 
+// Asks once. What answers and is no chief is a wrong address.
+absl::StatusOr<wire::JobStatus> Ask(ChiefClient& chief) {
+  absl::StatusOr<wire::JobStatus> status = chief.GetStatus();
+  if (!absl::IsUnimplemented(status.status())) return status;
+  return absl::InvalidArgumentError(status.status().message());
+}
+
 // Asks until the job is over or a signal comes.
 absl::Status Watch(ChiefClient& chief, StatusReport& report) {
   TerminationSignal signal;
@@ -122,7 +129,7 @@ absl::Status Watch(ChiefClient& chief, StatusReport& report) {
         break;
       }
     }
-    ASSIGN_OR_RETURN(const wire::JobStatus status, chief.GetStatus());
+    ASSIGN_OR_RETURN(const wire::JobStatus status, Ask(chief));
     report.Observe(status, EvaluationsOf(status), Clock::Real().Now());
     Print(report, /*is_watched=*/true);
   }
@@ -139,13 +146,12 @@ absl::StatusOr<int> RunStatus(const std::vector<std::string>& arguments) {
   const std::unique_ptr<ChiefClient> chief =
       ChiefClient::Create(address, absl::GetFlag(FLAGS_timeout));
   const bool is_watched = absl::GetFlag(FLAGS_watch);
-  ASSIGN_OR_RETURN(const wire::JobStatus status, chief->GetStatus(),
-                   _ << "no status from " << address);
+  ASSIGN_OR_RETURN(const wire::JobStatus status, Ask(*chief));
   StatusReport report;
   report.Observe(status, EvaluationsOf(status), Clock::Real().Now());
   Print(report, is_watched);
   if (is_watched) {
-    RETURN_IF_ERROR(Watch(*chief, report)) << "no status from " << address;
+    RETURN_IF_ERROR(Watch(*chief, report));
   }
   return static_cast<int>(report.HasFailed() ? ExitCode::kPermanentFailure
                                              : ExitCode::kDone);
