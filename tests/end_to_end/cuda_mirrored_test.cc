@@ -124,9 +124,11 @@ TEST_F(CudaMirroredWorkerTest, NcclThatIsNotThereIsOneLineAndExitCodeTwo) {
   worker.environment["PARASOL_CUDA_ON_HOST_FAULT"] = "libnccl.so.2=1";
   ExpectExit(worker, "none", 2);
   EXPECT_THAT(ReadLog("none"),
-              HasSubstr("\nworker: strategy.mirrored.cross_device_ops: NCCL "
-                        "cannot be opened: libnccl.so.2: not on this machine; "
-                        "install NCCL 2, or choose HIERARCHICAL_COPY\n"));
+              testing::ContainsRegex(
+                  "\nworker: [^\n]*/job.textproto: "
+                  "strategy.mirrored.cross_device_ops: NCCL cannot be opened: "
+                  "libnccl.so.2: not on this machine; install NCCL 2, or "
+                  "choose HIERARCHICAL_COPY\n"));
   ExpectExit(
       Worker("mirrored={device: \"cpu:0\" cross_device_ops: NCCL}", "cpu"),
       "cpu", 2);
