@@ -14,7 +14,7 @@ namespace parasol {
 //   LOG(INFO) << "step 5, loss 0.3"
 //             << LogFields().AddCount("step", 5).AddNumber("loss", 0.3);
 //
-// As text the line has its message alone. Names differ from each other and from
+// A line of text has its message alone. Names differ from each other and from
 // the names in base/log.h.
 class LogFields {
  public:

@@ -17,7 +17,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/flags/flag.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
@@ -52,24 +51,11 @@ ABSL_FLAG(parasol::LogFormat, log_format, parasol::LogFormat::kText,
 namespace parasol {
 namespace {
 
-// Returns the message as one line: what is not printed is escaped.
-std::string ErrorLine(absl::string_view message) {
-  std::string line;
-  for (size_t i = 0; i < message.size();) {
-    size_t end = i;
-    while (end < message.size() && absl::ascii_isprint(message[end])) ++end;
-    absl::StrAppend(&line, message.substr(i, end - i));
-    for (i = end; i < message.size() && !absl::ascii_isprint(message[i]);) ++i;
-    absl::StrAppend(&line, ShownText(message.substr(end, i - end), i - end));
-  }
-  return line;
-}
-
 // "<binary>: <message>" as one line on stderr, in one write; or a line of the
 // log, if that is JSON.
 void PrintError(absl::string_view message, ExitCode code) {
   const std::string line =
-      ErrorLine(absl::StrReplaceAll(message, {{"\n", " "}, {"\r", " "}}));
+      OneLine(absl::StrReplaceAll(message, {{"\n", " "}, {"\r", " "}}));
   if (absl::GetFlag(FLAGS_log_format) == LogFormat::kJson) {
     LOG(ERROR) << line
                << LogFields()

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
@@ -53,6 +54,19 @@ std::string ShownText(absl::string_view text, size_t most) {
     i += bytes;
   }
   return shown;
+}
+
+std::string OneLine(absl::string_view message) {
+  const auto is_plain = [](unsigned char c) { return absl::ascii_isprint(c); };
+  std::string line;
+  for (auto at = message.begin(); at != message.end();) {
+    const auto end = std::find_if_not(at, message.end(), is_plain);
+    line.append(at, end);
+    at = std::find_if(end, message.end(), is_plain);
+    const absl::string_view other(end, at - end);
+    absl::StrAppend(&line, ShownText(other, other.size()));
+  }
+  return line;
 }
 
 std::string ShownList(const std::vector<std::string>& texts) {

@@ -14,8 +14,13 @@ namespace parasol {
 // characters, quotes, backslashes and what is no UTF-8 escaped. Pure.
 std::string ShownText(absl::string_view text, size_t most = 60);
 
-// Returns such texts in a list, "user, item", the first 20 if they are more;
-// "none" if there are none. Pure.
+// Returns a whole message as one line that a terminal can show: control
+// characters and what is no UTF-8 escaped, the rest, quotes too, as it is.
+// Pure.
+std::string OneLine(absl::string_view message);
+
+// Returns texts, each as ShownText() has it, in a list, "user, item", the first
+// 20 if they are more; "none" if there are none. Pure.
 std::string ShownList(const std::vector<std::string>& texts);
 
 }  // namespace parasol

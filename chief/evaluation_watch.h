@@ -23,7 +23,7 @@ namespace parasol {
 class EvaluationWatch {
  public:
   static constexpr absl::Duration kInterval = absl::Milliseconds(500);
-  // The same while a job may wait for each result.
+  // Time between two looks at the file while a job may wait for each result.
   static constexpr absl::Duration kAwaitedInterval = absl::Milliseconds(50);
 
   struct Options {

@@ -62,7 +62,7 @@ class ReplicaAssignment {
   std::vector<uint64_t> workers_;                // ordered by time of joining
   const int per_place_;
   std::map<uint64_t, int> places_;  // key: worker that is there
-  // The same as in owners_, for whoever asks for one worker's in each step.
+  // The replicas of each worker in owners_: a step asks for one worker's.
   std::map<uint64_t, std::set<int>> replicas_;  // key: worker that is there
   int64_t version_;
 };

@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "cluster/check/data_check.h"
 #include "cluster/check/memory_estimate.h"
-#include "cluster/check/one_line.h"
 #include "cluster/check/step_size.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/training_end.h"

@@ -35,7 +35,7 @@ struct CheckOptions {
 
 // Checks the data of `job` as far as its faults allow, and works out its end
 // and the memory that its roles need. Returns all that was found, the faults of
-// the job itself included; `job` gets those of the data.
+// the job itself included; `job` gets the data's faults, too.
 JobReport CheckJobAndData(CheckedJob& job, const CheckOptions& options);
 
 }  // namespace parasol

@@ -7,7 +7,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/shown_text.h"
-#include "cluster/check/one_line.h"
 
 namespace parasol {
 namespace {

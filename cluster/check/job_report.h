@@ -58,7 +58,7 @@ struct DatasetReport {
   // Number of examples that the statistics are of: all, or the first ones.
   int64_t looked_at = 0;
   int64_t skipped = 0;  // corrupt records that are left out
-  // True if `examples` are those of a sample: the files have more.
+  // True if only a sample was read: the files have more than `examples`.
   bool is_sample = false;
   std::vector<ColumnReport> columns = {};
   std::vector<LabelsReport> labels = {};  // one for each of the outputs

@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/process.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "cluster/check/data_check.h"
-#include "cluster/check/one_line.h"
 #include "cluster/job/check_job.h"
 #include "storage/checkpoint_store.h"
 

@@ -13,9 +13,9 @@
 #include "ml/model/graph.h"
 #include "proto/job.pb.h"
 
-// The check with which the launcher, a chief and a worker begin a job: that of
-// `parasol check`, in its words, with a sample of the data, so that a start
-// takes no longer for large ones.
+// The launcher, a chief and a worker begin a job with what `parasol check`
+// does, in its words, on a sample of the data: a start takes no longer for
+// large ones.
 namespace parasol {
 
 // A job that is to be started.

@@ -15,7 +15,7 @@ class CheckpointSchedule {
   // Longest wait after failed attempts: the next attempt waits 1 s, then 2 s, 4
   // s, … up to this.
   static constexpr absl::Duration kMaxBackoff = absl::Seconds(30);
-  // The same, while a whole job does nothing but wait for the checkpoint.
+  // Longest time between two tries while a whole job waits for the checkpoint.
   static constexpr absl::Duration kMaxAwaitedBackoff = absl::Seconds(5);
 
   // `newest_step` is the step of the checkpoint that was resumed from, if any.

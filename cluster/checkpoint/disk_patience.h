@@ -28,8 +28,8 @@ class DiskPatience {
   struct Options {
     // Longest time from the first failure on.
     absl::Duration limit = absl::Minutes(5);
-    // The same if the disk is full: the limit of a checkpoint that can't be
-    // written.
+    // Longest time to try while the disk is full: that in which a checkpoint
+    // has to be written.
     absl::Duration full_limit = absl::Minutes(10);
     // Function that tells whether the process is to end; it is polled.
     std::function<bool()> cancelled = [] { return false; };

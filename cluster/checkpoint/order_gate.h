@@ -32,9 +32,9 @@ class OrderGate {
   //   InvalidArgument     no chief has such an epoch or number.
   absl::Status Check(const wire::OrderHeader& order) const
       ABSL_LOCKS_EXCLUDED(mu_);
-  // The same, and notes the order's chief and number: older ones are refused
-  // from then on. Call it when nothing in the order stands against carrying it
-  // out, and before the order changes anything.
+  // Checks the order as Check() does, and notes its chief and number: older
+  // ones are refused from then on. Call it when nothing in the order stands
+  // against carrying it out, and before the order changes anything.
   absl::Status Accept(const wire::OrderHeader& order) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Returns OK if a snapshot may be written to the file `name` in `directory`:

@@ -10,7 +10,7 @@ namespace parasol {
 // Returns the readers of what ranks of a group send each other, and of the
 // first bytes of a connection.
 //
-// Of "rank" is rank 0 of a group of three, which takes part in operations while
+// "rank" is rank 0 of a group of three, which takes part in operations while
 // the two others send arbitrary messages; the input says which operations begin
 // and what is sent. Ends the process when an operation completes twice or not
 // at all.
