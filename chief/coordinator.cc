@@ -309,7 +309,7 @@ void Coordinator::Advance(absl::Time now) {
     if (!board_.AllPresent()) {
       Enter(wire::WAITING_FOR_PS, now);
     } else if (board_.AllReady() && schedule_.newest_step() &&
-               !AwaitsWorkers()) {
+               !AwaitsWorkers() && !AwaitsDeparture(now)) {
       Enter(wire::TRAINING, now);
     }
   }
@@ -327,6 +327,12 @@ void Coordinator::Advance(absl::Time now) {
     may_grant_ = !may_grant_;
     ++claim_news_;
   }
+}
+
+// A ps that is told to end before the job trains has no updates to lose, and is
+// about to go: training would begin with a shard that is not there.
+bool Coordinator::AwaitsDeparture(absl::Time now) const {
+  return leaving_.IsAnyLeaving() && now - leave_asked_at_ < kDepartureLimit;
 }
 
 void Coordinator::Enter(wire::JobPhase phase, absl::Time now) {

@@ -193,6 +193,10 @@ class Coordinator {
   // end with it, and for the workers to report the steps that are acknowledged.
   static constexpr absl::Duration kLeaveDelay = absl::Milliseconds(200);
 
+  // Longest time that training waits to begin for a ps that is told to end to
+  // have gone.
+  static constexpr absl::Duration kDepartureLimit = absl::Seconds(1);
+
   // Begins the end of the chief: grants no more steps, and orders one more
   // checkpoint if there is something to keep.
   void RequestStop(absl::Time now);
@@ -221,6 +225,7 @@ class Coordinator {
   // Returns true while the job can't begin without all workers.
   bool NeedsAllWorkers() const;
   bool AwaitsWorkers() const;
+  bool AwaitsDeparture(absl::Time now) const;
   void Depart(const TaskId& id, uint64_t incarnation, absl::Time now);
   // Aborted if the task has heard of a newer chief than this one.
   absl::Status CheckNewestChief(const wire::Task& task) const;
@@ -331,8 +336,6 @@ class Coordinator {
   std::string waits_for_;
   absl::Time waits_since_;
   std::optional<absl::Status> gave_up_;
-  // True if the shards stay with the newest checkpoint.
-  bool shards_stay_ = false;
   bool stop_requested_ = false;
   absl::Time stop_requested_at_;
   // The time when the last ps has asked to leave for the first time.

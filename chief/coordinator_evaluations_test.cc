@@ -193,6 +193,26 @@ TEST_F(CoordinatorEvaluationsTest, ThePsAreGivenTheReducedRate) {
   EXPECT_EQ(NextCheckpoint().manifest.reduced_learning_rate(), .05);
 }
 
+TEST_F(CoordinatorEvaluationsTest, ShardsThatStayAreNotGivenTheRateYet) {
+  ReduceRate();
+  StartTraining();
+  TrainTo(5);
+  AskToLeave(ps1_);
+  chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+  ASSERT_OK(Leave(ps1_));
+  chief().Evaluated(Losses({1, 2}), now_);
+  EXPECT_FALSE(HasOrder()) << "ps/0 would go on alone";
+  const wire::Task successor = Task("ps", 1, 99);
+  ASSERT_OK(Register(successor));
+  ASSERT_OK(Heartbeat(successor));
+  FinishLoad(NextLoad());
+  const Coordinator::LoadOrder order = NextLoad();
+  EXPECT_EQ(order.targets.size(), 2u) << "it is there: both go on";
+  EXPECT_EQ(order.learning_rate, .05);
+  FinishLoad(order);
+  EXPECT_FALSE(HasOrder());
+}
+
 TEST_F(CoordinatorEvaluationsTest, ACheckpointSaysFromWhichItDescends) {
   options_.chief_epoch = 7;
   StartTraining();

@@ -41,21 +41,6 @@ class EndTest : public CoordinatorTest {
   void FinishCheckpoint() {
     chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
   }
-  wire::HeartbeatResponse LeavingHeartbeat(const wire::Task& ps) {
-    wire::HeartbeatRequest request;
-    *request.mutable_task() = ps;
-    request.set_run_id(kRun);
-    request.set_layout(kLayout);
-    request.set_leaving(true);
-    return chief().Heartbeat(request, now_).value();
-  }
-  // The first one of a ps, after which the chief waits for a moment.
-  wire::HeartbeatResponse AskToLeave(const wire::Task& ps) {
-    wire::HeartbeatResponse response = LeavingHeartbeat(ps);
-    EXPECT_FALSE(HasOrder()) << "workers may yet report steps";
-    now_ += Coordinator::kLeaveDelay;
-    return response;
-  }
 };
 
 TEST_F(EndTest, AFinalCheckpointIsTriedForCheckpointTimeout) {
@@ -375,6 +360,40 @@ TEST_F(EndTest, AStopBehindTheCheckpointOfALeavingPsWritesNoOther) {
   chief().RequestStop(now_);
   EXPECT_FALSE(HasOrder());
   EXPECT_THAT(outcome(), Optional(StatusIs(absl::StatusCode::kCancelled)));
+}
+
+TEST_F(EndTest, APsThatAsksDuringAStayLeavesAtOnce) {
+  StartTraining();
+  TrainTo(5);
+  AskToLeave(ps1_);
+  FinishCheckpoint();
+  EXPECT_TRUE(LeavingHeartbeat(ps0_).may_leave());
+  chief().RequestStop(now_);
+  EXPECT_FALSE(HasOrder()) << "the checkpoint has all updates of ps/0";
+  EXPECT_THAT(outcome(), Optional(StatusIs(absl::StatusCode::kCancelled)));
+}
+
+TEST_F(EndTest, TrainingDoesNotBeginWithAPsThatIsAboutToGo) {
+  RegisterPs();
+  RegisterWorkers();
+  FinishLoad(NextLoad());
+  EXPECT_FALSE(LeavingHeartbeat(ps1_).may_leave());
+  FinishCheckpoint();
+  EXPECT_EQ(phase(), wire::LOADING) << "ps/1 has nothing to lose, and goes";
+  ASSERT_OK(Leave(ps1_));
+  EXPECT_EQ(phase(), wire::WAITING_FOR_PS);
+}
+
+TEST_F(EndTest, TrainingBeginsWithAPsThatDoesNotGo) {
+  RegisterPs();
+  RegisterWorkers();
+  FinishLoad(NextLoad());
+  LeavingHeartbeat(ps1_);
+  FinishCheckpoint();
+  EXPECT_EQ(phase(), wire::LOADING);
+  now_ += Coordinator::kDepartureLimit;
+  chief().Tick(now_);
+  EXPECT_EQ(phase(), wire::TRAINING);
 }
 
 TEST_F(EndTest, AStopWithoutALeavingPsWritesNone) {

@@ -16,7 +16,8 @@ std::optional<Coordinator::Order> Coordinator::NextOrder(absl::Time now) {
   if (stop_requested_) return NextStopOrder(now);
   if (phase_ == wire::WAITING_FOR_PS) return std::nullopt;
   EndStay();
-  if (given_rate_ != decisions_.learning_rate() && phase_ <= wire::TRAINING) {
+  if (!leaving_.IsStay() && given_rate_ != decisions_.learning_rate() &&
+      phase_ <= wire::TRAINING) {
     given_rate_ = decisions_.learning_rate();
     board_.GiveJobAgain();
   }
@@ -96,7 +97,7 @@ bool Coordinator::HasNews() const {
   const bool may_have_steps =
       is_synchronous ? membership_.CountAlive("worker") > 0 : HoldSteps();
   return plan_->global_step() > schedule_.newest_step().value_or(-1) ||
-         leaving_.NeedCheckpoint() || (may_have_steps && !shards_stay_);
+         leaving_.NeedCheckpoint() || (may_have_steps && !leaving_.IsStay());
 }
 
 bool Coordinator::HoldSteps() const {
@@ -110,14 +111,15 @@ bool Coordinator::HoldSteps() const {
 bool Coordinator::AwaitsLastSteps(absl::Time now) const {
   const absl::Duration limit =
       leaving_.IsAnyLeaving() ? kLeaveDelay : kLastStepsLimit;
-  return phase_ == wire::TRAINING && board_.AllReady() && !shards_stay_ &&
+  return phase_ == wire::TRAINING && board_.AllReady() && !leaving_.IsStay() &&
          !options_.job.parameter_server().has_synchronous() &&
          now - stop_requested_at_ < limit && HoldSteps();
 }
 
 void Coordinator::EndStay() {
-  if (!shards_stay_ || leaving_.IsAnyLeaving() || !board_.AllReady()) return;
-  shards_stay_ = false;
+  if (!leaving_.IsStay() || leaving_.IsAnyLeaving() || !board_.AllReady())
+    return;
+  leaving_.EndStay();
   board_.GiveJobAgain();
 }
 
@@ -243,11 +245,11 @@ void Coordinator::CheckpointDone(const CheckpointOrder& order,
   may_await_workers_ = false;
   leaving_.Done(status.ok());
   if (order.stay) {
-    shards_stay_ = status.ok();
     if (status.ok()) {
-      leaving_.AllWritten();
+      leaving_.Stay(order.incarnations);
     } else {
       // Some may stay all the same.
+      leaving_.EndStay();
       board_.GiveJobAgain();
     }
   }

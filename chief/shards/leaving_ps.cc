@@ -2,6 +2,12 @@
 
 namespace parasol {
 
+bool LeavingPs::Ask(uint64_t incarnation) {
+  const bool stays = staying_.contains(incarnation);
+  const Wait wait = stays ? Wait::kWritten : Wait::kAsked;
+  return waiting_.try_emplace(incarnation, wait).second && !stays;
+}
+
 bool LeavingPs::NeedCheckpoint() const {
   for (const auto& [incarnation, wait] : waiting_) {
     if (wait == Wait::kAsked) return true;
@@ -22,8 +28,12 @@ void LeavingPs::Done(bool is_written) {
   }
 }
 
-void LeavingPs::AllWritten() {
-  for (auto& [incarnation, wait] : waiting_) wait = Wait::kWritten;
+void LeavingPs::Stay(const std::vector<uint64_t>& incarnations) {
+  staying_.clear();
+  staying_.insert(incarnations.begin(), incarnations.end());
+  for (auto& [incarnation, wait] : waiting_) {
+    if (staying_.contains(incarnation)) wait = Wait::kWritten;
+  }
 }
 
 bool LeavingPs::MayLeave(uint64_t incarnation) const {

@@ -3,18 +3,20 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
+#include <vector>
 
 namespace parasol {
 
 // The ps that were told to end and wait for a checkpoint that has their
-// updates. Pure. A ps is identified by its incarnation.
+// updates, and the stay: with the last checkpoint before a ps leaves, all
+// shards stay, which means that none takes an update behind it. Pure. A ps is
+// identified by its incarnation.
 class LeavingPs {
  public:
   // Notes that a ps asks for a checkpoint. It asks with each heartbeat. Returns
-  // true if it is its first.
-  bool Ask(uint64_t incarnation) {
-    return waiting_.try_emplace(incarnation).second;
-  }
+  // true if it is its first, and needs one: one that stays does not.
+  bool Ask(uint64_t incarnation);
   // Forgets a ps that has gone.
   void Forget(uint64_t incarnation) { waiting_.erase(incarnation); }
 
@@ -27,9 +29,12 @@ class LeavingPs {
   // Notes that a checkpoint is ordered, and its end.
   void Ordered();
   void Done(bool is_written);
-  // Notes that a checkpoint is written with which all shards stay: it has the
-  // updates of those, too, that have asked since it was ordered.
-  void AllWritten();
+  // Notes that a checkpoint is written with which the shards stay that
+  // `incarnations` hold: it has their updates, whenever they ask.
+  void Stay(const std::vector<uint64_t>& incarnations);
+  // Notes that the shards are to go on.
+  void EndStay() { staying_.clear(); }
+  bool IsStay() const { return !staying_.empty(); }
 
   // Returns true if a checkpoint that was ordered after the ps asked for it has
   // been written.
@@ -39,6 +44,7 @@ class LeavingPs {
   enum class Wait { kAsked, kOrdered, kWritten };
 
   std::map<uint64_t, Wait> waiting_;
+  std::set<uint64_t> staying_;
 };
 
 }  // namespace parasol

@@ -55,14 +55,14 @@ TEST(LeavingPsTest, APsThatHasGoneNeedsNoCheckpoint) {
   EXPECT_FALSE(leaving.MayLeave(7));
 }
 
-TEST(LeavingPsTest, OneThatAsksBehindTheOrderLeavesWhenAllShardsStay) {
+TEST(LeavingPsTest, OneThatAsksBehindTheOrderLeavesWhenItStays) {
   LeavingPs leaving;
   EXPECT_FALSE(leaving.IsAnyLeaving());
   leaving.Ask(7);
   leaving.Ordered();
   leaving.Ask(8);
   leaving.Done(true);
-  leaving.AllWritten();
+  leaving.Stay({7, 8});
   EXPECT_TRUE(leaving.MayLeave(7));
   EXPECT_TRUE(leaving.MayLeave(8));
   EXPECT_FALSE(leaving.NeedCheckpoint());
@@ -70,6 +70,35 @@ TEST(LeavingPsTest, OneThatAsksBehindTheOrderLeavesWhenAllShardsStay) {
   leaving.Forget(7);
   leaving.Forget(8);
   EXPECT_FALSE(leaving.IsAnyLeaving());
+}
+
+TEST(LeavingPsTest, OneThatAsksBehindTheStayNeedsNoOther) {
+  LeavingPs leaving;
+  leaving.Ask(7);
+  leaving.Ordered();
+  leaving.Done(true);
+  leaving.Stay({7, 8});
+  EXPECT_FALSE(leaving.Ask(8));
+  EXPECT_TRUE(leaving.MayLeave(8));
+  EXPECT_FALSE(leaving.NeedCheckpoint());
+}
+
+TEST(LeavingPsTest, ASuccessorDoesNotStay) {
+  LeavingPs leaving;
+  leaving.Stay({7, 8});
+  EXPECT_TRUE(leaving.Ask(9));
+  EXPECT_FALSE(leaving.MayLeave(9));
+  EXPECT_TRUE(leaving.NeedCheckpoint());
+}
+
+TEST(LeavingPsTest, NobodyStaysBehindTheEndOfAStay) {
+  LeavingPs leaving;
+  leaving.Stay({7, 8});
+  EXPECT_TRUE(leaving.IsStay());
+  leaving.EndStay();
+  EXPECT_FALSE(leaving.IsStay());
+  EXPECT_TRUE(leaving.Ask(7));
+  EXPECT_TRUE(leaving.NeedCheckpoint());
 }
 
 }  // namespace

@@ -107,6 +107,21 @@ class CoordinatorTest : public testing::Test {
     request.set_completed_steps(completed);
     return chief().Leave(request, now_);
   }
+  wire::HeartbeatResponse LeavingHeartbeat(const wire::Task& ps) {
+    wire::HeartbeatRequest request;
+    *request.mutable_task() = ps;
+    request.set_run_id(kRun);
+    request.set_layout(kLayout);
+    request.set_leaving(true);
+    return chief().Heartbeat(request, now_).value();
+  }
+  // The first one of a ps, after which the chief waits for a moment.
+  wire::HeartbeatResponse AskToLeave(const wire::Task& ps) {
+    wire::HeartbeatResponse response = LeavingHeartbeat(ps);
+    EXPECT_FALSE(HasOrder()) << "workers may yet report steps";
+    now_ += Coordinator::kLeaveDelay;
+    return response;
+  }
   void RegisterPs(const std::string& run = "") {
     ASSERT_OK(Register(ps0_, run));
     ASSERT_OK(Register(ps1_, run));

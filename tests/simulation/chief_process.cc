@@ -419,8 +419,11 @@ void ChiefProcess::EndSnapshot(const absl::Status& status) {
 }
 
 void ChiefProcess::CancelSnapshots() {
-  *writing_->is_cancelled = true;
+  const std::shared_ptr<bool> is_cancelled = writing_->is_cancelled;
+  *is_cancelled = true;
   for (size_t i = 0; i < options_.shards.size(); ++i) {
+    // The end of the last call may have begun the next order.
+    if (!writing_ || writing_->is_cancelled != is_cancelled) return;
     world().CancelCalls(*this, PsOf(i));
   }
 }

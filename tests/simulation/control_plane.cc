@@ -274,6 +274,10 @@ void ControlPlane::Watch() {
   if (schedule_.Has(Kind::kSlowClock) || schedule_.shape.loss > 0) {
     limit = kMaxSlowStandstill;
   }
+  // A damaged checkpoint is not evaluated: the chief waits as for a worker.
+  if (schedule_.Has(Kind::kDamage) && schedule_.shape.max_lag >= 0) {
+    limit += Coordinator::Options().worker_timeout;
+  }
   if (phase == wire::COMPLETE) limit = kMaxStandstillAtEnd;
   if (now - progress_at_ >= limit) {
     return world_.auditor().Violate(

@@ -5,6 +5,12 @@
 #include "tests/simulation/job_of.h"
 
 namespace parasol::simulation {
+namespace {
+
+// As worker/last_answers.h.
+constexpr absl::Duration kLastPushLimit = absl::Seconds(1);
+
+}  // namespace
 
 SyncWorker::SyncWorker(World& world, int index, int number)
     : WorkerProcess(world, index, number),
@@ -19,8 +25,18 @@ void SyncWorker::OnNews() {
   BeginStep();
 }
 
+// A step that is begun is computed and pushed, as MayAwaitLastPushes() has it.
+bool SyncWorker::Drain() {
+  is_ending_ = true;
+  if (stage_ != Stage::kInStep) return true;
+  if (is_computing_) return false;
+  const absl::Time now = world().Now(*this);
+  stopped_at_ = std::min(stopped_at_, now);
+  return now - stopped_at_ >= kLastPushLimit;
+}
+
 void SyncWorker::BeginStep() {
-  if (stage_ != Stage::kIdle || !claims_.HasWork()) return;
+  if (is_ending_ || stage_ != Stage::kIdle || !claims_.HasWork()) return;
   stage_ = Stage::kPulling;
   PullValues(claims_.share().completed_steps);
 }

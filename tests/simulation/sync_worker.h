@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "tests/simulation/replica_claims.h"
 #include "tests/simulation/sync_shard.h"
 #include "tests/simulation/worker_process.h"
@@ -22,7 +23,7 @@ class SyncWorker : public WorkerProcess {
   void BeginLoop() override { claims_.Begin(); }
   void StopLoop() override { claims_.Stop(); }
   void OnMoved() override;
-  bool Drain() override { return true; }
+  bool Drain() override;
   int64_t completed_steps() const override {
     return claims_.share().completed_steps;
   }
@@ -48,6 +49,9 @@ class SyncWorker : public WorkerProcess {
   // The step's replicas that it has begun to compute, and has pushed.
   std::set<int> computed_, pushed_;
   bool is_computing_ = false;
+  bool is_ending_ = false;
+  // The first look at pushes that are not answered when it is told to end.
+  absl::Time stopped_at_ = absl::InfiniteFuture();
   int unanswered_ = 0;
   std::vector<uint64_t> next_sequence_;
 };
