@@ -387,6 +387,15 @@ absl::Time Coordinator::LeaveDeadline() const {
                              : options_.finish_timeout);
 }
 
+// The part of worker/0 that holds variables leaves with the worker: one that is
+// told to end awaits the chief beside it.
+std::vector<TaskId> Coordinator::Staying() const {
+  std::vector<TaskId> staying = membership_.Staying();
+  std::erase_if(staying,
+                [this](const TaskId& id) { return IsState(options_, id); });
+  return staying;
+}
+
 std::optional<absl::Status> Coordinator::Outcome(absl::Time now) const {
   if (gave_up_) return gave_up_;
   if (HasEnded()) {
@@ -394,8 +403,7 @@ std::optional<absl::Status> Coordinator::Outcome(absl::Time now) const {
         options_.already_complete ? kCompleteLinger : absl::ZeroDuration();
     // Also for those whose lease ran out: one that stood still is told when it
     // goes on.
-    const bool all_left =
-        membership_.Staying().empty() && now >= phase_since_ + linger;
+    const bool all_left = Staying().empty() && now >= phase_since_ + linger;
     if (!all_left && now < LeaveDeadline()) return std::nullopt;
     if (phase_ == wire::COMPLETE) return absl::OkStatus();
     return absl::Status(failure_code_, failure_);

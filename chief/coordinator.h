@@ -226,6 +226,8 @@ class Coordinator {
   bool NeedsAllWorkers() const;
   bool AwaitsWorkers() const;
   bool AwaitsDeparture(absl::Time now) const;
+  // Returns the tasks that have not left, when the job has ended.
+  std::vector<TaskId> Staying() const;
   void Depart(const TaskId& id, uint64_t incarnation, absl::Time now);
   // Aborted if the task has heard of a newer chief than this one.
   absl::Status CheckNewestChief(const wire::Task& task) const;

@@ -296,6 +296,20 @@ TEST_F(MirroredTest, AGroupIsAllWorkersWithTheirAddressesAndReplicas) {
   EXPECT_EQ(ClaimWith(worker0_, answer.assignment_version()).member_size(), 0);
 }
 
+// Worker 0, which is told to end, waits for the chief beside it.
+TEST_F(MirroredTest, TheEndDoesNotAwaitThePartOfWorker0ThatHasVariables) {
+  RegisterWorker(worker0_);
+  RegisterWorker(worker1_);
+  LoadVariables();
+  ClaimWith(worker0_, 0, 0, /*completed=*/100);
+  chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+  ASSERT_EQ(phase(), wire::COMPLETE);
+  ASSERT_OK(Leave(worker1_, 100));
+  EXPECT_EQ(outcome(), std::nullopt);
+  ASSERT_OK(Leave(worker0_, 100));
+  EXPECT_EQ(outcome(), absl::OkStatus());
+}
+
 TEST_F(MirroredTest, AWorkerHasTheNeighboursOfItsPlaceWheneverItComes) {
   job::MultiWorkerMirrored& strategy =
       *options_.job.mutable_strategy()->mutable_multi_worker_mirrored();

@@ -122,7 +122,7 @@ void Coordinator::WatchPaces(absl::Time now) {
 
 void Coordinator::NameStaying(absl::Time now, wire::JobStatus& status) const {
   if (!HasEnded()) return;
-  for (std::string& name : NamesOf(membership_.Staying())) {
+  for (std::string& name : NamesOf(Staying())) {
     status.add_staying_task(std::move(name));
   }
   *status.mutable_staying_limit() =

@@ -17,7 +17,6 @@ constexpr absl::Time kBoot = absl::FromUnixSeconds(1000000000);
 // Time after which the supervisor starts a process again that has ended.
 constexpr absl::Duration kRestart = absl::Seconds(1);
 // Longest time that a cluster takes to end which is told to, beyond a step.
-constexpr absl::Duration kMaxStop = absl::Seconds(2);
 constexpr absl::Duration kWatchInterval = absl::Seconds(5);
 // Longest time without progress once the faults are over: a lease and the
 // deadlines of calls; more where a clock runs at half the speed, or the network
@@ -37,7 +36,12 @@ using Kind = Fault::Kind;
 }  // namespace
 
 ControlPlane::ControlPlane(const Schedule& schedule, const Rules& rules)
-    : schedule_(schedule), world_(schedule, rules), evaluator_(world_) {
+    : schedule_(schedule),
+      world_(schedule, rules),
+      evaluator_(world_),
+      stop_(
+          world_, [this](Process& process) { Terminate(process); },
+          [this] { StartAgain(); }) {
   world_.OnExit([this](Process& process, const absl::Status& status) {
     OnExit(process, status);
   });
@@ -58,6 +62,14 @@ ControlPlane::Report ControlPlane::Run(const Schedule& schedule,
   report.took = world.loop().now() - kBoot;
   report.trace = world.trace();
   return report;
+}
+
+void ControlPlane::StartAgain() {
+  LaunchLater({"chief", 0}, kRestart);
+  for (int i = 0; i < schedule_.shape.ps; ++i) LaunchLater({"ps", i}, kRestart);
+  for (int i = 0; i < schedule_.shape.workers; ++i) {
+    LaunchLater({"worker", i}, kRestart);
+  }
 }
 
 void ControlPlane::LaunchAll() {
@@ -103,7 +115,7 @@ std::unique_ptr<Process> ControlPlane::MakeWorker(int index, int number) {
 
 void ControlPlane::LaunchLater(const TaskId& place, absl::Duration delay) {
   world_.loop().At(world_.loop().now() + delay, [this, place] {
-    if (!LivesSupervised(place) && !is_stopping_) Launch(place);
+    if (!LivesSupervised(place) && !stop_.is_going()) Launch(place);
   });
 }
 
@@ -115,28 +127,12 @@ bool ControlPlane::LivesSupervised(const TaskId& place) const {
 
 void ControlPlane::Inject(const Fault& fault) {
   if (world_.Disturb(fault)) return;
-  if (fault.kind == Kind::kStopAll) return StopAll(fault);
+  if (fault.kind == Kind::kStopAll) return stop_.Begin(fault, world_.Live());
   Process* const process = world_.Newest(fault.target);
   if (process != nullptr) Hit(fault, *process);
 }
 
-void ControlPlane::StopAll(const Fault& fault) {
-  const absl::Time now = world_.loop().now();
-  is_stopping_ = true;
-  last_exit_ = last_told_ = now;
-  for (Process* const process : world_.Live()) {
-    const absl::Time at =
-        now + world_.random().Between(absl::ZeroDuration(),
-                                      absl::Milliseconds(fault.amount));
-    last_told_ = std::max(last_told_, at);
-    world_.loop().At(at, [this, process] { Terminate(*process); });
-  }
-  world_.loop().At(std::max(now + fault.length, last_told_ + kMaxStop),
-                   [this] { EndStop(); });
-}
-
 void ControlPlane::Terminate(Process& process) {
-  if (!process.alive()) return;
   if (process.place().role == "chief") {
     return static_cast<ChiefProcess&>(process).Terminate();
   }
@@ -144,32 +140,6 @@ void ControlPlane::Terminate(Process& process) {
     return static_cast<PsProcess&>(process).Terminate();
   }
   static_cast<WorkerProcess&>(process).Terminate();
-}
-
-void ControlPlane::EndStop() {
-  if (has_ended_) return;
-  is_stopping_ = false;
-  const absl::Duration limit = kMaxStop + 1.5 * schedule_.shape.compute;
-  for (Process* const process : world_.Live()) {
-    return world_.auditor().Violate(
-        "stays",
-        absl::StrCat(process->name(), " has not ended ",
-                     absl::FormatDuration(world_.loop().now() - last_told_),
-                     " after the last was told to"));
-  }
-  if (last_exit_ - last_told_ > limit) {
-    return world_.auditor().Violate(
-        "slow stop", absl::StrCat("it took ", absl::FormatDuration(
-                                                  last_exit_ - last_told_)));
-  }
-  const std::vector<int64_t> steps = world_.disk().Steps();
-  world_.auditor().Stopped(steps.empty() ? nullptr
-                                         : world_.disk().Find(steps[0]));
-  LaunchLater({"chief", 0}, kRestart);
-  for (int i = 0; i < schedule_.shape.ps; ++i) LaunchLater({"ps", i}, kRestart);
-  for (int i = 0; i < schedule_.shape.workers; ++i) {
-    LaunchLater({"worker", i}, kRestart);
-  }
 }
 
 void ControlPlane::Hit(const Fault& fault, Process& process) {
@@ -219,11 +189,10 @@ void ControlPlane::Hit(const Fault& fault, Process& process) {
 
 // As Kubernetes and the launcher go by the exit codes of docs/operations.md.
 void ControlPlane::OnExit(Process& process, const absl::Status& status) {
-  last_exit_ = world_.loop().now();
+  const bool is_stop = stop_.TakesExit(status);
   // A leftover of a place that has been given to another process.
   if (process.number() != newest_[process.place()]) return;
-  const bool is_told = absl::IsUnavailable(status) || absl::IsCancelled(status);
-  if (is_stopping_ && is_told) return;
+  if (is_stop) return;
   if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
     return LaunchLater(process.place(), kRestart);
   }
@@ -236,6 +205,7 @@ void ControlPlane::OnExit(Process& process, const absl::Status& status) {
 
 void ControlPlane::OnChiefExit(const absl::Status& status) {
   has_ended_ = true;
+  stop_.Cancel();
   if (!status.ok()) {
     return world_.auditor().Violate("job failed", status.ToString());
   }

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "tests/simulation/auditor.h"
 #include "tests/simulation/chief_process.h"
+#include "tests/simulation/cluster_stop.h"
 #include "tests/simulation/evaluator.h"
 #include "tests/simulation/rules.h"
 #include "tests/simulation/schedule.h"
@@ -54,10 +55,9 @@ class ControlPlane {
   bool LivesSupervised(const TaskId& place) const;
   void Inject(const Fault& fault);
   void Hit(const Fault& fault, Process& process);
-  void StopAll(const Fault& fault);
   void Terminate(Process& process);
-  // Judges a stop of the cluster, and starts it again.
-  void EndStop();
+  // Starts all processes after a stop of the cluster.
+  void StartAgain();
   void OnExit(Process& process, const absl::Status& status);
   void OnChiefExit(const absl::Status& status);
   // Judges the progress of the job once the faults are over.
@@ -69,16 +69,12 @@ class ControlPlane {
   const Schedule& schedule_;
   World world_;
   Evaluator evaluator_;
+  ClusterStop stop_;
   int launched_ = 0;
   // The number of the newest process at each place, live or not.
   std::map<TaskId, int> newest_;
   JobChoice job_;
   bool has_ended_ = false;
-  // True while all processes are told to end; the time of the last exit, and
-  // that when the last one was told.
-  bool is_stopping_ = false;
-  absl::Time last_exit_;
-  absl::Time last_told_;
   Progress progress_;
   absl::Time progress_at_;
 };

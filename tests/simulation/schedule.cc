@@ -276,17 +276,6 @@ std::vector<Fault> DrawFaults(const Theme& theme, const Shape& shape,
   return faults;
 }
 
-// The whole cluster is told to end, at once or one after the other.
-std::vector<Fault> DrawStop(absl::Duration last, Random& random) {
-  constexpr int64_t kWindows[] = {0, 100, 1000, 6000};
-  Fault fault;
-  fault.kind = Kind::kStopAll;
-  fault.at = random.Between(absl::ZeroDuration(), last);
-  fault.amount = kWindows[random.Below(4)];
-  fault.length = absl::Milliseconds(fault.amount) + absl::Seconds(5);
-  return {fault};
-}
-
 // Each chief's job goes on from the one before it. `other_layouts` is the share
 // of successors with another partitioner, in thousandths.
 void DrawJobs(uint64_t other_layouts, std::vector<Fault>& faults,
@@ -377,6 +366,16 @@ bool Schedule::Hits(const std::string& role) const {
   });
 }
 
+Fault DrawStop(absl::Duration last, Random& random) {
+  constexpr int64_t kWindows[] = {0, 100, 1000, 6000};
+  Fault fault;
+  fault.kind = Kind::kStopAll;
+  fault.at = random.Between(absl::ZeroDuration(), last);
+  fault.amount = kWindows[random.Below(4)];
+  fault.length = absl::Milliseconds(fault.amount) + absl::Seconds(5);
+  return fault;
+}
+
 bool Schedule::IsCalm() const {
   return shape.loss == 0 &&
          std::all_of(faults.begin(), faults.end(), [](const Fault& fault) {
@@ -410,7 +409,7 @@ Schedule DrawSchedule(uint64_t seed) {
   const absl::Duration last =
       absl::Seconds(3) + shape.compute * shape.steps / shape.workers * 1.3;
   if (seed % kStopEvery == kStopEvery - 1) {
-    schedule.faults = DrawStop(last, random);
+    schedule.faults = {DrawStop(last, random)};
     shape.loss = 0;
   } else if (has_theme) {
     schedule.faults = DrawFaults(theme, shape, last, random);

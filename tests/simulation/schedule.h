@@ -126,6 +126,12 @@ struct Schedule {
   std::string ToString() const;
 };
 
+class Random;
+
+// Returns a stop of the whole cluster, at once or of one after the other, that
+// begins before `last`.
+Fault DrawStop(absl::Duration last, Random& random);
+
 // Returns the schedule of a seed. Every 2,000th has very many workers; half
 // have a theme: faults that meet at few tasks within a short time.
 Schedule DrawSchedule(uint64_t seed);

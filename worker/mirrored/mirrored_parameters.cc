@@ -208,12 +208,15 @@ void MirroredParameters::Stop() {
 
 void MirroredParameters::AbortIfStopping() {
   {
+    // No step is made behind the last checkpoint.
+    const bool stays = state_.stays();
     absl::MutexLock lock(&mu_);
     const absl::Duration limit =
-        makes_steps_ ? options_.finish_limit : absl::ZeroDuration();
+        makes_steps_ && !stays ? options_.finish_limit : absl::ZeroDuration();
     if (!IsStopping() || clock_.Now() - stopping_since_ < limit) return;
   }
   if (options_.tables != nullptr) options_.tables->Stop();
+  state_.EndStepsThatStay();
   Abort(absl::CancelledError("stopped"));
 }
 

@@ -205,22 +205,28 @@ absl::StatusOr<int64_t> MirroredState::Pull(
   return version_.step;
 }
 
-void MirroredState::AwaitNoHold() {
+absl::Status MirroredState::AwaitNoHold() {
   absl::MutexLock lock(&mu_);
   const auto may_go_on = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return !held_ || version_.step < held_->step;
+    return !held_ || version_.step < held_->step ||
+           (IsStaying() && ends_steps_that_stay_);
   };
   while (!may_go_on() && held_->until > clock_.Now()) {
     clock_.AwaitWithTimeout(mu_, absl::Condition(&may_go_on),
-                            held_->until - clock_.Now());
+                            std::min(held_->until - clock_.Now(), kHoldLimit));
   }
   if (!may_go_on()) held_.reset();
+  if (!held_ || version_.step < held_->step) return absl::OkStatus();
+  return absl::CancelledError(
+      absl::StrCat("the worker is stopping, and its variables stay with the "
+                   "checkpoint of step ",
+                   held_->step));
 }
 
 absl::Status MirroredState::MakeStep(
     int64_t epoch,
     absl::FunctionRef<absl::Status(LocalParameters& parameters)> update) {
-  AwaitNoHold();
+  RETURN_IF_ERROR(AwaitNoHold());
   absl::MutexLock data_lock(&data_mu_);
   if (parameters_ == nullptr) return NotThere();
   const absl::Status updated = update(*parameters_);
@@ -243,6 +249,7 @@ absl::Status MirroredState::Read(
 absl::StatusOr<int64_t> MirroredState::Hold() {
   absl::MutexLock lock(&mu_);
   if (!version_.is_there()) return NotThere();
+  if (IsStaying()) return version_.step;
   held_ = {.step = version_.step, .until = clock_.Now() + kHoldLimit};
   return version_.step;
 }
@@ -250,42 +257,66 @@ absl::StatusOr<int64_t> MirroredState::Hold() {
 absl::Status MirroredState::AwaitCut(
     int64_t step, const std::function<bool()>& is_cancelled) {
   absl::MutexLock lock(&mu_);
-  if (held_) held_ = {.step = step, .until = clock_.Now() + kHoldLimit};
+  if (held_ && !IsStaying())
+    held_ = {.step = step, .until = clock_.Now() + kHoldLimit};
   const auto is_there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return version_.step >= step || !ended_.ok();
   };
   while (!clock_.AwaitWithTimeout(mu_, absl::Condition(&is_there),
                                   kPollInterval)) {
     if (is_cancelled()) return absl::CancelledError("the chief waits no more");
-    if (held_) held_->until = clock_.Now() + kHoldLimit;
+    if (held_ && !IsStaying()) held_->until = clock_.Now() + kHoldLimit;
   }
   return version_.step >= step ? absl::OkStatus() : ended_;
 }
 
 absl::StatusOr<LocalSnapshot> MirroredState::TakeSnapshot(
-    std::optional<int64_t> step, const std::function<bool()>& is_cancelled) {
+    std::optional<int64_t> step, const std::function<bool()>& is_cancelled,
+    bool stays) {
   absl::Status there;
   if (step) there = AwaitCut(*step, is_cancelled);
   // No step is made while it is copied.
   ReadLock data_lock(*this);
   const int64_t had = version().step;
-  {
-    absl::MutexLock lock(&mu_);
+  const auto copy = [&]() -> absl::StatusOr<LocalSnapshot> {
+    RETURN_IF_ERROR(there);
+    if (parameters_ == nullptr) return NotThere();
+    if (step && had > *step) {
+      return absl::AbortedError(absl::StrCat("this worker has had ", had,
+                                             " steps, the cut is at ", *step));
+    }
+    return parameters_->TakeSnapshot();
+  };
+  absl::StatusOr<LocalSnapshot> snapshot = copy();
+  absl::MutexLock lock(&mu_);
+  if (stays && snapshot.ok()) {
+    held_ = {.step = had, .until = absl::InfiniteFuture()};
+  } else if (!IsStaying()) {
     held_.reset();
   }
-  RETURN_IF_ERROR(there);
-  if (parameters_ == nullptr) return NotThere();
-  if (step && had > *step) {
-    return absl::AbortedError(absl::StrCat("this worker has had ", had,
-                                           " steps, the cut is at ", *step));
-  }
-  return parameters_->TakeSnapshot();
+  return snapshot;
+}
+
+void MirroredState::GoOn() {
+  absl::MutexLock lock(&mu_);
+  if (IsStaying()) held_.reset();
+}
+
+bool MirroredState::stays() const {
+  absl::MutexLock lock(&mu_);
+  return IsStaying();
+}
+
+void MirroredState::EndStepsThatStay() {
+  absl::MutexLock lock(&mu_);
+  ends_steps_that_stay_ = true;
 }
 
 absl::StatusOr<durable::CheckpointFile> MirroredState::Save(
     std::optional<int64_t> step, const std::string& path,
-    const std::function<bool()>& is_cancelled) {
-  ASSIGN_OR_RETURN(LocalSnapshot snapshot, TakeSnapshot(step, is_cancelled));
+    const std::function<bool()>& is_cancelled, bool stays) {
+  ASSIGN_OR_RETURN(LocalSnapshot snapshot,
+                   TakeSnapshot(step, is_cancelled, stays));
   ASSIGN_OR_RETURN(const std::unique_ptr<ShardWriter> writer,
                    ShardWriter::Create(path));
   writer->SetWriter({.shard = 0, .num_shards = 1});

@@ -99,7 +99,7 @@ class MirroredState {
       ABSL_LOCKS_EXCLUDED(data_mu_);
 
   // Makes one step, in the group `epoch`, when no hold forbids it: `update`
-  // changes all variables and tables. After an error the state is gone.
+  // changes all variables and tables. After an error of it the state is gone.
   absl::Status MakeStep(
       int64_t epoch,
       absl::FunctionRef<absl::Status(LocalParameters& parameters)> update)
@@ -117,23 +117,31 @@ class MirroredState {
   //   FailedPrecondition  there is no state yet.
   absl::StatusOr<int64_t> Hold() ABSL_LOCKS_EXCLUDED(mu_);
   // Waits until the state has had `step` steps, if given, returns a copy of it,
-  // and ends the hold: steps are made while the copy is written. Polls
-  // `is_cancelled`.
+  // and ends the hold: steps are made while the copy is written. With `stays`
+  // none is made until GoOn(). Polls `is_cancelled`.
   //   Aborted             it has had more steps.
   //   Cancelled           `is_cancelled` returned true.
   //   FailedPrecondition  there is no state yet.
   absl::StatusOr<LocalSnapshot> TakeSnapshot(
-      std::optional<int64_t> step, const std::function<bool()>& is_cancelled)
-      ABSL_LOCKS_EXCLUDED(data_mu_, mu_);
+      std::optional<int64_t> step, const std::function<bool()>& is_cancelled,
+      bool stays = false) ABSL_LOCKS_EXCLUDED(data_mu_, mu_);
   // Writes such a copy to the file at `path`, a checkpoint's only one. Errors
   // are those of TakeSnapshot() and ShardWriter.
   absl::StatusOr<durable::CheckpointFile> Save(
       std::optional<int64_t> step, const std::string& path,
-      const std::function<bool()>& is_cancelled)
+      const std::function<bool()>& is_cancelled, bool stays = false)
       ABSL_LOCKS_EXCLUDED(data_mu_, mu_);
+  // Makes steps again after a snapshot with which the state stays.
+  void GoOn() ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns true if a snapshot has had the state stay.
+  bool stays() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Has MakeStep() return Cancelled while the state stays, instead of waiting:
+  // the worker is about to end.
+  void EndStepsThatStay() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  // The steps that the state may have had, until a time.
+  // The steps that the state may have had, until a time: the infinite future if
+  // it stays.
   struct HeldAt {
     int64_t step = 0;
     absl::Time until = absl::InfinitePast();
@@ -149,7 +157,10 @@ class MirroredState {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(data_mu_);
   absl::Status CopyElsewhere(LocalParameters& from)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(data_mu_);
-  void AwaitNoHold() ABSL_LOCKS_EXCLUDED(mu_);
+  bool IsStaying() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return held_ && held_->until == absl::InfiniteFuture();
+  }
+  absl::Status AwaitNoHold() ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status AwaitCut(int64_t step, const std::function<bool()>& is_cancelled)
       ABSL_LOCKS_EXCLUDED(mu_);
   void SetVersion(const Version& version) ABSL_LOCKS_EXCLUDED(mu_);
@@ -169,6 +180,7 @@ class MirroredState {
   // The step of the values that were pulled last.
   int64_t pulled_ ABSL_GUARDED_BY(mu_) = kNone;
   std::optional<HeldAt> held_ ABSL_GUARDED_BY(mu_);
+  bool ends_steps_that_stay_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status ended_ ABSL_GUARDED_BY(mu_);
 };
 

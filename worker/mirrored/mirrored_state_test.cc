@@ -233,6 +233,46 @@ TEST(MirroredStateTest, NoStepIsMadeBetweenTheHoldAndTheSnapshot) {
   EXPECT_EQ(state->version().step, 2);
 }
 
+TEST(MirroredStateTest, AStateThatStaysMakesNoStepUntilItGoesOn) {
+  SimulatedClock clock;
+  const auto state = MakeState(clock);
+  Initialize(*state);
+  ASSERT_OK(state->Hold());
+  ASSERT_OK(state->Save(/*step=*/0, NewFile(), Never, /*stays=*/true));
+  std::thread steps([&] { EXPECT_OK(MakeStep(*state, 1, 1)); });
+  clock.Advance(2 * MirroredState::kHoldLimit);
+  EXPECT_EQ(state->version().step, 0);
+  // Another order does not end the stay.
+  EXPECT_THAT(state->Hold(), IsOkAndHolds(0));
+  ASSERT_OK(state->Save(/*step=*/0, NewFile(), Never));
+  clock.Advance(2 * MirroredState::kHoldLimit);
+  EXPECT_EQ(state->version().step, 0);
+  state->GoOn();
+  steps.join();
+  EXPECT_EQ(state->version().step, 1);
+}
+
+TEST(MirroredStateTest, AWorkerThatEndsMakesNoStepBehindAStay) {
+  const auto state = MakeState();
+  Initialize(*state);
+  ASSERT_OK(state->Save(/*step=*/0, NewFile(), Never, /*stays=*/true));
+  std::thread steps([&] {
+    EXPECT_THAT(MakeStep(*state, 1, 1),
+                StatusIs(absl::StatusCode::kCancelled, HasSubstr("step 0")));
+  });
+  state->EndStepsThatStay();
+  steps.join();
+  EXPECT_EQ(state->version().step, 0);
+}
+
+TEST(MirroredStateTest, ASnapshotThatFailsHasNothingStay) {
+  const auto state = MakeState();
+  Initialize(*state, 3);
+  ASSERT_OK(state->Hold());
+  EXPECT_FALSE(state->Save(/*step=*/2, NewFile(), Never, /*stays=*/true).ok());
+  EXPECT_OK(MakeStep(*state, 1, 1));
+}
+
 TEST(MirroredStateTest, StepsAreMadeWhileACopyIsWritten) {
   const auto state = MakeState();
   Initialize(*state);

@@ -98,7 +98,10 @@ absl::StatusOr<wire::LoadResponse> StateOrders::Load(
                      _ << task_);
   }
   RETURN_IF_ERROR(gate_.Accept(request.order()));
-  if (is_there) return wire::LoadResponse();
+  if (is_there) {
+    state->GoOn();
+    return wire::LoadResponse();
+  }
   state->SetGoesOnAt(request.global_step());
   state->Load(std::move(loaded.parameters), loaded.step);
   LOG(INFO) << (request.checkpoint().empty()
@@ -135,7 +138,8 @@ absl::StatusOr<wire::SnapshotResponse> StateOrders::Snapshot(
   const std::string path =
       absl::StrCat(request.directory(), "/", request.file_name());
   ASSIGN_OR_RETURN(durable::CheckpointFile file,
-                   state->Save(cut, path, is_cancelled), _ << task_);
+                   state->Save(cut, path, is_cancelled, request.stay()),
+                   _ << task_);
   file.set_name(request.file_name());
   wire::SnapshotResponse response;
   response.set_bytes(file.bytes());

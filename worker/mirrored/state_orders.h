@@ -43,7 +43,8 @@ class StateOrders {
   // Returns true if there are variables: those of the run.
   bool HoldsState() const ABSL_LOCKS_EXCLUDED(mu_);
 
-  // A worker that has variables keeps them: the chief has found none newer.
+  // A worker that has variables keeps them: the chief has found none newer. It
+  // goes on with steps if a snapshot had it stay.
   absl::StatusOr<wire::LoadResponse> Load(const wire::LoadRequest& request)
       ABSL_LOCKS_EXCLUDED(mu_, load_mu_);
   absl::StatusOr<wire::PrepareSnapshotResponse> PrepareSnapshot(

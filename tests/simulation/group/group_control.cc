@@ -60,7 +60,10 @@ GroupControl::GroupControl(const Schedule& schedule)
           .has_left =
               [this](GroupWorker& worker, const absl::Status& result) {
                 OnLeft(worker, result);
-              }} {
+              }},
+      stop_(
+          world_, [this](Process& process) { Terminate(process); },
+          [this] { StartAgain(); }) {
   world_.OnExit([this](Process& process, const absl::Status& status) {
     OnExit(process, status);
   });
@@ -83,6 +86,21 @@ GroupControl::Report GroupControl::Run(const Schedule& schedule,
   report.trace = world.trace();
   report.points = simulation.points_.reached();
   return report;
+}
+
+std::vector<Process*> GroupControl::Workers() const {
+  std::vector<Process*> workers;
+  for (int i = 0; i < schedule_.shape.workers; ++i) {
+    Process* const worker = world_.Newest({"worker", i});
+    if (worker != nullptr) workers.push_back(worker);
+  }
+  return workers;
+}
+
+void GroupControl::StartAgain() {
+  for (int i = 0; i < schedule_.shape.workers; ++i) {
+    LaunchLater({"worker", i}, kRestart);
+  }
 }
 
 void GroupControl::LaunchAll() {
@@ -127,7 +145,7 @@ void GroupControl::LaunchKeeper(GroupWorker& worker) {
 
 void GroupControl::LaunchLater(const TaskId& place, absl::Duration delay) {
   world_.loop().At(world_.loop().now() + delay, [this, place] {
-    if (!LivesSupervised(place)) Launch(place);
+    if (!LivesSupervised(place) && !stop_.is_going()) Launch(place);
   });
 }
 
@@ -149,6 +167,8 @@ void GroupControl::Inject(const Fault& fault) {
   if (world_.Disturb(fault)) return;
   if (fault.kind == Kind::kPart) return Part(fault);
   if (fault.kind == Kind::kFlip) return Flip(fault);
+  // The chief is told with the worker beside it.
+  if (fault.kind == Kind::kStopAll) return stop_.Begin(fault, Workers());
   Process* const process = world_.Newest(fault.target);
   if (process != nullptr) Hit(fault, *process);
 }
@@ -292,11 +312,15 @@ void GroupControl::EndParts(const Process& worker) {
 // As Kubernetes and the launcher go by the exit codes of docs/operations.md.
 void GroupControl::OnExit(Process& process, const absl::Status& status) {
   EndParts(process);
+  const bool is_stop = stop_.TakesExit(status);
+  if (is_stop && process.place() == kChief) {
+    CheckStopped(static_cast<const ChiefProcess&>(process));
+  }
   if (process.place() == kKeeper) return;
   if (process.place() == kChief) return OnChiefExit(process, status);
   // A leftover of a place that has been given to another process.
   if (process.number() != newest_[process.place()]) return;
-  if (status.ok()) return;
+  if (status.ok() || is_stop) return;
   if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
     return LaunchLater(process.place(), kRestart);
   }
@@ -327,8 +351,21 @@ void GroupControl::OnChiefExit(const Process& process,
   if (!IsBeside()) LaunchLater(kChief, kRestart);
 }
 
+// Worker 0, whose steps count, makes none behind the last checkpoint.
+void GroupControl::CheckStopped(const ChiefProcess& chief) {
+  if (chief.coordinator() == nullptr) return;
+  const int64_t counted = chief.coordinator()->Status().global_step();
+  const int64_t saved = chief.coordinator()->newest_checkpoint().value_or(0);
+  if (counted <= saved) return;
+  world_.auditor().Violate(
+      "stopped behind its checkpoint",
+      absl::StrCat("the chief counts ", counted, " steps, the newest ",
+                   "checkpoint has ", saved));
+}
+
 void GroupControl::EndJob() {
   has_ended_ = true;
+  stop_.Cancel();
   const std::vector<int64_t> steps = world_.disk().Steps();
   if (steps.empty()) {
     return world_.auditor().Violate("ended early", "no checkpoint");

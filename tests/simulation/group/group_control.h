@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "tests/simulation/chief_process.h"
+#include "tests/simulation/cluster_stop.h"
 #include "tests/simulation/control_plane.h"
 #include "tests/simulation/group/group_auditor.h"
 #include "tests/simulation/group/group_keeper.h"
@@ -40,7 +41,10 @@ class GroupControl {
 
   explicit GroupControl(const Schedule& schedule);
 
+  std::vector<Process*> Workers() const;
   void LaunchAll();
+  // Starts all workers after a stop of the cluster.
+  void StartAgain();
   // Launches worker 0 with the chief beside it, or another task.
   void Launch(const TaskId& place);
   void LaunchLater(const TaskId& place, absl::Duration delay);
@@ -68,6 +72,8 @@ class GroupControl {
   void OnLeft(GroupWorker& worker, const absl::Status& result);
   void AwaitChief(GroupWorker& worker, const absl::Status& result,
                   absl::Time limit);
+  // Judges what a chief has counted that was told to end.
+  void CheckStopped(const ChiefProcess& chief);
   void EndJob();
   // Ends what does not outlive worker 0.
   void EndParts(const Process& worker);
@@ -83,6 +89,7 @@ class GroupControl {
   GroupAuditor auditor_;
   ProtocolPoints points_;
   GroupWorker::Cluster cluster_;
+  ClusterStop stop_;
   int launched_ = 0;
   // The number of the newest process at each place, live or not.
   std::map<TaskId, int> newest_;

@@ -91,7 +91,10 @@ void GroupKeeper::Load(const LoadCall& call, const World::Done<Nothing>& done) {
       Admit(call.incarnation, call.chief_epoch, call.run_id);
   if (!admitted.ok()) return done(admitted);
   if (is_loading_) return done(absl::UnavailableError("still loading"));
-  if (worker_.state()->version().is_there()) return done(Nothing());
+  if (worker_.state()->version().is_there()) {
+    worker_.state()->GoOn();
+    return done(Nothing());
+  }
   is_loading_ = true;
   world().After(*this, kLoadTime,
                 [this, call, done] { FinishLoad(call, done); });
@@ -138,10 +141,12 @@ void GroupKeeper::Snapshot(
   // can change the state.
   worker_.RunThread([this, call, done] {
     MirroredState& state = *worker_.state();
-    const absl::StatusOr<LocalSnapshot> snapshot =
-        state.TakeSnapshot(call.at_updates, [this, call] {
+    const absl::StatusOr<LocalSnapshot> snapshot = state.TakeSnapshot(
+        call.at_updates,
+        [this, call] {
           return worker_.threads().is_abandoned() || call.is_cancelled();
-        });
+        },
+        call.stay);
     if (worker_.threads().is_abandoned()) return;
     if (!snapshot.ok()) return done(snapshot.status());
     auto values = std::make_shared<ShardValues>();

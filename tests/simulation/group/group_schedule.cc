@@ -15,6 +15,8 @@ using Kind = Fault::Kind;
 
 // Longer than a lease (10 s) now and then.
 constexpr absl::Duration kLongest = absl::Seconds(25);
+// One seed of so many has a cluster that is stopped as a whole.
+constexpr uint64_t kStopEvery = 8;
 // The protocol of a step among three workers has about so many points.
 constexpr int64_t kPointsOfAStep = 25;
 
@@ -154,6 +156,11 @@ Schedule DrawGroupSchedule(uint64_t seed) {
   schedule.shape.all_reduce = DrawAllReduce(random);
   DrawDevices(random, schedule.shape);
   DrawFlips(random, last, schedule);
+  if (seed % kStopEvery == kStopEvery - 1) {
+    schedule.faults = {DrawStop(last, random)};
+    schedule.shape.loss = 0;
+    schedule.shape.chief_beside = true;
+  }
   std::stable_sort(schedule.faults.begin(), schedule.faults.end(),
                    [](const Fault& a, const Fault& b) { return a.at < b.at; });
   return schedule;
