@@ -1,7 +1,7 @@
 // Compares the pages of docs/job with the messages of proto/job.proto that a
-// job is made of, loads the whole job of docs/job.md, and looks up each field
-// that docs/coming_from_keras_and_pytorch.md names: a path in backticks in the
-// last cell of a table's row. The form of docs/job:
+// job is made of, loads the whole jobs of README.md and docs/job.md, and
+// looks up each field that docs/coming_from_keras_and_pytorch.md names: a path
+// in backticks in the last cell of a table's row. The form of docs/job:
 //
 //   ### Dense                 a message of proto/job.proto; its section ends at
 //                             the next heading of any level
@@ -97,10 +97,11 @@ std::string FirstJobIn(const std::string& path) {
   return text;
 }
 
-TEST(JobDocumentTest, TheWholeJobIsOne) {
-  ASSERT_OK_AND_ASSIGN(job::Job job,
-                       ParseJob(FirstJobIn("docs/job.md"), "docs/job.md"));
-  EXPECT_OK(LoadJob(std::move(job), {}));
+TEST(JobDocumentTest, WholeJobsAreWhole) {
+  for (const std::string page : {"README.md", "docs/job.md"}) {
+    ASSERT_OK_AND_ASSIGN(job::Job job, ParseJob(FirstJobIn(page), page));
+    EXPECT_OK(LoadJob(std::move(job), {})) << page;
+  }
 }
 
 TEST(JobDocumentTest, EveryFieldHasOneRow) {
