@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/synchronization/notification.h"
+#include "base/version.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -97,6 +98,12 @@ TEST(ParseCommandLineDeathTest, BadLogFormatExitsWithTwo) {
 TEST(ParseCommandLineDeathTest, HelpAndVersionExitWithZero) {
   EXPECT_EXIT(Parse({"--help"}), ExitedWithCode(0), "");
   EXPECT_EXIT(Parse({"--version"}), ExitedWithCode(0), "");
+}
+
+// A test is not stamped, so that a commit makes none run again.
+TEST(ParseCommandLineTest, TheVersionIsTheReleaseAndTheCommit) {
+  EXPECT_EQ(VersionString(),
+            std::string("parasol ") + kVersion + " (commit unknown)");
 }
 
 TEST(ParseCommandLineDeathTest, AFileThatGrowsTooLargeIsAFailedWrite) {

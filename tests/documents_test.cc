@@ -1,5 +1,6 @@
 // The project's documents: every link leads to a file and to a heading that are
-// there, and every page of docs/ is found from README.md in two steps.
+// there, every page of docs/ is found from README.md in two steps, and the
+// newest release of CHANGELOG.md is the version of programs and packages.
 
 #include <algorithm>
 #include <cctype>
@@ -15,6 +16,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/version.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -25,6 +27,8 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::Gt;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 // A document's links, as they are written, and the anchors of its headings.
 struct Document {
@@ -185,6 +189,33 @@ TEST(DocumentsTest, LinksOfInstalledPagesLeadToWhatIsInstalled) {
         "parasol/prometheus/parasol.rules.yml", "parasol/plot_training.py"}) {
     EXPECT_TRUE(fs::is_regular_file(prefix / "share" / file)) << file;
   }
+}
+
+// Returns the titles of a page's headings of the second level.
+std::vector<std::string> Sections(const fs::path& path) {
+  std::ifstream page(path);
+  std::vector<std::string> titles;
+  for (std::string line; std::getline(page, line);) {
+    if (absl::StartsWith(line, "## ")) titles.push_back(line.substr(3));
+  }
+  return titles;
+}
+
+TEST(DocumentsTest, TheNewestReleaseIsTheVersionOfProgramsAndPackages) {
+  const std::vector<std::string> releases = Sections(Root() / "CHANGELOG.md");
+  ASSERT_THAT(releases, SizeIs(Gt(1)));
+  EXPECT_EQ(releases[0], "Unreleased");
+  EXPECT_THAT(releases[1], StartsWith(absl::StrCat(kVersion, " (")));
+
+  const fs::path out = fs::path(testing::TempDir()) / "version";
+  const std::string command =
+      absl::StrCat("'", (Root() / "deploy/package").string(), "' --version >'",
+                   out.string(), "'");
+  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  std::string version;
+  std::getline(std::ifstream(out), version);
+  // Behind a release it also has a date and a commit.
+  EXPECT_EQ(version.substr(0, version.find('+')), kVersion);
 }
 
 TEST(DocumentsTest, EveryPageIsFoundFromTheReadmeInTwoSteps) {

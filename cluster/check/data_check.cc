@@ -38,7 +38,7 @@ constexpr size_t kAllValues = 2'000'000;
 constexpr size_t kMostValues = 100'000;
 constexpr size_t kLeastValues = 1000;
 
-// f(x) of docs/job.md, before the mean is subtracted.
+// f(x) of docs/job/data.md, before the mean is subtracted.
 double Transformed(const job::NumericColumn& column, double x) {
   if (!column.log1p()) return x;
   return x > 0 ? std::log1p(x) : 0;

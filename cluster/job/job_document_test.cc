@@ -1,19 +1,21 @@
-// Compares docs/job.md with the messages of proto/job.proto that a job is made
-// of, and looks up each field that docs/coming_from_keras_and_pytorch.md names:
-// a path in backticks in the last cell of a table's row. The form of job.md:
+// Compares the pages of docs/job with the messages of proto/job.proto that a
+// job is made of, loads the whole jobs of README.md and docs/job.md, and
+// looks up each field that docs/coming_from_keras_and_pytorch.md names: a path
+// in backticks in the last cell of a table's row. The form of docs/job:
 //
 //   ### Dense                 a message of proto/job.proto; its section ends at
 //                             the next heading of any level
-//   | `units` | int64 | …     a line that begins with "| `" in such a section
-//   is
+//   | `units` | int64 | …     a line that begins with "| `" in such a section:
 //                             the row of the field between the two backticks
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <regex>
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -21,6 +23,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "base/status_matchers.h"
+#include "cluster/job/job_file.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
 #include "gtest/gtest.h"
@@ -51,10 +55,8 @@ std::set<std::string> FieldsOfAJob() {
   return fields;
 }
 
-// Returns the fields that `text` has rows for, by full name, each with the
-// number of its rows.
-std::map<std::string, int> Rows(std::istream& text) {
-  std::map<std::string, int> rows;
+// Counts the rows that `text` has for each field, by its full name.
+void CountRows(std::istream& text, std::map<std::string, int>& rows) {
   std::string message;  // empty outside of a message's section
   bool in_code = false;
   for (std::string line; std::getline(text, line);) {
@@ -68,28 +70,54 @@ std::map<std::string, int> Rows(std::istream& text) {
       ++rows[absl::StrCat("parasol.job.", message, ".", field)];
     }
   }
+}
+
+std::map<std::string, int> RowsOfThePages() {
+  std::map<std::string, int> rows;
+  int pages = 0;
+  for (const auto& page : std::filesystem::directory_iterator("docs/job")) {
+    std::ifstream text(page.path());
+    CountRows(text, rows);
+    ++pages;
+  }
+  EXPECT_EQ(pages, 6);
   return rows;
 }
 
-std::map<std::string, int> RowsOfTheDocument() {
-  std::ifstream document("docs/job.md");
-  return Rows(document);
+// Returns the first block of job text in a page.
+std::string FirstJobIn(const std::string& path) {
+  std::ifstream page(path);
+  std::string text;
+  bool in_job = false;
+  for (std::string line; std::getline(page, line);) {
+    if (in_job && line == "```") break;
+    if (in_job) absl::StrAppend(&text, line, "\n");
+    if (line == "```textproto") in_job = true;
+  }
+  return text;
+}
+
+TEST(JobDocumentTest, WholeJobsAreWhole) {
+  for (const std::string page : {"README.md", "docs/job.md"}) {
+    ASSERT_OK_AND_ASSIGN(job::Job job, ParseJob(FirstJobIn(page), page));
+    EXPECT_OK(LoadJob(std::move(job), {})) << page;
+  }
 }
 
 TEST(JobDocumentTest, EveryFieldHasOneRow) {
-  const std::map<std::string, int> rows = RowsOfTheDocument();
+  const std::map<std::string, int> rows = RowsOfThePages();
   for (const std::string& field : FieldsOfAJob()) {
     const auto row = rows.find(field);
     EXPECT_EQ(row == rows.end() ? 0 : row->second, 1)
-        << "rows of " << field << " in docs/job.md";
+        << "rows of " << field << " in docs/job";
   }
 }
 
 TEST(JobDocumentTest, EveryRowIsThatOfAField) {
   const std::set<std::string> fields = FieldsOfAJob();
-  for (const auto& [field, count] : RowsOfTheDocument()) {
+  for (const auto& [field, count] : RowsOfThePages()) {
     EXPECT_THAT(fields, Contains(field))
-        << "docs/job.md has a row of a field that a job does not have";
+        << "docs/job has a row of a field that a job does not have";
   }
 }
 
@@ -104,9 +132,10 @@ TEST(JobDocumentTest, RowsBelongToTheHeadingAboveThem) {
       "| `before` | |\n### Job\n| field | type |\n|---|---|\n| `name` | string "
       "|\n| `name` | again |\n\n```\n| `code` |\n```\n### Model\n| `layer` | "
       "|\n## End\n| `after` | |\n");
-  EXPECT_EQ(Rows(text),
-            (std::map<std::string, int>{{"parasol.job.Job.name", 2},
-                                        {"parasol.job.Model.layer", 1}}));
+  std::map<std::string, int> rows;
+  CountRows(text, rows);
+  EXPECT_EQ(rows, (std::map<std::string, int>{{"parasol.job.Job.name", 2},
+                                              {"parasol.job.Model.layer", 1}}));
 }
 
 // The paths in a row's last cell: "train.batch_size", "seed".

@@ -16,7 +16,7 @@ using Attribute = OnnxGraph::Attribute;
 using Values = std::vector<OnnxValue>;
 using Axes = std::vector<int64_t>;
 
-// The slope of a leaky ReLU below 0 (docs/job.md).
+// The slope of a leaky ReLU below 0 (docs/job/model.md).
 constexpr float kLeakyReluSlope = .2f;
 
 // A name for a list of numbers of an attribute.
