@@ -25,6 +25,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "storage/checkpoint_store.h"
+#include "tests/cluster/ratings.h"
 #include "tests/end_to_end/launched_cluster.h"
 
 namespace parasol {
@@ -39,29 +40,32 @@ constexpr absl::Duration kLimit = absl::Minutes(2);
 // The tasks of a cluster without a launcher: nobody starts one again.
 class BareCluster {
  public:
-  // Starts two ps, unless the override says that workers have the variables,
-  // two workers, a chief and an evaluator.
+  // Starts two ps, unless the strategy has none, two workers, a chief and an
+  // evaluator. `mode` is a strategy, or an override of the job.
   static absl::StatusOr<std::unique_ptr<BareCluster>> Start(
-      const std::string& name, const std::string& override) {
+      const std::string& name, const std::string& mode) {
     auto cluster = std::make_unique<BareCluster>();
     const fs::path root = fs::path(getenv("TEST_TMPDIR")) / name;
     fs::create_directories(root / "logs");
-    std::ofstream(root / "job.textproto") << DigitsJob();
+    const bool is_hybrid = mode == kHybrid;
+    std::ofstream(root / "job.textproto")
+        << (is_hybrid ? RatingsJob(1000000).DebugString() : DigitsJob());
     LocalJob job;
     job.job_file = root / "job.textproto";
-    job.data_dir = DigitsDirectory();
+    job.data_dir = is_hybrid ? RatingsDirectory() : DigitsDirectory();
     job.checkpoint_dir = cluster->checkpoint_dir_ = root / "ckpt";
     job.log_dir = root / "logs";
     job.bin_dir = BinaryPath(".");
     job.device = "cpu";
-    const bool is_mirrored = override == kMirrored;
+    const bool is_mirrored = mode == kMirrored;
     job.num_ps = is_mirrored ? 0 : 2;
     job.num_workers = 2;
+    job.is_hybrid = is_hybrid;
     job.overrides = {"end.steps=1000000", "checkpoint.every_steps=1000000"};
-    if (is_mirrored) {
-      job.strategy = "multi_worker_mirrored";
+    if (is_mirrored || is_hybrid) {
+      job.strategy = mode;
     } else {
-      job.overrides.push_back(override);
+      job.overrides.push_back(mode);
     }
     ASSIGN_OR_RETURN(const std::vector<int> ports,
                      FreeLoopbackPorts(NumAddresses(job)));
@@ -105,7 +109,8 @@ class BareCluster {
   }
   const std::string& checkpoint_dir() const { return checkpoint_dir_; }
 
-  static constexpr char kMirrored[] = "mirrored";
+  static constexpr char kMirrored[] = "multi_worker_mirrored";
+  static constexpr char kHybrid[] = "hybrid";
 
  private:
   std::string checkpoint_dir_;
@@ -116,7 +121,7 @@ class BareCluster {
 
 struct Stop {
   std::string name;
-  std::string override;
+  std::string mode;
   // Roles in the order in which they are told; the next one when all of the one
   // before have ended. Empty: all at once.
   std::vector<std::string> roles;
@@ -133,16 +138,17 @@ std::vector<Stop> Stops() {
       {"asynchronous", "seed=7"},
       {"bounded", "parameter_server.bounded_staleness.bound=2"},
       {"synchronous", "parameter_server.synchronous.lost_worker=REASSIGN"},
-      {"mirrored", BareCluster::kMirrored}};
+      {"mirrored", BareCluster::kMirrored},
+      {"hybrid", BareCluster::kHybrid}};
   const std::pair<std::string, std::vector<std::string>> orders[] = {
       {"at_once", {}},
       {"chief_first", {"chief", "ps", "worker", "evaluator"}},
       {"ps_first", {"ps", "worker", "chief", "evaluator"}},
       {"workers_first", {"evaluator", "worker", "ps", "chief"}}};
   std::vector<Stop> stops;
-  for (const auto& [mode, override] : modes) {
+  for (const auto& [name, mode] : modes) {
     for (const auto& [order, roles] : orders) {
-      stops.push_back({absl::StrCat(mode, "_", order), override, roles});
+      stops.push_back({absl::StrCat(name, "_", order), mode, roles});
     }
   }
   return stops;
@@ -152,9 +158,8 @@ INSTANTIATE_TEST_SUITE_P(Orders, StopTest, testing::ValuesIn(Stops()),
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(StopTest, OneCheckpointHasEverything) {
-  ASSERT_OK_AND_ASSIGN(
-      const auto cluster,
-      BareCluster::Start(GetParam().name, GetParam().override));
+  ASSERT_OK_AND_ASSIGN(const auto cluster,
+                       BareCluster::Start(GetParam().name, GetParam().mode));
   ASSERT_OK(cluster->AwaitStep(50));
   for (const std::string& role : GetParam().roles) {
     for (const std::string& name : cluster->names()) {
