@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "chief/replica_plan.h"
+#include "chief/steps/replica_plan.h"
 #include "chief/steps/step_ledger.h"
 #include "cluster/job/strategy.h"
 #include "cluster/job/training_end.h"

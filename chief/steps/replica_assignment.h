@@ -1,5 +1,5 @@
-#ifndef PARASOL_CHIEF_REPLICA_ASSIGNMENT_H_
-#define PARASOL_CHIEF_REPLICA_ASSIGNMENT_H_
+#ifndef PARASOL_CHIEF_STEPS_REPLICA_ASSIGNMENT_H_
+#define PARASOL_CHIEF_STEPS_REPLICA_ASSIGNMENT_H_
 
 #include <cstdint>
 #include <map>
@@ -69,4 +69,4 @@ class ReplicaAssignment {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CHIEF_REPLICA_ASSIGNMENT_H_
+#endif  // PARASOL_CHIEF_STEPS_REPLICA_ASSIGNMENT_H_

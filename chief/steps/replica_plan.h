@@ -1,5 +1,5 @@
-#ifndef PARASOL_CHIEF_REPLICA_PLAN_H_
-#define PARASOL_CHIEF_REPLICA_PLAN_H_
+#ifndef PARASOL_CHIEF_STEPS_REPLICA_PLAN_H_
+#define PARASOL_CHIEF_STEPS_REPLICA_PLAN_H_
 
 #include <cstdint>
 #include <map>
@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "chief/replica_assignment.h"
+#include "chief/steps/replica_assignment.h"
 #include "chief/steps/step_plan.h"
 
 namespace parasol {
@@ -121,4 +121,4 @@ class ReplicaPlan : public StepPlan {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CHIEF_REPLICA_PLAN_H_
+#endif  // PARASOL_CHIEF_STEPS_REPLICA_PLAN_H_

@@ -1,4 +1,4 @@
-#include "chief/replica_plan.h"
+#include "chief/steps/replica_plan.h"
 
 #include <algorithm>
 

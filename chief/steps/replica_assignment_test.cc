@@ -1,4 +1,4 @@
-#include "chief/replica_assignment.h"
+#include "chief/steps/replica_assignment.h"
 
 #include <algorithm>
 #include <map>

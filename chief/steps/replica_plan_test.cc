@@ -1,4 +1,4 @@
-#include "chief/replica_plan.h"
+#include "chief/steps/replica_plan.h"
 
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
