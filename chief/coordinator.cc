@@ -13,9 +13,6 @@
 namespace parasol {
 namespace {
 
-// What finish_timeout shrinks to when the chief itself is told to go.
-constexpr absl::Duration kStopGrace = absl::Seconds(5);
-
 // Refuses a process that names itself as one at another place: its steps would
 // be those of both.
 absl::Status CheckIncarnation(
@@ -43,14 +40,6 @@ std::optional<LearningRate> RateOf(const job::Optimizer& optimizer) {
                    : std::nullopt;
 }
 
-// The times of evaluations as a schedule of checkpoints.
-job::CheckpointPolicy EvaluationTimes(const job::EvaluationPolicy& policy) {
-  job::CheckpointPolicy times;
-  times.set_every_steps(policy.every_steps());
-  times.set_every_seconds(policy.every_seconds());
-  return times;
-}
-
 }  // namespace
 
 Coordinator::Coordinator(Options options, absl::Time now)
@@ -64,13 +53,8 @@ Coordinator::Coordinator(Options options, absl::Time now)
                     ? std::optional<int64_t>(options_.resumed->global_step())
                     : std::nullopt,
                 now),
-      evaluation_times_(EvaluationTimes(options_.job.evaluation()),
-                        schedule_.newest_step(), now),
-      decisions_(options_.job, options_.resumed, options_.evaluations),
-      evaluation_lag_(options_.job.evaluation(),
-                      schedule_.newest_step().value_or(0),
-                      decisions_.evaluated_to(), options_.worker_timeout),
-      given_rate_(decisions_.learning_rate()),
+      evaluations_(options_.job, EvaluationsOf(options_), now),
+      given_rate_(evaluations_.decisions().learning_rate()),
       rate_(RateOf(options_.job.optimizer())),
       reports_(options_.resumed ? options_.resumed->global_step() : 0),
       paces_(options_.pace, options_.job.parameter_server().has_synchronous()),
@@ -79,12 +63,10 @@ Coordinator::Coordinator(Options options, absl::Time now)
           [](const auto& task) { return task.first.role == "worker"; })),
       start_(now),
       last_tick_(now),
-      phase_since_(now) {
+      phases_({.already_complete = options_.already_complete,
+               .finish_timeout = options_.finish_timeout},
+              now) {
   if (end_.step()) plan_->SetEnd(*end_.step());
-  if (options_.resumed && options_.resumed->evaluation_due()) {
-    evaluation_lag_.Written(options_.resumed->global_step());
-  }
-  if (options_.already_complete) Enter(wire::COMPLETE, now);
 }
 
 absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
@@ -165,12 +147,12 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   }
   Advance(now);
   wire::HeartbeatResponse response;
-  response.set_phase(phase_);
+  response.set_phase(phases_.phase());
   response.set_run_id(options_.run_id);
   response.set_layout(options_.layout);
   response.set_chief_epoch(options_.chief_epoch);
   response.set_placement_version(board_.version());
-  response.set_failure(failure_);
+  response.set_failure(phases_.failure());
   response.set_trouble(trouble_);
   response.set_global_step(plan_->global_step());
   for (std::string& task : MissingTasks()) {
@@ -186,8 +168,9 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
       schedule_.TryNow();
       leave_asked_at_ = now;
     }
-    response.set_may_leave(leaving_.MayLeave(incarnation) || HasEnded() ||
-                           gave_up_ || stopped_);
+    response.set_may_leave(leaving_.MayLeave(incarnation) ||
+                           phases_.HasEnded() || phases_.HasGivenUp() ||
+                           stopped_);
   }
   return response;
 }
@@ -215,11 +198,12 @@ absl::Status Coordinator::ReportFailure(
   const bool is_configuration =
       ExitCodeFor(absl::Status(static_cast<absl::StatusCode>(request.code()),
                                "a task's")) == ExitCode::kBadConfiguration;
-  Fail(absl::StrCat(TaskId::Of(request.task()).ToString(), ": ",
-                    FailureLine(request.message())),
-       now,
-       is_configuration ? absl::StatusCode::kInvalidArgument
-                        : absl::StatusCode::kFailedPrecondition);
+  phases_.Fail(
+      absl::Status(is_configuration ? absl::StatusCode::kInvalidArgument
+                                    : absl::StatusCode::kFailedPrecondition,
+                   absl::StrCat(TaskId::Of(request.task()).ToString(), ": ",
+                                FailureLine(request.message()))),
+      now);
   return absl::OkStatus();
 }
 
@@ -261,12 +245,12 @@ std::vector<TaskId> Coordinator::Tick(absl::Time now) {
   Advance(now);
   WatchWaiting(now);
   WatchPaces(now);
-  if (!HasEnded() && !gave_up_) {
+  if (!phases_.HasEnded() && !phases_.HasGivenUp()) {
     const absl::Status absences = CheckAbsences(
-        membership_, phase_, NeedsAllWorkers(), phase_since_,
+        membership_, phases_.phase(), NeedsAllWorkers(), phases_.since(),
         {.ps = options_.ps_timeout, .workers = options_.worker_timeout},
         [this](const TaskId& id) { return NameOf(options_, id); }, now);
-    if (!absences.ok()) gave_up_ = absences;
+    if (!absences.ok()) phases_.GiveUp(absences);
   }
   return lost;
 }
@@ -288,36 +272,38 @@ void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
   const bool is_needed =
       options_.job.parameter_server().synchronous().lost_worker() ==
       job::Synchronous::FAIL;
-  if (is_needed && phase_ == wire::TRAINING && !stop_requested_ &&
+  if (is_needed && phases_.phase() == wire::TRAINING && !stop_requested_ &&
       !plan_->IsComplete()) {
-    Fail(absl::StrCat(id.ToString(),
-                      " is gone, and synchronous.lost_worker is FAIL"),
-         now);
+    phases_.Fail(
+        absl::FailedPreconditionError(absl::StrCat(
+            id.ToString(), " is gone, and synchronous.lost_worker is FAIL")),
+        now);
   }
 }
 
 void Coordinator::Advance(absl::Time now) {
   // Steps that workers did for another chief count before the training begins.
-  if (training_since_) {
+  if (phases_.training_since()) {
     reports_.epochs().Reach(plan_->global_step(), Points(),
                             end_.examples_per_epoch(), now);
   }
-  if (phase_ == wire::WAITING_FOR_PS && board_.AllPresent()) {
-    Enter(wire::LOADING, now);
+  if (phases_.phase() == wire::WAITING_FOR_PS && board_.AllPresent()) {
+    phases_.Enter(wire::LOADING, now);
   }
-  if (phase_ == wire::LOADING) {
+  if (phases_.phase() == wire::LOADING) {
     if (!board_.AllPresent()) {
-      Enter(wire::WAITING_FOR_PS, now);
+      phases_.Enter(wire::WAITING_FOR_PS, now);
     } else if (board_.AllReady() && schedule_.newest_step() &&
                !AwaitsWorkers() && !AwaitsDeparture(now)) {
-      Enter(wire::TRAINING, now);
+      phases_.Enter(wire::TRAINING, now);
     }
   }
-  if (phase_ == wire::TRAINING && decisions_.stop() && !AwaitsReturns()) {
+  if (phases_.phase() == wire::TRAINING && evaluations_.decisions().stop() &&
+      !AwaitsReturns()) {
     EndEarly();
   }
-  if (phase_ == wire::TRAINING && plan_->IsComplete()) {
-    Enter(wire::FINISHING, now);
+  if (phases_.phase() == wire::TRAINING && plan_->IsComplete()) {
+    phases_.Enter(wire::FINISHING, now);
     // A disk that was full while training has its time at the end anew.
     schedule_.StartOver();
     trouble_.clear();
@@ -335,39 +321,11 @@ bool Coordinator::AwaitsDeparture(absl::Time now) const {
   return leaving_.IsAnyLeaving() && now - leave_asked_at_ < kDepartureLimit;
 }
 
-void Coordinator::Enter(wire::JobPhase phase, absl::Time now) {
-  phase_ = phase;
-  phase_since_ = now;
-  if (phase == wire::TRAINING) {
-    training_since_ = now;
-  } else if (training_since_ && !training_until_) {
-    training_until_ = now;
-  }
-  ++claim_news_;
-}
-
-std::optional<absl::Duration> Coordinator::Trained(absl::Time now) const {
-  if (!training_since_) return std::nullopt;
-  return training_until_.value_or(now) - *training_since_;
-}
-
-void Coordinator::Fail(std::string failure, absl::Time now,
-                       absl::StatusCode code) {
-  if (HasEnded()) return;
-  failure_ = std::move(failure);
-  failure_code_ = code;
-  Enter(wire::FAILED, now);
-}
-
-bool Coordinator::HasEnded() const {
-  return phase_ == wire::COMPLETE || phase_ == wire::FAILED;
-}
-
 // TensorFlow's workers wait for each other as well. Later ones that come take
 // their replicas from the next step on, so a run that goes on, whose workers
 // may not all be there any more, waits for a lease only.
 bool Coordinator::NeedsAllWorkers() const {
-  return options_.is_mirrored && phase_ < wire::TRAINING &&
+  return options_.is_mirrored && phases_.phase() < wire::TRAINING &&
          (!options_.resumed || last_tick_ - start_ < options_.lease);
 }
 
@@ -381,12 +339,6 @@ void Coordinator::RequestStop(absl::Time now) {
   Advance(now);
 }
 
-absl::Time Coordinator::LeaveDeadline() const {
-  return phase_since_ + (stop_requested_
-                             ? std::min(kStopGrace, options_.finish_timeout)
-                             : options_.finish_timeout);
-}
-
 // The part of worker/0 that holds variables leaves with the worker: one that is
 // told to end awaits the chief beside it.
 std::vector<TaskId> Coordinator::Staying() const {
@@ -397,17 +349,11 @@ std::vector<TaskId> Coordinator::Staying() const {
 }
 
 std::optional<absl::Status> Coordinator::Outcome(absl::Time now) const {
-  if (gave_up_) return gave_up_;
-  if (HasEnded()) {
-    const absl::Duration linger =
-        options_.already_complete ? kCompleteLinger : absl::ZeroDuration();
-    // Also for those whose lease ran out: one that stood still is told when it
-    // goes on.
-    const bool all_left = Staying().empty() && now >= phase_since_ + linger;
-    if (!all_left && now < LeaveDeadline()) return std::nullopt;
-    if (phase_ == wire::COMPLETE) return absl::OkStatus();
-    return absl::Status(failure_code_, failure_);
-  }
+  // Also those whose lease ran out: one that stood still is told when it goes
+  // on.
+  const bool all_left = Staying().empty();
+  if (auto end = phases_.Outcome(all_left, stop_requested_, now)) return end;
+  if (phases_.HasEnded()) return std::nullopt;
   if (!stopped_) return std::nullopt;
   return absl::CancelledError(absl::StrCat(
       "stopped at step ", plan_->global_step(), ", newest checkpoint ",

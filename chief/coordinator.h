@@ -15,19 +15,19 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "chief/coordinator_options.h"
+#include "chief/job_phases.h"
 #include "chief/membership.h"
 #include "chief/shards/leaving_ps.h"
 #include "chief/shards/shard_board.h"
 #include "chief/shards/shard_loads.h"
-#include "chief/steps/evaluation_lag.h"
 #include "chief/steps/progress_watch.h"
+#include "chief/steps/run_evaluations.h"
 #include "chief/steps/step_plan.h"
 #include "chief/task_id.h"
 #include "chief/watch/worker_paces.h"
 #include "chief/worker_reports.h"
 #include "cluster/checkpoint/checkpoint_schedule.h"
 #include "cluster/checkpoint/evaluation_log.h"
-#include "cluster/checkpoint/run_decisions.h"
 #include "cluster/checkpoint/store_checkpoint.h"
 #include "cluster/job/training_end.h"
 #include "cluster/progress/curve_points.h"
@@ -41,19 +41,10 @@ namespace parasol {
 // the steps that each worker may do, what has to be loaded, and when a
 // checkpoint is written. Pure: messages and the time go in, answers and orders
 // come out. The caller carries the orders out and reports their results.
-//
-//   WAITING_FOR_PS ─► LOADING ─► TRAINING ─► FINISHING ─► COMPLETE
-//          ▲─────────────┘           any of these ─► FAILED
-//
-// The loss of a ps after LOADING changes no phase: its shard alone is loaded
-// again when it is back, while the others go on.
 class Coordinator {
  public:
   // Number of failures in a row of a load that end the job.
   static constexpr int kMaxLoadFailures = ShardLoads::kMaxFailures;
-  // Time for which a job that was complete when the chief started stays, so
-  // that tasks that start at the same time learn that there is nothing to do.
-  static constexpr absl::Duration kCompleteLinger = absl::Seconds(5);
   // Time after which a live worker that holds steps and completes none is named
   // among the awaited tasks. After Options::worker_timeout others are granted
   // its steps.
@@ -123,7 +114,9 @@ class Coordinator {
                      const wire::ClaimStepsResponse& response);
   // Returns a number that changes whenever a claim whose answer was no news may
   // be answered with news. A claim that waits need not be asked again before.
-  int64_t claim_news() const { return claim_news_ + plan_->news(); }
+  int64_t claim_news() const {
+    return claim_news_ + phases_.begun() + plan_->news();
+  }
   // Names the tasks that a worker awaits that is granted nothing.
   void NameAwaited(wire::ClaimStepsResponse& response) const;
   // Returns true if there may be an order to carry out.
@@ -136,7 +129,9 @@ class Coordinator {
   wire::JobStatus Status() const;
   // Returns the time for which the job has trained with this chief; nullopt
   // before that.
-  std::optional<absl::Duration> Trained(absl::Time now) const;
+  std::optional<absl::Duration> Trained(absl::Time now) const {
+    return phases_.Trained(now);
+  }
   // Names the tasks that a job that has ended waits for, and for how long.
   void NameStaying(absl::Time now, wire::JobStatus& status) const;
 
@@ -148,7 +143,7 @@ class Coordinator {
 
   // Returns warnings for the log that have come up since the last call.
   std::vector<std::string> TakeWarnings() {
-    return std::exchange(warnings_, {});
+    return evaluations_.TakeWarnings();
   }
 
   // Lets time pass and returns the tasks whose leases ran out. Call it often:
@@ -166,7 +161,7 @@ class Coordinator {
   void CheckpointDone(const CheckpointOrder& order, const absl::Status& status,
                       absl::Time now);
   // Returns the checkpoints that keep_best has a use for now.
-  KeptCheckpoints Kept() const;
+  KeptCheckpoints Kept() const { return evaluations_.Kept(); }
   // Returns the shards whose calls for the order are in vain and are to be
   // cancelled. Their processes, which the order names, are gone or were
   // replaced, and one whose machine is gone never answers; or they have yet to
@@ -218,10 +213,6 @@ class Coordinator {
  private:
   // Enters the next phase if what has changed allows it.
   void Advance(absl::Time now);
-  void Enter(wire::JobPhase phase, absl::Time now);
-  void Fail(std::string failure, absl::Time now,
-            absl::StatusCode code = absl::StatusCode::kFailedPrecondition);
-  bool HasEnded() const;
   // Returns true while the job can't begin without all workers.
   bool NeedsAllWorkers() const;
   bool AwaitsWorkers() const;
@@ -259,8 +250,6 @@ class Coordinator {
   std::vector<std::string> MissingTasks() const;
   // Returns the names of these tasks for people, each once.
   std::vector<std::string> NamesOf(const std::vector<TaskId>& tasks) const;
-  // Returns the time at which a job that has ended waits for its tasks no more.
-  absl::Time LeaveDeadline() const;
   bool IsCheckpointDue(absl::Time now) const;
   // Brings the job's end forward, once it is known.
   void EndEarly();
@@ -299,11 +288,7 @@ class Coordinator {
   const std::unique_ptr<StepPlan> plan_;
   TrainingEnd end_;
   CheckpointSchedule schedule_;
-  // The times of the checkpoints that are to be evaluated.
-  CheckpointSchedule evaluation_times_;
-  RunDecisions decisions_;
-  EvaluationLag evaluation_lag_;
-  std::vector<std::string> warnings_;
+  RunEvaluations evaluations_;
   // The rate that the ps have been given.
   std::optional<double> given_rate_;
   bool ended_early_ = false;
@@ -325,19 +310,12 @@ class Coordinator {
 
   const absl::Time start_;
   absl::Time last_tick_;
-  wire::JobPhase phase_ = wire::WAITING_FOR_PS;
-  absl::Time phase_since_;
-  // The beginning and the end of TRAINING.
-  std::optional<absl::Time> training_since_;
-  std::optional<absl::Time> training_until_;
-  std::string failure_;
-  absl::StatusCode failure_code_ = absl::StatusCode::kOk;
+  JobPhases phases_;
   // The value of JobStatus.trouble.
   std::string trouble_;
   // The thing that is waited for, and since when; empty if nothing is.
   std::string waits_for_;
   absl::Time waits_since_;
-  std::optional<absl::Status> gave_up_;
   bool stop_requested_ = false;
   absl::Time stop_requested_at_;
   // The time when the last ps has asked to leave for the first time.

@@ -46,7 +46,7 @@ absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
     }
     plan_->Hears(incarnation, request.assignment_version());
     // The end stays where it is once it is reached.
-    if (phase_ <= wire::TRAINING) {
+    if (phases_.phase() <= wire::TRAINING) {
       plan_->ReportPushed(incarnation, request.pushed_steps());
     }
   }
@@ -63,7 +63,7 @@ absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
   ResumeWorker(request, now);
   Advance(now);
   wire::ClaimStepsResponse response;
-  response.set_phase(phase_);
+  response.set_phase(phases_.phase());
   const int64_t want = std::clamp(request.want(), int64_t{0}, kMaxWant);
   plan_->Answer(request, MayGrant() ? want : 0,
                 membership_.CountAlive("worker"), response);
@@ -121,7 +121,8 @@ void Coordinator::ResumeWorker(const wire::ClaimStepsRequest& request,
 }
 
 void Coordinator::CheckProgress(absl::Time now) {
-  if (phase_ != wire::TRAINING || !board_.AllReady()) watch_.StartOver(now);
+  if (phases_.phase() != wire::TRAINING || !board_.AllReady())
+    watch_.StartOver(now);
   for (const uint64_t worker : watch_.Still(options_.worker_timeout, now)) {
     plan_->Release(worker);
     watch_.Forget(worker);
@@ -130,14 +131,13 @@ void Coordinator::CheckProgress(absl::Time now) {
 }
 
 void Coordinator::WatchEvaluations(absl::Time now) {
-  const std::optional<std::string> line = evaluation_lag_.Observe(
+  evaluations_.Observe(
       {.global_step = plan_->global_step(),
-       .is_training = phase_ == wire::TRAINING && !stop_requested_,
+       .is_training = phases_.phase() == wire::TRAINING && !stop_requested_,
        .is_failing = schedule_.failures() > 0,
        .has_evaluator = membership_.CountAlive("evaluator") > 0,
        .now = now});
-  if (line) warnings_.push_back(*line);
-  plan_->SetLimit(evaluation_lag_.StepLimit());
+  plan_->SetLimit(evaluations_.lag().StepLimit());
 }
 
 void Coordinator::AddLosses(wire::JobStatus& status) const {
@@ -154,10 +154,10 @@ void Coordinator::AddLosses(wire::JobStatus& status) const {
                                              total.output_loss_sums.end());
   }
   for (const EpochLosses::End& end : reports_.epochs().ends()) {
-    if (!training_since_) break;
+    if (!phases_.training_since()) break;
     wire::EpochEnd* entry = status.add_epoch_end();
     entry->set_step(end.step);
-    *entry->mutable_trained() = ToProto(end.time - *training_since_);
+    *entry->mutable_trained() = ToProto(end.time - *phases_.training_since());
     entry->set_loss_sum(end.sums.loss_sum);
     entry->set_loss_examples(end.sums.examples);
     entry->set_is_complete(end.is_complete);
@@ -169,13 +169,13 @@ void Coordinator::AddLosses(wire::JobStatus& status) const {
 }
 
 void Coordinator::AddEvaluations(wire::JobStatus& status) const {
-  if (evaluation_lag_.evaluated_to() >= 0) {
-    status.set_evaluated_step(evaluation_lag_.evaluated_to());
+  if (evaluations_.lag().evaluated_to() >= 0) {
+    status.set_evaluated_step(evaluations_.lag().evaluated_to());
   }
-  status.set_due_evaluations(evaluation_lag_.due());
-  if (!evaluation_lag_.awaited()) return;
-  status.set_awaited_evaluation(*evaluation_lag_.awaited());
-  *status.mutable_evaluation_waited() = ToProto(evaluation_lag_.waited());
+  status.set_due_evaluations(evaluations_.lag().due());
+  if (!evaluations_.lag().awaited()) return;
+  status.set_awaited_evaluation(*evaluations_.lag().awaited());
+  *status.mutable_evaluation_waited() = ToProto(evaluations_.lag().waited());
 }
 
 bool Coordinator::IsNews(const wire::ClaimStepsRequest& request,
@@ -187,11 +187,11 @@ bool Coordinator::IsNews(const wire::ClaimStepsRequest& request,
 }
 
 bool Coordinator::MayHaveOrder(absl::Time now) const {
-  return phase_ != wire::TRAINING || stop_requested_ ||
+  return phases_.phase() != wire::TRAINING || stop_requested_ ||
          leaving_.NeedCheckpoint() ||
-         given_rate_ != decisions_.learning_rate() ||
+         given_rate_ != evaluations_.decisions().learning_rate() ||
          schedule_.IsDue(plan_->global_step(), now) ||
-         evaluation_times_.IsDue(plan_->global_step(), now);
+         evaluations_.IsDue(plan_->global_step(), now);
 }
 
 // A step that the writer of checkpoints has is not lost with another worker.
@@ -200,11 +200,12 @@ bool Coordinator::Counts(const wire::Task& worker) const {
 }
 
 bool Coordinator::MayCount() const {
-  return phase_ >= wire::TRAINING || options_.resumed.has_value();
+  return phases_.phase() >= wire::TRAINING || options_.resumed.has_value();
 }
 
 bool Coordinator::MayGrant() const {
-  return phase_ == wire::TRAINING && !stop_requested_ && !AwaitsReturns();
+  return phases_.phase() == wire::TRAINING && !stop_requested_ &&
+         !AwaitsReturns();
 }
 
 // A chief that has restarted knows how far a worker is when that has registered
@@ -212,12 +213,12 @@ bool Coordinator::MayGrant() const {
 // steps of them all, those in flight included. A worker that is not back within
 // a lease has lost it.
 bool Coordinator::AwaitsReturns() const {
-  if (phase_ != wire::TRAINING || !options_.resumed ||
+  if (phases_.phase() != wire::TRAINING || !options_.resumed ||
       last_tick_ - start_ >= options_.lease) {
     return false;
   }
   const int alive = membership_.CountAlive("worker");
-  if (decisions_.stop() && !ended_early_) {
+  if (evaluations_.decisions().stop() && !ended_early_) {
     return alive < worker_places_ || static_cast<int>(idle_.size()) < alive;
   }
   return options_.job.parameter_server().has_bounded_staleness() &&
@@ -226,21 +227,21 @@ bool Coordinator::AwaitsReturns() const {
 
 std::vector<std::string> Coordinator::AwaitedTasks() const {
   std::vector<std::string> names;
-  if (HasEnded()) return names;
+  if (phases_.HasEnded()) return names;
   if (AwaitsReturns()) {
     for (const TaskId& id : membership_.Absent("worker")) {
       names.push_back(id.ToString());
     }
     for (const auto& [id, member] : membership_.members()) {
       const bool is_busy = member.alive && !idle_.contains(member.incarnation);
-      if (decisions_.stop() && id.role == "worker" && is_busy) {
+      if (evaluations_.decisions().stop() && id.role == "worker" && is_busy) {
         names.push_back(id.ToString());
       }
     }
     return names;
   }
-  if (evaluation_lag_.awaited() &&
-      evaluation_lag_.waited() >= kEvaluatorNamed) {
+  if (evaluations_.lag().awaited() &&
+      evaluations_.lag().waited() >= kEvaluatorNamed) {
     for (const auto& [id, address] : options_.tasks) {
       if (id.role == "evaluator") names.push_back(id.ToString());
     }

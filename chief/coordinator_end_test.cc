@@ -72,7 +72,7 @@ TEST_F(CoordinatorTest, AJobThatIsCompleteAlreadySaysSoAndLingers) {
   EXPECT_EQ(phase(), wire::COMPLETE);
   EXPECT_EQ(outcome(), std::nullopt);
   ASSERT_OK(Register(worker0_));
-  Pass(Coordinator::kCompleteLinger, {worker0_});
+  Pass(kCompleteLinger, {worker0_});
   EXPECT_EQ(outcome(), std::nullopt);
   ASSERT_OK(Leave(worker0_));
   EXPECT_EQ(outcome(), absl::OkStatus());

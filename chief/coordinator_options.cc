@@ -57,6 +57,16 @@ Membership::Options MembershipOf(const CoordinatorOptions& options) {
   return membership;
 }
 
+RunEvaluations::Options EvaluationsOf(const CoordinatorOptions& options) {
+  RunEvaluations::Options evaluations = {.resumed = options.resumed,
+                                         .evaluations = options.evaluations,
+                                         .limit = options.worker_timeout};
+  for (const auto& [id, address] : options.tasks) {
+    evaluations.has_place |= id.role == "evaluator";
+  }
+  return evaluations;
+}
+
 int RankOf(const wire::Task& task, const std::map<TaskId, std::string>& tasks) {
   const auto first = tasks.lower_bound(TaskId{task.role(), 0});
   return static_cast<int>(

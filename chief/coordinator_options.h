@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "chief/membership.h"
 #include "chief/shards/shard_board.h"
+#include "chief/steps/run_evaluations.h"
 #include "chief/steps/step_plan.h"
 #include "chief/task_id.h"
 #include "chief/watch/worker_paces.h"
@@ -83,8 +84,10 @@ size_t NumPsShards(const CoordinatorOptions& options);
 // Returns the name of a task for people: "ps/1".
 std::string NameOf(const CoordinatorOptions& options, const TaskId& id);
 
-// Returns the membership's options, and the plan of the job's mode.
+// Return the options of the membership and of the evaluations, and the plan of
+// the job's mode.
 Membership::Options MembershipOf(const CoordinatorOptions& options);
+RunEvaluations::Options EvaluationsOf(const CoordinatorOptions& options);
 std::unique_ptr<StepPlan> PlanOf(const CoordinatorOptions& options,
                                  absl::Time now);
 

@@ -12,13 +12,15 @@
 namespace parasol {
 
 std::optional<Coordinator::Order> Coordinator::NextOrder(absl::Time now) {
-  if (HasEnded() || gave_up_ || stopped_) return std::nullopt;
+  if (phases_.HasEnded() || phases_.HasGivenUp() || stopped_)
+    return std::nullopt;
   if (stop_requested_) return NextStopOrder(now);
-  if (phase_ == wire::WAITING_FOR_PS) return std::nullopt;
+  if (phases_.phase() == wire::WAITING_FOR_PS) return std::nullopt;
   EndStay();
-  if (!leaving_.IsStay() && given_rate_ != decisions_.learning_rate() &&
-      phase_ <= wire::TRAINING) {
-    given_rate_ = decisions_.learning_rate();
+  if (!leaving_.IsStay() &&
+      given_rate_ != evaluations_.decisions().learning_rate() &&
+      phases_.phase() <= wire::TRAINING) {
+    given_rate_ = evaluations_.decisions().learning_rate();
     board_.GiveJobAgain();
   }
   std::vector<LoadOrder::Target> targets = loads_.Due(board_, now);
@@ -35,22 +37,23 @@ std::optional<Coordinator::Order> Coordinator::NextOrder(absl::Time now) {
 
 bool Coordinator::IsCheckpointDue(absl::Time now) const {
   if (!schedule_.MayTry(now)) return false;
-  if (phase_ == wire::TRAINING) {
+  if (phases_.phase() == wire::TRAINING) {
     return schedule_.IsDue(plan_->global_step(), now) ||
-           evaluation_times_.IsDue(plan_->global_step(), now) ||
+           evaluations_.IsDue(plan_->global_step(), now) ||
            (leaving_.NeedCheckpoint() && now - leave_asked_at_ >= kLeaveDelay);
   }
   // In LOADING the first checkpoint of a new run.
-  if (phase_ == wire::LOADING) return !schedule_.newest_step().has_value();
+  if (phases_.phase() == wire::LOADING)
+    return !schedule_.newest_step().has_value();
   return !AwaitsLastReports(now);
 }
 
 // The step is done when one worker has seen it at every shard's variables.
 // Others' gradients of sparse tables may still be on their way.
 bool Coordinator::AwaitsLastReports(absl::Time now) const {
-  if (phase_ != wire::FINISHING ||
+  if (phases_.phase() != wire::FINISHING ||
       !options_.job.parameter_server().has_synchronous() ||
-      now - phase_since_ >= kLastReportLimit) {
+      now - phases_.since() >= kLastReportLimit) {
     return false;
   }
   return std::any_of(claimed_at_.begin(), claimed_at_.end(),
@@ -68,8 +71,7 @@ void Coordinator::EndEarly() {
 
 std::vector<std::string> Coordinator::Evaluated(
     absl::Span<const Evaluation> evaluations, absl::Time now) {
-  std::vector<std::string> lines = decisions_.Update(evaluations);
-  evaluation_lag_.Evaluated(decisions_.evaluated_to());
+  std::vector<std::string> lines = evaluations_.Update(evaluations);
   Advance(now);
   return lines;
 }
@@ -91,8 +93,8 @@ std::optional<Coordinator::Order> Coordinator::NextStopOrder(absl::Time now) {
 // Steps of which the chief has not heard yet may have been done since the
 // newest checkpoint, unless the shards stay with it.
 bool Coordinator::HasNews() const {
-  if (phase_ == wire::FINISHING) return true;
-  if (phase_ != wire::TRAINING) return false;
+  if (phases_.phase() == wire::FINISHING) return true;
+  if (phases_.phase() != wire::TRAINING) return false;
   const bool is_synchronous = options_.job.parameter_server().has_synchronous();
   const bool may_have_steps =
       is_synchronous ? membership_.CountAlive("worker") > 0 : HoldSteps();
@@ -111,7 +113,8 @@ bool Coordinator::HoldSteps() const {
 bool Coordinator::AwaitsLastSteps(absl::Time now) const {
   const absl::Duration limit =
       leaving_.IsAnyLeaving() ? kLeaveDelay : kLastStepsLimit;
-  return phase_ == wire::TRAINING && board_.AllReady() && !leaving_.IsStay() &&
+  return phases_.phase() == wire::TRAINING && board_.AllReady() &&
+         !leaving_.IsStay() &&
          !options_.job.parameter_server().has_synchronous() &&
          now - stop_requested_at_ < limit && HoldSteps();
 }
@@ -124,8 +127,8 @@ void Coordinator::EndStay() {
 }
 
 bool Coordinator::IsCheckpointObsolete(absl::Time now) const {
-  return phase_ == wire::FINISHING && may_await_workers_ &&
-         now - phase_since_ >= kLastReportLimit;
+  return phases_.phase() == wire::FINISHING && may_await_workers_ &&
+         now - phases_.since() >= kLastReportLimit;
 }
 
 std::vector<size_t> Coordinator::ShardsInVain(const Order& order) const {
@@ -162,7 +165,7 @@ Coordinator::CheckpointOrder Coordinator::OrderCheckpoint(absl::Time now) {
   order.at_one_step = options_.job.parameter_server().has_synchronous();
   // Otherwise all steps that there are, are complete: a shard that is behind
   // was restored, and goes on when it hears of them.
-  const bool is_training = phase_ == wire::TRAINING;
+  const bool is_training = phases_.phase() == wire::TRAINING;
   may_await_workers_ =
       order.at_one_step && is_training && membership_.CountAlive("worker") > 0;
   order.may_await = may_await_workers_ || !is_training;
@@ -177,28 +180,13 @@ Coordinator::CheckpointOrder Coordinator::OrderCheckpoint(absl::Time now) {
   const std::vector<durable::BatchSpan> unfinished = plan_->Unfinished();
   manifest.mutable_unfinished_batch()->Assign(unfinished.begin(),
                                               unfinished.end());
-  manifest.set_final(phase_ == wire::FINISHING);
-  manifest.set_evaluation_due(
-      evaluation_times_.IsDue(plan_->global_step(), now));
+  manifest.set_final(phases_.phase() == wire::FINISHING);
+  manifest.set_evaluation_due(evaluations_.IsDue(plan_->global_step(), now));
   manifest.set_reduced_learning_rate(given_rate_.value_or(0));
   for (size_t shard = 0; shard < board_.size(); ++shard) {
     order.incarnations.push_back(board_.incarnation(shard));
   }
   return order;
-}
-
-KeptCheckpoints Coordinator::Kept() const {
-  KeptCheckpoints kept;
-  const bool is_awaited = options_.job.evaluation().has_max_lag();
-  if (!options_.job.checkpoint().has_keep_best() && !is_awaited) return kept;
-  kept.best_first = decisions_.best_first();
-  // One more is being evaluated.
-  if (is_awaited) kept.awaited = options_.job.evaluation().max_lag() + 1;
-  // Without an evaluator no result is awaited.
-  for (const auto& [id, address] : options_.tasks) {
-    if (id.role == "evaluator") kept.evaluated_to = decisions_.evaluated_to();
-  }
-  return kept;
 }
 
 std::map<int, int64_t> Coordinator::PsEpochs() const {
@@ -232,10 +220,10 @@ void Coordinator::LoadDone(const LoadOrder::Target& target,
     case ShardLoads::Verdict::kAgain:
       return;
     case ShardLoads::Verdict::kFailed:
-      return Fail(what, now);
+      return phases_.Fail(absl::FailedPreconditionError(what), now);
     case ShardLoads::Verdict::kGaveUp:
-      gave_up_ = absl::UnavailableError(
-          absl::StrCat("loading failed ", loads_.failures(), " times: ", what));
+      phases_.GiveUp(absl::UnavailableError(absl::StrCat(
+          "loading failed ", loads_.failures(), " times: ", what)));
   }
 }
 
@@ -257,11 +245,10 @@ void Coordinator::CheckpointDone(const CheckpointOrder& order,
     trouble_.clear();
     schedule_.Written(order.manifest.global_step(), now);
     if (order.manifest.evaluation_due()) {
-      evaluation_times_.Written(order.manifest.global_step(), now);
-      evaluation_lag_.Written(order.manifest.global_step());
+      evaluations_.Written(order.manifest.global_step(), now);
     }
-    if (order.manifest.final() && phase_ == wire::FINISHING) {
-      Enter(wire::COMPLETE, now);
+    if (order.manifest.final() && phases_.phase() == wire::FINISHING) {
+      phases_.Enter(wire::COMPLETE, now);
     }
     Advance(now);
     return;
@@ -269,27 +256,28 @@ void Coordinator::CheckpointDone(const CheckpointOrder& order,
   // The next one awaits no worker, or takes another cut.
   if (awaited_nobody || absl::IsAborted(status)) stop_ordered_ = false;
   // The final one follows at once.
-  if (phase_ == wire::FINISHING && !order.manifest.final()) return;
+  if (phases_.phase() == wire::FINISHING && !order.manifest.final()) return;
   CheckpointFailed(order.manifest.global_step(), status, now);
 }
 
 void Coordinator::CheckpointFailed(int64_t step, const absl::Status& status,
                                    absl::Time now) {
-  const bool is_awaited = phase_ != wire::TRAINING || leaving_.NeedCheckpoint();
+  const bool is_awaited =
+      phases_.phase() != wire::TRAINING || leaving_.NeedCheckpoint();
   schedule_.Failed(now, is_awaited ? CheckpointSchedule::kMaxAwaitedBackoff
                                    : CheckpointSchedule::kMaxBackoff);
   trouble_ = DescribeFailure(step, schedule_.failures(), status);
   // While training the next one may succeed; the first and the last must.
-  if (phase_ == wire::TRAINING ||
+  if (phases_.phase() == wire::TRAINING ||
       now - schedule_.failing_since() < options_.checkpoint_timeout) {
     return;
   }
   const absl::Status end =
       EndWithoutCheckpoint(step, options_.checkpoint_timeout, status);
   if (absl::IsUnavailable(end)) {
-    gave_up_ = end;
+    phases_.GiveUp(end);
   } else {
-    Fail(std::string(end.message()), now, end.code());
+    phases_.Fail(end, now);
   }
 }
 

@@ -11,7 +11,7 @@ namespace parasol {
 
 wire::JobStatus Coordinator::Status() const {
   wire::JobStatus status;
-  status.set_phase(phase_);
+  status.set_phase(phases_.phase());
   status.set_global_step(plan_->global_step());
   status.set_end_step(plan_->end_step().value_or(0));
   status.set_run_id(options_.run_id);
@@ -20,7 +20,7 @@ wire::JobStatus Coordinator::Status() const {
   for (std::string& task : MissingTasks()) {
     status.add_missing_task(std::move(task));
   }
-  status.set_failure(failure_);
+  status.set_failure(phases_.failure());
   status.set_trouble(trouble_);
   status.set_steps_per_epoch(end_.steps_per_epoch().value_or(0));
   if (rate_) status.set_learning_rate(rate_->At(plan_->global_step()));
@@ -59,15 +59,16 @@ void Coordinator::AddTasks(wire::JobStatus& status) const {
     const absl::Duration silence =
         last_tick_ - (member.lease_end - options_.lease);
     *task->mutable_silence() = ToProto(std::max(absl::ZeroDuration(), silence));
-    if (phase_ == wire::TRAINING && id.role == "worker") {
+    if (phases_.phase() == wire::TRAINING && id.role == "worker") {
       paces_.Describe(id.index, silence, *task);
     }
   }
-  if (phase_ != wire::TRAINING) return;
+  if (phases_.phase() != wire::TRAINING) return;
   // A job that goes by evaluations has an evaluator, listed or not.
   const bool has_evaluator = HasEvaluationDecisions(options_.job);
-  for (const TaskId& id : DispensableTasks(membership_, options_.absence_named,
-                                           *training_since_, last_tick_)) {
+  for (const TaskId& id :
+       DispensableTasks(membership_, options_.absence_named,
+                        *phases_.training_since(), last_tick_)) {
     const Membership::Member& member = membership_.members().at(id);
     const bool was_there = member.incarnation != 0;
     if (id.role == "evaluator" && !was_there && !has_evaluator &&
@@ -80,14 +81,15 @@ void Coordinator::AddTasks(wire::JobStatus& status) const {
     wire::AbsentTask* absent = status.add_absent_task();
     absent->set_task(name);
     absent->set_was_there(was_there);
-    *absent->mutable_absent() =
-        ToProto(last_tick_ - std::max(member.absent_since, *training_since_));
+    *absent->mutable_absent() = ToProto(
+        last_tick_ - std::max(member.absent_since, *phases_.training_since()));
   }
 }
 
 std::vector<std::string> Coordinator::MissingTasks() const {
-  if (HasEnded()) return {};
-  return NamesOf(parasol::MissingTasks(membership_, phase_, NeedsAllWorkers()));
+  if (phases_.HasEnded()) return {};
+  return NamesOf(
+      parasol::MissingTasks(membership_, phases_.phase(), NeedsAllWorkers()));
 }
 
 std::vector<std::string> Coordinator::NamesOf(
@@ -115,18 +117,18 @@ void Coordinator::WatchWaiting(absl::Time now) {
 
 // While a ps is loaded all workers may wait for it.
 void Coordinator::WatchPaces(absl::Time now) {
-  if (phase_ != wire::TRAINING) return paces_.Clear();
+  if (phases_.phase() != wire::TRAINING) return paces_.Clear();
   if (!board_.AllReady()) return paces_.StartOver();
   paces_.Judge(now);
 }
 
 void Coordinator::NameStaying(absl::Time now, wire::JobStatus& status) const {
-  if (!HasEnded()) return;
+  if (!phases_.HasEnded()) return;
   for (std::string& name : NamesOf(Staying())) {
     status.add_staying_task(std::move(name));
   }
-  *status.mutable_staying_limit() =
-      ToProto(std::max(absl::ZeroDuration(), LeaveDeadline() - now));
+  *status.mutable_staying_limit() = ToProto(std::max(
+      absl::ZeroDuration(), phases_.LeaveDeadline(stop_requested_) - now));
 }
 
 }  // namespace parasol
