@@ -125,7 +125,7 @@ std::optional<ChiefServer::ClaimAnswer> ChiefServer::TryClaim(
   has_news_ |= coordinator_.MayHaveOrder(now);
   NoteClaimNews();
   const bool waits = answer.ok() && !waits_ended_ && now < claim.deadline &&
-                     !Coordinator::IsNews(claim.request, *answer);
+                     !IsNews(claim.request, *answer);
   if (waits) return std::nullopt;
   return answer;
 }
@@ -168,7 +168,7 @@ ChiefServer::AnswerClaims() {
       waiting_.Add(std::move(claim));
       continue;
     }
-    if (answer->ok() && !Coordinator::IsNews(claim.request, **answer)) {
+    if (answer->ok() && !IsNews(claim.request, **answer)) {
       // The same for all of them, and long to be found out.
       if (!named) coordinator_.NameAwaited(named.emplace());
       *(*answer)->mutable_awaited_task() = named->awaited_task();

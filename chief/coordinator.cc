@@ -46,8 +46,7 @@ Coordinator::Coordinator(Options options, absl::Time now)
     : options_(std::move(options)),
       membership_(MembershipOf(options_), now),
       board_(options_.shards, absl::ToUnixMicros(now)),
-      plan_(PlanOf(options_, now)),
-      end_(options_.job),
+      grants_(options_.job, PlanOf(options_, now), GrantsOf(options_)),
       schedule_(options_.job.checkpoint(),
                 options_.resumed
                     ? std::optional<int64_t>(options_.resumed->global_step())
@@ -58,16 +57,12 @@ Coordinator::Coordinator(Options options, absl::Time now)
       rate_(RateOf(options_.job.optimizer())),
       reports_(options_.resumed ? options_.resumed->global_step() : 0),
       paces_(options_.pace, options_.job.parameter_server().has_synchronous()),
-      worker_places_(std::count_if(
-          options_.tasks.begin(), options_.tasks.end(),
-          [](const auto& task) { return task.first.role == "worker"; })),
+      worker_places_(GrantsOf(options_).places),
       start_(now),
       last_tick_(now),
       phases_({.already_complete = options_.already_complete,
                .finish_timeout = options_.finish_timeout},
-              now) {
-  if (end_.step()) plan_->SetEnd(*end_.step());
-}
+              now) {}
 
 absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
     const wire::RegisterRequest& request, absl::Time now) {
@@ -87,8 +82,9 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
   }
   RETURN_IF_ERROR(CheckIncarnation(task, membership_.members()));
   if (task.role() == "worker") {
-    RETURN_IF_ERROR(plan_->Check(task.incarnation(), request.completed_steps(),
-                                 request.completed_steps()))
+    RETURN_IF_ERROR(grants_.plan().Check(task.incarnation(),
+                                         request.completed_steps(),
+                                         request.completed_steps()))
         << TaskId::Of(task).ToString();
   }
   ASSIGN_OR_RETURN(
@@ -99,7 +95,7 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
     if (registration.replaced_was_alive) {
       Depart(TaskId::Of(task), *registration.replaced, now);
     }
-    if (task.role() == "worker") plan_->Retire(*registration.replaced);
+    if (task.role() == "worker") grants_.Retire(*registration.replaced);
   }
   if (task.role() == "ps") {
     // Nothing is loaded to a process that may be dead already.
@@ -107,11 +103,8 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
       board_.Arrived(task.index(), task.incarnation(), is_ours);
     }
   } else if (task.role() == "worker") {
-    set_aside_.erase(task.incarnation());
     if (request.place_epoch() == 0) reports_.Begin(task.incarnation());
-    WorkerArrival arrival = WorkerArrivalOf(request, options_.tasks);
-    if (!Counts(task)) arrival.completed = 0;
-    plan_->Enter(task.incarnation(), arrival);
+    grants_.Enter(task, WorkerArrivalOf(request, options_.tasks));
   }
   Advance(now);
   return response;
@@ -154,7 +147,7 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   response.set_placement_version(board_.version());
   response.set_failure(phases_.failure());
   response.set_trouble(trouble_);
-  response.set_global_step(plan_->global_step());
+  response.set_global_step(grants_.plan().global_step());
   for (std::string& task : MissingTasks()) {
     response.add_missing_task(std::move(task));
   }
@@ -214,20 +207,21 @@ absl::Status Coordinator::Leave(const wire::LeaveRequest& request,
   const uint64_t incarnation = request.task().incarnation();
   const bool is_worker = request.task().role() == "worker";
   if (is_worker) {
-    RETURN_IF_ERROR(plan_->Check(incarnation, request.completed_steps(),
-                                 request.completed_steps()))
+    RETURN_IF_ERROR(grants_.plan().Check(incarnation, request.completed_steps(),
+                                         request.completed_steps()))
         << TaskId::Of(request.task()).ToString();
   }
   ASSIGN_OR_RETURN(const bool was_alive,
                    membership_.Leave(request.task(), now));
   // The steps of one whose lease ran out were taken back then.
   if (was_alive) {
-    if (is_worker && MayCount() && Counts(request.task())) {
-      plan_->Report(incarnation, request.completed_steps());
+    if (is_worker) {
+      grants_.Report(request.task(), request.completed_steps(),
+                     phases_.phase());
     }
     Depart(TaskId::Of(request.task()), incarnation, now);
   }
-  if (is_worker) plan_->Retire(incarnation);
+  if (is_worker) grants_.Retire(incarnation);
   Advance(now);
   return absl::OkStatus();
 }
@@ -241,7 +235,7 @@ std::vector<TaskId> Coordinator::Tick(absl::Time now) {
     Depart(task.id, task.incarnation, now);
     lost.push_back(task.id);
   }
-  CheckProgress(now);
+  grants_.TakeBack(phases_.phase() == wire::TRAINING && board_.AllReady(), now);
   Advance(now);
   WatchWaiting(now);
   WatchPaces(now);
@@ -262,18 +256,14 @@ void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
     leaving_.Forget(incarnation);
   }
   if (id.role != "worker") return;
-  plan_->Release(incarnation);
-  watch_.Forget(incarnation);
-  set_aside_.erase(incarnation);
-  claimed_at_.erase(incarnation);
-  idle_.erase(incarnation);
+  grants_.Release(incarnation);
   reports_.Forget(id.index);
   paces_.Forget(id.index);
   const bool is_needed =
       options_.job.parameter_server().synchronous().lost_worker() ==
       job::Synchronous::FAIL;
   if (is_needed && phases_.phase() == wire::TRAINING && !stop_requested_ &&
-      !plan_->IsComplete()) {
+      !grants_.plan().IsComplete()) {
     phases_.Fail(
         absl::FailedPreconditionError(absl::StrCat(
             id.ToString(), " is gone, and synchronous.lost_worker is FAIL")),
@@ -284,8 +274,8 @@ void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
 void Coordinator::Advance(absl::Time now) {
   // Steps that workers did for another chief count before the training begins.
   if (phases_.training_since()) {
-    reports_.epochs().Reach(plan_->global_step(), Points(),
-                            end_.examples_per_epoch(), now);
+    reports_.epochs().Reach(grants_.plan().global_step(), Points(),
+                            grants_.end().examples_per_epoch(), now);
   }
   if (phases_.phase() == wire::WAITING_FOR_PS && board_.AllPresent()) {
     phases_.Enter(wire::LOADING, now);
@@ -298,21 +288,15 @@ void Coordinator::Advance(absl::Time now) {
       phases_.Enter(wire::TRAINING, now);
     }
   }
-  if (phases_.phase() == wire::TRAINING && evaluations_.decisions().stop() &&
-      !AwaitsReturns()) {
-    EndEarly();
-  }
-  if (phases_.phase() == wire::TRAINING && plan_->IsComplete()) {
+  grants_.EndEarly(LookAtGrants());
+  if (phases_.phase() == wire::TRAINING && grants_.plan().IsComplete()) {
     phases_.Enter(wire::FINISHING, now);
     // A disk that was full while training has its time at the end anew.
     schedule_.StartOver();
     trouble_.clear();
   }
   WatchEvaluations(now);
-  if (MayGrant() != may_grant_) {
-    may_grant_ = !may_grant_;
-    ++claim_news_;
-  }
+  grants_.Observe(LookAtGrants());
 }
 
 // A ps that is told to end before the job trains has no updates to lose, and is
@@ -326,7 +310,7 @@ bool Coordinator::AwaitsDeparture(absl::Time now) const {
 // may not all be there any more, waits for a lease only.
 bool Coordinator::NeedsAllWorkers() const {
   return options_.is_mirrored && phases_.phase() < wire::TRAINING &&
-         (!options_.resumed || last_tick_ - start_ < options_.lease);
+         (!options_.resumed || IsNew());
 }
 
 bool Coordinator::AwaitsWorkers() const {
@@ -356,7 +340,7 @@ std::optional<absl::Status> Coordinator::Outcome(absl::Time now) const {
   if (phases_.HasEnded()) return std::nullopt;
   if (!stopped_) return std::nullopt;
   return absl::CancelledError(absl::StrCat(
-      "stopped at step ", plan_->global_step(), ", newest checkpoint ",
+      "stopped at step ", grants_.plan().global_step(), ", newest checkpoint ",
       schedule_.newest_step() ? absl::StrCat(*schedule_.newest_step())
                               : "none"));
 }

@@ -20,16 +20,14 @@
 #include "chief/shards/leaving_ps.h"
 #include "chief/shards/shard_board.h"
 #include "chief/shards/shard_loads.h"
-#include "chief/steps/progress_watch.h"
 #include "chief/steps/run_evaluations.h"
-#include "chief/steps/step_plan.h"
+#include "chief/steps/step_grants.h"
 #include "chief/task_id.h"
 #include "chief/watch/worker_paces.h"
 #include "chief/worker_reports.h"
 #include "cluster/checkpoint/checkpoint_schedule.h"
 #include "cluster/checkpoint/evaluation_log.h"
 #include "cluster/checkpoint/store_checkpoint.h"
-#include "cluster/job/training_end.h"
 #include "cluster/progress/curve_points.h"
 #include "ml/optimizer/learning_rate.h"
 #include "proto/checkpoint.pb.h"
@@ -45,10 +43,6 @@ class Coordinator {
  public:
   // Number of failures in a row of a load that end the job.
   static constexpr int kMaxLoadFailures = ShardLoads::kMaxFailures;
-  // Time after which a live worker that holds steps and completes none is named
-  // among the awaited tasks. After Options::worker_timeout others are granted
-  // its steps.
-  static constexpr absl::Duration kStillNamed = absl::Seconds(30);
   // Longest time that the final checkpoint of synchronous training waits for
   // the workers to say that all that they have sent is applied. A worker that
   // has sent to a ps that was lost since never says so.
@@ -108,15 +102,9 @@ class Coordinator {
   // the end of a wait, NameAwaited() does.
   absl::StatusOr<wire::ClaimStepsResponse> ClaimSteps(
       const wire::ClaimStepsRequest& request, absl::Time now);
-  // Returns true if the answer says something that the worker does not know; it
-  // then ends the request's wait.
-  static bool IsNews(const wire::ClaimStepsRequest& request,
-                     const wire::ClaimStepsResponse& response);
   // Returns a number that changes whenever a claim whose answer was no news may
   // be answered with news. A claim that waits need not be asked again before.
-  int64_t claim_news() const {
-    return claim_news_ + phases_.begun() + plan_->news();
-  }
+  int64_t claim_news() const { return grants_.news() + phases_.begun(); }
   // Names the tasks that a worker awaits that is granted nothing.
   void NameAwaited(wire::ClaimStepsResponse& response) const;
   // Returns true if there may be an order to carry out.
@@ -213,6 +201,8 @@ class Coordinator {
  private:
   // Enters the next phase if what has changed allows it.
   void Advance(absl::Time now);
+  // Returns true for a lease: tasks of an earlier chief may yet come back.
+  bool IsNew() const { return last_tick_ - start_ < options_.lease; }
   // Returns true while the job can't begin without all workers.
   bool NeedsAllWorkers() const;
   bool AwaitsWorkers() const;
@@ -227,33 +217,20 @@ class Coordinator {
   std::map<int, int64_t> PsEpochs() const;
   // Returns the points of the curves; not known before the epochs are.
   CurvePoints Points() const {
-    return CurvePoints(end_.steps_per_epoch().value_or(0),
+    return CurvePoints(grants_.end().steps_per_epoch().value_or(0),
                        options_.job.summary().every_steps());
   }
   // Adds what workers have reported of their losses.
   void AddLosses(wire::JobStatus& status) const;
-  bool MayGrant() const;
-  // Returns true if steps may have been done: a new run has none before its
-  // variables are loaded, whatever a worker says.
-  bool MayCount() const;
-  // Returns true if this worker's reports of completed steps count.
-  bool Counts(const wire::Task& worker) const;
-  bool AwaitsReturns() const;
+  StepGrants::Look LookAtGrants() const;
   // Lists the workers that sum gradients among themselves.
   void AddMembers(wire::ClaimStepsResponse& response) const;
-  // Enters a worker anew whose steps were taken back while it was alive, once
-  // it has completed those that it has started.
-  void ResumeWorker(const wire::ClaimStepsRequest& request, absl::Time now);
-  // Takes back the steps of live workers that complete none.
-  void CheckProgress(absl::Time now);
   std::vector<std::string> AwaitedTasks() const;
   std::vector<std::string> MissingTasks() const;
   // Returns the names of these tasks for people, each once.
   std::vector<std::string> NamesOf(const std::vector<TaskId>& tasks) const;
   bool IsCheckpointDue(absl::Time now) const;
-  // Brings the job's end forward, once it is known.
-  void EndEarly();
-  // Looks at how far evaluations are behind, and bounds the steps by that.
+  // Looks at how far evaluations are behind.
   void WatchEvaluations(absl::Time now);
   // Adds how far they are.
   void AddEvaluations(wire::JobStatus& status) const;
@@ -285,29 +262,17 @@ class Coordinator {
   Membership membership_;
   ShardBoard board_;
   ShardLoads loads_;
-  const std::unique_ptr<StepPlan> plan_;
-  TrainingEnd end_;
+  StepGrants grants_;
   CheckpointSchedule schedule_;
   RunEvaluations evaluations_;
   // The rate that the ps have been given.
   std::optional<double> given_rate_;
-  bool ended_early_ = false;
   // The rate by the job alone; nullopt if it has no optimizer.
   const std::optional<LearningRate> rate_;
   WorkerReports reports_;
   WorkerPaces paces_;
-  ProgressWatch watch_;
-  // Live workers whose steps were taken back, and the times since then.
-  std::map<uint64_t, absl::Time> set_aside_;
   const int worker_places_;
-  bool may_grant_ = false;
-  int64_t claim_news_ = 0;
   LeavingPs leaving_;
-  // The steps that each live worker's last claim reported.
-  std::map<uint64_t, int64_t> claimed_at_;
-  // Live workers whose last claim had no step in flight.
-  std::set<uint64_t> idle_;
-
   const absl::Time start_;
   absl::Time last_tick_;
   JobPhases phases_;

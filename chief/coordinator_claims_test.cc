@@ -70,7 +70,7 @@ TEST_F(ClaimsTest, ALiveWorkerThatCompletesNothingIsNamedEarly) {
   StartTraining();
   ASSERT_OK(Claim(worker0_, 0, 1));
   EXPECT_THAT(chief().Status().awaited_task(), IsEmpty());
-  Pass(Coordinator::kStillNamed, everyone_);
+  Pass(kStillNamed, everyone_);
   EXPECT_THAT(chief().Status().awaited_task(), ElementsAre("worker/0"));
 }
 
@@ -95,7 +95,7 @@ TEST_F(ClaimsTest, AWorkerThatHasCompletedItsStepsIsGrantedStepsAgain) {
 TEST_F(ClaimsTest, WhileAShardIsAwayNoWorkerIsBlamed) {
   StartTraining();
   ASSERT_OK(Claim(worker0_, 0, 1));
-  Pass(Coordinator::kStillNamed, {ps0_, worker0_, worker1_});
+  Pass(kStillNamed, {ps0_, worker0_, worker1_});
   EXPECT_THAT(chief().Status().awaited_task(), IsEmpty());
 }
 

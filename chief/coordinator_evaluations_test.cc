@@ -358,11 +358,11 @@ TEST_F(CoordinatorLagTest, SynchronousWorkersAreToldTheLimit) {
   request.set_assignment_version(answer.assignment_version());
   request.set_end_step(answer.end_step());
   ASSERT_OK_AND_ASSIGN(answer, chief().ClaimSteps(request, now_));
-  EXPECT_FALSE(Coordinator::IsNews(request, answer));
+  EXPECT_FALSE(IsNews(request, answer));
   Evaluate(20);
   ASSERT_OK_AND_ASSIGN(answer, chief().ClaimSteps(request, now_));
   EXPECT_EQ(answer.end_step(), 40);
-  EXPECT_TRUE(Coordinator::IsNews(request, answer));
+  EXPECT_TRUE(IsNews(request, answer));
 }
 
 TEST_F(CoordinatorLagTest, EarlyStoppingEndsTheJobWhereItIsDecided) {

@@ -67,6 +67,16 @@ RunEvaluations::Options EvaluationsOf(const CoordinatorOptions& options) {
   return evaluations;
 }
 
+StepGrants::Options GrantsOf(const CoordinatorOptions& options) {
+  StepGrants::Options grants = {.is_resumed = options.resumed.has_value(),
+                                .is_mirrored = options.is_mirrored,
+                                .worker_timeout = options.worker_timeout};
+  for (const auto& [id, address] : options.tasks) {
+    grants.places += id.role == "worker";
+  }
+  return grants;
+}
+
 int RankOf(const wire::Task& task, const std::map<TaskId, std::string>& tasks) {
   const auto first = tasks.lower_bound(TaskId{task.role(), 0});
   return static_cast<int>(

@@ -13,6 +13,7 @@
 #include "chief/membership.h"
 #include "chief/shards/shard_board.h"
 #include "chief/steps/run_evaluations.h"
+#include "chief/steps/step_grants.h"
 #include "chief/steps/step_plan.h"
 #include "chief/task_id.h"
 #include "chief/watch/worker_paces.h"
@@ -84,10 +85,11 @@ size_t NumPsShards(const CoordinatorOptions& options);
 // Returns the name of a task for people: "ps/1".
 std::string NameOf(const CoordinatorOptions& options, const TaskId& id);
 
-// Return the options of the membership and of the evaluations, and the plan of
+// Return the options of the membership, evaluations and grants, and the plan of
 // the job's mode.
 Membership::Options MembershipOf(const CoordinatorOptions& options);
 RunEvaluations::Options EvaluationsOf(const CoordinatorOptions& options);
+StepGrants::Options GrantsOf(const CoordinatorOptions& options);
 std::unique_ptr<StepPlan> PlanOf(const CoordinatorOptions& options,
                                  absl::Time now);
 

@@ -28,7 +28,7 @@ std::optional<Coordinator::Order> Coordinator::NextOrder(absl::Time now) {
     return LoadOrder{.targets = std::move(targets),
                      .from_checkpoint = schedule_.newest_step().has_value(),
                      .ps_epochs = PsEpochs(),
-                     .global_step = plan_->global_step(),
+                     .global_step = grants_.plan().global_step(),
                      .learning_rate = given_rate_};
   }
   if (!board_.AllReady() || !IsCheckpointDue(now)) return std::nullopt;
@@ -38,8 +38,8 @@ std::optional<Coordinator::Order> Coordinator::NextOrder(absl::Time now) {
 bool Coordinator::IsCheckpointDue(absl::Time now) const {
   if (!schedule_.MayTry(now)) return false;
   if (phases_.phase() == wire::TRAINING) {
-    return schedule_.IsDue(plan_->global_step(), now) ||
-           evaluations_.IsDue(plan_->global_step(), now) ||
+    return schedule_.IsDue(grants_.plan().global_step(), now) ||
+           evaluations_.IsDue(grants_.plan().global_step(), now) ||
            (leaving_.NeedCheckpoint() && now - leave_asked_at_ >= kLeaveDelay);
   }
   // In LOADING the first checkpoint of a new run.
@@ -56,17 +56,7 @@ bool Coordinator::AwaitsLastReports(absl::Time now) const {
       now - phases_.since() >= kLastReportLimit) {
     return false;
   }
-  return std::any_of(claimed_at_.begin(), claimed_at_.end(),
-                     [this](const auto& entry) {
-                       return entry.second < plan_->end_step().value_or(0);
-                     });
-}
-
-void Coordinator::EndEarly() {
-  if (ended_early_ || !plan_->end_step() || plan_->global_step() == 0) return;
-  ended_early_ = true;
-  plan_->EndEarly();
-  ++claim_news_;
+  return grants_.claims().IsAnyBefore(grants_.plan().end_step().value_or(0));
 }
 
 std::vector<std::string> Coordinator::Evaluated(
@@ -98,14 +88,12 @@ bool Coordinator::HasNews() const {
   const bool is_synchronous = options_.job.parameter_server().has_synchronous();
   const bool may_have_steps =
       is_synchronous ? membership_.CountAlive("worker") > 0 : HoldSteps();
-  return plan_->global_step() > schedule_.newest_step().value_or(-1) ||
+  return grants_.plan().global_step() > schedule_.newest_step().value_or(-1) ||
          leaving_.NeedCheckpoint() || (may_have_steps && !leaving_.IsStay());
 }
 
 bool Coordinator::HoldSteps() const {
-  return std::any_of(
-      claimed_at_.begin(), claimed_at_.end(),
-      [this](const auto& entry) { return plan_->HoldsSteps(entry.first); });
+  return grants_.claims().HoldSteps(grants_.plan());
 }
 
 // Steps of synchronous training end with the cut. With a ps that leaves none is
@@ -161,7 +149,7 @@ bool Coordinator::AwaitsNobody() const {
 Coordinator::CheckpointOrder Coordinator::OrderCheckpoint(absl::Time now) {
   CheckpointOrder order;
   durable::CheckpointManifest& manifest = order.manifest;
-  manifest.set_global_step(plan_->global_step());
+  manifest.set_global_step(grants_.plan().global_step());
   order.at_one_step = options_.job.parameter_server().has_synchronous();
   // Otherwise all steps that there are, are complete: a shard that is behind
   // was restored, and goes on when it hears of them.
@@ -175,13 +163,16 @@ Coordinator::CheckpointOrder Coordinator::OrderCheckpoint(absl::Time now) {
   RunHistory(options_.resumed, options_.chief_epoch).AddTo(manifest);
   *manifest.mutable_job() = options_.job;
   options_.contents.AddTo(manifest);
-  const std::vector<durable::WorkerProgress> progress = plan_->Progress();
+  const std::vector<durable::WorkerProgress> progress =
+      grants_.plan().Progress();
   manifest.mutable_worker_progress()->Assign(progress.begin(), progress.end());
-  const std::vector<durable::BatchSpan> unfinished = plan_->Unfinished();
+  const std::vector<durable::BatchSpan> unfinished =
+      grants_.plan().Unfinished();
   manifest.mutable_unfinished_batch()->Assign(unfinished.begin(),
                                               unfinished.end());
   manifest.set_final(phases_.phase() == wire::FINISHING);
-  manifest.set_evaluation_due(evaluations_.IsDue(plan_->global_step(), now));
+  manifest.set_evaluation_due(
+      evaluations_.IsDue(grants_.plan().global_step(), now));
   manifest.set_reduced_learning_rate(given_rate_.value_or(0));
   for (size_t shard = 0; shard < board_.size(); ++shard) {
     order.incarnations.push_back(board_.incarnation(shard));

@@ -12,8 +12,8 @@ namespace parasol {
 wire::JobStatus Coordinator::Status() const {
   wire::JobStatus status;
   status.set_phase(phases_.phase());
-  status.set_global_step(plan_->global_step());
-  status.set_end_step(plan_->end_step().value_or(0));
+  status.set_global_step(grants_.plan().global_step());
+  status.set_end_step(grants_.plan().end_step().value_or(0));
   status.set_run_id(options_.run_id);
   status.set_examples_per_second(reports_.examples_per_second());
   if (reports_.loss()) status.set_loss(*reports_.loss());
@@ -22,12 +22,13 @@ wire::JobStatus Coordinator::Status() const {
   }
   status.set_failure(phases_.failure());
   status.set_trouble(trouble_);
-  status.set_steps_per_epoch(end_.steps_per_epoch().value_or(0));
-  if (rate_) status.set_learning_rate(rate_->At(plan_->global_step()));
+  status.set_steps_per_epoch(grants_.end().steps_per_epoch().value_or(0));
+  if (rate_) status.set_learning_rate(rate_->At(grants_.plan().global_step()));
   if (given_rate_) status.set_learning_rate(*given_rate_);
   AddLosses(status);
   AddEvaluations(status);
-  if (plan_->staleness()) status.set_staleness(*plan_->staleness());
+  if (grants_.plan().staleness())
+    status.set_staleness(*grants_.plan().staleness());
   if (!waits_for_.empty()) {
     *status.mutable_waited() = ToProto(last_tick_ - waits_since_);
   }

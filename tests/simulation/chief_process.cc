@@ -175,7 +175,7 @@ void ChiefProcess::ClaimSteps(
   if (response.ok()) world().auditor().Credited(response->global_step());
   const absl::Duration wait =
       std::min(absl::Seconds(request.wait().seconds()), kMaxClaimWait);
-  if (!response.ok() || Coordinator::IsNews(request, *response) ||
+  if (!response.ok() || IsNews(request, *response) ||
       wait <= absl::ZeroDuration()) {
     done(std::move(response));
   } else {
@@ -196,7 +196,7 @@ void ChiefProcess::AnswerClaims() {
   for (WaitingClaim& claim : claims) {
     auto response = coordinator_->ClaimSteps(claim.request, now());
     if (response.ok() && now() < claim.deadline &&
-        !Coordinator::IsNews(claim.request, *response)) {
+        !IsNews(claim.request, *response)) {
       next_expiry_ = std::min(next_expiry_, claim.deadline);
       claims_.push_back(std::move(claim));
     } else {
