@@ -280,7 +280,7 @@ void ChiefServer::RunOrders() {
 
 void ChiefServer::CarryOutOrders() {
   while (true) {
-    std::optional<Coordinator::Order> order;
+    std::optional<Order> order;
     {
       absl::MutexLock lock(&mu_);
       auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
@@ -298,7 +298,7 @@ void ChiefServer::CarryOutOrders() {
   }
 }
 
-void ChiefServer::CarryOut(const Coordinator::LoadOrder& order) {
+void ChiefServer::CarryOut(const LoadOrder& order) {
   for (const auto& target : order.targets) {
     LOG(INFO) << "loading "
               << NameOf(
@@ -321,7 +321,7 @@ void ChiefServer::CarryOut(const Coordinator::LoadOrder& order) {
   Changed();
 }
 
-void ChiefServer::CarryOut(const Coordinator::CheckpointOrder& order) {
+void ChiefServer::CarryOut(const CheckpointOrder& order) {
   const absl::Time start = clock_.Now();
   const absl::StatusOr<int64_t> step =
       executor_->WriteCheckpoint(order, start, [this] {
@@ -331,7 +331,7 @@ void ChiefServer::CarryOut(const Coordinator::CheckpointOrder& order) {
       });
   const absl::Duration took = clock_.Now() - start;
   metrics_.CheckpointTried(step.status(), took);
-  Coordinator::CheckpointOrder done = order;
+  CheckpointOrder done = order;
   if (step.ok()) {
     done.manifest.set_global_step(*step);
     LOG(INFO) << "checkpoint " << executor_->store().PathOf(*step) << " in "
@@ -374,24 +374,21 @@ void ChiefServer::Tick(StatusLog& log, TaskNotes& notes) {
     if (!outcome_) outcome_ = coordinator_.Outcome(now);
     // Under the lock: no snapshot may be taken for the checkpoint that follows.
     const bool is_loading =
-        order_ && std::holds_alternative<Coordinator::LoadOrder>(*order_);
+        order_ && std::holds_alternative<LoadOrder>(*order_);
     if (stop_requested_ &&
         (is_loading || status.phase() == wire::WAITING_FOR_PS ||
          status.phase() == wire::LOADING)) {
       executor_->CancelAllCalls();
     }
-    if (order_) {
-      for (const size_t shard : coordinator_.ShardsInVain(*order_)) {
-        executor_->CancelCalls(shard);
-      }
-    }
-    if (coordinator_.AwaitsNobody() && executor_->AwaitsWorkers()) {
+    CallsInVain in_vain;
+    if (order_) in_vain = coordinator_.InVain(*order_, now);
+    for (const size_t shard : in_vain.shards) executor_->CancelCalls(shard);
+    if (in_vain.awaits_nobody && executor_->AwaitsWorkers()) {
       executor_->CancelAllCalls();
     }
     // Nothing is kept of a job that failed; a snapshot may await a step that
     // does not come any more.
-    if (status.phase() == wire::FAILED ||
-        coordinator_.IsCheckpointObsolete(now)) {
+    if (status.phase() == wire::FAILED || in_vain.is_obsolete) {
       executor_->CancelAllCalls();
     }
     if (outcome_ && !std::exchange(waits_ended_, true)) has_claim_news_ = true;

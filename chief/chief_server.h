@@ -105,8 +105,8 @@ class ChiefServer {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RunOrders();
   void CarryOutOrders();
-  void CarryOut(const Coordinator::LoadOrder& order);
-  void CarryOut(const Coordinator::CheckpointOrder& order);
+  void CarryOut(const LoadOrder& order);
+  void CarryOut(const CheckpointOrder& order);
   void RunTime();
   void Tick(StatusLog& log, TaskNotes& notes);
   wire::JobStatus Status() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -134,7 +134,7 @@ class ChiefServer {
   bool stop_requested_ ABSL_GUARDED_BY(mu_) = false;
   // True if a load order is being carried out.
   // The order that is being carried out.
-  std::optional<Coordinator::Order> order_ ABSL_GUARDED_BY(mu_);
+  std::optional<Order> order_ ABSL_GUARDED_BY(mu_);
   bool shutting_down_ ABSL_GUARDED_BY(mu_) = false;
   std::optional<absl::Status> outcome_ ABSL_GUARDED_BY(mu_);
 

@@ -47,13 +47,8 @@ Coordinator::Coordinator(Options options, absl::Time now)
       membership_(MembershipOf(options_), now),
       board_(options_.shards, absl::ToUnixMicros(now)),
       grants_(options_.job, PlanOf(options_, now), GrantsOf(options_)),
-      schedule_(options_.job.checkpoint(),
-                options_.resumed
-                    ? std::optional<int64_t>(options_.resumed->global_step())
-                    : std::nullopt,
-                now),
       evaluations_(options_.job, EvaluationsOf(options_), now),
-      given_rate_(evaluations_.decisions().learning_rate()),
+      orders_(options_, evaluations_.decisions().learning_rate(), now),
       rate_(RateOf(options_.job.optimizer())),
       reports_(options_.resumed ? options_.resumed->global_step() : 0),
       paces_(options_.pace, options_.job.parameter_server().has_synchronous()),
@@ -146,7 +141,7 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   response.set_chief_epoch(options_.chief_epoch);
   response.set_placement_version(board_.version());
   response.set_failure(phases_.failure());
-  response.set_trouble(trouble_);
+  response.set_trouble(orders_.trouble());
   response.set_global_step(grants_.plan().global_step());
   for (std::string& task : MissingTasks()) {
     response.add_missing_task(std::move(task));
@@ -157,13 +152,10 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   }
   if (request.leaving() && request.task().role() == "ps") {
     const uint64_t incarnation = request.task().incarnation();
-    if (leaving_.Ask(incarnation)) {
-      schedule_.TryNow();
-      leave_asked_at_ = now;
-    }
-    response.set_may_leave(leaving_.MayLeave(incarnation) ||
+    orders_.AskToLeave(incarnation, now);
+    response.set_may_leave(orders_.leaving().MayLeave(incarnation) ||
                            phases_.HasEnded() || phases_.HasGivenUp() ||
-                           stopped_);
+                           orders_.stopped());
   }
   return response;
 }
@@ -253,7 +245,7 @@ void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
                          absl::Time now) {
   if (id.role == "ps") {
     board_.Lost(id.index);
-    leaving_.Forget(incarnation);
+    orders_.Forget(incarnation);
   }
   if (id.role != "worker") return;
   grants_.Release(incarnation);
@@ -262,8 +254,8 @@ void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
   const bool is_needed =
       options_.job.parameter_server().synchronous().lost_worker() ==
       job::Synchronous::FAIL;
-  if (is_needed && phases_.phase() == wire::TRAINING && !stop_requested_ &&
-      !grants_.plan().IsComplete()) {
+  if (is_needed && phases_.phase() == wire::TRAINING &&
+      !orders_.stop_requested() && !grants_.plan().IsComplete()) {
     phases_.Fail(
         absl::FailedPreconditionError(absl::StrCat(
             id.ToString(), " is gone, and synchronous.lost_worker is FAIL")),
@@ -283,26 +275,18 @@ void Coordinator::Advance(absl::Time now) {
   if (phases_.phase() == wire::LOADING) {
     if (!board_.AllPresent()) {
       phases_.Enter(wire::WAITING_FOR_PS, now);
-    } else if (board_.AllReady() && schedule_.newest_step() &&
-               !AwaitsWorkers() && !AwaitsDeparture(now)) {
+    } else if (board_.AllReady() && orders_.schedule().newest_step() &&
+               !AwaitsWorkers() && !orders_.leaving().IsAnyGoing(now)) {
       phases_.Enter(wire::TRAINING, now);
     }
   }
   grants_.EndEarly(LookAtGrants());
   if (phases_.phase() == wire::TRAINING && grants_.plan().IsComplete()) {
     phases_.Enter(wire::FINISHING, now);
-    // A disk that was full while training has its time at the end anew.
-    schedule_.StartOver();
-    trouble_.clear();
+    orders_.StartOver();
   }
   WatchEvaluations(now);
   grants_.Observe(LookAtGrants());
-}
-
-// A ps that is told to end before the job trains has no updates to lose, and is
-// about to go: training would begin with a shard that is not there.
-bool Coordinator::AwaitsDeparture(absl::Time now) const {
-  return leaving_.IsAnyLeaving() && now - leave_asked_at_ < kDepartureLimit;
 }
 
 // TensorFlow's workers wait for each other as well. Later ones that come take
@@ -318,8 +302,7 @@ bool Coordinator::AwaitsWorkers() const {
 }
 
 void Coordinator::RequestStop(absl::Time now) {
-  if (!stop_requested_) stop_requested_at_ = now;
-  stop_requested_ = true;
+  orders_.RequestStop(now);
   Advance(now);
 }
 
@@ -336,13 +319,65 @@ std::optional<absl::Status> Coordinator::Outcome(absl::Time now) const {
   // Also those whose lease ran out: one that stood still is told when it goes
   // on.
   const bool all_left = Staying().empty();
-  if (auto end = phases_.Outcome(all_left, stop_requested_, now)) return end;
+  if (auto end = phases_.Outcome(all_left, orders_.stop_requested(), now))
+    return end;
   if (phases_.HasEnded()) return std::nullopt;
-  if (!stopped_) return std::nullopt;
+  if (!orders_.stopped()) return std::nullopt;
   return absl::CancelledError(absl::StrCat(
       "stopped at step ", grants_.plan().global_step(), ", newest checkpoint ",
-      schedule_.newest_step() ? absl::StrCat(*schedule_.newest_step())
-                              : "none"));
+      orders_.schedule().newest_step()
+          ? absl::StrCat(*orders_.schedule().newest_step())
+          : "none"));
+}
+
+Orders::Job Coordinator::ForOrders() const {
+  return {.phases = phases_,
+          .membership = membership_,
+          .grants = grants_,
+          .evaluations = evaluations_};
+}
+
+std::optional<Order> Coordinator::NextOrder(absl::Time now) {
+  return orders_.Next(ForOrders(), board_, now);
+}
+
+CallsInVain Coordinator::InVain(const Order& order, absl::Time now) const {
+  return orders_.InVain(order, ForOrders(), board_, now);
+}
+
+void Coordinator::LoadDone(const LoadOrder::Target& target,
+                           const absl::Status& status, absl::Time now) {
+  Follow(orders_.LoadDone(target, status, board_, now), now);
+}
+
+void Coordinator::CheckpointDone(const CheckpointOrder& order,
+                                 const absl::Status& status, absl::Time now) {
+  const std::optional<absl::Status> result =
+      orders_.CheckpointDone(order, status, ForOrders(), board_, now);
+  if (status.ok()) {
+    if (order.manifest.evaluation_due()) {
+      evaluations_.Written(order.manifest.global_step(), now);
+    }
+    if (order.manifest.final() && phases_.phase() == wire::FINISHING) {
+      phases_.Enter(wire::COMPLETE, now);
+    }
+  }
+  Follow(result, now);
+}
+
+void Coordinator::Follow(const std::optional<absl::Status>& result,
+                         absl::Time now) {
+  if (!result) return;
+  if (result->ok()) return Advance(now);
+  if (absl::IsUnavailable(*result)) return phases_.GiveUp(*result);
+  phases_.Fail(*result, now);
+}
+
+std::vector<std::string> Coordinator::Evaluated(
+    absl::Span<const Evaluation> evaluations, absl::Time now) {
+  std::vector<std::string> lines = evaluations_.Update(evaluations);
+  Advance(now);
+  return lines;
 }
 
 }  // namespace parasol

@@ -78,11 +78,11 @@ class Lockstep {
   void CarryOut() {
     const auto order = chief_.NextOrder(now_);
     CHECK(order.has_value());
-    if (const auto* load = std::get_if<Coordinator::LoadOrder>(&*order)) {
+    if (const auto* load = std::get_if<LoadOrder>(&*order)) {
       chief_.LoadDone(load->targets[0], absl::OkStatus(), now_);
     } else {
-      chief_.CheckpointDone(std::get<Coordinator::CheckpointOrder>(*order),
-                            absl::OkStatus(), now_);
+      chief_.CheckpointDone(std::get<CheckpointOrder>(*order), absl::OkStatus(),
+                            now_);
     }
   }
   // Returns true if the worker may take a step.

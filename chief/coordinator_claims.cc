@@ -68,8 +68,9 @@ void Coordinator::NameAwaited(wire::ClaimStepsResponse& response) const {
 void Coordinator::WatchEvaluations(absl::Time now) {
   evaluations_.Observe(
       {.global_step = grants_.plan().global_step(),
-       .is_training = phases_.phase() == wire::TRAINING && !stop_requested_,
-       .is_failing = schedule_.failures() > 0,
+       .is_training =
+           phases_.phase() == wire::TRAINING && !orders_.stop_requested(),
+       .is_failing = orders_.schedule().failures() > 0,
        .has_evaluator = membership_.CountAlive("evaluator") > 0,
        .now = now});
 }
@@ -98,7 +99,7 @@ void Coordinator::AddLosses(wire::JobStatus& status) const {
     entry->mutable_output_loss_sum()->Assign(end.sums.output_loss_sums.begin(),
                                              end.sums.output_loss_sums.end());
     if (rate_) entry->set_learning_rate(rate_->At(end.step));
-    if (given_rate_) entry->set_learning_rate(*given_rate_);
+    if (orders_.given_rate()) entry->set_learning_rate(*orders_.given_rate());
   }
 }
 
@@ -113,16 +114,12 @@ void Coordinator::AddEvaluations(wire::JobStatus& status) const {
 }
 
 bool Coordinator::MayHaveOrder(absl::Time now) const {
-  return phases_.phase() != wire::TRAINING || stop_requested_ ||
-         leaving_.NeedCheckpoint() ||
-         given_rate_ != evaluations_.decisions().learning_rate() ||
-         schedule_.IsDue(grants_.plan().global_step(), now) ||
-         evaluations_.IsDue(grants_.plan().global_step(), now);
+  return orders_.MayHaveNext(ForOrders(), now);
 }
 
 StepGrants::Look Coordinator::LookAtGrants() const {
   return {.phase = phases_.phase(),
-          .is_stopping = stop_requested_,
+          .is_stopping = orders_.stop_requested(),
           .workers = membership_.CountAlive("worker"),
           .may_return = options_.resumed && IsNew(),
           .ends_early = evaluations_.decisions().stop().has_value(),

@@ -182,7 +182,7 @@ TEST_F(CoordinatorEvaluationsTest, ThePsAreGivenTheReducedRate) {
   ASSERT_OK(Claim(worker0_, 0, 5));
   EXPECT_FALSE(HasOrder());
   chief().Evaluated(Losses({1, 2}), now_);
-  const Coordinator::LoadOrder order = NextLoad();
+  const LoadOrder order = NextLoad();
   EXPECT_EQ(order.targets.size(), 2u);
   for (const auto& target : order.targets) EXPECT_TRUE(target.holds_shard);
   EXPECT_EQ(order.learning_rate, .05);
@@ -206,7 +206,7 @@ TEST_F(CoordinatorEvaluationsTest, ShardsThatStayAreNotGivenTheRateYet) {
   ASSERT_OK(Register(successor));
   ASSERT_OK(Heartbeat(successor));
   FinishLoad(NextLoad());
-  const Coordinator::LoadOrder order = NextLoad();
+  const LoadOrder order = NextLoad();
   EXPECT_EQ(order.targets.size(), 2u) << "it is there: both go on";
   EXPECT_EQ(order.learning_rate, .05);
   FinishLoad(order);
@@ -227,7 +227,7 @@ TEST_F(CoordinatorEvaluationsTest, ARateThatCannotBeGivenIsInNobodysWay) {
   StartTraining();
   TrainTo(3);
   chief().Evaluated(Losses({1, 2}), now_);
-  const Coordinator::LoadOrder order = NextLoad();
+  const LoadOrder order = NextLoad();
   EXPECT_OK(chief().GetPlacement());
   for (const auto& target : order.targets) {
     chief().LoadDone(target, absl::UnavailableError("no disk"), now_);
@@ -244,7 +244,7 @@ TEST_F(CoordinatorEvaluationsTest, ARestartedChiefLoadsWithTheReducedRate) {
   Resume(10);
   options_.evaluations = Losses({1, 2});
   RegisterPs();
-  const Coordinator::LoadOrder order = NextLoad();
+  const LoadOrder order = NextLoad();
   EXPECT_EQ(order.learning_rate, .05);
   FinishLoad(order);
   EXPECT_FALSE(HasOrder());

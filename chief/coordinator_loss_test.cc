@@ -25,8 +25,7 @@ class EndTest : public CoordinatorTest {
     const absl::Time end = now_ + limit;
     while (now_ < end && phase() != wire::FAILED && !outcome()) {
       if (auto order = chief().NextOrder(now_)) {
-        chief().CheckpointDone(std::get<Coordinator::CheckpointOrder>(*order),
-                               status, now_);
+        chief().CheckpointDone(std::get<CheckpointOrder>(*order), status, now_);
       }
       Pass(absl::Seconds(2), everyone_);
     }
@@ -123,15 +122,15 @@ TEST_F(EndTest, CallsToAPsThatWasReplacedOrLostAreInVain) {
   StartTraining();
   TrainTo(100);
   const auto order = NextCheckpoint();
-  EXPECT_THAT(chief().ShardsInVain(order), IsEmpty());
+  EXPECT_THAT(chief().InVain(order, now_).shards, IsEmpty());
   ASSERT_OK(Register(Task("ps", 1, 99)));
   ASSERT_OK(Heartbeat(Task("ps", 1, 99)));
-  EXPECT_THAT(chief().ShardsInVain(order), ElementsAre(1));
+  EXPECT_THAT(chief().InVain(order, now_).shards, ElementsAre(1));
   chief().CheckpointDone(order, absl::CancelledError("cancelled"), now_);
   const auto load = NextLoad();
-  EXPECT_THAT(chief().ShardsInVain(load), IsEmpty());
+  EXPECT_THAT(chief().InVain(load, now_).shards, IsEmpty());
   Pass(absl::Minutes(1), {ps0_, worker0_, worker1_});
-  EXPECT_THAT(chief().ShardsInVain(load), ElementsAre(1));
+  EXPECT_THAT(chief().InVain(load, now_).shards, ElementsAre(1));
 }
 
 // The shards that are there wait for a step of workers, and these for the shard
@@ -141,10 +140,10 @@ TEST_F(EndTest, ACheckpointAtOneStepIsInVainWithoutOneOfItsPs) {
   ASSERT_OK(Claim(worker0_, 10, 0));
   ASSERT_OK(Claim(worker1_, 10, 0));
   const auto order = NextCheckpoint();
-  EXPECT_THAT(chief().ShardsInVain(order), IsEmpty());
+  EXPECT_THAT(chief().InVain(order, now_).shards, IsEmpty());
   ASSERT_OK(Register(Task("ps", 1, 99)));
   ASSERT_OK(Heartbeat(Task("ps", 1, 99)));
-  EXPECT_THAT(chief().ShardsInVain(order), ElementsAre(0, 1));
+  EXPECT_THAT(chief().InVain(order, now_).shards, ElementsAre(0, 1));
 }
 
 // Two heartbeats were sent before the ps was loaded, and come after.
@@ -155,7 +154,7 @@ TEST_F(EndTest, ACheckpointAtOneStepIsInVainForAPsThatHasToBeLoaded) {
   const auto order = NextCheckpoint();
   loaded_.erase(ps1_.incarnation());
   for (int i = 0; i < ShardBoard::kDenials; ++i) ASSERT_OK(Heartbeat(ps1_));
-  EXPECT_THAT(chief().ShardsInVain(order), ElementsAre(0, 1));
+  EXPECT_THAT(chief().InVain(order, now_).shards, ElementsAre(0, 1));
 }
 
 // Training goes on after checkpoints that fail, with long pauses between them.
@@ -200,7 +199,7 @@ TEST_F(EndTest, AWorkerThatHasLostItsLastGradientIsNotAwaitedForLong) {
   ASSERT_OK(Claim(worker1_, 99, 0));
   ASSERT_OK(Claim(worker0_, 100, 0));
   EXPECT_FALSE(HasOrder());
-  Pass(Coordinator::kLastReportLimit, everyone_);
+  Pass(kLastReportLimit, everyone_);
   EXPECT_TRUE(NextCheckpoint().manifest.final());
 }
 
@@ -213,11 +212,11 @@ TEST_F(EndTest, ACutThatNoWorkerReachesAnyMoreIsGivenUpForTheEnd) {
   ASSERT_OK(Claim(worker0_, 100, 0));
   ASSERT_OK(Claim(worker1_, 100, 0));
   ASSERT_EQ(phase(), wire::FINISHING);
-  EXPECT_FALSE(chief().IsCheckpointObsolete(now_));
-  Pass(Coordinator::kLastReportLimit, everyone_);
-  EXPECT_TRUE(chief().IsCheckpointObsolete(now_));
+  EXPECT_FALSE(chief().InVain(cut, now_).is_obsolete);
+  Pass(kLastReportLimit, everyone_);
+  EXPECT_TRUE(chief().InVain(cut, now_).is_obsolete);
   chief().CheckpointDone(cut, absl::CancelledError("cancelled"), now_);
-  EXPECT_FALSE(chief().IsCheckpointObsolete(now_));
+  EXPECT_FALSE(chief().InVain(cut, now_).is_obsolete);
   EXPECT_TRUE(NextCheckpoint().manifest.final());
 }
 
@@ -289,7 +288,7 @@ TEST_F(EndTest, AWholeClusterThatIsToldToStopWritesOneCheckpoint) {
   chief().RequestStop(now_);
   EXPECT_FALSE(LeavingHeartbeat(ps0_).may_leave());
   EXPECT_FALSE(LeavingHeartbeat(ps1_).may_leave());
-  now_ += Coordinator::kLeaveDelay;
+  now_ += kLeaveDelay;
   FinishCheckpoint();
   EXPECT_FALSE(HasOrder());
   EXPECT_TRUE(LeavingHeartbeat(ps0_).may_leave());
@@ -391,7 +390,7 @@ TEST_F(EndTest, TrainingBeginsWithAPsThatDoesNotGo) {
   LeavingHeartbeat(ps1_);
   FinishCheckpoint();
   EXPECT_EQ(phase(), wire::LOADING);
-  now_ += Coordinator::kDepartureLimit;
+  now_ += kDepartureLimit;
   chief().Tick(now_);
   EXPECT_EQ(phase(), wire::TRAINING);
 }

@@ -302,14 +302,14 @@ class Attack {
     CarryOut(*order,
              UpTo(4) == 0 ? absl::UnavailableError("gone") : absl::OkStatus());
   }
-  void CarryOut(const Coordinator::Order& order, const absl::Status& result) {
-    if (const auto* load = std::get_if<Coordinator::LoadOrder>(&order)) {
+  void CarryOut(const Order& order, const absl::Status& result) {
+    if (const auto* load = std::get_if<LoadOrder>(&order)) {
       for (const auto& target : load->targets) {
         chief_.LoadDone(target, result, now_);
       }
       return;
     }
-    const auto& checkpoint = std::get<Coordinator::CheckpointOrder>(order);
+    const auto& checkpoint = std::get<CheckpointOrder>(order);
     EXPECT_GE(checkpoint.manifest.global_step(), 0);
     chief_.CheckpointDone(checkpoint, result, now_);
   }

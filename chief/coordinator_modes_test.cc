@@ -132,14 +132,14 @@ TEST_F(SynchronousTest, TheLastCheckpointOfAStopAwaitsNoWorkersThatHaveLeft) {
   StartTraining();
   ASSERT_OK(Claim(worker0_, 10, 0));
   chief().RequestStop(now_);
-  const Coordinator::CheckpointOrder early = NextCheckpoint();
+  const CheckpointOrder early = NextCheckpoint();
   EXPECT_TRUE(early.may_await);
-  EXPECT_FALSE(chief().AwaitsNobody());
+  EXPECT_FALSE(chief().InVain(early, now_).awaits_nobody);
   ASSERT_OK(Leave(worker0_, 11));
   ASSERT_OK(Leave(worker1_, 11));
-  EXPECT_TRUE(chief().AwaitsNobody());
+  EXPECT_TRUE(chief().InVain(early, now_).awaits_nobody);
   chief().CheckpointDone(early, absl::CancelledError("in vain"), now_);
-  const Coordinator::CheckpointOrder last = NextCheckpoint();
+  const CheckpointOrder last = NextCheckpoint();
   EXPECT_FALSE(last.may_await);
   EXPECT_EQ(last.manifest.global_step(), 11);
   chief().CheckpointDone(last, absl::OkStatus(), now_);
@@ -151,7 +151,7 @@ TEST_F(SynchronousTest, TheLastCheckpointOfAStopAwaitsNoWorkersThatHaveLeft) {
 TEST_F(SynchronousTest, AStopAsksTheShardsHowFarTheyAre) {
   StartTraining();
   chief().RequestStop(now_);
-  const Coordinator::CheckpointOrder order = NextCheckpoint();
+  const CheckpointOrder order = NextCheckpoint();
   EXPECT_TRUE(order.at_one_step);
   EXPECT_TRUE(order.stay);
 }
@@ -159,7 +159,7 @@ TEST_F(SynchronousTest, AStopAsksTheShardsHowFarTheyAre) {
 TEST_F(SynchronousTest, ACheckpointIsAtTheStepOfItsCut) {
   StartTraining();
   ASSERT_OK(Claim(worker0_, 10, 0));
-  Coordinator::CheckpointOrder order = NextCheckpoint();
+  CheckpointOrder order = NextCheckpoint();
   EXPECT_TRUE(order.at_one_step && order.may_await);
   EXPECT_EQ(order.manifest.global_step(), 10);
   order.manifest.set_global_step(12);
@@ -194,13 +194,13 @@ TEST_F(SynchronousTest, TheFirstAndTheLastCheckpointAreTakenAtTheBorders) {
   RegisterPs();
   RegisterWorkers();
   FinishLoad(NextLoad());
-  const Coordinator::CheckpointOrder first = NextCheckpoint();
+  const CheckpointOrder first = NextCheckpoint();
   EXPECT_TRUE(first.at_one_step);
   EXPECT_EQ(first.manifest.global_step(), 0);
   chief().CheckpointDone(first, absl::OkStatus(), now_);
   ASSERT_OK(Claim(worker0_, 100, 0));
   ASSERT_EQ(phase(), wire::FINISHING);
-  const Coordinator::CheckpointOrder last = NextCheckpoint();
+  const CheckpointOrder last = NextCheckpoint();
   EXPECT_EQ(last.manifest.global_step(), 100);
   EXPECT_TRUE(last.manifest.final());
 }
@@ -448,7 +448,7 @@ TEST_F(HybridTest, VariablesThatAreLoadedAgainAreToldTheClustersStep) {
   ClaimWith(worker0_, 0, 0, /*completed=*/7);
   Pass(absl::Seconds(11), {ps0_, ps1_, worker1_});
   ASSERT_OK(Register(Task("ps", 2, 42)));
-  const Coordinator::LoadOrder order = NextLoad();
+  const LoadOrder order = NextLoad();
   ASSERT_EQ(order.targets.size(), 1);
   EXPECT_EQ(order.targets[0].shard, 2);
   EXPECT_EQ(order.global_step, 7);

@@ -21,10 +21,10 @@ wire::JobStatus Coordinator::Status() const {
     status.add_missing_task(std::move(task));
   }
   status.set_failure(phases_.failure());
-  status.set_trouble(trouble_);
+  status.set_trouble(orders_.trouble());
   status.set_steps_per_epoch(grants_.end().steps_per_epoch().value_or(0));
   if (rate_) status.set_learning_rate(rate_->At(grants_.plan().global_step()));
-  if (given_rate_) status.set_learning_rate(*given_rate_);
+  if (orders_.given_rate()) status.set_learning_rate(*orders_.given_rate());
   AddLosses(status);
   AddEvaluations(status);
   if (grants_.plan().staleness())
@@ -109,8 +109,9 @@ void Coordinator::WatchWaiting(absl::Time now) {
   std::vector<std::string> tasks = MissingTasks();
   if (tasks.empty()) tasks = AwaitedTasks();
   // The words of a trouble change with each attempt.
-  std::string what = tasks.empty() ? std::string(trouble_.empty() ? "" : "?")
-                                   : absl::StrJoin(tasks, ",");
+  std::string what = tasks.empty()
+                         ? std::string(orders_.trouble().empty() ? "" : "?")
+                         : absl::StrJoin(tasks, ",");
   if (what == waits_for_) return;
   waits_for_ = std::move(what);
   waits_since_ = now;
@@ -128,8 +129,9 @@ void Coordinator::NameStaying(absl::Time now, wire::JobStatus& status) const {
   for (std::string& name : NamesOf(Staying())) {
     status.add_staying_task(std::move(name));
   }
-  *status.mutable_staying_limit() = ToProto(std::max(
-      absl::ZeroDuration(), phases_.LeaveDeadline(stop_requested_) - now));
+  *status.mutable_staying_limit() =
+      ToProto(std::max(absl::ZeroDuration(),
+                       phases_.LeaveDeadline(orders_.stop_requested()) - now));
 }
 
 }  // namespace parasol

@@ -273,7 +273,7 @@ TEST_F(CoordinatorTest, ALoadThatNeverSucceedsEndsTheChief) {
 
 TEST_F(CoordinatorTest, ALoadThatFailedIsTheTroubleUntilOneSucceeds) {
   RegisterPs();
-  const Coordinator::LoadOrder order = NextLoad();
+  const LoadOrder order = NextLoad();
   chief().LoadDone({1, 11}, absl::UnavailableError("can't read /c: Stale"),
                    now_);
   EXPECT_EQ(chief().Status().trouble(),

@@ -77,8 +77,7 @@ wire::OrderHeader OrderExecutor::HeaderFor(uint64_t incarnation) const {
   return header;
 }
 
-std::vector<absl::Status> OrderExecutor::Load(
-    const Coordinator::LoadOrder& order) {
+std::vector<absl::Status> OrderExecutor::Load(const LoadOrder& order) {
   const absl::Status recorded = directory_.record_places(order.ps_epochs);
   if (!recorded.ok()) {
     // Nothing is wrong with the shards: the disk may be full, or the directory
@@ -103,7 +102,7 @@ std::vector<absl::Status> OrderExecutor::Load(
   std::vector<size_t> pending(order.targets.size());
   for (size_t i = 0; i < pending.size(); ++i) pending[i] = i;
   for (auto step = steps->rbegin(); step != steps->rend(); ++step) {
-    std::vector<Coordinator::LoadOrder::Target> targets;
+    std::vector<LoadOrder::Target> targets;
     for (size_t i : pending) targets.push_back(order.targets[i]);
     const std::vector<absl::Status> tried =
         LoadFrom(store_.PathOf(*step), targets, order);
@@ -120,8 +119,7 @@ std::vector<absl::Status> OrderExecutor::Load(
 
 std::vector<absl::Status> OrderExecutor::LoadFrom(
     const std::string& checkpoint,
-    const std::vector<Coordinator::LoadOrder::Target>& targets,
-    const Coordinator::LoadOrder& order) {
+    const std::vector<LoadOrder::Target>& targets, const LoadOrder& order) {
   const int64_t number = ++loads_;
   std::vector<absl::Status> results(targets.size());
   ForEachAtOnce(targets.size(), [&](size_t i) {
@@ -172,7 +170,7 @@ absl::StatusOr<std::vector<int64_t>> OrderExecutor::RunCheckpoints() const {
 }
 
 absl::StatusOr<int64_t> OrderExecutor::WriteCheckpoint(
-    const Coordinator::CheckpointOrder& order, absl::Time now,
+    const CheckpointOrder& order, absl::Time now,
     absl::FunctionRef<KeptCheckpoints()> kept) {
   durable::CheckpointManifest manifest = order.manifest;
   manifest.set_created_unix_micros(absl::ToUnixMicros(now));
@@ -197,7 +195,7 @@ absl::StatusOr<int64_t> OrderExecutor::WriteCheckpoint(
   return step;
 }
 
-absl::Status OrderExecutor::ChooseCut(const Coordinator::CheckpointOrder& order,
+absl::Status OrderExecutor::ChooseCut(const CheckpointOrder& order,
                                       durable::CheckpointManifest& manifest) {
   std::vector<absl::StatusOr<wire::PrepareSnapshotResponse>> shards(
       clients_.size(), absl::UnknownError("not asked"));
@@ -231,8 +229,8 @@ absl::Status OrderExecutor::ChooseCut(const Coordinator::CheckpointOrder& order,
 }
 
 absl::Status OrderExecutor::SnapshotShards(
-    const Coordinator::CheckpointOrder& order,
-    durable::CheckpointManifest& manifest, const std::string& directory) {
+    const CheckpointOrder& order, durable::CheckpointManifest& manifest,
+    const std::string& directory) {
   std::vector<absl::Status> results(clients_.size());
   for (size_t i = 0; i < clients_.size(); ++i) manifest.add_file();
   absl::Mutex mu;
@@ -270,8 +268,8 @@ absl::Status OrderExecutor::SnapshotShards(
 }
 
 absl::Status OrderExecutor::SnapshotShard(
-    const Coordinator::CheckpointOrder& order, size_t shard,
-    const std::string& directory, durable::CheckpointManifest& manifest) {
+    const CheckpointOrder& order, size_t shard, const std::string& directory,
+    durable::CheckpointManifest& manifest) {
   durable::CheckpointFile& file = *manifest.mutable_file(shard);
   file.set_name(
       absl::StrFormat("shard-%05d-of-%05d.sst", shard, clients_.size()));

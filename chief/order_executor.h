@@ -15,8 +15,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "chief/coordinator.h"
 #include "chief/coordinator_options.h"
+#include "chief/order.h"
 #include "cluster/checkpoint/store_checkpoint.h"
 #include "cluster/client/ps_client.h"
 #include "proto/checkpoint.pb.h"
@@ -63,7 +63,7 @@ class OrderExecutor {
   //   DataLoss     no checkpoint of this run is left to try.
   //   Unavailable  the disk, or a ps, can't be read now: nothing older was
   //                tried, because an intact checkpoint may be there.
-  std::vector<absl::Status> Load(const Coordinator::LoadOrder& order);
+  std::vector<absl::Status> Load(const LoadOrder& order);
 
   // Writes the checkpoint and returns its step. After an error nothing is left
   // of it. `kept` is asked before old checkpoints are removed. Errors are those
@@ -71,7 +71,7 @@ class OrderExecutor {
   //   Aborted      a shard went past the cut: it was not told of it in time.
   //   Unavailable  a shard lacks a step that no worker is there to complete.
   absl::StatusOr<int64_t> WriteCheckpoint(
-      const Coordinator::CheckpointOrder& order, absl::Time now,
+      const CheckpointOrder& order, absl::Time now,
       absl::FunctionRef<KeptCheckpoints()> kept = NoneKept);
 
   // Returns true while a checkpoint is being written of which some shard was
@@ -94,8 +94,7 @@ class OrderExecutor {
   // values.
   std::vector<absl::Status> LoadFrom(
       const std::string& checkpoint,
-      const std::vector<Coordinator::LoadOrder::Target>& targets,
-      const Coordinator::LoadOrder& order);
+      const std::vector<LoadOrder::Target>& targets, const LoadOrder& order);
   // Returns `loaded`, the result of a shard's task that was to load the
   // checkpoint of `step`; Unavailable instead of NotFound if the checkpoint is
   // there.
@@ -103,14 +102,14 @@ class OrderExecutor {
                          const absl::Status& loaded) const;
   // Asks the shards how many updates they have had, and sets the manifest's
   // global_step to the cut.
-  absl::Status ChooseCut(const Coordinator::CheckpointOrder& order,
+  absl::Status ChooseCut(const CheckpointOrder& order,
                          durable::CheckpointManifest& manifest);
-  absl::Status SnapshotShards(const Coordinator::CheckpointOrder& order,
+  absl::Status SnapshotShards(const CheckpointOrder& order,
                               durable::CheckpointManifest& manifest,
                               const std::string& directory);
   // Snapshots one shard and fills in its file of the manifest.
-  absl::Status SnapshotShard(const Coordinator::CheckpointOrder& order,
-                             size_t shard, const std::string& directory,
+  absl::Status SnapshotShard(const CheckpointOrder& order, size_t shard,
+                             const std::string& directory,
                              durable::CheckpointManifest& manifest);
   // Returns the names of the shards' ps for which `is_meant(shard)`.
   std::string NamesOf(absl::FunctionRef<bool(size_t shard)> is_meant) const;

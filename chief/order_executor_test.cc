@@ -57,14 +57,14 @@ class OrderExecutorTest : public testing::Test {
                          std::move(owner));
   }
 
-  static Coordinator::CheckpointOrder CheckpointAt(int64_t step) {
-    Coordinator::CheckpointOrder order;
+  static CheckpointOrder CheckpointAt(int64_t step) {
+    CheckpointOrder order;
     order.manifest.set_global_step(step);
     order.manifest.set_run_id(kRun);
     order.incarnations = {10, 11};
     return order;
   }
-  static Coordinator::LoadOrder LoadBoth(bool from_checkpoint) {
+  static LoadOrder LoadBoth(bool from_checkpoint) {
     return {{{0, 10}, {1, 11}}, from_checkpoint};
   }
 
@@ -111,7 +111,7 @@ TEST_F(OrderExecutorTest, NothingIsLeftOfACheckpointThatFailed) {
 TEST_F(OrderExecutorTest, WorkersVariablesAreNoShardOfTheTables) {
   is_mirrored_ = true;
   OrderExecutor executor = NewExecutor();
-  Coordinator::LoadOrder order = LoadBoth(/*from_checkpoint=*/false);
+  LoadOrder order = LoadBoth(/*from_checkpoint=*/false);
   order.global_step = 70;
   EXPECT_THAT(executor.Load(order), Each(IsOk()));
   EXPECT_EQ(ps0_.loads()[0].num_shards(), 1);
@@ -125,7 +125,7 @@ TEST_F(OrderExecutorTest, AsynchronousTablesAreTakenAsTheyAre) {
   job_.mutable_strategy()->mutable_hybrid()->set_tables(
       job::Hybrid::ASYNCHRONOUS);
   OrderExecutor executor = NewExecutor();
-  Coordinator::CheckpointOrder order = CheckpointAt(7);
+  CheckpointOrder order = CheckpointAt(7);
   order.at_one_step = true;
   ps0_.SetUpdates(30, 40);
   ps1_.SetUpdates(9, 9);
@@ -137,7 +137,7 @@ TEST_F(OrderExecutorTest, AsynchronousTablesAreTakenAsTheyAre) {
 
 TEST_F(OrderExecutorTest, ASynchronousCheckpointIsTakenAtTheFurthestStep) {
   OrderExecutor executor = NewExecutor();
-  Coordinator::CheckpointOrder order = CheckpointAt(7);
+  CheckpointOrder order = CheckpointAt(7);
   ASSERT_OK(executor.WriteCheckpoint(order, absl::UnixEpoch()));
   EXPECT_FALSE(ps0_.last_snapshot().has_at_updates());
   order.at_one_step = true;
@@ -154,7 +154,7 @@ TEST_F(OrderExecutorTest, ASynchronousCheckpointIsTakenAtTheFurthestStep) {
 
 TEST_F(OrderExecutorTest, AStepThatTheClusterHasCompletedIsTheLeast) {
   OrderExecutor executor = NewExecutor();
-  Coordinator::CheckpointOrder order = CheckpointAt(100);
+  CheckpointOrder order = CheckpointAt(100);
   order.at_one_step = true;
   order.may_await = true;
   // Both were restored and have yet to hear where the cluster is.
@@ -167,7 +167,7 @@ TEST_F(OrderExecutorTest, AStepThatTheClusterHasCompletedIsTheLeast) {
 
 TEST_F(OrderExecutorTest, AShardThatIsBehindIsNamedIfNoWorkerIsThere) {
   OrderExecutor executor = NewExecutor();
-  Coordinator::CheckpointOrder order = CheckpointAt(7);
+  CheckpointOrder order = CheckpointAt(7);
   order.at_one_step = true;
   ps0_.SetUpdates(8, 8);
   ps1_.SetUpdates(7, 8);
@@ -184,7 +184,7 @@ TEST_F(OrderExecutorTest, AShardThatAwaitsAStepInVainIsCancelled) {
   OrderExecutor executor = NewExecutor();
   ps0_.Hang();
   ps1_.FailSnapshots(absl::AbortedError("at 9 already"));
-  Coordinator::CheckpointOrder order = CheckpointAt(8);
+  CheckpointOrder order = CheckpointAt(8);
   order.at_one_step = true;
   order.may_await = true;
   EXPECT_THAT(executor.WriteCheckpoint(order, absl::UnixEpoch()),
@@ -225,7 +225,7 @@ TEST_F(OrderExecutorTest, AnOrderNamesItsSenderAndItsAddressee) {
 
 TEST_F(OrderExecutorTest, NothingIsLoadedBeforeThePlacesAreRecorded) {
   OrderExecutor executor = NewExecutor();
-  Coordinator::LoadOrder order = LoadBoth(/*from_checkpoint=*/false);
+  LoadOrder order = LoadBoth(/*from_checkpoint=*/false);
   order.ps_epochs = {{0, 21}, {1, 22}};
   record_result_ = absl::UnavailableError("disk");
   EXPECT_THAT(executor.Load(order),
@@ -329,7 +329,7 @@ TEST_F(OrderExecutorTest, ACheckpointThatOnlyWorker0DoesNotSeeNamesIt) {
 
 TEST_F(OrderExecutorTest, CheckpointsOfAnotherRunAreNotLoaded) {
   OrderExecutor executor = NewExecutor();
-  Coordinator::CheckpointOrder other = CheckpointAt(9);
+  CheckpointOrder other = CheckpointAt(9);
   other.manifest.set_run_id("run-b");
   ASSERT_OK(executor.WriteCheckpoint(other, absl::UnixEpoch()));
   EXPECT_THAT(executor.Load(LoadBoth(/*from_checkpoint=*/true)),

@@ -2,10 +2,13 @@
 
 namespace parasol {
 
-bool LeavingPs::Ask(uint64_t incarnation) {
+bool LeavingPs::Ask(uint64_t incarnation, absl::Time now) {
   const bool stays = staying_.contains(incarnation);
   const Wait wait = stays ? Wait::kWritten : Wait::kAsked;
-  return waiting_.try_emplace(incarnation, wait).second && !stays;
+  const bool is_first = waiting_.try_emplace(incarnation, wait).second;
+  if (!is_first || stays) return false;
+  asked_at_ = now;
+  return true;
 }
 
 bool LeavingPs::NeedCheckpoint() const {

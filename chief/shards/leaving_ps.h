@@ -6,7 +6,16 @@
 #include <set>
 #include <vector>
 
+#include "absl/time/time.h"
+
 namespace parasol {
+
+// Time that the checkpoint of a ps that leaves waits for what else is told to
+// end with it, and for the workers to report the steps that are acknowledged.
+inline constexpr absl::Duration kLeaveDelay = absl::Milliseconds(200);
+// Longest time that training waits to begin for a ps that is told to end to
+// have gone.
+inline constexpr absl::Duration kDepartureLimit = absl::Seconds(1);
 
 // The ps that were told to end and wait for a checkpoint that has their
 // updates, and the stay: with the last checkpoint before a ps leaves, all
@@ -16,7 +25,7 @@ class LeavingPs {
  public:
   // Notes that a ps asks for a checkpoint. It asks with each heartbeat. Returns
   // true if it is its first, and needs one: one that stays does not.
-  bool Ask(uint64_t incarnation);
+  bool Ask(uint64_t incarnation, absl::Time now);
   // Forgets a ps that has gone.
   void Forget(uint64_t incarnation) { waiting_.erase(incarnation); }
 
@@ -25,6 +34,15 @@ class LeavingPs {
   // Returns true if a ps has asked for a checkpoint and none has been ordered
   // since.
   bool NeedCheckpoint() const;
+  // Returns true if that was kLeaveDelay ago.
+  bool IsCheckpointDue(absl::Time now) const {
+    return NeedCheckpoint() && now - asked_at_ >= kLeaveDelay;
+  }
+  // Returns true if a ps is about to go, in whose place training would have
+  // none: one that is told to end before it has updates to lose.
+  bool IsAnyGoing(absl::Time now) const {
+    return IsAnyLeaving() && now - asked_at_ < kDepartureLimit;
+  }
 
   // Notes that a checkpoint is ordered, and its end.
   void Ordered();
@@ -44,6 +62,8 @@ class LeavingPs {
   enum class Wait { kAsked, kOrdered, kWritten };
 
   std::map<uint64_t, Wait> waiting_;
+  // The time when the last ps has asked for the first time.
+  absl::Time asked_at_ = absl::InfinitePast();
   std::set<uint64_t> staying_;
 };
 

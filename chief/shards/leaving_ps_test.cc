@@ -5,14 +5,16 @@
 namespace parasol {
 namespace {
 
+constexpr absl::Time kNow = absl::FromUnixSeconds(1000);
+
 TEST(LeavingPsTest, ACheckpointOrderedAfterItWasAskedForLetsThePsLeave) {
   LeavingPs leaving;
-  leaving.Ask(7);
+  leaving.Ask(7, kNow);
   EXPECT_TRUE(leaving.NeedCheckpoint());
   leaving.Ordered();
   EXPECT_FALSE(leaving.NeedCheckpoint());
   EXPECT_FALSE(leaving.MayLeave(7));
-  leaving.Ask(7);
+  leaving.Ask(7, kNow);
   leaving.Done(/*is_written=*/true);
   EXPECT_TRUE(leaving.MayLeave(7));
   EXPECT_FALSE(leaving.NeedCheckpoint());
@@ -21,7 +23,7 @@ TEST(LeavingPsTest, ACheckpointOrderedAfterItWasAskedForLetsThePsLeave) {
 TEST(LeavingPsTest, ACheckpointOrderedBeforeItWasAskedForDoesNotCount) {
   LeavingPs leaving;
   leaving.Ordered();
-  leaving.Ask(7);
+  leaving.Ask(7, kNow);
   leaving.Done(/*is_written=*/true);
   EXPECT_FALSE(leaving.MayLeave(7));
   EXPECT_TRUE(leaving.NeedCheckpoint());
@@ -29,7 +31,7 @@ TEST(LeavingPsTest, ACheckpointOrderedBeforeItWasAskedForDoesNotCount) {
 
 TEST(LeavingPsTest, ACheckpointThatFailedIsNeededAgain) {
   LeavingPs leaving;
-  leaving.Ask(7);
+  leaving.Ask(7, kNow);
   leaving.Ordered();
   leaving.Done(/*is_written=*/false);
   EXPECT_FALSE(leaving.MayLeave(7));
@@ -38,8 +40,8 @@ TEST(LeavingPsTest, ACheckpointThatFailedIsNeededAgain) {
 
 TEST(LeavingPsTest, OneCheckpointServesAllThatHaveAsked) {
   LeavingPs leaving;
-  leaving.Ask(7);
-  leaving.Ask(8);
+  leaving.Ask(7, kNow);
+  leaving.Ask(8, kNow);
   leaving.Ordered();
   leaving.Done(/*is_written=*/true);
   EXPECT_TRUE(leaving.MayLeave(7));
@@ -49,7 +51,7 @@ TEST(LeavingPsTest, OneCheckpointServesAllThatHaveAsked) {
 
 TEST(LeavingPsTest, APsThatHasGoneNeedsNoCheckpoint) {
   LeavingPs leaving;
-  leaving.Ask(7);
+  leaving.Ask(7, kNow);
   leaving.Forget(7);
   EXPECT_FALSE(leaving.NeedCheckpoint());
   EXPECT_FALSE(leaving.MayLeave(7));
@@ -58,9 +60,9 @@ TEST(LeavingPsTest, APsThatHasGoneNeedsNoCheckpoint) {
 TEST(LeavingPsTest, OneThatAsksBehindTheOrderLeavesWhenItStays) {
   LeavingPs leaving;
   EXPECT_FALSE(leaving.IsAnyLeaving());
-  leaving.Ask(7);
+  leaving.Ask(7, kNow);
   leaving.Ordered();
-  leaving.Ask(8);
+  leaving.Ask(8, kNow);
   leaving.Done(true);
   leaving.Stay({7, 8});
   EXPECT_TRUE(leaving.MayLeave(7));
@@ -74,11 +76,11 @@ TEST(LeavingPsTest, OneThatAsksBehindTheOrderLeavesWhenItStays) {
 
 TEST(LeavingPsTest, OneThatAsksBehindTheStayNeedsNoOther) {
   LeavingPs leaving;
-  leaving.Ask(7);
+  leaving.Ask(7, kNow);
   leaving.Ordered();
   leaving.Done(true);
   leaving.Stay({7, 8});
-  EXPECT_FALSE(leaving.Ask(8));
+  EXPECT_FALSE(leaving.Ask(8, kNow));
   EXPECT_TRUE(leaving.MayLeave(8));
   EXPECT_FALSE(leaving.NeedCheckpoint());
 }
@@ -86,7 +88,7 @@ TEST(LeavingPsTest, OneThatAsksBehindTheStayNeedsNoOther) {
 TEST(LeavingPsTest, ASuccessorDoesNotStay) {
   LeavingPs leaving;
   leaving.Stay({7, 8});
-  EXPECT_TRUE(leaving.Ask(9));
+  EXPECT_TRUE(leaving.Ask(9, kNow));
   EXPECT_FALSE(leaving.MayLeave(9));
   EXPECT_TRUE(leaving.NeedCheckpoint());
 }
@@ -97,8 +99,32 @@ TEST(LeavingPsTest, NobodyStaysBehindTheEndOfAStay) {
   EXPECT_TRUE(leaving.IsStay());
   leaving.EndStay();
   EXPECT_FALSE(leaving.IsStay());
-  EXPECT_TRUE(leaving.Ask(7));
+  EXPECT_TRUE(leaving.Ask(7, kNow));
   EXPECT_TRUE(leaving.NeedCheckpoint());
+}
+
+TEST(LeavingPsTest, TheCheckpointWaitsForOthersThatAreToldToEnd) {
+  LeavingPs leaving;
+  EXPECT_FALSE(leaving.IsCheckpointDue(kNow));
+  leaving.Ask(7, kNow);
+  EXPECT_FALSE(leaving.IsCheckpointDue(kNow));
+  EXPECT_TRUE(leaving.IsCheckpointDue(kNow + kLeaveDelay));
+  leaving.Ask(7, kNow + kLeaveDelay);
+  EXPECT_TRUE(leaving.IsCheckpointDue(kNow + kLeaveDelay)) << "it asks again";
+  leaving.Ask(8, kNow + kLeaveDelay);
+  EXPECT_FALSE(leaving.IsCheckpointDue(kNow + kLeaveDelay));
+  leaving.Ordered();
+  EXPECT_FALSE(leaving.IsCheckpointDue(kNow + absl::Minutes(1)));
+}
+
+TEST(LeavingPsTest, APsThatAsksIsAboutToGoForAMoment) {
+  LeavingPs leaving;
+  EXPECT_FALSE(leaving.IsAnyGoing(kNow));
+  leaving.Ask(7, kNow);
+  EXPECT_TRUE(leaving.IsAnyGoing(kNow));
+  EXPECT_FALSE(leaving.IsAnyGoing(kNow + kDepartureLimit));
+  leaving.Forget(7);
+  EXPECT_FALSE(leaving.IsAnyGoing(kNow));
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ class CoordinatorTest : public testing::Test {
   wire::HeartbeatResponse AskToLeave(const wire::Task& ps) {
     wire::HeartbeatResponse response = LeavingHeartbeat(ps);
     EXPECT_FALSE(HasOrder()) << "workers may yet report steps";
-    now_ += Coordinator::kLeaveDelay;
+    now_ += kLeaveDelay;
     return response;
   }
   void RegisterPs(const std::string& run = "") {
@@ -134,7 +134,7 @@ class CoordinatorTest : public testing::Test {
   // workers' last steps.
   void Stop() {
     chief().RequestStop(now_);
-    now_ += Coordinator::kLastStepsLimit;
+    now_ += kLastStepsLimit;
   }
   // Lets time go by, in which `alive` renew their leases.
   void Pass(absl::Duration duration, const std::vector<wire::Task>& alive) {
@@ -147,25 +147,25 @@ class CoordinatorTest : public testing::Test {
   }
 
   // Returns the next order, which must be of this kind; does not carry it out.
-  Coordinator::LoadOrder NextLoad() {
+  LoadOrder NextLoad() {
     auto order = chief().NextOrder(now_);
-    if (order && std::holds_alternative<Coordinator::LoadOrder>(*order)) {
-      return std::get<Coordinator::LoadOrder>(*order);
+    if (order && std::holds_alternative<LoadOrder>(*order)) {
+      return std::get<LoadOrder>(*order);
     }
     ADD_FAILURE() << "no load is ordered";
     return {};
   }
-  Coordinator::CheckpointOrder NextCheckpoint() {
+  CheckpointOrder NextCheckpoint() {
     auto order = chief().NextOrder(now_);
-    if (order && std::holds_alternative<Coordinator::CheckpointOrder>(*order)) {
-      return std::get<Coordinator::CheckpointOrder>(*order);
+    if (order && std::holds_alternative<CheckpointOrder>(*order)) {
+      return std::get<CheckpointOrder>(*order);
     }
     ADD_FAILURE() << "no checkpoint is ordered";
     return {};
   }
   bool HasOrder() { return chief().NextOrder(now_).has_value(); }
 
-  void FinishLoad(const Coordinator::LoadOrder& order) {
+  void FinishLoad(const LoadOrder& order) {
     for (const auto& target : order.targets) {
       loaded_.insert(target.incarnation);
       chief().LoadDone(target, absl::OkStatus(), now_);

@@ -120,12 +120,13 @@ void ChiefProcess::Terminate() {
 
 // As ChiefServer does.
 void ChiefProcess::CancelMootCalls() {
-  const bool is_moot =
-      coordinator_->IsCheckpointObsolete(now()) || coordinator_->AwaitsNobody();
-  if (writing_ && is_moot) CancelSnapshots();
+  if (writing_) {
+    const CallsInVain in_vain = coordinator_->InVain(writing_->order, now());
+    if (in_vain.is_obsolete || in_vain.awaits_nobody) CancelSnapshots();
+  }
   std::vector<size_t> in_vain;
-  if (loading_) in_vain = coordinator_->ShardsInVain(loading_->order);
-  if (writing_) in_vain = coordinator_->ShardsInVain(writing_->order);
+  if (loading_) in_vain = coordinator_->InVain(loading_->order, now()).shards;
+  if (writing_) in_vain = coordinator_->InVain(writing_->order, now()).shards;
   if (writing_ && !in_vain.empty()) *writing_->is_cancelled = true;
   for (const size_t shard : in_vain) world().CancelCalls(*this, PsOf(shard));
 }
@@ -232,12 +233,12 @@ TaskId ChiefProcess::PsOf(size_t shard) const {
 
 void ChiefProcess::CarryOutOrders() {
   if (loading_ || writing_) return;
-  std::optional<Coordinator::Order> order = coordinator_->NextOrder(now());
+  std::optional<Order> order = coordinator_->NextOrder(now());
   if (!order) return;
   std::visit([this](auto& order) { CarryOut(std::move(order)); }, *order);
 }
 
-void ChiefProcess::CarryOut(Coordinator::LoadOrder order) {
+void ChiefProcess::CarryOut(LoadOrder order) {
   loading_ = Loading{};
   loading_->order = std::move(order);
   const size_t targets = loading_->order.targets.size();
@@ -287,7 +288,7 @@ void ChiefProcess::LoadFromSource() {
   loading_->unanswered = loading_->pending.size();
   ++loads_;
   for (const size_t i : loading_->pending) {
-    const Coordinator::LoadOrder::Target& target = loading_->order.targets[i];
+    const LoadOrder::Target& target = loading_->order.targets[i];
     const LoadCall call{.run_id = options_.run_id,
                         .incarnation = target.incarnation,
                         .chief_epoch = options_.chief_epoch,
@@ -332,7 +333,7 @@ void ChiefProcess::EndLoad() {
   Changed();
 }
 
-void ChiefProcess::CarryOut(Coordinator::CheckpointOrder order) {
+void ChiefProcess::CarryOut(CheckpointOrder order) {
   writing_ = Writing{};
   writing_->checkpoint.manifest = order.manifest;
   writing_->order = std::move(order);

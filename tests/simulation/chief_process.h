@@ -53,7 +53,7 @@ class ChiefProcess : public Process {
     World::Done<wire::ClaimStepsResponse> done;
   };
   struct Loading {
-    Coordinator::LoadOrder order;
+    LoadOrder order;
     // Steps of the checkpoints to try, newest first; -1: initial values.
     std::vector<int64_t> sources;
     size_t source = 0;
@@ -62,7 +62,7 @@ class ChiefProcess : public Process {
     size_t unanswered = 0;
   };
   struct Writing {
-    Coordinator::CheckpointOrder order;
+    CheckpointOrder order;
     Checkpoint checkpoint;
     // Numbers of the shards' updates (synchronous training).
     std::vector<Updates> bounds;
@@ -91,12 +91,12 @@ class ChiefProcess : public Process {
   void Changed();
   void AnswerClaims();
   void CarryOutOrders();
-  void CarryOut(Coordinator::LoadOrder order);
+  void CarryOut(LoadOrder order);
   absl::StatusOr<std::vector<int64_t>> RunCheckpoints();
   void LoadFromSource();
   void EndSource();
   void EndLoad();
-  void CarryOut(Coordinator::CheckpointOrder order);
+  void CarryOut(CheckpointOrder order);
   // Returns the order to a shard's ps, without the cut.
   SnapshotCall CallOf(size_t shard) const;
   void ChooseCut();
