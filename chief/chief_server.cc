@@ -205,13 +205,9 @@ absl::StatusOr<wire::JobStatus> ChiefServer::GetStatus(
 }
 
 wire::JobStatus ChiefServer::Status() const {
-  wire::JobStatus status = coordinator_.Status();
+  wire::JobStatus status = coordinator_.Status(clock_.Now());
   const std::optional<int64_t> newest = coordinator_.newest_checkpoint();
   if (newest) status.set_checkpoint(executor_->store().PathOf(*newest));
-  const absl::Time now = clock_.Now();
-  const auto trained = coordinator_.Trained(now);
-  if (trained) *status.mutable_trained() = ToProto(*trained);
-  coordinator_.NameStaying(now, status);
   wire::TaskStatus* self = status.add_task();
   self->mutable_task()->set_role("chief");
   self->set_address(options_.address);

@@ -8,7 +8,6 @@
 #include "base/status_macros.h"
 #include "chief/absences.h"
 #include "chief/task_message.h"
-#include "cluster/job/learning_rate_field.h"
 
 namespace parasol {
 namespace {
@@ -29,17 +28,6 @@ absl::Status CheckIncarnation(
   return absl::OkStatus();
 }
 
-// The rate by the optimizer and its schedule.
-std::optional<LearningRate> RateOf(const job::Optimizer& optimizer) {
-  if (optimizer.kind_case() == job::Optimizer::KIND_NOT_SET) {
-    return std::nullopt;
-  }
-  absl::StatusOr<LearningRate> rate = LearningRate::Create(
-      InitialLearningRate(optimizer), optimizer.learning_rate_schedule());
-  return rate.ok() ? std::optional<LearningRate>(*std::move(rate))
-                   : std::nullopt;
-}
-
 }  // namespace
 
 Coordinator::Coordinator(Options options, absl::Time now)
@@ -49,9 +37,7 @@ Coordinator::Coordinator(Options options, absl::Time now)
       grants_(options_.job, PlanOf(options_, now), GrantsOf(options_)),
       evaluations_(options_.job, EvaluationsOf(options_), now),
       orders_(options_, evaluations_.decisions().learning_rate(), now),
-      rate_(RateOf(options_.job.optimizer())),
-      reports_(options_.resumed ? options_.resumed->global_step() : 0),
-      paces_(options_.pace, options_.job.parameter_server().has_synchronous()),
+      report_(options_),
       worker_places_(GrantsOf(options_).places),
       start_(now),
       last_tick_(now),
@@ -98,7 +84,7 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
       board_.Arrived(task.index(), task.incarnation(), is_ours);
     }
   } else if (task.role() == "worker") {
-    if (request.place_epoch() == 0) reports_.Begin(task.incarnation());
+    report_.Begin(request);
     grants_.Enter(task, WorkerArrivalOf(request, options_.tasks));
   }
   Advance(now);
@@ -122,12 +108,7 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   RETURN_IF_ERROR(CheckTask(task));
   RETURN_IF_ERROR(CheckNewestChief(task));
   RETURN_IF_ERROR(membership_.Renew(task, now));
-  if (task.role() == "worker") {
-    reports_.Keep(request);
-    if (request.has_totals()) {
-      paces_.Report(task.index(), task.incarnation(), request.totals(), now);
-    }
-  }
+  if (task.role() == "worker") report_.Keep(request, now);
   if (task.role() == "ps") {
     const bool is_ours = IsOurs(request.run_id(), request.layout());
     board_.Arrived(task.index(), task.incarnation(), is_ours);
@@ -143,7 +124,7 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   response.set_failure(phases_.failure());
   response.set_trouble(orders_.trouble());
   response.set_global_step(grants_.plan().global_step());
-  for (std::string& task : MissingTasks()) {
+  for (std::string& task : MissingTaskNames(View())) {
     response.add_missing_task(std::move(task));
   }
   for (const size_t shard : board_.Empty()) {
@@ -165,6 +146,52 @@ absl::StatusOr<wire::GetPlacementResponse> Coordinator::GetPlacement() const {
                    board_.Placement(options_.run_id, NumPsShards(options_)));
   placement.set_layout(options_.layout);
   return placement;
+}
+
+absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
+    const wire::ClaimStepsRequest& request, absl::Time now) {
+  RETURN_IF_ERROR(CheckMessage(request));
+  RETURN_IF_ERROR(CheckNewestChief(request.task()));
+  RETURN_IF_ERROR(membership_.Renew(request.task(), now));
+  RETURN_IF_ERROR(grants_.Take(request, phases_.phase(), now))
+      << TaskId::Of(request.task()).ToString();
+  Advance(now);
+  wire::ClaimStepsResponse response;
+  grants_.Answer(request, LookAtGrants(), now, response);
+  if (response.assignment_version() != request.assignment_version()) {
+    AddMembers(response);
+  }
+  if (!request.has_wait() && !IsNews(request, response) &&
+      grants_.claims().IsIdle(request.task().incarnation())) {
+    NameAwaited(response);
+  }
+  return response;
+}
+
+void Coordinator::AddMembers(wire::ClaimStepsResponse& response) const {
+  if (!options_.is_mirrored) return;
+  response.set_group_secret(options_.group_secret);
+  for (const auto& [id, member] : membership_.members()) {
+    if (id.role != "worker") continue;
+    const auto replicas = grants_.plan().ReplicasOf(member.incarnation);
+    if (!replicas) continue;
+    wire::GroupMember* entry = response.add_member();
+    entry->mutable_task()->set_role(id.role);
+    entry->mutable_task()->set_index(id.index);
+    entry->mutable_task()->set_incarnation(member.incarnation);
+    entry->set_address(member.collective_address);
+    entry->mutable_replica()->Assign(replicas->begin(), replicas->end());
+  }
+  // A group without the chief's machine could go on beside another one.
+  const bool has_worker0 =
+      response.member_size() > 0 && response.member(0).task().index() == 0;
+  if (!has_worker0) response.clear_member();
+}
+
+void Coordinator::NameAwaited(wire::ClaimStepsResponse& response) const {
+  for (std::string& task : AwaitedTaskNames(View())) {
+    response.add_awaited_task(std::move(task));
+  }
 }
 
 absl::Status Coordinator::ReportFailure(
@@ -229,8 +256,7 @@ std::vector<TaskId> Coordinator::Tick(absl::Time now) {
   }
   grants_.TakeBack(phases_.phase() == wire::TRAINING && board_.AllReady(), now);
   Advance(now);
-  WatchWaiting(now);
-  WatchPaces(now);
+  report_.Look(View(), now);
   if (!phases_.HasEnded() && !phases_.HasGivenUp()) {
     const absl::Status absences = CheckAbsences(
         membership_, phases_.phase(), NeedsAllWorkers(), phases_.since(),
@@ -249,8 +275,7 @@ void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
   }
   if (id.role != "worker") return;
   grants_.Release(incarnation);
-  reports_.Forget(id.index);
-  paces_.Forget(id.index);
+  report_.Forget(id.index);
   const bool is_needed =
       options_.job.parameter_server().synchronous().lost_worker() ==
       job::Synchronous::FAIL;
@@ -265,10 +290,7 @@ void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
 
 void Coordinator::Advance(absl::Time now) {
   // Steps that workers did for another chief count before the training begins.
-  if (phases_.training_since()) {
-    reports_.epochs().Reach(grants_.plan().global_step(), Points(),
-                            grants_.end().examples_per_epoch(), now);
-  }
+  if (phases_.training_since()) report_.Reach(grants_, now);
   if (phases_.phase() == wire::WAITING_FOR_PS && board_.AllPresent()) {
     phases_.Enter(wire::LOADING, now);
   }
@@ -285,7 +307,13 @@ void Coordinator::Advance(absl::Time now) {
     phases_.Enter(wire::FINISHING, now);
     orders_.StartOver();
   }
-  WatchEvaluations(now);
+  evaluations_.Observe(
+      {.global_step = grants_.plan().global_step(),
+       .is_training =
+           phases_.phase() == wire::TRAINING && !orders_.stop_requested(),
+       .is_failing = orders_.schedule().failures() > 0,
+       .has_evaluator = membership_.CountAlive("evaluator") > 0,
+       .now = now});
   grants_.Observe(LookAtGrants());
 }
 
@@ -306,19 +334,27 @@ void Coordinator::RequestStop(absl::Time now) {
   Advance(now);
 }
 
-// The part of worker/0 that holds variables leaves with the worker: one that is
-// told to end awaits the chief beside it.
-std::vector<TaskId> Coordinator::Staying() const {
-  std::vector<TaskId> staying = membership_.Staying();
-  std::erase_if(staying,
-                [this](const TaskId& id) { return IsState(options_, id); });
-  return staying;
+JobView Coordinator::View() const {
+  return {.options = options_,
+          .membership = membership_,
+          .board = board_,
+          .grants = grants_,
+          .phases = phases_,
+          .evaluations = evaluations_,
+          .orders = orders_,
+          .look = LookAtGrants(),
+          .needs_all_workers = NeedsAllWorkers(),
+          .last_tick = last_tick_};
+}
+
+wire::JobStatus Coordinator::Status(absl::Time now) const {
+  return report_.Status(View(), now);
 }
 
 std::optional<absl::Status> Coordinator::Outcome(absl::Time now) const {
   // Also those whose lease ran out: one that stood still is told when it goes
   // on.
-  const bool all_left = Staying().empty();
+  const bool all_left = StayingTasks(options_, membership_).empty();
   if (auto end = phases_.Outcome(all_left, orders_.stop_requested(), now))
     return end;
   if (phases_.HasEnded()) return std::nullopt;
@@ -328,6 +364,15 @@ std::optional<absl::Status> Coordinator::Outcome(absl::Time now) const {
       orders_.schedule().newest_step()
           ? absl::StrCat(*orders_.schedule().newest_step())
           : "none"));
+}
+
+StepGrants::Look Coordinator::LookAtGrants() const {
+  return {.phase = phases_.phase(),
+          .is_stopping = orders_.stop_requested(),
+          .workers = membership_.CountAlive("worker"),
+          .may_return = options_.resumed && IsNew(),
+          .ends_early = evaluations_.decisions().stop().has_value(),
+          .limit = evaluations_.lag().StepLimit()};
 }
 
 Orders::Job Coordinator::ForOrders() const {
@@ -378,6 +423,10 @@ std::vector<std::string> Coordinator::Evaluated(
   std::vector<std::string> lines = evaluations_.Update(evaluations);
   Advance(now);
   return lines;
+}
+
+bool Coordinator::MayHaveOrder(absl::Time now) const {
+  return orders_.MayHaveNext(ForOrders(), now);
 }
 
 }  // namespace parasol

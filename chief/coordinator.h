@@ -1,12 +1,8 @@
 #ifndef PARASOL_CHIEF_COORDINATOR_H_
 #define PARASOL_CHIEF_COORDINATOR_H_
 
-#include <map>
-#include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,6 +11,8 @@
 #include "absl/types/span.h"
 #include "chief/coordinator_options.h"
 #include "chief/job_phases.h"
+#include "chief/job_report.h"
+#include "chief/job_view.h"
 #include "chief/membership.h"
 #include "chief/order.h"
 #include "chief/orders.h"
@@ -22,12 +20,8 @@
 #include "chief/steps/run_evaluations.h"
 #include "chief/steps/step_grants.h"
 #include "chief/task_id.h"
-#include "chief/watch/worker_paces.h"
-#include "chief/worker_reports.h"
 #include "cluster/checkpoint/evaluation_log.h"
 #include "cluster/checkpoint/store_checkpoint.h"
-#include "cluster/progress/curve_points.h"
-#include "ml/optimizer/learning_rate.h"
 #include "proto/chief.pb.h"
 
 namespace parasol {
@@ -63,16 +57,8 @@ class Coordinator {
   absl::Status ReportFailure(const wire::ReportFailureRequest& request,
                              absl::Time now);
   absl::Status Leave(const wire::LeaveRequest& request, absl::Time now);
-  // Returns the answer to GetStatus, without the checkpoint's path and the time
-  // of the training.
-  wire::JobStatus Status() const;
-  // Returns the time for which the job has trained with this chief; nullopt
-  // before that.
-  std::optional<absl::Duration> Trained(absl::Time now) const {
-    return phases_.Trained(now);
-  }
-  // Names the tasks that a job that has ended waits for, and for how long.
-  void NameStaying(absl::Time now, wire::JobStatus& status) const;
+  // Returns the answer to GetStatus, without the checkpoint's path.
+  wire::JobStatus Status(absl::Time now) const;
 
   // Takes the evaluations of the run, in ascending order of their steps: all
   // that there are, each time. Returns lines for the log about what they have
@@ -130,36 +116,15 @@ class Coordinator {
   // Returns true while the job can't begin without all workers.
   bool NeedsAllWorkers() const;
   bool AwaitsWorkers() const;
-  // Returns the tasks that have not left, when the job has ended.
-  std::vector<TaskId> Staying() const;
   void Depart(const TaskId& id, uint64_t incarnation, absl::Time now);
   // Aborted if the task has heard of a newer chief than this one.
   absl::Status CheckNewestChief(const wire::Task& task) const;
   // Returns true if these are the run and the layout of this chief.
   bool IsOurs(const std::string& run_id, uint64_t layout) const;
-  // Returns the points of the curves; not known before the epochs are.
-  CurvePoints Points() const {
-    return CurvePoints(grants_.end().steps_per_epoch().value_or(0),
-                       options_.job.summary().every_steps());
-  }
-  // Adds what workers have reported of their losses.
-  void AddLosses(wire::JobStatus& status) const;
   StepGrants::Look LookAtGrants() const;
   // Lists the workers that sum gradients among themselves.
   void AddMembers(wire::ClaimStepsResponse& response) const;
-  std::vector<std::string> AwaitedTasks() const;
-  std::vector<std::string> MissingTasks() const;
-  // Returns the names of these tasks for people, each once.
-  std::vector<std::string> NamesOf(const std::vector<TaskId>& tasks) const;
-  // Looks at how far evaluations are behind.
-  void WatchEvaluations(absl::Time now);
-  // Adds how far they are.
-  void AddEvaluations(wire::JobStatus& status) const;
-  // Notes what is waited for now.
-  void WatchWaiting(absl::Time now);
-  void WatchPaces(absl::Time now);
-  // Adds the tasks, and those that are absent.
-  void AddTasks(wire::JobStatus& status) const;
+  JobView View() const;
   Orders::Job ForOrders() const;
   // Does what follows from the result of an order.
   void Follow(const std::optional<absl::Status>& result, absl::Time now);
@@ -170,17 +135,11 @@ class Coordinator {
   StepGrants grants_;
   RunEvaluations evaluations_;
   Orders orders_;
-  // The rate by the job alone; nullopt if it has no optimizer.
-  const std::optional<LearningRate> rate_;
-  WorkerReports reports_;
-  WorkerPaces paces_;
+  JobReport report_;
   const int worker_places_;
   const absl::Time start_;
   absl::Time last_tick_;
   JobPhases phases_;
-  // The thing that is waited for, and since when; empty if nothing is.
-  std::string waits_for_;
-  absl::Time waits_since_;
 };
 
 }  // namespace parasol

@@ -39,7 +39,7 @@ class Lockstep {
     }
     CarryOut();
     CarryOut();
-    CHECK_EQ(chief_.Status().phase(), wire::TRAINING);
+    CHECK_EQ(chief_.Status(now_).phase(), wire::TRAINING);
     for (wire::ClaimStepsRequest& claim : claims_) CHECK(Claim(claim));
   }
 

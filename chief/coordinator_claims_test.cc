@@ -36,7 +36,7 @@ TEST_F(ClaimsTest, MoreThanWasGrantedIsRefusedAndTheWorkerNamed) {
   }
   EXPECT_THAT(Claim(worker0_, -1, 1),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_EQ(chief().Status().global_step(), 0);
+  EXPECT_EQ(chief().Status(now_).global_step(), 0);
   EXPECT_EQ(phase(), wire::TRAINING);
 }
 
@@ -46,7 +46,7 @@ TEST_F(ClaimsTest, ARestartedChiefRefusesARegistrationThatCanNotBe) {
   EXPECT_THAT(
       Register(worker0_, "", 1000000),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("worker/0")));
-  EXPECT_EQ(chief().Status().global_step(), 50);
+  EXPECT_EQ(chief().Status(now_).global_step(), 50);
 }
 
 TEST_F(ClaimsTest, ALiveWorkerThatCompletesNothingLosesItsStepsToOthers) {
@@ -61,7 +61,7 @@ TEST_F(ClaimsTest, ALiveWorkerThatCompletesNothingLosesItsStepsToOthers) {
   Pass(options_.worker_timeout, everyone_);
   ASSERT_OK_AND_ASSIGN(auto more, Claim(worker1_, 1, 1));
   EXPECT_EQ(more.granted_steps(), 2);
-  EXPECT_THAT(chief().Status().awaited_task(), Contains("worker/0"));
+  EXPECT_THAT(chief().Status(now_).awaited_task(), Contains("worker/0"));
   ASSERT_OK(Claim(worker1_, 2, 0));
   EXPECT_EQ(phase(), wire::FINISHING);
 }
@@ -69,9 +69,9 @@ TEST_F(ClaimsTest, ALiveWorkerThatCompletesNothingLosesItsStepsToOthers) {
 TEST_F(ClaimsTest, ALiveWorkerThatCompletesNothingIsNamedEarly) {
   StartTraining();
   ASSERT_OK(Claim(worker0_, 0, 1));
-  EXPECT_THAT(chief().Status().awaited_task(), IsEmpty());
+  EXPECT_THAT(chief().Status(now_).awaited_task(), IsEmpty());
   Pass(kStillNamed, everyone_);
-  EXPECT_THAT(chief().Status().awaited_task(), ElementsAre("worker/0"));
+  EXPECT_THAT(chief().Status(now_).awaited_task(), ElementsAre("worker/0"));
 }
 
 TEST_F(ClaimsTest, AWorkerThatHasCompletedItsStepsIsGrantedStepsAgain) {
@@ -88,15 +88,15 @@ TEST_F(ClaimsTest, AWorkerThatHasCompletedItsStepsIsGrantedStepsAgain) {
   EXPECT_EQ(none.granted_steps(), 0);
   ASSERT_OK_AND_ASSIGN(auto again, Claim(worker0_, 1, 1));
   EXPECT_EQ(again.granted_steps(), 2);
-  EXPECT_EQ(chief().Status().global_step(), 1);
-  EXPECT_THAT(chief().Status().awaited_task(), IsEmpty());
+  EXPECT_EQ(chief().Status(now_).global_step(), 1);
+  EXPECT_THAT(chief().Status(now_).awaited_task(), IsEmpty());
 }
 
 TEST_F(ClaimsTest, WhileAShardIsAwayNoWorkerIsBlamed) {
   StartTraining();
   ASSERT_OK(Claim(worker0_, 0, 1));
   Pass(kStillNamed, {ps0_, worker0_, worker1_});
-  EXPECT_THAT(chief().Status().awaited_task(), IsEmpty());
+  EXPECT_THAT(chief().Status(now_).awaited_task(), IsEmpty());
 }
 
 TEST_F(ClaimsTest, WorkersThatSplitTheSetDifferentlyAreRefused) {
@@ -146,7 +146,7 @@ TEST_F(ClaimsTest, TheShareOfAWorkerThatStandsStillGoesToOthers) {
     request.set_started_steps(response.granted_steps());
   }
   EXPECT_EQ(batches.size(), 20u);
-  EXPECT_EQ(chief().Status().global_step(), 20);
+  EXPECT_EQ(chief().Status(now_).global_step(), 20);
 }
 
 TEST_F(ClaimsTest, TheManifestHasTheUnfinishedBatches) {
@@ -193,7 +193,7 @@ TEST_F(ClaimsTest, AddressesHaveALimitAndTheStatusHasNoIncarnations) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("metrics_address has 52428800 bytes")));
   RegisterWorkers();
-  const wire::JobStatus status = chief().Status();
+  const wire::JobStatus status = chief().Status(now_);
   for (const wire::TaskStatus& task : status.task()) {
     EXPECT_EQ(task.task().incarnation(), 0u);
   }

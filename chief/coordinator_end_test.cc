@@ -6,6 +6,7 @@
 #include "base/status_matchers.h"
 #include "chief/coordinator.h"
 #include "chief/testing/coordinator_fixture.h"
+#include "cluster/rpc/proto_duration.h"
 #include "gmock/gmock.h"
 
 namespace parasol::coordinator_testing {
@@ -47,8 +48,7 @@ TEST_F(CoordinatorTest, ATaskWhoseLeaseRanOutLeavesACompleteJob) {
   // These stand still. One that goes on has seen that the job is complete, and
   // leaves without a heartbeat.
   Pass(absl::Seconds(12), {});
-  wire::JobStatus status;
-  chief().NameStaying(now_, status);
+  const wire::JobStatus status = chief().Status(now_);
   EXPECT_THAT(status.staying_task(), ElementsAre("ps/1", "worker/0"));
   EXPECT_EQ(status.staying_limit().seconds(), 18);
   EXPECT_OK(Leave(worker0_));
@@ -62,7 +62,7 @@ TEST_F(CoordinatorTest, StepsOfALostWorkerThatLeavesDoNotCount) {
   ASSERT_OK(Claim(worker1_, 0, 1));
   Pass(absl::Seconds(12), {ps0_, ps1_, worker0_});
   EXPECT_OK(Leave(worker1_, /*completed=*/1));
-  EXPECT_EQ(chief().Status().global_step(), 0);
+  EXPECT_EQ(chief().Status(now_).global_step(), 0);
   EXPECT_THAT(Leave(worker1_), StatusIs(absl::StatusCode::kNotFound));
 }
 
@@ -134,10 +134,10 @@ TEST_F(CoordinatorTest, EpochsEndWhenTheExamplesAreKnown) {
   options_.job.mutable_end()->set_epochs(2);
   options_.job.mutable_train()->set_batch_size(10);
   StartTraining();
-  EXPECT_EQ(chief().Status().end_step(), 0);
+  EXPECT_EQ(chief().Status(now_).end_step(), 0);
   ASSERT_OK_AND_ASSIGN(auto claim, Claim(worker0_, 0, 3, /*examples=*/100));
   EXPECT_EQ(claim.granted_steps(), 3);
-  EXPECT_EQ(chief().Status().end_step(), 20);
+  EXPECT_EQ(chief().Status(now_).end_step(), 20);
   EXPECT_THAT(Claim(worker1_, 0, 3, /*examples=*/99),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
@@ -150,9 +150,9 @@ TEST_F(CoordinatorTest, TheStatusHasTheLossOfEachEpochThatHasEnded) {
   ASSERT_OK(Claim(worker0_, 0, 4, /*examples=*/20));
   now_ += absl::Milliseconds(50);
   ASSERT_OK(Claim(worker0_, 4, 0, /*examples=*/20));
-  EXPECT_EQ(chief().Trained(now_), now_ - start);
-  ASSERT_EQ(chief().Status().epoch_end_size(), 2);
-  EXPECT_FALSE(chief().Status().epoch_end(0).is_complete());
+  EXPECT_EQ(FromProto(chief().Status(now_).trained()), now_ - start);
+  ASSERT_EQ(chief().Status(now_).epoch_end_size(), 2);
+  EXPECT_FALSE(chief().Status(now_).epoch_end(0).is_complete());
   // The first heartbeat of a new process counts.
   wire::HeartbeatRequest heartbeat;
   *heartbeat.mutable_task() = worker0_;
@@ -165,7 +165,7 @@ TEST_F(CoordinatorTest, TheStatusHasTheLossOfEachEpochThatHasEnded) {
     loss->set_examples(20);
   }
   ASSERT_OK(chief().Heartbeat(heartbeat, now_));
-  const wire::JobStatus status = chief().Status();
+  const wire::JobStatus status = chief().Status(now_);
   EXPECT_EQ(status.loss_sum(), 50);
   EXPECT_TRUE(status.epoch_end(1).is_complete());
   EXPECT_EQ(status.epoch_end(0).step(), 2);
@@ -197,7 +197,7 @@ TEST_F(CoordinatorTest, TheAbsenceOfAllWorkersEndsTheChief) {
   Pass(absl::Seconds(50), {ps0_, ps1_, worker1_});
   Pass(absl::Seconds(30), {ps0_, ps1_});
   EXPECT_EQ(outcome(), std::nullopt);
-  EXPECT_THAT(chief().Status().missing_task(),
+  EXPECT_THAT(chief().Status(now_).missing_task(),
               ElementsAre("worker/0", "worker/1"));
   Pass(absl::Seconds(60), {ps0_, ps1_});
   EXPECT_THAT(outcome().value(),
@@ -288,10 +288,10 @@ TEST_F(CoordinatorTest, LossIsTheMeanOfTheWorkersThatAreAlive) {
   *request.mutable_task() = worker1_;
   request.set_loss(2);
   ASSERT_OK(chief().Heartbeat(request, now_));
-  EXPECT_DOUBLE_EQ(chief().Status().loss(), 1.5);
-  EXPECT_DOUBLE_EQ(chief().Status().examples_per_second(), 200);
+  EXPECT_DOUBLE_EQ(chief().Status(now_).loss(), 1.5);
+  EXPECT_DOUBLE_EQ(chief().Status(now_).examples_per_second(), 200);
   ASSERT_OK(Leave(worker1_));
-  EXPECT_DOUBLE_EQ(chief().Status().loss(), 1);
+  EXPECT_DOUBLE_EQ(chief().Status(now_).loss(), 1);
 }
 
 // What a coordinator says of workers that are slow, and of tasks that are not
@@ -322,7 +322,7 @@ class CoordinatorPaceTest : public CoordinatorTest {
     chief().Tick(now_);
   }
   std::string WhySlow(int worker) {
-    const wire::JobStatus status = chief().Status();
+    const wire::JobStatus status = chief().Status(now_);
     for (const wire::TaskStatus& task : status.task()) {
       const bool is_it =
           task.task().role() == "worker" && task.task().index() == worker;
@@ -332,7 +332,7 @@ class CoordinatorPaceTest : public CoordinatorTest {
   }
   std::vector<std::string> Absent() {
     std::vector<std::string> names;
-    const wire::JobStatus status = chief().Status();
+    const wire::JobStatus status = chief().Status(now_);
     for (const wire::AbsentTask& task : status.absent_task()) {
       names.push_back(task.task());
     }
@@ -418,7 +418,7 @@ TEST_F(CoordinatorPaceTest, AnEvaluatorIsNamedIfSomebodyExpectsIt) {
   ASSERT_OK(Register(Task("evaluator", 0, 30)));
   for (int i = 0; i < 11; ++i) Second(workers);
   EXPECT_THAT(Absent(), ElementsAre("evaluator/0"));
-  EXPECT_TRUE(chief().Status().absent_task(0).was_there());
+  EXPECT_TRUE(chief().Status(now_).absent_task(0).was_there());
 }
 
 TEST_F(CoordinatorPaceTest, AListedEvaluatorThatHasNotComeIsNamed) {
@@ -426,7 +426,7 @@ TEST_F(CoordinatorPaceTest, AListedEvaluatorThatHasNotComeIsNamed) {
   StartTraining();
   for (int i = 0; i < 10; ++i) Second({worker0_, worker1_});
   EXPECT_THAT(Absent(), ElementsAre("evaluator/0"));
-  EXPECT_FALSE(chief().Status().absent_task(0).was_there());
+  EXPECT_FALSE(chief().Status(now_).absent_task(0).was_there());
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ TEST_F(CoordinatorEvaluationsTest, TheJobEndsWithTheStepsThatAreGranted) {
   EXPECT_THAT(chief().Evaluated(Losses({1, 2}), now_),
               ElementsAre(HasSubstr("early stopping: loss was 2 at step 2")));
   EXPECT_EQ(phase(), wire::TRAINING);
-  EXPECT_EQ(chief().Status().end_step(), 5);
+  EXPECT_EQ(chief().Status(now_).end_step(), 5);
   ASSERT_OK_AND_ASSIGN(const auto none, Claim(worker1_, 0, 5));
   EXPECT_EQ(none.granted_steps(), 0);
   ASSERT_OK(Claim(worker0_, 5, 5));
@@ -96,7 +96,7 @@ TEST_F(CoordinatorEvaluationsTest, AnEarlyEndWaitsForTheEndToBeKnown) {
   EXPECT_EQ(phase(), wire::TRAINING);
   ASSERT_OK(Claim(worker1_, 0, 5, /*examples=*/50));
   EXPECT_EQ(phase(), wire::FINISHING);
-  EXPECT_EQ(chief().Status().global_step(), 7);
+  EXPECT_EQ(chief().Status(now_).global_step(), 7);
 }
 
 TEST_F(CoordinatorEvaluationsTest, AChiefThatRestartsEndsWhereTheWorkersAre) {
@@ -109,13 +109,13 @@ TEST_F(CoordinatorEvaluationsTest, AChiefThatRestartsEndsWhereTheWorkersAre) {
   EXPECT_EQ(phase(), wire::TRAINING);
   ASSERT_OK_AND_ASSIGN(const auto claim, Claim(worker0_, 2, 5));
   EXPECT_EQ(claim.granted_steps(), 2);
-  EXPECT_THAT(chief().Status().awaited_task(), Contains("worker/1"));
+  EXPECT_THAT(chief().Status(now_).awaited_task(), Contains("worker/1"));
   ASSERT_OK(Register(worker1_, kRun, /*completed=*/0));
   EXPECT_EQ(phase(), wire::TRAINING);
   // The step that it was in.
   ASSERT_OK(Claim(worker1_, 1, 5));
   EXPECT_EQ(phase(), wire::FINISHING);
-  EXPECT_EQ(chief().Status().end_step(), 10);
+  EXPECT_EQ(chief().Status(now_).end_step(), 10);
   EXPECT_EQ(NextCheckpoint().manifest.global_step(), 10);
 }
 
@@ -131,7 +131,7 @@ TEST_F(CoordinatorEvaluationsTest,
   EXPECT_EQ(phase(), wire::TRAINING);
   Pass(absl::Seconds(2), {ps0_, ps1_, worker0_});
   EXPECT_EQ(phase(), wire::FINISHING);
-  EXPECT_EQ(chief().Status().end_step(), 9);
+  EXPECT_EQ(chief().Status(now_).end_step(), 9);
 }
 
 TEST_F(CoordinatorEvaluationsTest, SynchronousTrainingEndsWhenAllHaveHeard) {
@@ -146,18 +146,18 @@ TEST_F(CoordinatorEvaluationsTest, SynchronousTrainingEndsWhenAllHaveHeard) {
   const int64_t news = chief().claim_news();
   chief().Evaluated(Losses({1, 2}), now_);
   EXPECT_NE(chief().claim_news(), news);
-  EXPECT_EQ(chief().Status().end_step(), 5);
+  EXPECT_EQ(chief().Status(now_).end_step(), 5);
   EXPECT_EQ(phase(), wire::TRAINING);
   ASSERT_OK(Claim(worker0_, 5, 0));
   EXPECT_EQ(phase(), wire::TRAINING);
   // It had not heard of the end, and did one more step with its neighbour.
   ASSERT_OK(Claim(worker1_, 6, 0));
-  EXPECT_EQ(chief().Status().end_step(), 6);
+  EXPECT_EQ(chief().Status(now_).end_step(), 6);
   EXPECT_EQ(phase(), wire::TRAINING);
-  EXPECT_THAT(chief().Status().awaited_task(), ElementsAre("worker/0"));
+  EXPECT_THAT(chief().Status(now_).awaited_task(), ElementsAre("worker/0"));
   ASSERT_OK(Claim(worker0_, 6, 0));
   EXPECT_EQ(phase(), wire::FINISHING);
-  EXPECT_EQ(chief().Status().global_step(), 6);
+  EXPECT_EQ(chief().Status(now_).global_step(), 6);
 }
 
 TEST_F(CoordinatorEvaluationsTest, CheckpointsAreMarkedThatAreToBeEvaluated) {
@@ -232,7 +232,7 @@ TEST_F(CoordinatorEvaluationsTest, ARateThatCannotBeGivenIsInNobodysWay) {
   for (const auto& target : order.targets) {
     chief().LoadDone(target, absl::UnavailableError("no disk"), now_);
   }
-  EXPECT_THAT(chief().Status().trouble(), HasSubstr("no disk"));
+  EXPECT_THAT(chief().Status(now_).trouble(), HasSubstr("no disk"));
   EXPECT_EQ(phase(), wire::TRAINING);
   // A chief that is stopped still writes its last checkpoint.
   Stop();
@@ -262,13 +262,13 @@ TEST_F(CoordinatorEvaluationsTest, TheBestCheckpointIsKept) {
 TEST_F(CoordinatorEvaluationsTest, TheStatusSaysSinceWhenItWaits) {
   EXPECT_OK(Register(ps0_));
   chief().Tick(now_);
-  EXPECT_THAT(chief().Status().missing_task(), Contains("ps/1"));
+  EXPECT_THAT(chief().Status(now_).missing_task(), Contains("ps/1"));
   Pass(absl::Seconds(8), {ps0_});
-  EXPECT_EQ(chief().Status().waited().seconds(), 8);
+  EXPECT_EQ(chief().Status(now_).waited().seconds(), 8);
   ASSERT_OK(Register(ps1_));
   chief().Tick(now_);
-  EXPECT_THAT(chief().Status().missing_task(), IsEmpty());
-  EXPECT_FALSE(chief().Status().has_waited());
+  EXPECT_THAT(chief().Status(now_).missing_task(), IsEmpty());
+  EXPECT_FALSE(chief().Status(now_).has_waited());
 }
 
 // The coordinator of a job whose evaluations have a max_lag.
@@ -308,7 +308,7 @@ TEST_F(CoordinatorLagTest, TrainingStopsAtEachEvaluationUntilItIsThere) {
   EXPECT_EQ(TrainAll(0), 20);
   WriteCheckpoint(20);
   EXPECT_EQ(TrainAll(20), 20);
-  EXPECT_EQ(chief().Status().awaited_evaluation(), 20);
+  EXPECT_EQ(chief().Status(now_).awaited_evaluation(), 20);
   const int64_t news = chief().claim_news();
   Evaluate(20);
   EXPECT_NE(chief().claim_news(), news) << "a claim that waits goes on";
@@ -321,10 +321,10 @@ TEST_F(CoordinatorLagTest, TheEvaluatorIsNamedOnceTheWaitIsLong) {
   TrainAll(0);
   WriteCheckpoint(20);
   chief().Tick(now_);
-  EXPECT_THAT(chief().Status().awaited_task(), IsEmpty());
+  EXPECT_THAT(chief().Status(now_).awaited_task(), IsEmpty());
   Pass(absl::Seconds(6), everyone_);
-  EXPECT_THAT(chief().Status().awaited_task(), ElementsAre("evaluator/0"));
-  EXPECT_GE(chief().Status().evaluation_waited().seconds(), 5);
+  EXPECT_THAT(chief().Status(now_).awaited_task(), ElementsAre("evaluator/0"));
+  EXPECT_GE(chief().Status(now_).evaluation_waited().seconds(), 5);
   EXPECT_THAT(chief().TakeWarnings(), IsEmpty());
 }
 
@@ -336,7 +336,8 @@ TEST_F(CoordinatorLagTest, AnEvaluatorThatNeverCameDoesNotHoldUpTheJob) {
   EXPECT_THAT(
       chief().TakeWarnings(),
       ElementsAre(HasSubstr("no evaluation of step 20 came within 1m")));
-  EXPECT_THAT(chief().Status().awaited_task(), Not(Contains("evaluator/0")));
+  EXPECT_THAT(chief().Status(now_).awaited_task(),
+              Not(Contains("evaluator/0")));
   EXPECT_EQ(TrainAll(20), 100);
   EXPECT_EQ(phase(), wire::FINISHING);
   EXPECT_THAT(chief().TakeWarnings(), IsEmpty());
@@ -381,7 +382,7 @@ TEST_F(CoordinatorLagTest, EarlyStoppingEndsTheJobWhereItIsDecided) {
   chief().Evaluated({first, {.global_step = 40, .loss = 2}}, now_);
   EXPECT_EQ(TrainAll(40), 40);
   EXPECT_EQ(phase(), wire::FINISHING);
-  EXPECT_EQ(chief().Status().end_step(), 40);
+  EXPECT_EQ(chief().Status(now_).end_step(), 40);
 }
 
 TEST_F(CoordinatorLagTest, CheckpointsThatAreNotEvaluatedStay) {

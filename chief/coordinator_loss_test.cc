@@ -77,7 +77,7 @@ TEST_F(EndTest, WhatKeepsACheckpointFromBeingWrittenIsNamed) {
   const std::string trouble =
       "no checkpoint of step 100 in 1 attempt: ps/0: disk full";
   EXPECT_EQ(Heartbeat(worker0_)->trouble(), trouble);
-  EXPECT_EQ(chief().Status().trouble(), trouble);
+  EXPECT_EQ(chief().Status(now_).trouble(), trouble);
   Pass(absl::Seconds(2), everyone_);
   FinishCheckpoint();
   EXPECT_THAT(Heartbeat(worker0_)->trouble(), IsEmpty());
@@ -87,10 +87,10 @@ TEST_F(EndTest, TroubleOfTrainingIsNotThatOfTheEnd) {
   StartTraining();
   TrainTo(10);
   chief().CheckpointDone(NextCheckpoint(), absl::UnavailableError("x"), now_);
-  EXPECT_THAT(chief().Status().trouble(), HasSubstr("step 10"));
+  EXPECT_THAT(chief().Status(now_).trouble(), HasSubstr("step 10"));
   TrainTo(100);
   ASSERT_EQ(phase(), wire::FINISHING);
-  EXPECT_THAT(chief().Status().trouble(), IsEmpty());
+  EXPECT_THAT(chief().Status(now_).trouble(), IsEmpty());
 }
 
 TEST_F(EndTest, APsLostInTheFinalCheckpointCostsNoMoreThanItsReturn) {
@@ -430,7 +430,7 @@ TEST_F(EndTest, OneShardsLoadDoesNotHideTheTroubleOfAnother) {
   const auto load = NextLoad();
   chief().LoadDone(load.targets[0], absl::UnavailableError("Stale"), now_);
   chief().LoadDone(load.targets[1], absl::OkStatus(), now_);
-  EXPECT_EQ(chief().Status().trouble(), "can't load ps/0: Stale");
+  EXPECT_EQ(chief().Status(now_).trouble(), "can't load ps/0: Stale");
 }
 
 TEST_F(EndTest, APsMayLeaveAJobThatHasEnded) {

@@ -82,7 +82,7 @@ class Attack {
     }
     const auto outcome = chief_.Outcome(now_);
     ASSERT_TRUE(outcome.has_value())
-        << "stuck: " << chief_.Status().ShortDebugString();
+        << "stuck: " << chief_.Status(now_).ShortDebugString();
     if (!has_failures_ && !is_stopped_) {
       EXPECT_OK(*outcome);
     }
@@ -315,7 +315,7 @@ class Attack {
   }
 
   void Check() {
-    const wire::JobStatus status = chief_.Status();
+    const wire::JobStatus status = chief_.Status(now_);
     const int64_t first = is_resumed_ ? 20 : 0;
     EXPECT_GE(status.global_step(), first);
     // Without an end nothing counts that this chief has not granted.

@@ -32,7 +32,7 @@ TEST_F(BoundedStalenessTest, WhomTheFastestWaitsForIsNamed) {
   ASSERT_OK_AND_ASSIGN(auto second, Claim(worker0_, 2, 100));
   EXPECT_EQ(second.granted_steps(), 2);
   EXPECT_THAT(second.awaited_task(), ElementsAre("worker/1"));
-  EXPECT_THAT(chief().Status().awaited_task(), ElementsAre("worker/1"));
+  EXPECT_THAT(chief().Status(now_).awaited_task(), ElementsAre("worker/1"));
 }
 
 TEST_F(BoundedStalenessTest, AWorkerWhoseLeaseRanOutIsWaitedForNoMore) {
@@ -104,7 +104,7 @@ TEST_F(SynchronousTest, ALostWorkerEndsTheJobWhereItSaysSo) {
   StartTraining();
   ASSERT_OK(Leave(worker1_));
   EXPECT_EQ(phase(), wire::FAILED);
-  EXPECT_THAT(chief().Status().failure(), HasSubstr("worker/1 is gone"));
+  EXPECT_THAT(chief().Status(now_).failure(), HasSubstr("worker/1 is gone"));
 }
 
 TEST_F(SynchronousTest, TheSuccessorOfAWorkerThatHadGoneBeforeIsNoLoss) {
@@ -179,7 +179,7 @@ TEST_F(SynchronousTest, TheWorkerWhoseGradientsOthersAwaitIsNamed) {
   }
   ASSERT_OK_AND_ASSIGN(const auto answer, chief().ClaimSteps(claim, now_));
   EXPECT_THAT(answer.awaited_task(), ElementsAre("worker/1"));
-  EXPECT_THAT(chief().Status().awaited_task(), ElementsAre("worker/1"));
+  EXPECT_THAT(chief().Status(now_).awaited_task(), ElementsAre("worker/1"));
 }
 
 TEST_F(SynchronousTest, PsHearWhereTheClusterIs) {
@@ -248,17 +248,17 @@ class MirroredTest : public CoordinatorTest {
 
 TEST_F(MirroredTest, ANewRunWaitsForAllWorkersAndNamesTheMissing) {
   RegisterWorker(worker0_);
-  EXPECT_THAT(chief().Status().missing_task(),
+  EXPECT_THAT(chief().Status(now_).missing_task(),
               ElementsAre("worker/0", "worker/1"));
   LoadVariables();
   EXPECT_EQ(phase(), wire::LOADING);
-  EXPECT_THAT(chief().Status().missing_task(), ElementsAre("worker/1"));
+  EXPECT_THAT(chief().Status(now_).missing_task(), ElementsAre("worker/1"));
   EXPECT_FALSE(HasOrder());
   Pass(absl::Minutes(4), {ps0_, worker0_});
   EXPECT_EQ(outcome(), std::nullopt);
   RegisterWorker(worker1_);
   EXPECT_EQ(phase(), wire::TRAINING);
-  EXPECT_THAT(chief().Status().missing_task(), IsEmpty());
+  EXPECT_THAT(chief().Status(now_).missing_task(), IsEmpty());
 }
 
 TEST_F(MirroredTest, AWorkerThatNeverComesEndsTheWait) {
@@ -323,7 +323,7 @@ TEST_F(MirroredTest, AWorkerHasTheNeighboursOfItsPlaceWheneverItComes) {
   EXPECT_THAT(answer.replica(), ElementsAre(0, 1));
   ASSERT_EQ(answer.member_size(), 2);
   EXPECT_THAT(answer.member(1).replica(), ElementsAre(2, 3));
-  EXPECT_EQ(chief().Status().num_replicas_in_sync(), 4);
+  EXPECT_EQ(chief().Status(now_).num_replicas_in_sync(), 4);
 }
 
 TEST_F(MirroredTest, ALostWorkersReplicasGoToTheOthersUntilItIsBack) {
@@ -393,10 +393,10 @@ TEST_F(MirroredTest, OnlyStepsThatWorker0HasCount) {
   LoadVariables();
   ClaimWith(worker0_, 0);
   ClaimWith(worker1_, 0, 0, /*completed=*/8);
-  EXPECT_EQ(chief().Status().global_step(), 0);
+  EXPECT_EQ(chief().Status(now_).global_step(), 0);
   ClaimWith(worker0_, 0, 0, /*completed=*/7);
-  EXPECT_EQ(chief().Status().global_step(), 7);
-  EXPECT_EQ(chief().Status().num_replicas_in_sync(), 2);
+  EXPECT_EQ(chief().Status(now_).global_step(), 7);
+  EXPECT_EQ(chief().Status(now_).num_replicas_in_sync(), 2);
 }
 
 // Two ps have tables, and worker 0 is a third one to the chief.
@@ -415,7 +415,7 @@ class HybridTest : public MirroredTest {
 TEST_F(HybridTest, WorkersExchangeWithPsAlone) {
   RegisterWorker(worker0_);
   RegisterPs();
-  EXPECT_THAT(chief().Status().missing_task(),
+  EXPECT_THAT(chief().Status(now_).missing_task(),
               ElementsAre("worker/0", "worker/1"));
   ASSERT_OK(Register(state_));
   FinishLoad(NextLoad());
@@ -423,14 +423,14 @@ TEST_F(HybridTest, WorkersExchangeWithPsAlone) {
   ASSERT_OK_AND_ASSIGN(auto placement, chief().GetPlacement());
   ASSERT_EQ(placement.shard_size(), 2);
   EXPECT_EQ(placement.shard(1).address(), "p1:1");
-  const wire::JobStatus status = chief().Status();
+  const wire::JobStatus status = chief().Status(now_);
   for (const wire::TaskStatus& task : status.task()) {
     EXPECT_FALSE(task.task().role() == "ps" && task.task().index() == 2);
   }
   // The loss of worker 0's variables moves no shard of theirs.
   RegisterWorker(worker1_);
   Pass(absl::Seconds(11), {ps0_, ps1_, worker1_});
-  EXPECT_THAT(chief().Status().missing_task(), ElementsAre("worker/0"));
+  EXPECT_THAT(chief().Status(now_).missing_task(), ElementsAre("worker/0"));
   EXPECT_OK(chief().GetPlacement());
   Pass(absl::Minutes(5), {ps0_, ps1_, worker1_});
   EXPECT_THAT(outcome(),
@@ -457,7 +457,7 @@ TEST_F(HybridTest, VariablesThatAreLoadedAgainAreToldTheClustersStep) {
 TEST_F(MirroredTest, TheStatusNamesNoPs) {
   RegisterWorker(worker0_);
   LoadVariables();
-  const wire::JobStatus status = chief().Status();
+  const wire::JobStatus status = chief().Status(now_);
   for (const wire::TaskStatus& task : status.task()) {
     EXPECT_NE(task.task().role(), "ps");
   }

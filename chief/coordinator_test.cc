@@ -63,7 +63,7 @@ TEST_F(CoordinatorTest, AResumedRunLoadsFromTheCheckpointAndTrainsOn) {
   EXPECT_TRUE(load.from_checkpoint);
   FinishLoad(load);
   EXPECT_EQ(phase(), wire::TRAINING);
-  EXPECT_EQ(chief().Status().global_step(), 50);
+  EXPECT_EQ(chief().Status(now_).global_step(), 50);
   EXPECT_FALSE(HasOrder());
 }
 
@@ -101,7 +101,7 @@ TEST_F(CoordinatorTest, ARestartedChiefCreditsWorkersWithWhatTheyReport) {
   progress->set_completed_steps(30);
   BringBackPs();
   ASSERT_OK(Register(worker0_, "", 34));
-  EXPECT_EQ(chief().Status().global_step(), 54);
+  EXPECT_EQ(chief().Status(now_).global_step(), 54);
 }
 
 TEST_F(CoordinatorTest, AWorkerOfOtherVariablesIsToldAndNotCredited) {
@@ -126,7 +126,7 @@ TEST_F(CoordinatorTest, AWorkerOfOtherVariablesIsToldAndNotCredited) {
     ASSERT_OK_AND_ASSIGN(const auto response, chief().Register(request, now_));
     EXPECT_EQ(response.run_id(), kRun);
     EXPECT_EQ(response.layout(), kLayout);
-    EXPECT_EQ(chief().Status().global_step(), c.want);
+    EXPECT_EQ(chief().Status(now_).global_step(), c.want);
     EXPECT_EQ(Claim(worker0_, 34, 5).ok(), c.want > 50);
   }
 }
@@ -207,7 +207,7 @@ TEST_F(CoordinatorTest, AReturningPsAloneIsLoadedWhileTheOthersGoOn) {
   const int64_t version = chief().GetPlacement()->placement_version();
   Pass(absl::Seconds(15), {ps0_, worker0_, worker1_});
   EXPECT_EQ(phase(), wire::TRAINING);
-  EXPECT_THAT(chief().Status().missing_task(), ElementsAre("ps/1"));
+  EXPECT_THAT(chief().Status(now_).missing_task(), ElementsAre("ps/1"));
   EXPECT_OK(Claim(worker0_, 0, 5));
   ASSERT_OK(Register(Task("ps", 1, 99)));
   const auto load = NextLoad();
@@ -276,12 +276,12 @@ TEST_F(CoordinatorTest, ALoadThatFailedIsTheTroubleUntilOneSucceeds) {
   const LoadOrder order = NextLoad();
   chief().LoadDone({1, 11}, absl::UnavailableError("can't read /c: Stale"),
                    now_);
-  EXPECT_EQ(chief().Status().trouble(),
+  EXPECT_EQ(chief().Status(now_).trouble(),
             "can't load ps/1: can't read /c: Stale");
-  EXPECT_EQ(Heartbeat(ps0_)->trouble(), chief().Status().trouble());
+  EXPECT_EQ(Heartbeat(ps0_)->trouble(), chief().Status(now_).trouble());
   EXPECT_EQ(phase(), wire::LOADING);
   FinishLoad(order);
-  EXPECT_EQ(chief().Status().trouble(), "");
+  EXPECT_EQ(chief().Status(now_).trouble(), "");
 }
 
 TEST_F(CoordinatorTest, CheckpointsFollowTheSchedule) {
@@ -332,7 +332,7 @@ TEST_F(CoordinatorTest, TheFirstCheckpointMustSucceedInTheEnd) {
   chief().CheckpointDone(NextCheckpoint(),
                          absl::ResourceExhaustedError("disk full"), now_);
   EXPECT_EQ(phase(), wire::FAILED);
-  EXPECT_THAT(chief().Status().failure(), HasSubstr("disk full"));
+  EXPECT_THAT(chief().Status(now_).failure(), HasSubstr("disk full"));
 }
 
 // An old chief may go on before it sees that it was replaced: what it knows is

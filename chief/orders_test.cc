@@ -171,6 +171,7 @@ TEST_F(OrdersTest, ALoadThatFailsTooOftenEndsTheChiefAndAWrongOneTheJob) {
   std::optional<absl::Status> result;
   for (int i = 0; i < ShardLoads::kMaxFailures; ++i) {
     EXPECT_EQ(result, std::nullopt);
+    now_ += absl::Minutes(1);
     result = LoadDone({1, 11}, absl::UnavailableError("gone"));
   }
   EXPECT_THAT(result, Optional(StatusIs(absl::StatusCode::kUnavailable)));
@@ -237,6 +238,8 @@ TEST_F(OrdersTest, AStopWritesWhatTheNewestCheckpointLacksAndStays) {
   Train(5);
   orders_->RequestStop(now_);
   EXPECT_TRUE(orders_->stop_requested());
+  EXPECT_FALSE(Next().has_value()) << "the worker holds steps";
+  now_ += kLastStepsLimit;
   const CheckpointOrder last = NextCheckpoint();
   EXPECT_EQ(last.manifest.global_step(), 5);
   EXPECT_TRUE(last.stay);

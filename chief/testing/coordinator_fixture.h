@@ -195,7 +195,7 @@ class CoordinatorTest : public testing::Test {
     ASSERT_OK(Claim(worker0_, completed, 0));
   }
 
-  wire::JobPhase phase() { return chief().Status().phase(); }
+  wire::JobPhase phase() { return chief().Status(now_).phase(); }
   std::optional<absl::Status> outcome() { return chief().Outcome(now_); }
 
   const wire::Task ps0_ = Task("ps", 0, 10);

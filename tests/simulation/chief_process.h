@@ -43,6 +43,7 @@ class ChiefProcess : public Process {
   void Terminate();
 
   const JobChoice& job() const { return job_; }
+  absl::Time now() const { return world().Now(*this); }
   // Returns its state; nullptr until it has read the manifests.
   const Coordinator* coordinator() const { return coordinator_.get(); }
 
@@ -76,7 +77,6 @@ class ChiefProcess : public Process {
   absl::StatusOr<Coordinator::Options> Resume();
   // Returns the history whose evaluations count; nullopt: all do.
   std::optional<RunHistory> HistoryOf(const Coordinator::Options& options);
-  absl::Time now() const { return world().Now(*this); }
   // Looks now and then whether the directory is still this chief's.
   void Renew();
   // Returns false, and ends the process, if the directory has another owner;

@@ -380,7 +380,7 @@ ChiefProcess* GroupControl::chief() const {
 GroupControl::Progress GroupControl::ProgressNow() const {
   const ChiefProcess* const process = chief();
   if (process == nullptr || process->coordinator() == nullptr) return {};
-  const wire::JobStatus status = process->coordinator()->Status();
+  const wire::JobStatus status = process->coordinator()->Status(process->now());
   return {status.phase(), status.global_step(),
           process->coordinator()->newest_checkpoint().value_or(-1),
           world_.auditor().completed_steps()};
