@@ -1,10 +1,9 @@
 #include "chief/orders.h"
 
-#include <memory>
 #include <optional>
-#include <vector>
 
 #include "base/status_matchers.h"
+#include "chief/testing/job_parts.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -16,31 +15,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Optional;
 
-// The parts by which orders go, without a coordinator: two shards, on ps 10 and
-// 11, and a worker, 20.
-class OrdersTest : public testing::Test {
+class OrdersTest : public coordinator_testing::JobPartsTest {
  protected:
-  OrdersTest() {
-    options_.job.mutable_end()->set_steps(100);
-    options_.job.mutable_checkpoint()->set_every_steps(10);
-    options_.run_id = "run";
-    options_.shards = {{0, "p0:1", {}}, {1, "p1:1", {}}};
-    options_.tasks = {{{"ps", 0}, ""}, {{"ps", 1}, ""}, {{"worker", 0}, ""}};
-  }
-
-  // Makes the parts, of a new run or of one that goes on at a step.
-  void Start(std::optional<int64_t> step = std::nullopt) {
-    if (step) options_.resumed.emplace().set_global_step(*step);
-    membership_.emplace(MembershipOf(options_), now_);
-    board_.emplace(options_.shards, 1);
-    grants_.emplace(options_.job, PlanOf(options_, now_), GrantsOf(options_));
-    phases_.emplace(JobPhases::Options{.finish_timeout = absl::Seconds(30)},
-                    now_);
-    evaluations_.emplace(options_.job, EvaluationsOf(options_), now_);
-    orders_.emplace(options_, std::nullopt, now_);
-    for (int i = 0; i < 2; ++i) board_->Arrived(i, 10 + i, false);
-    phases_->Enter(wire::LOADING, now_);
-  }
   // Does what is ordered before the job trains.
   void StartTraining() {
     Start();
@@ -51,13 +27,9 @@ class OrdersTest : public testing::Test {
     phases_->Enter(wire::TRAINING, now_);
   }
 
-  Orders::Job job() {
-    return {.phases = *phases_,
-            .membership = *membership_,
-            .grants = *grants_,
-            .evaluations = *evaluations_};
+  std::optional<Order> Next() {
+    return orders_->Next(ForOrders(), *board_, now_);
   }
-  std::optional<Order> Next() { return orders_->Next(job(), *board_, now_); }
   LoadOrder NextLoad() {
     const std::optional<Order> order = Next();
     const LoadOrder* load = order ? std::get_if<LoadOrder>(&*order) : nullptr;
@@ -85,19 +57,16 @@ class OrdersTest : public testing::Test {
   }
   std::optional<absl::Status> CheckpointDone(const CheckpointOrder& order,
                                              const absl::Status& status) {
-    return orders_->CheckpointDone(order, status, job(), *board_, now_);
+    return orders_->CheckpointDone(order, status, ForOrders(), *board_, now_);
   }
   // Lets the worker live, and complete so many steps.
   void Train(int64_t steps) {
-    wire::Task worker;
-    worker.set_role("worker");
-    worker.set_incarnation(20);
     if (membership_->CountAlive("worker") == 0) {
-      ASSERT_OK(membership_->Register(worker, {}, now_).status());
-      grants_->Enter(worker, {});
+      ASSERT_OK(membership_->Register(worker_, {}, now_).status());
+      grants_->Enter(worker_, {});
     }
     wire::ClaimStepsRequest claim;
-    *claim.mutable_task() = worker;
+    *claim.mutable_task() = worker_;
     claim.set_want(steps);
     wire::ClaimStepsResponse answer;
     // The first answer says the version of its grants.
@@ -112,15 +81,6 @@ class OrdersTest : public testing::Test {
     ASSERT_OK(grants_->Take(claim, phases_->phase(), now_));
     ASSERT_EQ(grants_->plan().global_step(), steps);
   }
-
-  absl::Time now_ = absl::FromUnixSeconds(1000000);
-  CoordinatorOptions options_;
-  std::optional<Membership> membership_;
-  std::optional<ShardBoard> board_;
-  std::optional<StepGrants> grants_;
-  std::optional<JobPhases> phases_;
-  std::optional<RunEvaluations> evaluations_;
-  std::optional<Orders> orders_;
 };
 
 TEST_F(OrdersTest, OrdersNothingBeforeAllPsAreThere) {
@@ -185,9 +145,9 @@ TEST_F(OrdersTest, ACheckpointFollowsThePolicy) {
   StartTraining();
   Train(9);
   EXPECT_FALSE(Next().has_value());
-  EXPECT_FALSE(orders_->MayHaveNext(job(), now_));
+  EXPECT_FALSE(orders_->MayHaveNext(ForOrders(), now_));
   Train(10);
-  EXPECT_TRUE(orders_->MayHaveNext(job(), now_));
+  EXPECT_TRUE(orders_->MayHaveNext(ForOrders(), now_));
   const CheckpointOrder order = NextCheckpoint();
   EXPECT_EQ(order.manifest.global_step(), 10);
   EXPECT_FALSE(order.manifest.final());
@@ -260,7 +220,7 @@ TEST_F(OrdersTest, APsThatLeavesHasACheckpointAfterAMoment) {
   StartTraining();
   Train(5);
   orders_->AskToLeave(11, now_);
-  EXPECT_TRUE(orders_->MayHaveNext(job(), now_));
+  EXPECT_TRUE(orders_->MayHaveNext(ForOrders(), now_));
   EXPECT_FALSE(Next().has_value());
   now_ += kLeaveDelay;
   const CheckpointOrder order = NextCheckpoint();
@@ -287,9 +247,10 @@ TEST_F(OrdersTest, ShardsThatStayGoOnWithTheSuccessorOrWhenTheyDidNotStay) {
 TEST_F(OrdersTest, CallsToProcessesThatAreGoneAreInVain) {
   Start();
   const Order load = NextLoad();
-  EXPECT_THAT(orders_->InVain(load, job(), *board_, now_).shards, IsEmpty());
+  EXPECT_THAT(orders_->InVain(load, ForOrders(), *board_, now_).shards,
+              IsEmpty());
   board_->Arrived(1, 99, false);
-  EXPECT_THAT(orders_->InVain(load, job(), *board_, now_).shards,
+  EXPECT_THAT(orders_->InVain(load, ForOrders(), *board_, now_).shards,
               ElementsAre(1));
 }
 
@@ -301,21 +262,18 @@ TEST_F(OrdersTest, ACutIsInVainWhenNobodyReachesItAnyMore) {
       ->mutable_synchronous()
       ->set_total_replicas(1);
   StartTraining();
-  wire::Task worker;
-  worker.set_role("worker");
-  worker.set_incarnation(20);
-  ASSERT_OK(membership_->Register(worker, {}, now_).status());
+  ASSERT_OK(membership_->Register(worker_, {}, now_).status());
   orders_->RequestStop(now_);
   const CheckpointOrder cut = NextCheckpoint();
   EXPECT_TRUE(cut.at_one_step);
   EXPECT_TRUE(cut.may_await);
-  EXPECT_FALSE(orders_->InVain(cut, job(), *board_, now_).awaits_nobody);
+  EXPECT_FALSE(orders_->InVain(cut, ForOrders(), *board_, now_).awaits_nobody);
   phases_->Enter(wire::FINISHING, now_);
-  EXPECT_FALSE(orders_->InVain(cut, job(), *board_, now_).is_obsolete);
+  EXPECT_FALSE(orders_->InVain(cut, ForOrders(), *board_, now_).is_obsolete);
   now_ += kLastReportLimit;
-  EXPECT_TRUE(orders_->InVain(cut, job(), *board_, now_).is_obsolete);
-  ASSERT_OK(membership_->Leave(worker, now_).status());
-  EXPECT_TRUE(orders_->InVain(cut, job(), *board_, now_).awaits_nobody);
+  EXPECT_TRUE(orders_->InVain(cut, ForOrders(), *board_, now_).is_obsolete);
+  ASSERT_OK(membership_->Leave(worker_, now_).status());
+  EXPECT_TRUE(orders_->InVain(cut, ForOrders(), *board_, now_).awaits_nobody);
 }
 
 }  // namespace
