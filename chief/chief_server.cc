@@ -122,8 +122,7 @@ std::optional<ChiefServer::ClaimAnswer> ChiefServer::TryClaim(
     const StepClaim& claim) {
   const absl::Time now = clock_.Now();
   ClaimAnswer answer = coordinator_.ClaimSteps(claim.request, now);
-  has_news_ |= coordinator_.MayHaveOrder(now);
-  NoteClaimNews();
+  has_news_ |= NoteClaimNews(now).may_have_order;
   const bool waits = answer.ok() && !waits_ended_ && now < claim.deadline &&
                      !IsNews(claim.request, *answer);
   if (waits) return std::nullopt;
@@ -155,12 +154,12 @@ std::vector<std::pair<StepClaim::Done, ChiefServer::ClaimAnswer>>
 ChiefServer::AnswerClaims() {
   const absl::Time now = clock_.Now();
   const bool asks_all = std::exchange(has_claim_news_, false) || waits_ended_;
-  claim_news_ = coordinator_.claim_news();
+  claim_news_ = coordinator_.NewsAt(now).claims;
   // Whoever is due soon is answered with those who are due.
   std::vector<StepClaim> claims =
       asks_all ? waiting_.TakeAll() : waiting_.TakeDue(now + kClaimSlack);
   std::vector<std::pair<StepClaim::Done, ClaimAnswer>> answers;
-  std::optional<wire::ClaimStepsResponse> named;
+  std::optional<wire::JobStatus> named;
   for (StepClaim& claim : claims) {
     if (claim.deadline <= now + kClaimSlack) claim.deadline = now;
     std::optional<ClaimAnswer> answer = TryClaim(claim);
@@ -170,7 +169,7 @@ ChiefServer::AnswerClaims() {
     }
     if (answer->ok() && !IsNews(claim.request, **answer)) {
       // The same for all of them, and long to be found out.
-      if (!named) coordinator_.NameAwaited(named.emplace());
+      if (!named) named = coordinator_.Status(now);
       *(*answer)->mutable_awaited_task() = named->awaited_task();
     }
     answers.emplace_back(std::move(claim.done), *std::move(answer));
@@ -206,7 +205,8 @@ absl::StatusOr<wire::JobStatus> ChiefServer::GetStatus(
 
 wire::JobStatus ChiefServer::Status() const {
   wire::JobStatus status = coordinator_.Status(clock_.Now());
-  const std::optional<int64_t> newest = coordinator_.newest_checkpoint();
+  const std::optional<int64_t> newest =
+      coordinator_.NewsAt(clock_.Now()).newest_checkpoint;
   if (newest) status.set_checkpoint(executor_->store().PathOf(*newest));
   wire::TaskStatus* self = status.add_task();
   self->mutable_task()->set_role("chief");
@@ -237,13 +237,15 @@ absl::Status ChiefServer::Wait() {
 
 void ChiefServer::Changed() {
   has_news_ = true;
-  NoteClaimNews();
+  NoteClaimNews(clock_.Now());
 }
 
-void ChiefServer::NoteClaimNews() {
-  if (coordinator_.claim_news() == claim_news_) return;
-  claim_news_ = coordinator_.claim_news();
+Coordinator::News ChiefServer::NoteClaimNews(absl::Time now) {
+  const Coordinator::News news = coordinator_.NewsAt(now);
+  if (news.claims == claim_news_) return news;
+  claim_news_ = news.claims;
   has_claim_news_ = waiting_.size() > 0;
+  return news;
 }
 
 void ChiefServer::EndWaits() {
@@ -312,7 +314,7 @@ void ChiefServer::CarryOut(const LoadOrder& order) {
   absl::MutexLock lock(&mu_);
   order_.reset();
   for (size_t i = 0; i < results.size(); ++i) {
-    coordinator_.LoadDone(order.targets[i], results[i], clock_.Now());
+    coordinator_.Done(LoadResult{order.targets[i], results[i]}, clock_.Now());
   }
   Changed();
 }
@@ -341,7 +343,7 @@ void ChiefServer::CarryOut(const CheckpointOrder& order) {
   }
   absl::MutexLock lock(&mu_);
   order_.reset();
-  coordinator_.CheckpointDone(done, step.status(), clock_.Now());
+  coordinator_.Done(CheckpointResult{done, step.status()}, clock_.Now());
   Changed();
 }
 
@@ -359,13 +361,11 @@ void ChiefServer::RunTime() {
 
 void ChiefServer::Tick(StatusLog& log, TaskNotes& notes) {
   const absl::Time now = clock_.Now();
-  std::vector<TaskId> lost;
-  std::vector<std::string> warnings;
+  Coordinator::Ticked ticked;
   wire::JobStatus status;
   {
     absl::MutexLock lock(&mu_);
-    lost = coordinator_.Tick(now);
-    warnings = coordinator_.TakeWarnings();
+    ticked = coordinator_.Tick(now);
     status = Status();
     if (!outcome_) outcome_ = coordinator_.Outcome(now);
     // Under the lock: no snapshot may be taken for the checkpoint that follows.
@@ -376,8 +376,7 @@ void ChiefServer::Tick(StatusLog& log, TaskNotes& notes) {
          status.phase() == wire::LOADING)) {
       executor_->CancelAllCalls();
     }
-    CallsInVain in_vain;
-    if (order_) in_vain = coordinator_.InVain(*order_, now);
+    const CallsInVain in_vain = order_ ? ticked.in_vain : CallsInVain();
     for (const size_t shard : in_vain.shards) executor_->CancelCalls(shard);
     if (in_vain.awaits_nobody && executor_->AwaitsWorkers()) {
       executor_->CancelAllCalls();
@@ -391,12 +390,12 @@ void ChiefServer::Tick(StatusLog& log, TaskNotes& notes) {
     Changed();
   }
   metrics_.Show(status);
-  for (const TaskId& task : lost) {
+  for (const TaskId& task : ticked.lost) {
     metrics_.LeaseExpired(task.role);
     LOG(WARNING) << "lost " << NameOf(options_.coordinator, task)
                  << ": its lease ran out";
   }
-  for (const std::string& line : warnings) LOG(WARNING) << line;
+  for (const std::string& line : ticked.warnings) LOG(WARNING) << line;
   for (const TaskNotes::Note& note : notes.Notes(status)) {
     if (note.is_warning) {
       LOG(WARNING) << note.line;

@@ -114,7 +114,8 @@ class ChiefServer {
   // answer to a call that waits.
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Has the claims that wait looked at if there may be news for them.
-  void NoteClaimNews() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Coordinator::News NoteClaimNews(absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Options options_;
   const std::unique_ptr<OrderExecutor> executor_;
@@ -126,7 +127,7 @@ class ChiefServer {
   // True if there may be an order to carry out.
   bool has_news_ ABSL_GUARDED_BY(mu_) = true;
   WaitingClaims waiting_ ABSL_GUARDED_BY(mu_);
-  // Coordinator::claim_news() when the claims that wait were looked at last,
+  // Coordinator::News::claims when the claims that wait were looked at last,
   // and true if they are to be looked at again.
   int64_t claim_news_ ABSL_GUARDED_BY(mu_) = 0;
   bool has_claim_news_ ABSL_GUARDED_BY(mu_) = false;

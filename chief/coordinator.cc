@@ -163,7 +163,9 @@ absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
   }
   if (!request.has_wait() && !IsNews(request, response) &&
       grants_.claims().IsIdle(request.task().incarnation())) {
-    NameAwaited(response);
+    for (std::string& task : AwaitedTaskNames(View())) {
+      response.add_awaited_task(std::move(task));
+    }
   }
   return response;
 }
@@ -186,12 +188,6 @@ void Coordinator::AddMembers(wire::ClaimStepsResponse& response) const {
   const bool has_worker0 =
       response.member_size() > 0 && response.member(0).task().index() == 0;
   if (!has_worker0) response.clear_member();
-}
-
-void Coordinator::NameAwaited(wire::ClaimStepsResponse& response) const {
-  for (std::string& task : AwaitedTaskNames(View())) {
-    response.add_awaited_task(std::move(task));
-  }
 }
 
 absl::Status Coordinator::ReportFailure(
@@ -245,14 +241,14 @@ absl::Status Coordinator::Leave(const wire::LeaveRequest& request,
   return absl::OkStatus();
 }
 
-std::vector<TaskId> Coordinator::Tick(absl::Time now) {
+Coordinator::Ticked Coordinator::Tick(absl::Time now) {
   const absl::Duration pause = now - last_tick_;
   if (pause >= options_.lease / 2) membership_.Extend(pause);
   last_tick_ = now;
-  std::vector<TaskId> lost;
+  Ticked ticked;
   for (const Membership::Lost& task : membership_.Expire(now)) {
     Depart(task.id, task.incarnation, now);
-    lost.push_back(task.id);
+    ticked.lost.push_back(task.id);
   }
   grants_.TakeBack(phases_.phase() == wire::TRAINING && board_.AllReady(), now);
   Advance(now);
@@ -264,7 +260,10 @@ std::vector<TaskId> Coordinator::Tick(absl::Time now) {
         [this](const TaskId& id) { return NameOf(options_, id); }, now);
     if (!absences.ok()) phases_.GiveUp(absences);
   }
-  return lost;
+  ticked.warnings = evaluations_.TakeWarnings();
+  if (order_)
+    ticked.in_vain = orders_.InVain(*order_, ForOrders(), board_, now);
+  return ticked;
 }
 
 void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
@@ -383,39 +382,37 @@ Orders::Job Coordinator::ForOrders() const {
 }
 
 std::optional<Order> Coordinator::NextOrder(absl::Time now) {
-  return orders_.Next(ForOrders(), board_, now);
+  order_ = orders_.Next(ForOrders(), board_, now);
+  return order_;
 }
 
-CallsInVain Coordinator::InVain(const Order& order, absl::Time now) const {
-  return orders_.InVain(order, ForOrders(), board_, now);
+std::optional<absl::Status> Coordinator::Note(const LoadResult& result,
+                                              absl::Time now) {
+  return orders_.LoadDone(result.target, result.status, board_, now);
 }
 
-void Coordinator::LoadDone(const LoadOrder::Target& target,
-                           const absl::Status& status, absl::Time now) {
-  Follow(orders_.LoadDone(target, status, board_, now), now);
-}
-
-void Coordinator::CheckpointDone(const CheckpointOrder& order,
-                                 const absl::Status& status, absl::Time now) {
-  const std::optional<absl::Status> result =
-      orders_.CheckpointDone(order, status, ForOrders(), board_, now);
-  if (status.ok()) {
-    if (order.manifest.evaluation_due()) {
-      evaluations_.Written(order.manifest.global_step(), now);
-    }
-    if (order.manifest.final() && phases_.phase() == wire::FINISHING) {
-      phases_.Enter(wire::COMPLETE, now);
-    }
+std::optional<absl::Status> Coordinator::Note(const CheckpointResult& result,
+                                              absl::Time now) {
+  const durable::CheckpointManifest& manifest = result.order.manifest;
+  const std::optional<absl::Status> next = orders_.CheckpointDone(
+      result.order, result.status, ForOrders(), board_, now);
+  if (!result.status.ok()) return next;
+  if (manifest.evaluation_due()) {
+    evaluations_.Written(manifest.global_step(), now);
   }
-  Follow(result, now);
+  if (manifest.final() && phases_.phase() == wire::FINISHING) {
+    phases_.Enter(wire::COMPLETE, now);
+  }
+  return next;
 }
 
-void Coordinator::Follow(const std::optional<absl::Status>& result,
-                         absl::Time now) {
-  if (!result) return;
-  if (result->ok()) return Advance(now);
-  if (absl::IsUnavailable(*result)) return phases_.GiveUp(*result);
-  phases_.Fail(*result, now);
+void Coordinator::Done(const OrderResult& result, absl::Time now) {
+  const std::optional<absl::Status> next = std::visit(
+      [&](const auto& of_order) { return Note(of_order, now); }, result);
+  if (!next) return;
+  if (next->ok()) return Advance(now);
+  if (absl::IsUnavailable(*next)) return phases_.GiveUp(*next);
+  phases_.Fail(*next, now);
 }
 
 std::vector<std::string> Coordinator::Evaluated(
@@ -425,8 +422,10 @@ std::vector<std::string> Coordinator::Evaluated(
   return lines;
 }
 
-bool Coordinator::MayHaveOrder(absl::Time now) const {
-  return orders_.MayHaveNext(ForOrders(), now);
+Coordinator::News Coordinator::NewsAt(absl::Time now) const {
+  return {.claims = grants_.news() + phases_.begun(),
+          .may_have_order = orders_.MayHaveNext(ForOrders(), now),
+          .newest_checkpoint = orders_.schedule().newest_step()};
 }
 
 }  // namespace parasol

@@ -1,6 +1,7 @@
 #ifndef PARASOL_CHIEF_COORDINATOR_H_
 #define PARASOL_CHIEF_COORDINATOR_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,27 @@ class Coordinator {
  public:
   using Options = CoordinatorOptions;
 
+  // The things that time has changed.
+  struct Ticked {
+    // Tasks whose leases ran out.
+    std::vector<TaskId> lost;
+    // Warnings for the log that have come up since the last tick.
+    std::vector<std::string> warnings;
+    // The calls that are in vain for the order that was given last, should it
+    // still be carried out.
+    CallsInVain in_vain;
+  };
+  // The things that others act upon when messages have come.
+  struct News {
+    // A number that changes whenever a claim whose answer was no news may be
+    // answered with news. A claim that waits need not be asked again before.
+    int64_t claims = 0;
+    // True if there may be an order to carry out.
+    bool may_have_order = false;
+    // The step of the newest checkpoint.
+    std::optional<int64_t> newest_checkpoint = std::nullopt;
+  };
+
   Coordinator(Options options, absl::Time now);
 
   // The rpcs of proto/chief.proto, with their errors. Register()'s answer lacks
@@ -44,16 +66,9 @@ class Coordinator {
       const wire::HeartbeatRequest& request, absl::Time now);
   absl::StatusOr<wire::GetPlacementResponse> GetPlacement() const;
   // Names the awaited tasks in the answer only if the request does not wait: at
-  // the end of a wait, NameAwaited() does.
+  // the end of a wait, Status() does.
   absl::StatusOr<wire::ClaimStepsResponse> ClaimSteps(
       const wire::ClaimStepsRequest& request, absl::Time now);
-  // Returns a number that changes whenever a claim whose answer was no news may
-  // be answered with news. A claim that waits need not be asked again before.
-  int64_t claim_news() const { return grants_.news() + phases_.begun(); }
-  // Names the tasks that a worker awaits that is granted nothing.
-  void NameAwaited(wire::ClaimStepsResponse& response) const;
-  // Returns true if there may be an order to carry out.
-  bool MayHaveOrder(absl::Time now) const;
   absl::Status ReportFailure(const wire::ReportFailureRequest& request,
                              absl::Time now);
   absl::Status Leave(const wire::LeaveRequest& request, absl::Time now);
@@ -66,29 +81,18 @@ class Coordinator {
   std::vector<std::string> Evaluated(absl::Span<const Evaluation> evaluations,
                                      absl::Time now);
 
-  // Returns warnings for the log that have come up since the last call.
-  std::vector<std::string> TakeWarnings() {
-    return evaluations_.TakeWarnings();
-  }
-
-  // Lets time pass and returns the tasks whose leases ran out. Call it often:
-  // after a pause of half a lease or more the chief is taken to have stood
-  // still, and the leases are extended by the pause.
-  std::vector<TaskId> Tick(absl::Time now);
+  // Lets time pass. Call it often: after a pause of half a lease or more the
+  // chief is taken to have stood still, and the leases are extended by the
+  // pause.
+  Ticked Tick(absl::Time now);
+  News NewsAt(absl::Time now) const;
 
   // Returns the next order, if there is any. One order is carried out at a
   // time: report its result before asking for the next one.
   std::optional<Order> NextOrder(absl::Time now);
-  void LoadDone(const LoadOrder::Target& target, const absl::Status& status,
-                absl::Time now);
-  // `order` is as NextOrder() gave it, with the global_step that the checkpoint
-  // has.
-  void CheckpointDone(const CheckpointOrder& order, const absl::Status& status,
-                      absl::Time now);
+  void Done(const OrderResult& result, absl::Time now);
   // Returns the checkpoints that keep_best has a use for now.
   KeptCheckpoints Kept() const { return evaluations_.Kept(); }
-  // Returns the calls for the order that is being carried out that are in vain.
-  CallsInVain InVain(const Order& order, absl::Time now) const;
 
   // Begins the end of the chief: grants no more steps, and orders one more
   // checkpoint if there is something to keep.
@@ -103,10 +107,6 @@ class Coordinator {
   //                       not write its part of such a checkpoint.
   //   Cancelled           RequestStop().
   std::optional<absl::Status> Outcome(absl::Time now) const;
-
-  std::optional<int64_t> newest_checkpoint() const {
-    return orders_.schedule().newest_step();
-  }
 
  private:
   // Enters the next phase if what has changed allows it.
@@ -126,8 +126,10 @@ class Coordinator {
   void AddMembers(wire::ClaimStepsResponse& response) const;
   JobView View() const;
   Orders::Job ForOrders() const;
-  // Does what follows from the result of an order.
-  void Follow(const std::optional<absl::Status>& result, absl::Time now);
+  // Notes the result of an order. Returns what follows, as Orders does.
+  std::optional<absl::Status> Note(const LoadResult& result, absl::Time now);
+  std::optional<absl::Status> Note(const CheckpointResult& result,
+                                   absl::Time now);
 
   const Options options_;
   Membership membership_;
@@ -135,6 +137,8 @@ class Coordinator {
   StepGrants grants_;
   RunEvaluations evaluations_;
   Orders orders_;
+  // The order that was given last.
+  std::optional<Order> order_;
   JobReport report_;
   const int worker_places_;
   const absl::Time start_;

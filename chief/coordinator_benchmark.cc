@@ -49,9 +49,9 @@ class Lockstep {
       // The granted step is done.
       claim.set_completed_steps(claim.granted_steps());
       claim.set_started_steps(claim.granted_steps());
-      const int64_t news = chief_.claim_news();
+      const int64_t news = chief_.NewsAt(now_).claims;
       if (!Claim(claim)) waiting.push_back(&claim);
-      if (chief_.claim_news() == news) continue;
+      if (chief_.NewsAt(now_).claims == news) continue;
       std::vector<wire::ClaimStepsRequest*> still;
       for (wire::ClaimStepsRequest* other : waiting) {
         if (!Claim(*other)) still.push_back(other);
@@ -79,7 +79,7 @@ class Lockstep {
     const auto order = chief_.NextOrder(now_);
     CHECK(order.has_value());
     if (const auto* load = std::get_if<LoadOrder>(&*order)) {
-      chief_.LoadDone(load->targets[0], absl::OkStatus(), now_);
+      chief_.Done(LoadResult{load->targets[0], absl::OkStatus()}, now_);
     } else {
       chief_.CheckpointDone(std::get<CheckpointOrder>(*order), absl::OkStatus(),
                             now_);

@@ -23,7 +23,7 @@ TEST_F(CoordinatorTest, TheLastStepLeadsToTheFinalCheckpointAndToComplete) {
   const auto order = NextCheckpoint();
   EXPECT_TRUE(order.manifest.final());
   EXPECT_EQ(order.manifest.global_step(), 100);
-  chief().CheckpointDone(order, absl::OkStatus(), now_);
+  CheckpointDone(order, absl::OkStatus());
   EXPECT_EQ(phase(), wire::COMPLETE);
   EXPECT_EQ(outcome(), std::nullopt);
   for (const wire::Task& task : everyone_) EXPECT_OK(Leave(task));
@@ -33,7 +33,7 @@ TEST_F(CoordinatorTest, TheLastStepLeadsToTheFinalCheckpointAndToComplete) {
 TEST_F(CoordinatorTest, ACompleteJobWaitsBoundedlyForItsTasks) {
   StartTraining();
   TrainTo(100);
-  chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+  CheckpointDone(NextCheckpoint(), absl::OkStatus());
   Pass(absl::Seconds(29), everyone_);
   EXPECT_EQ(outcome(), std::nullopt);
   Pass(absl::Seconds(1), everyone_);
@@ -43,7 +43,7 @@ TEST_F(CoordinatorTest, ACompleteJobWaitsBoundedlyForItsTasks) {
 TEST_F(CoordinatorTest, ATaskWhoseLeaseRanOutLeavesACompleteJob) {
   StartTraining();
   TrainTo(100);
-  chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+  CheckpointDone(NextCheckpoint(), absl::OkStatus());
   for (const wire::Task& task : {ps0_, worker1_}) EXPECT_OK(Leave(task));
   // These stand still. One that goes on has seen that the job is complete, and
   // leaves without a heartbeat.
@@ -125,7 +125,7 @@ TEST_F(CoordinatorTest, StepsOfALostWorkerAreGrantedAgain) {
 TEST_F(CoordinatorTest, AChiefThatStoodStillLosesNobody) {
   StartTraining();
   now_ += absl::Minutes(2);
-  EXPECT_TRUE(chief().Tick(now_).empty());
+  EXPECT_TRUE(chief().Tick(now_).lost.empty());
   for (const wire::Task& task : everyone_) EXPECT_OK(Heartbeat(task));
 }
 
@@ -215,7 +215,7 @@ TEST_F(CoordinatorTest, AStopWritesOneMoreCheckpoint) {
   const auto order = NextCheckpoint();
   EXPECT_EQ(order.manifest.global_step(), 5);
   EXPECT_TRUE(order.stay) << "nothing that is acknowledged later is in it";
-  chief().CheckpointDone(order, absl::OkStatus(), now_);
+  CheckpointDone(order, absl::OkStatus());
   EXPECT_FALSE(HasOrder());
   EXPECT_THAT(outcome().value(), StatusIs(absl::StatusCode::kCancelled,
                                           HasSubstr("newest checkpoint 5")));
@@ -255,7 +255,7 @@ TEST_F(CoordinatorTest, AStopThatCannotWriteItsCheckpointStillEnds) {
   StartTraining();
   TrainTo(5);
   Stop();
-  chief().CheckpointDone(NextCheckpoint(), absl::UnavailableError("x"), now_);
+  CheckpointDone(NextCheckpoint(), absl::UnavailableError("x"));
   EXPECT_FALSE(HasOrder());
   EXPECT_THAT(outcome().value(), StatusIs(absl::StatusCode::kCancelled));
 }
@@ -272,7 +272,7 @@ TEST_F(CoordinatorTest, AStopDuringFinishingStillCompletesTheJob) {
   StartTraining();
   TrainTo(100);
   chief().RequestStop(now_);
-  chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+  CheckpointDone(NextCheckpoint(), absl::OkStatus());
   EXPECT_EQ(phase(), wire::COMPLETE);
   Pass(absl::Seconds(5), everyone_);
   EXPECT_EQ(outcome(), absl::OkStatus());
@@ -319,7 +319,7 @@ class CoordinatorPaceTest : public CoordinatorTest {
       *request.mutable_totals() = totals;
       EXPECT_OK(chief().Heartbeat(request, now_));
     }
-    chief().Tick(now_);
+    Tick();
   }
   std::string WhySlow(int worker) {
     const wire::JobStatus status = chief().Status(now_);
@@ -378,7 +378,7 @@ TEST_F(CoordinatorPaceTest, NobodyIsSlowBesideAPsThatIsNotThere) {
       *request.mutable_totals() = totals_[worker.index()];
       EXPECT_OK(chief().Heartbeat(request, now_));
     }
-    chief().Tick(now_);
+    Tick();
     EXPECT_EQ(WhySlow(1), "");
   }
 }
@@ -399,7 +399,7 @@ TEST_F(CoordinatorPaceTest, AWorkerThatHasNeverComeIsNamedInEveryMode) {
     RegisterPs();
     ASSERT_OK(Register(worker0_));
     FinishLoad(NextLoad());
-    chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+    CheckpointDone(NextCheckpoint(), absl::OkStatus());
     for (int i = 0; i < 9; ++i) Second({worker0_});
     EXPECT_THAT(Absent(), IsEmpty());
     Second({worker0_});

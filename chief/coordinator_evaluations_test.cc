@@ -63,7 +63,7 @@ TEST_F(CoordinatorEvaluationsTest, TheJobEndsWithTheStepsThatAreGranted) {
   const auto order = NextCheckpoint();
   EXPECT_TRUE(order.manifest.final());
   EXPECT_EQ(order.manifest.global_step(), 5);
-  chief().CheckpointDone(order, absl::OkStatus(), now_);
+  CheckpointDone(order, absl::OkStatus());
   EXPECT_EQ(phase(), wire::COMPLETE);
 }
 
@@ -143,9 +143,9 @@ TEST_F(CoordinatorEvaluationsTest, SynchronousTrainingEndsWhenAllHaveHeard) {
   StartTraining();
   ASSERT_OK(Claim(worker0_, 4, 0));
   ASSERT_OK(Claim(worker1_, 4, 0));
-  const int64_t news = chief().claim_news();
+  const int64_t news = chief().NewsAt(now_).claims;
   chief().Evaluated(Losses({1, 2}), now_);
-  EXPECT_NE(chief().claim_news(), news);
+  EXPECT_NE(chief().NewsAt(now_).claims, news);
   EXPECT_EQ(chief().Status(now_).end_step(), 5);
   EXPECT_EQ(phase(), wire::TRAINING);
   ASSERT_OK(Claim(worker0_, 5, 0));
@@ -169,7 +169,7 @@ TEST_F(CoordinatorEvaluationsTest, CheckpointsAreMarkedThatAreToBeEvaluated) {
     while (HasOrder()) {
       const auto order = NextCheckpoint();
       (order.manifest.evaluation_due() ? marked : others).push_back(step);
-      chief().CheckpointDone(order, absl::OkStatus(), now_);
+      CheckpointDone(order, absl::OkStatus());
     }
   }
   EXPECT_THAT(marked, ElementsAre(15, 30, 45));
@@ -198,7 +198,7 @@ TEST_F(CoordinatorEvaluationsTest, ShardsThatStayAreNotGivenTheRateYet) {
   StartTraining();
   TrainTo(5);
   AskToLeave(ps1_);
-  chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+  CheckpointDone(NextCheckpoint(), absl::OkStatus());
   ASSERT_OK(Leave(ps1_));
   chief().Evaluated(Losses({1, 2}), now_);
   EXPECT_FALSE(HasOrder()) << "ps/0 would go on alone";
@@ -230,7 +230,7 @@ TEST_F(CoordinatorEvaluationsTest, ARateThatCannotBeGivenIsInNobodysWay) {
   const LoadOrder order = NextLoad();
   EXPECT_OK(chief().GetPlacement());
   for (const auto& target : order.targets) {
-    chief().LoadDone(target, absl::UnavailableError("no disk"), now_);
+    LoadDone(target, absl::UnavailableError("no disk"));
   }
   EXPECT_THAT(chief().Status(now_).trouble(), HasSubstr("no disk"));
   EXPECT_EQ(phase(), wire::TRAINING);
@@ -261,12 +261,12 @@ TEST_F(CoordinatorEvaluationsTest, TheBestCheckpointIsKept) {
 
 TEST_F(CoordinatorEvaluationsTest, TheStatusSaysSinceWhenItWaits) {
   EXPECT_OK(Register(ps0_));
-  chief().Tick(now_);
+  Tick();
   EXPECT_THAT(chief().Status(now_).missing_task(), Contains("ps/1"));
   Pass(absl::Seconds(8), {ps0_});
   EXPECT_EQ(chief().Status(now_).waited().seconds(), 8);
   ASSERT_OK(Register(ps1_));
-  chief().Tick(now_);
+  Tick();
   EXPECT_THAT(chief().Status(now_).missing_task(), IsEmpty());
   EXPECT_FALSE(chief().Status(now_).has_waited());
 }
@@ -296,7 +296,7 @@ class CoordinatorLagTest : public CoordinatorTest {
     const auto order = NextCheckpoint();
     EXPECT_TRUE(order.manifest.evaluation_due());
     EXPECT_EQ(order.manifest.global_step(), step);
-    chief().CheckpointDone(order, absl::OkStatus(), now_);
+    CheckpointDone(order, absl::OkStatus());
   }
   void Evaluate(int64_t step) {
     chief().Evaluated({Evaluation{.global_step = step}}, now_);
@@ -309,9 +309,9 @@ TEST_F(CoordinatorLagTest, TrainingStopsAtEachEvaluationUntilItIsThere) {
   WriteCheckpoint(20);
   EXPECT_EQ(TrainAll(20), 20);
   EXPECT_EQ(chief().Status(now_).awaited_evaluation(), 20);
-  const int64_t news = chief().claim_news();
+  const int64_t news = chief().NewsAt(now_).claims;
   Evaluate(20);
-  EXPECT_NE(chief().claim_news(), news) << "a claim that waits goes on";
+  EXPECT_NE(chief().NewsAt(now_).claims, news) << "a claim that waits goes on";
   EXPECT_EQ(TrainAll(20), 40);
   EXPECT_EQ(phase(), wire::TRAINING);
 }
@@ -320,12 +320,12 @@ TEST_F(CoordinatorLagTest, TheEvaluatorIsNamedOnceTheWaitIsLong) {
   StartTraining();
   TrainAll(0);
   WriteCheckpoint(20);
-  chief().Tick(now_);
+  Tick();
   EXPECT_THAT(chief().Status(now_).awaited_task(), IsEmpty());
   Pass(absl::Seconds(6), everyone_);
   EXPECT_THAT(chief().Status(now_).awaited_task(), ElementsAre("evaluator/0"));
   EXPECT_GE(chief().Status(now_).evaluation_waited().seconds(), 5);
-  EXPECT_THAT(chief().TakeWarnings(), IsEmpty());
+  EXPECT_THAT(TakeWarnings(), IsEmpty());
 }
 
 TEST_F(CoordinatorLagTest, AnEvaluatorThatNeverCameDoesNotHoldUpTheJob) {
@@ -334,13 +334,13 @@ TEST_F(CoordinatorLagTest, AnEvaluatorThatNeverCameDoesNotHoldUpTheJob) {
   WriteCheckpoint(20);
   Pass(absl::Seconds(64), everyone_);
   EXPECT_THAT(
-      chief().TakeWarnings(),
+      TakeWarnings(),
       ElementsAre(HasSubstr("no evaluation of step 20 came within 1m")));
   EXPECT_THAT(chief().Status(now_).awaited_task(),
               Not(Contains("evaluator/0")));
   EXPECT_EQ(TrainAll(20), 100);
   EXPECT_EQ(phase(), wire::FINISHING);
-  EXPECT_THAT(chief().TakeWarnings(), IsEmpty());
+  EXPECT_THAT(TakeWarnings(), IsEmpty());
 }
 
 TEST_F(CoordinatorLagTest, SynchronousWorkersAreToldTheLimit) {
@@ -397,7 +397,7 @@ TEST_F(CoordinatorLagTest, WithoutAMaxTheLagIsSeenAndSaidOnce) {
   options_.job.mutable_evaluation()->clear_max_lag();
   StartTraining();
   EXPECT_EQ(TrainAll(0), 100);
-  EXPECT_THAT(chief().TakeWarnings(),
+  EXPECT_THAT(TakeWarnings(),
               ElementsAre(HasSubstr("evaluations fall behind")));
 }
 

@@ -25,7 +25,7 @@ class EndTest : public CoordinatorTest {
     const absl::Time end = now_ + limit;
     while (now_ < end && phase() != wire::FAILED && !outcome()) {
       if (auto order = chief().NextOrder(now_)) {
-        chief().CheckpointDone(std::get<CheckpointOrder>(*order), status, now_);
+        CheckpointDone(std::get<CheckpointOrder>(*order), status);
       }
       Pass(absl::Seconds(2), everyone_);
     }
@@ -38,7 +38,7 @@ class EndTest : public CoordinatorTest {
     StartTraining();
   }
   void FinishCheckpoint() {
-    chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+    CheckpointDone(NextCheckpoint(), absl::OkStatus());
   }
 };
 
@@ -72,8 +72,8 @@ TEST_F(EndTest, APsThatNeverWritesItsPartEndsTheChiefToBeStartedAgain) {
 TEST_F(EndTest, WhatKeepsACheckpointFromBeingWrittenIsNamed) {
   StartTraining();
   TrainTo(100);
-  chief().CheckpointDone(NextCheckpoint(),
-                         absl::ResourceExhaustedError("ps/0: disk full"), now_);
+  CheckpointDone(NextCheckpoint(),
+                 absl::ResourceExhaustedError("ps/0: disk full"));
   const std::string trouble =
       "no checkpoint of step 100 in 1 attempt: ps/0: disk full";
   EXPECT_EQ(Heartbeat(worker0_)->trouble(), trouble);
@@ -86,7 +86,7 @@ TEST_F(EndTest, WhatKeepsACheckpointFromBeingWrittenIsNamed) {
 TEST_F(EndTest, TroubleOfTrainingIsNotThatOfTheEnd) {
   StartTraining();
   TrainTo(10);
-  chief().CheckpointDone(NextCheckpoint(), absl::UnavailableError("x"), now_);
+  CheckpointDone(NextCheckpoint(), absl::UnavailableError("x"));
   EXPECT_THAT(chief().Status(now_).trouble(), HasSubstr("step 10"));
   TrainTo(100);
   ASSERT_EQ(phase(), wire::FINISHING);
@@ -99,8 +99,7 @@ TEST_F(EndTest, APsLostInTheFinalCheckpointCostsNoMoreThanItsReturn) {
   // Before its loss is noticed the attempts fail, and come ever more seldom.
   for (int i = 0; i < 5; ++i) {
     while (!HasOrder()) Pass(absl::Seconds(2), everyone_);
-    chief().CheckpointDone(NextCheckpoint(),
-                           absl::UnavailableError("ps/1: refused"), now_);
+    CheckpointDone(NextCheckpoint(), absl::UnavailableError("ps/1: refused"));
   }
   EXPECT_FALSE(HasOrder());
   ASSERT_OK(Register(Task("ps", 1, 99)));
@@ -113,7 +112,7 @@ TEST_F(EndTest, APsLostInTheFinalCheckpointCostsNoMoreThanItsReturn) {
   const auto order = NextCheckpoint();
   EXPECT_TRUE(order.manifest.final());
   EXPECT_EQ(order.manifest.global_step(), 100);
-  chief().CheckpointDone(order, absl::OkStatus(), now_);
+  CheckpointDone(order, absl::OkStatus());
   EXPECT_EQ(phase(), wire::COMPLETE);
 }
 
@@ -122,15 +121,15 @@ TEST_F(EndTest, CallsToAPsThatWasReplacedOrLostAreInVain) {
   StartTraining();
   TrainTo(100);
   const auto order = NextCheckpoint();
-  EXPECT_THAT(chief().InVain(order, now_).shards, IsEmpty());
+  EXPECT_THAT(Tick().shards, IsEmpty());
   ASSERT_OK(Register(Task("ps", 1, 99)));
   ASSERT_OK(Heartbeat(Task("ps", 1, 99)));
-  EXPECT_THAT(chief().InVain(order, now_).shards, ElementsAre(1));
-  chief().CheckpointDone(order, absl::CancelledError("cancelled"), now_);
+  EXPECT_THAT(Tick().shards, ElementsAre(1));
+  CheckpointDone(order, absl::CancelledError("cancelled"));
   const auto load = NextLoad();
-  EXPECT_THAT(chief().InVain(load, now_).shards, IsEmpty());
+  EXPECT_THAT(Tick().shards, IsEmpty());
   Pass(absl::Minutes(1), {ps0_, worker0_, worker1_});
-  EXPECT_THAT(chief().InVain(load, now_).shards, ElementsAre(1));
+  EXPECT_THAT(Tick().shards, ElementsAre(1));
 }
 
 // The shards that are there wait for a step of workers, and these for the shard
@@ -140,10 +139,10 @@ TEST_F(EndTest, ACheckpointAtOneStepIsInVainWithoutOneOfItsPs) {
   ASSERT_OK(Claim(worker0_, 10, 0));
   ASSERT_OK(Claim(worker1_, 10, 0));
   const auto order = NextCheckpoint();
-  EXPECT_THAT(chief().InVain(order, now_).shards, IsEmpty());
+  EXPECT_THAT(Tick().shards, IsEmpty());
   ASSERT_OK(Register(Task("ps", 1, 99)));
   ASSERT_OK(Heartbeat(Task("ps", 1, 99)));
-  EXPECT_THAT(chief().InVain(order, now_).shards, ElementsAre(0, 1));
+  EXPECT_THAT(Tick().shards, ElementsAre(0, 1));
 }
 
 // Two heartbeats were sent before the ps was loaded, and come after.
@@ -154,7 +153,7 @@ TEST_F(EndTest, ACheckpointAtOneStepIsInVainForAPsThatHasToBeLoaded) {
   const auto order = NextCheckpoint();
   loaded_.erase(ps1_.incarnation());
   for (int i = 0; i < ShardBoard::kDenials; ++i) ASSERT_OK(Heartbeat(ps1_));
-  EXPECT_THAT(chief().InVain(order, now_).shards, ElementsAre(0, 1));
+  EXPECT_THAT(Tick().shards, ElementsAre(0, 1));
 }
 
 // Training goes on after checkpoints that fail, with long pauses between them.
@@ -163,7 +162,7 @@ TEST_F(EndTest, APsThatBeginsToLeaveDoesNotWaitOutAPauseBetweenCheckpoints) {
   TrainTo(10);
   for (int i = 0; i < 5; ++i) {
     while (!HasOrder()) Pass(absl::Seconds(2), everyone_);
-    chief().CheckpointDone(NextCheckpoint(), absl::UnavailableError("x"), now_);
+    CheckpointDone(NextCheckpoint(), absl::UnavailableError("x"));
   }
   EXPECT_FALSE(HasOrder());
   LeavingHeartbeat(ps0_);
@@ -212,11 +211,11 @@ TEST_F(EndTest, ACutThatNoWorkerReachesAnyMoreIsGivenUpForTheEnd) {
   ASSERT_OK(Claim(worker0_, 100, 0));
   ASSERT_OK(Claim(worker1_, 100, 0));
   ASSERT_EQ(phase(), wire::FINISHING);
-  EXPECT_FALSE(chief().InVain(cut, now_).is_obsolete);
+  EXPECT_FALSE(Tick().is_obsolete);
   Pass(kLastReportLimit, everyone_);
-  EXPECT_TRUE(chief().InVain(cut, now_).is_obsolete);
-  chief().CheckpointDone(cut, absl::CancelledError("cancelled"), now_);
-  EXPECT_FALSE(chief().InVain(cut, now_).is_obsolete);
+  EXPECT_TRUE(Tick().is_obsolete);
+  CheckpointDone(cut, absl::CancelledError("cancelled"));
+  EXPECT_FALSE(Tick().is_obsolete);
   EXPECT_TRUE(NextCheckpoint().manifest.final());
 }
 
@@ -243,7 +242,7 @@ TEST_F(EndTest, APsThatIsLeavingGetsACheckpointFirst) {
   const auto order = NextCheckpoint();
   EXPECT_EQ(order.manifest.global_step(), 5);
   EXPECT_FALSE(LeavingHeartbeat(ps1_).may_leave());
-  chief().CheckpointDone(order, absl::OkStatus(), now_);
+  CheckpointDone(order, absl::OkStatus());
   EXPECT_TRUE(LeavingHeartbeat(ps1_).may_leave());
   EXPECT_FALSE(HasOrder()) << "one is enough";
 }
@@ -262,7 +261,7 @@ TEST_F(EndTest, ACheckpointThatFailsIsTriedAgainForALeavingPs) {
   StartTraining();
   TrainTo(5);
   AskToLeave(ps0_);
-  chief().CheckpointDone(NextCheckpoint(), absl::UnavailableError("x"), now_);
+  CheckpointDone(NextCheckpoint(), absl::UnavailableError("x"));
   FinishLoad(NextLoad());
   EXPECT_FALSE(LeavingHeartbeat(ps0_).may_leave());
   Pass(absl::Seconds(2), everyone_);
@@ -303,7 +302,7 @@ TEST_F(EndTest, APsThatAsksAfterTheLastOrderOfAStopLeavesWithIt) {
   Stop();
   const auto order = NextCheckpoint();
   EXPECT_FALSE(LeavingHeartbeat(ps1_).may_leave());
-  chief().CheckpointDone(order, absl::OkStatus(), now_);
+  CheckpointDone(order, absl::OkStatus());
   EXPECT_TRUE(LeavingHeartbeat(ps1_).may_leave());
   EXPECT_FALSE(HasOrder());
   EXPECT_THAT(outcome(), Optional(StatusIs(absl::StatusCode::kCancelled)));
@@ -315,7 +314,7 @@ TEST_F(EndTest, ShardsStayUntilAPsThatHasLeftHasASuccessor) {
   AskToLeave(ps1_);
   const auto order = NextCheckpoint();
   EXPECT_TRUE(order.stay);
-  chief().CheckpointDone(order, absl::OkStatus(), now_);
+  CheckpointDone(order, absl::OkStatus());
   EXPECT_FALSE(HasOrder()) << "ps/1 is there still";
   ASSERT_OK(Leave(ps1_));
   EXPECT_FALSE(HasOrder());
@@ -336,7 +335,7 @@ TEST_F(EndTest, ShardsGoOnAfterACheckpointThatFailed) {
   StartTraining();
   TrainTo(5);
   AskToLeave(ps1_);
-  chief().CheckpointDone(NextCheckpoint(), absl::UnavailableError("x"), now_);
+  CheckpointDone(NextCheckpoint(), absl::UnavailableError("x"));
   const auto load = NextLoad();
   EXPECT_EQ(load.targets.size(), 2);
   FinishLoad(load);
@@ -391,7 +390,7 @@ TEST_F(EndTest, TrainingBeginsWithAPsThatDoesNotGo) {
   FinishCheckpoint();
   EXPECT_EQ(phase(), wire::LOADING);
   now_ += kDepartureLimit;
-  chief().Tick(now_);
+  Tick();
   EXPECT_EQ(phase(), wire::TRAINING);
 }
 
@@ -428,8 +427,8 @@ TEST_F(EndTest, AWorkerPastTheEndOfAChiefWithAnEarlierOneEndsTheJob) {
 TEST_F(EndTest, OneShardsLoadDoesNotHideTheTroubleOfAnother) {
   RegisterPs();
   const auto load = NextLoad();
-  chief().LoadDone(load.targets[0], absl::UnavailableError("Stale"), now_);
-  chief().LoadDone(load.targets[1], absl::OkStatus(), now_);
+  LoadDone(load.targets[0], absl::UnavailableError("Stale"));
+  LoadDone(load.targets[1], absl::OkStatus());
   EXPECT_EQ(chief().Status(now_).trouble(), "can't load ps/0: Stale");
 }
 

@@ -305,13 +305,13 @@ class Attack {
   void CarryOut(const Order& order, const absl::Status& result) {
     if (const auto* load = std::get_if<LoadOrder>(&order)) {
       for (const auto& target : load->targets) {
-        chief_.LoadDone(target, result, now_);
+        chief_.Done(LoadResult{target, result}, now_);
       }
       return;
     }
     const auto& checkpoint = std::get<CheckpointOrder>(order);
     EXPECT_GE(checkpoint.manifest.global_step(), 0);
-    chief_.CheckpointDone(checkpoint, result, now_);
+    chief_.Done(CheckpointResult{checkpoint, result}, now_);
   }
 
   void Check() {

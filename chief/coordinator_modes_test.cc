@@ -113,7 +113,7 @@ TEST_F(SynchronousTest, TheSuccessorOfAWorkerThatHadGoneBeforeIsNoLoss) {
   RegisterWorkers();
   ASSERT_OK(Leave(worker1_));
   FinishLoad(NextLoad());
-  chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+  CheckpointDone(NextCheckpoint(), absl::OkStatus());
   wire::Task successor = worker1_;
   successor.set_incarnation(77);
   ASSERT_OK(Register(successor));
@@ -134,15 +134,15 @@ TEST_F(SynchronousTest, TheLastCheckpointOfAStopAwaitsNoWorkersThatHaveLeft) {
   chief().RequestStop(now_);
   const CheckpointOrder early = NextCheckpoint();
   EXPECT_TRUE(early.may_await);
-  EXPECT_FALSE(chief().InVain(early, now_).awaits_nobody);
+  EXPECT_FALSE(Tick().awaits_nobody);
   ASSERT_OK(Leave(worker0_, 11));
   ASSERT_OK(Leave(worker1_, 11));
-  EXPECT_TRUE(chief().InVain(early, now_).awaits_nobody);
-  chief().CheckpointDone(early, absl::CancelledError("in vain"), now_);
+  EXPECT_TRUE(Tick().awaits_nobody);
+  CheckpointDone(early, absl::CancelledError("in vain"));
   const CheckpointOrder last = NextCheckpoint();
   EXPECT_FALSE(last.may_await);
   EXPECT_EQ(last.manifest.global_step(), 11);
-  chief().CheckpointDone(last, absl::OkStatus(), now_);
+  CheckpointDone(last, absl::OkStatus());
   EXPECT_FALSE(HasOrder());
   EXPECT_THAT(outcome(), Optional(StatusIs(absl::StatusCode::kCancelled)));
 }
@@ -163,8 +163,8 @@ TEST_F(SynchronousTest, ACheckpointIsAtTheStepOfItsCut) {
   EXPECT_TRUE(order.at_one_step && order.may_await);
   EXPECT_EQ(order.manifest.global_step(), 10);
   order.manifest.set_global_step(12);
-  chief().CheckpointDone(order, absl::OkStatus(), now_);
-  EXPECT_EQ(chief().newest_checkpoint(), 12);
+  CheckpointDone(order, absl::OkStatus());
+  EXPECT_EQ(chief().NewsAt(now_).newest_checkpoint, 12);
 }
 
 TEST_F(SynchronousTest, TheWorkerWhoseGradientsOthersAwaitIsNamed) {
@@ -197,7 +197,7 @@ TEST_F(SynchronousTest, TheFirstAndTheLastCheckpointAreTakenAtTheBorders) {
   const CheckpointOrder first = NextCheckpoint();
   EXPECT_TRUE(first.at_one_step);
   EXPECT_EQ(first.manifest.global_step(), 0);
-  chief().CheckpointDone(first, absl::OkStatus(), now_);
+  CheckpointDone(first, absl::OkStatus());
   ASSERT_OK(Claim(worker0_, 100, 0));
   ASSERT_EQ(phase(), wire::FINISHING);
   const CheckpointOrder last = NextCheckpoint();
@@ -229,7 +229,7 @@ class MirroredTest : public CoordinatorTest {
     ASSERT_OK(Register(ps0_));
     FinishLoad(NextLoad());
     if (!options_.resumed) {
-      chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+      CheckpointDone(NextCheckpoint(), absl::OkStatus());
     }
   }
   wire::ClaimStepsResponse ClaimWith(const wire::Task& worker, int64_t known,
@@ -419,7 +419,7 @@ TEST_F(HybridTest, WorkersExchangeWithPsAlone) {
               ElementsAre("worker/0", "worker/1"));
   ASSERT_OK(Register(state_));
   FinishLoad(NextLoad());
-  chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+  CheckpointDone(NextCheckpoint(), absl::OkStatus());
   ASSERT_OK_AND_ASSIGN(auto placement, chief().GetPlacement());
   ASSERT_EQ(placement.shard_size(), 2);
   EXPECT_EQ(placement.shard(1).address(), "p1:1");
@@ -444,7 +444,7 @@ TEST_F(HybridTest, VariablesThatAreLoadedAgainAreToldTheClustersStep) {
   RegisterPs();
   ASSERT_OK(Register(state_));
   FinishLoad(NextLoad());
-  chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+  CheckpointDone(NextCheckpoint(), absl::OkStatus());
   ClaimWith(worker0_, 0, 0, /*completed=*/7);
   Pass(absl::Seconds(11), {ps0_, ps1_, worker1_});
   ASSERT_OK(Register(Task("ps", 2, 42)));

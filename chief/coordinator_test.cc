@@ -36,7 +36,7 @@ TEST_F(CoordinatorTest, ANewRunDrawsInitialValuesAndKeepsThemAtStepZero) {
   EXPECT_EQ(checkpoint.manifest.global_step(), 0);
   EXPECT_EQ(checkpoint.manifest.run_id(), kRun);
   EXPECT_FALSE(checkpoint.manifest.final());
-  chief().CheckpointDone(checkpoint, absl::OkStatus(), now_);
+  CheckpointDone(checkpoint, absl::OkStatus());
   EXPECT_EQ(phase(), wire::TRAINING);
 }
 
@@ -226,8 +226,8 @@ TEST_F(CoordinatorTest, APsThatWasReplacedDuringItsLoadIsLoadedAgain) {
   const auto load = NextLoad();
   ASSERT_OK(Register(Task("ps", 1, 99)));
   ASSERT_OK(Heartbeat(Task("ps", 1, 99)));
-  chief().LoadDone(load.targets[0], absl::OkStatus(), now_);
-  chief().LoadDone(load.targets[1], absl::InvalidArgumentError("x"), now_);
+  LoadDone(load.targets[0], absl::OkStatus());
+  LoadDone(load.targets[1], absl::InvalidArgumentError("x"));
   EXPECT_EQ(phase(), wire::LOADING);
   EXPECT_EQ(NextLoad().targets[0].incarnation, 99u);
 }
@@ -250,7 +250,7 @@ TEST_F(CoordinatorTest, AFailedLoad) {
     SCOPED_TRACE(c.name);
     chief_.reset();
     RegisterPs();
-    chief().LoadDone(NextLoad().targets[1], c.status, now_);
+    LoadDone(NextLoad().targets[1], c.status);
     EXPECT_EQ(phase(), c.want);
     EXPECT_FALSE(HasOrder()) << "at once";
     now_ += absl::Seconds(1);
@@ -263,8 +263,8 @@ TEST_F(CoordinatorTest, ALoadThatNeverSucceedsEndsTheChief) {
   for (int i = 0; i < ShardLoads::kMaxFailures; ++i) {
     EXPECT_FALSE(outcome().has_value());
     // Both failures are of one order.
-    chief().LoadDone({0, 10}, absl::UnavailableError("no route"), now_);
-    chief().LoadDone({1, 11}, absl::UnavailableError("no route"), now_);
+    LoadDone({0, 10}, absl::UnavailableError("no route"));
+    LoadDone({1, 11}, absl::UnavailableError("no route"));
     now_ += absl::Seconds(1);
   }
   EXPECT_THAT(outcome().value(),
@@ -274,8 +274,7 @@ TEST_F(CoordinatorTest, ALoadThatNeverSucceedsEndsTheChief) {
 TEST_F(CoordinatorTest, ALoadThatFailedIsTheTroubleUntilOneSucceeds) {
   RegisterPs();
   const LoadOrder order = NextLoad();
-  chief().LoadDone({1, 11}, absl::UnavailableError("can't read /c: Stale"),
-                   now_);
+  LoadDone({1, 11}, absl::UnavailableError("can't read /c: Stale"));
   EXPECT_EQ(chief().Status(now_).trouble(),
             "can't load ps/1: can't read /c: Stale");
   EXPECT_EQ(Heartbeat(ps0_)->trouble(), chief().Status(now_).trouble());
@@ -293,9 +292,9 @@ TEST_F(CoordinatorTest, CheckpointsFollowTheSchedule) {
   EXPECT_EQ(order.manifest.global_step(), 12);
   ASSERT_EQ(order.manifest.worker_progress_size(), 2);
   EXPECT_EQ(order.manifest.worker_progress(0).completed_steps(), 12);
-  chief().CheckpointDone(order, absl::OkStatus(), now_);
+  CheckpointDone(order, absl::OkStatus());
   EXPECT_FALSE(HasOrder());
-  EXPECT_EQ(chief().newest_checkpoint(), 12);
+  EXPECT_EQ(chief().NewsAt(now_).newest_checkpoint, 12);
 }
 
 TEST_F(CoordinatorTest, NoCheckpointWhileAShardIsAway) {
@@ -310,8 +309,7 @@ TEST_F(CoordinatorTest, TrainingGoesOnAfterAFailedCheckpoint) {
   TrainTo(10);
   const absl::Time end = now_ + 2 * options_.checkpoint_timeout;
   while (now_ < end) {
-    chief().CheckpointDone(NextCheckpoint(),
-                           absl::ResourceExhaustedError("disk full"), now_);
+    CheckpointDone(NextCheckpoint(), absl::ResourceExhaustedError("disk full"));
     EXPECT_FALSE(HasOrder());
     Pass(absl::Seconds(35), everyone_);
   }
@@ -325,12 +323,10 @@ TEST_F(CoordinatorTest, TheFirstCheckpointMustSucceedInTheEnd) {
   const absl::Time give_up = now_ + options_.checkpoint_timeout;
   while (now_ < give_up) {
     EXPECT_EQ(phase(), wire::LOADING);
-    chief().CheckpointDone(NextCheckpoint(),
-                           absl::ResourceExhaustedError("disk full"), now_);
+    CheckpointDone(NextCheckpoint(), absl::ResourceExhaustedError("disk full"));
     Pass(absl::Seconds(35), {ps0_, ps1_});
   }
-  chief().CheckpointDone(NextCheckpoint(),
-                         absl::ResourceExhaustedError("disk full"), now_);
+  CheckpointDone(NextCheckpoint(), absl::ResourceExhaustedError("disk full"));
   EXPECT_EQ(phase(), wire::FAILED);
   EXPECT_THAT(chief().Status(now_).failure(), HasSubstr("disk full"));
 }

@@ -1,12 +1,14 @@
 #ifndef PARASOL_CHIEF_ORDER_H_
 #define PARASOL_CHIEF_ORDER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "chief/shards/shard_loads.h"
 #include "proto/checkpoint.pb.h"
 
@@ -51,6 +53,18 @@ struct CheckpointOrder {
 };
 
 using Order = std::variant<LoadOrder, CheckpointOrder>;
+
+// The results of orders: of one shard's load, and of a checkpoint.
+struct LoadResult {
+  LoadOrder::Target target;
+  absl::Status status;
+};
+struct CheckpointResult {
+  // The order, with the global_step that the checkpoint has.
+  CheckpointOrder order;
+  absl::Status status;
+};
+using OrderResult = std::variant<LoadResult, CheckpointResult>;
 
 // The calls for an order that is being carried out which are to be cancelled.
 struct CallsInVain {

@@ -136,13 +136,24 @@ class CoordinatorTest : public testing::Test {
     chief().RequestStop(now_);
     now_ += kLastStepsLimit;
   }
+  CallsInVain Tick() {
+    Coordinator::Ticked ticked = chief().Tick(now_);
+    warnings_.insert(warnings_.end(), ticked.warnings.begin(),
+                     ticked.warnings.end());
+    return ticked.in_vain;
+  }
+  // Returns the warnings that have come up since the last call.
+  std::vector<std::string> TakeWarnings() {
+    Tick();
+    return std::exchange(warnings_, {});
+  }
   // Lets time go by, in which `alive` renew their leases.
   void Pass(absl::Duration duration, const std::vector<wire::Task>& alive) {
     for (absl::Duration step = absl::Seconds(2);
          duration > absl::ZeroDuration(); duration -= step) {
       now_ += std::min(step, duration);
       for (const wire::Task& task : alive) EXPECT_OK(Heartbeat(task));
-      chief().Tick(now_);
+      Tick();
     }
   }
 
@@ -165,10 +176,17 @@ class CoordinatorTest : public testing::Test {
   }
   bool HasOrder() { return chief().NextOrder(now_).has_value(); }
 
+  void LoadDone(const LoadOrder::Target& target, const absl::Status& status) {
+    chief().Done(LoadResult{target, status}, now_);
+  }
+  void CheckpointDone(const CheckpointOrder& order,
+                      const absl::Status& status) {
+    chief().Done(CheckpointResult{order, status}, now_);
+  }
   void FinishLoad(const LoadOrder& order) {
     for (const auto& target : order.targets) {
       loaded_.insert(target.incarnation);
-      chief().LoadDone(target, absl::OkStatus(), now_);
+      LoadDone(target, absl::OkStatus());
     }
   }
   // Registers ps that hold their shards, as with a chief that has restarted.
@@ -181,7 +199,7 @@ class CoordinatorTest : public testing::Test {
     RegisterPs();
     RegisterWorkers();
     FinishLoad(NextLoad());
-    chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+    CheckpointDone(NextCheckpoint(), absl::OkStatus());
     ASSERT_EQ(phase(), wire::TRAINING);
   }
   // Makes one worker do all the steps up to `step`.
@@ -210,6 +228,7 @@ class CoordinatorTest : public testing::Test {
   Coordinator::Options options_;
   absl::Time now_ = absl::FromUnixSeconds(1000000);
   std::optional<Coordinator> chief_;
+  std::vector<std::string> warnings_;
   std::map<uint64_t, int64_t> versions_;  // key: worker incarnation
 };
 

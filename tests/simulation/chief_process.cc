@@ -84,11 +84,12 @@ absl::StatusOr<Coordinator::Options> ChiefProcess::Resume() {
 }
 
 void ChiefProcess::Tick() {
-  for (const TaskId& lost : coordinator_->Tick(now())) {
+  const Coordinator::Ticked ticked = coordinator_->Tick(now());
+  for (const TaskId& lost : ticked.lost) {
     world().Trace(this, "loses ", lost.ToString());
   }
   LookAtEvaluations();
-  CancelMootCalls();
+  CancelMootCalls(ticked.in_vain);
   Changed();
   if (const std::optional<absl::Status> outcome =
           coordinator_->Outcome(now())) {
@@ -119,16 +120,13 @@ void ChiefProcess::Terminate() {
 }
 
 // As ChiefServer does.
-void ChiefProcess::CancelMootCalls() {
-  if (writing_) {
-    const CallsInVain in_vain = coordinator_->InVain(writing_->order, now());
-    if (in_vain.is_obsolete || in_vain.awaits_nobody) CancelSnapshots();
+void ChiefProcess::CancelMootCalls(const CallsInVain& in_vain) {
+  if (!loading_ && !writing_) return;
+  if (in_vain.is_obsolete || in_vain.awaits_nobody) return CancelSnapshots();
+  if (writing_ && !in_vain.shards.empty()) *writing_->is_cancelled = true;
+  for (const size_t shard : in_vain.shards) {
+    world().CancelCalls(*this, PsOf(shard));
   }
-  std::vector<size_t> in_vain;
-  if (loading_) in_vain = coordinator_->InVain(loading_->order, now()).shards;
-  if (writing_) in_vain = coordinator_->InVain(writing_->order, now()).shards;
-  if (writing_ && !in_vain.empty()) *writing_->is_cancelled = true;
-  for (const size_t shard : in_vain) world().CancelCalls(*this, PsOf(shard));
 }
 
 void ChiefProcess::Changed() {
@@ -187,7 +185,7 @@ void ChiefProcess::ClaimSteps(
 }
 
 void ChiefProcess::AnswerClaims() {
-  const int64_t news = coordinator_->claim_news();
+  const int64_t news = coordinator_->NewsAt(now()).claims;
   const bool has_expired = now() >= next_expiry_;
   if (answering_ || (news == claim_news_ && !has_expired)) return;
   answering_ = true;
@@ -328,7 +326,8 @@ void ChiefProcess::EndLoad() {
   const Loading ended = *std::exchange(loading_, std::nullopt);
   for (size_t i = 0; i < ended.results.size(); ++i) {
     world().Trace(this, "load: ", ended.results[i].ToString());
-    coordinator_->LoadDone(ended.order.targets[i], ended.results[i], now());
+    coordinator_->Done(LoadResult{ended.order.targets[i], ended.results[i]},
+                       now());
   }
   Changed();
 }
@@ -449,7 +448,7 @@ void ChiefProcess::EndSnapshots() {
   } else {
     world().auditor().CheckpointFails(status);
   }
-  coordinator_->CheckpointDone(ended.order, status, now());
+  coordinator_->Done(CheckpointResult{ended.order, status}, now());
   Changed();
 }
 

@@ -84,7 +84,7 @@ class ChiefProcess : public Process {
   bool CheckOwner(const absl::Status& read);
   void Tick();
   void LookAtEvaluations();
-  void CancelMootCalls();
+  void CancelMootCalls(const CallsInVain& in_vain);
   void CancelSnapshots();
   // Something has changed: claims that wait may have news, and there may be an
   // order.

@@ -382,7 +382,9 @@ GroupControl::Progress GroupControl::ProgressNow() const {
   if (process == nullptr || process->coordinator() == nullptr) return {};
   const wire::JobStatus status = process->coordinator()->Status(process->now());
   return {status.phase(), status.global_step(),
-          process->coordinator()->newest_checkpoint().value_or(-1),
+          process->coordinator()
+              ->NewsAt(process->now())
+              .newest_checkpoint.value_or(-1),
           world_.auditor().completed_steps()};
 }
 
