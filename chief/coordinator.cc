@@ -37,7 +37,7 @@ Coordinator::Coordinator(Options options, absl::Time now)
       grants_(options_.job, PlanOf(options_, now), GrantsOf(options_)),
       evaluations_(options_.job, EvaluationsOf(options_), now),
       orders_(options_, evaluations_.decisions().learning_rate(), now),
-      report_(options_),
+      account_(options_),
       worker_places_(GrantsOf(options_).places),
       start_(now),
       last_tick_(now),
@@ -84,7 +84,7 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
       board_.Arrived(task.index(), task.incarnation(), is_ours);
     }
   } else if (task.role() == "worker") {
-    report_.Begin(request);
+    account_.Begin(request);
     grants_.Enter(task, WorkerArrivalOf(request, options_.tasks));
   }
   Advance(now);
@@ -108,7 +108,7 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   RETURN_IF_ERROR(CheckTask(task));
   RETURN_IF_ERROR(CheckNewestChief(task));
   RETURN_IF_ERROR(membership_.Renew(task, now));
-  if (task.role() == "worker") report_.Keep(request, now);
+  if (task.role() == "worker") account_.Keep(request, now);
   if (task.role() == "ps") {
     const bool is_ours = IsOurs(request.run_id(), request.layout());
     board_.Arrived(task.index(), task.incarnation(), is_ours);
@@ -252,7 +252,7 @@ Coordinator::Ticked Coordinator::Tick(absl::Time now) {
   }
   grants_.TakeBack(phases_.phase() == wire::TRAINING && board_.AllReady(), now);
   Advance(now);
-  report_.Look(View(), now);
+  account_.Look(View(), now);
   if (!phases_.HasEnded() && !phases_.HasGivenUp()) {
     const absl::Status absences = CheckAbsences(
         membership_, phases_.phase(), NeedsAllWorkers(), phases_.since(),
@@ -274,7 +274,7 @@ void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
   }
   if (id.role != "worker") return;
   grants_.Release(incarnation);
-  report_.Forget(id.index);
+  account_.Forget(id.index);
   const bool is_needed =
       options_.job.parameter_server().synchronous().lost_worker() ==
       job::Synchronous::FAIL;
@@ -289,7 +289,7 @@ void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
 
 void Coordinator::Advance(absl::Time now) {
   // Steps that workers did for another chief count before the training begins.
-  if (phases_.training_since()) report_.Reach(grants_, now);
+  if (phases_.training_since()) account_.Reach(grants_, now);
   if (phases_.phase() == wire::WAITING_FOR_PS && board_.AllPresent()) {
     phases_.Enter(wire::LOADING, now);
   }
@@ -347,7 +347,7 @@ JobView Coordinator::View() const {
 }
 
 wire::JobStatus Coordinator::Status(absl::Time now) const {
-  return report_.Status(View(), now);
+  return account_.Status(View(), now);
 }
 
 std::optional<absl::Status> Coordinator::Outcome(absl::Time now) const {

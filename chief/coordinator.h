@@ -11,8 +11,8 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "chief/coordinator_options.h"
+#include "chief/job_account.h"
 #include "chief/job_phases.h"
-#include "chief/job_report.h"
 #include "chief/job_view.h"
 #include "chief/membership.h"
 #include "chief/order.h"
@@ -139,7 +139,7 @@ class Coordinator {
   Orders orders_;
   // The order that was given last.
   std::optional<Order> order_;
-  JobReport report_;
+  JobAccount account_;
   const int worker_places_;
   const absl::Time start_;
   absl::Time last_tick_;

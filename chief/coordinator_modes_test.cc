@@ -302,7 +302,7 @@ TEST_F(MirroredTest, TheEndDoesNotAwaitThePartOfWorker0ThatHasVariables) {
   RegisterWorker(worker1_);
   LoadVariables();
   ClaimWith(worker0_, 0, 0, /*completed=*/100);
-  chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+  CheckpointDone(NextCheckpoint(), absl::OkStatus());
   ASSERT_EQ(phase(), wire::COMPLETE);
   ASSERT_OK(Leave(worker1_, 100));
   EXPECT_EQ(outcome(), std::nullopt);

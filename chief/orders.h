@@ -20,8 +20,9 @@
 
 namespace parasol {
 
-// What a chief orders and when: loads, checkpoints, and the last checkpoint of
-// a chief that was told to end; and what follows from their results. Pure.
+// Orders of a chief: loads, checkpoints, and the last checkpoint of a chief
+// that was told to end. Decides what is ordered and when, and what follows from
+// the results. Pure.
 class Orders {
  public:
   // The rest of the job, by which orders go.

@@ -1,5 +1,5 @@
-#ifndef PARASOL_CHIEF_JOB_REPORT_H_
-#define PARASOL_CHIEF_JOB_REPORT_H_
+#ifndef PARASOL_CHIEF_JOB_ACCOUNT_H_
+#define PARASOL_CHIEF_JOB_ACCOUNT_H_
 
 #include <optional>
 #include <string>
@@ -16,10 +16,10 @@ namespace parasol {
 
 // How a job goes: what its workers report, and what it waits for, as JobStatus
 // says it. Pure.
-class JobReport {
+class JobAccount {
  public:
   // `options` must outlive this object.
-  explicit JobReport(const CoordinatorOptions& options);
+  explicit JobAccount(const CoordinatorOptions& options);
 
   // Takes a worker that registers.
   void Begin(const wire::RegisterRequest& worker);
@@ -54,4 +54,4 @@ class JobReport {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CHIEF_JOB_REPORT_H_
+#endif  // PARASOL_CHIEF_JOB_ACCOUNT_H_

@@ -1,4 +1,4 @@
-#include "chief/job_report.h"
+#include "chief/job_account.h"
 
 #include <algorithm>
 #include <utility>
@@ -73,36 +73,36 @@ void AddStayingTasks(const JobView& job, absl::Time now,
 
 }  // namespace
 
-JobReport::JobReport(const CoordinatorOptions& options)
+JobAccount::JobAccount(const CoordinatorOptions& options)
     : options_(options),
       rate_(RateOf(options.job.optimizer())),
       reports_(options.resumed ? options.resumed->global_step() : 0),
       paces_(options.pace, options.job.parameter_server().has_synchronous()) {}
 
-void JobReport::Begin(const wire::RegisterRequest& worker) {
+void JobAccount::Begin(const wire::RegisterRequest& worker) {
   if (worker.place_epoch() == 0) reports_.Begin(worker.task().incarnation());
 }
 
-void JobReport::Keep(const wire::HeartbeatRequest& worker, absl::Time now) {
+void JobAccount::Keep(const wire::HeartbeatRequest& worker, absl::Time now) {
   reports_.Keep(worker);
   if (!worker.has_totals()) return;
   paces_.Report(worker.task().index(), worker.task().incarnation(),
                 worker.totals(), now);
 }
 
-void JobReport::Forget(int worker) {
+void JobAccount::Forget(int worker) {
   reports_.Forget(worker);
   paces_.Forget(worker);
 }
 
-void JobReport::Reach(const StepGrants& grants, absl::Time now) {
+void JobAccount::Reach(const StepGrants& grants, absl::Time now) {
   const CurvePoints points(grants.end().steps_per_epoch().value_or(0),
                            options_.job.summary().every_steps());
   reports_.epochs().Reach(grants.plan().global_step(), points,
                           grants.end().examples_per_epoch(), now);
 }
 
-void JobReport::Look(const JobView& job, absl::Time now) {
+void JobAccount::Look(const JobView& job, absl::Time now) {
   std::vector<std::string> tasks = MissingTaskNames(job);
   if (tasks.empty()) tasks = AwaitedTaskNames(job);
   // The words of a trouble change with each attempt.
@@ -119,7 +119,7 @@ void JobReport::Look(const JobView& job, absl::Time now) {
   paces_.Judge(now);
 }
 
-wire::JobStatus JobReport::Status(const JobView& job, absl::Time now) const {
+wire::JobStatus JobAccount::Status(const JobView& job, absl::Time now) const {
   const StepPlan& plan = job.grants.plan();
   wire::JobStatus status;
   status.set_phase(job.phases.phase());
@@ -150,7 +150,7 @@ wire::JobStatus JobReport::Status(const JobView& job, absl::Time now) const {
   return status;
 }
 
-void JobReport::AddRates(const JobView& job, wire::JobStatus& status) const {
+void JobAccount::AddRates(const JobView& job, wire::JobStatus& status) const {
   status.set_examples_per_second(reports_.examples_per_second());
   if (reports_.loss()) status.set_loss(*reports_.loss());
   if (rate_) {
@@ -160,7 +160,7 @@ void JobReport::AddRates(const JobView& job, wire::JobStatus& status) const {
   if (given) status.set_learning_rate(*given);
 }
 
-void JobReport::AddLosses(const JobView& job, wire::JobStatus& status) const {
+void JobAccount::AddLosses(const JobView& job, wire::JobStatus& status) const {
   status.set_loss_sum(reports_.loss_sum());
   status.set_loss_examples(reports_.loss_examples());
   status.mutable_output_loss_sum()->Assign(reports_.output_loss_sums().begin(),
@@ -190,7 +190,7 @@ void JobReport::AddLosses(const JobView& job, wire::JobStatus& status) const {
   }
 }
 
-void JobReport::AddWaits(const JobView& job, wire::JobStatus& status) const {
+void JobAccount::AddWaits(const JobView& job, wire::JobStatus& status) const {
   for (std::string& task : MissingTaskNames(job)) {
     status.add_missing_task(std::move(task));
   }
@@ -201,7 +201,7 @@ void JobReport::AddWaits(const JobView& job, wire::JobStatus& status) const {
   *status.mutable_waited() = ToProto(job.last_tick - waits_since_);
 }
 
-void JobReport::AddTasks(const JobView& job, wire::JobStatus& status) const {
+void JobAccount::AddTasks(const JobView& job, wire::JobStatus& status) const {
   for (const auto& [id, member] : job.membership.members()) {
     if (IsState(options_, id)) continue;
     wire::TaskStatus* task = status.add_task();

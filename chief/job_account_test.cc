@@ -1,4 +1,4 @@
-#include "chief/job_report.h"
+#include "chief/job_account.h"
 
 #include <optional>
 
@@ -14,13 +14,13 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-class JobReportTest : public coordinator_testing::JobPartsTest {
+class JobAccountTest : public coordinator_testing::JobPartsTest {
  protected:
-  JobReport& report() {
-    if (!report_) report_.emplace(options_);
-    return *report_;
+  JobAccount& account() {
+    if (!account_) account_.emplace(options_);
+    return *account_;
   }
-  wire::JobStatus Status() { return report().Status(View(), now_); }
+  wire::JobStatus Status() { return account().Status(View(), now_); }
   wire::Task PsAt(int index) const {
     wire::Task ps;
     ps.set_role("ps");
@@ -34,10 +34,10 @@ class JobReportTest : public coordinator_testing::JobPartsTest {
     }
   }
 
-  std::optional<JobReport> report_;
+  std::optional<JobAccount> account_;
 };
 
-TEST_F(JobReportTest, SaysThePhaseTheStepAndTheEnd) {
+TEST_F(JobAccountTest, SaysThePhaseTheStepAndTheEnd) {
   Start();
   const wire::JobStatus status = Status();
   EXPECT_EQ(status.phase(), wire::LOADING);
@@ -47,47 +47,47 @@ TEST_F(JobReportTest, SaysThePhaseTheStepAndTheEnd) {
   EXPECT_FALSE(status.has_trained());
 }
 
-TEST_F(JobReportTest, SaysWhatIsMissingAndSinceWhen) {
+TEST_F(JobAccountTest, SaysWhatIsMissingAndSinceWhen) {
   Start();
-  report().Look(View(), now_);
+  account().Look(View(), now_);
   now_ += absl::Seconds(3);
-  report().Look(View(), now_);
+  account().Look(View(), now_);
   const wire::JobStatus status = Status();
   EXPECT_THAT(status.missing_task(), ElementsAre("ps/0", "ps/1"));
   EXPECT_EQ(FromProto(status.waited()), absl::Seconds(3));
   RegisterAll();
-  report().Look(View(), now_);
+  account().Look(View(), now_);
   EXPECT_THAT(Status().missing_task(), IsEmpty());
   EXPECT_FALSE(Status().has_waited());
 }
 
-TEST_F(JobReportTest, ATroubleIsAWaitWhoseWordsMayChange) {
+TEST_F(JobAccountTest, ATroubleIsAWaitWhoseWordsMayChange) {
   Start();
   RegisterAll();
   orders_->LoadDone({1, 11}, absl::UnavailableError("gone"), *board_, now_);
-  report().Look(View(), now_);
+  account().Look(View(), now_);
   now_ += absl::Seconds(3);
   orders_->LoadDone({1, 11}, absl::UnavailableError("slow"), *board_, now_);
-  report().Look(View(), now_);
+  account().Look(View(), now_);
   EXPECT_EQ(Status().trouble(), "can't load ps/1: slow");
   EXPECT_EQ(FromProto(Status().waited()), absl::Seconds(3));
 }
 
-TEST_F(JobReportTest, LossesOfAWorkerCountUntilItIsGone) {
+TEST_F(JobAccountTest, LossesOfAWorkerCountUntilItIsGone) {
   Start();
   wire::HeartbeatRequest heartbeat;
   *heartbeat.mutable_task() = worker_;
   heartbeat.set_loss(2);
   heartbeat.set_examples_per_second(50);
-  report().Keep(heartbeat, now_);
+  account().Keep(heartbeat, now_);
   EXPECT_EQ(Status().loss(), 2);
   EXPECT_EQ(Status().examples_per_second(), 50);
-  report().Forget(worker_.index());
+  account().Forget(worker_.index());
   EXPECT_FALSE(Status().has_loss());
   EXPECT_EQ(Status().examples_per_second(), 0);
 }
 
-TEST_F(JobReportTest, TasksAreThereOrAbsentFromTraining) {
+TEST_F(JobAccountTest, TasksAreThereOrAbsentFromTraining) {
   Start();
   RegisterAll();
   ASSERT_OK(membership_->Leave(worker_, now_).status());
@@ -103,7 +103,7 @@ TEST_F(JobReportTest, TasksAreThereOrAbsentFromTraining) {
   EXPECT_EQ(FromProto(status.trained()), options_.absence_named);
 }
 
-TEST_F(JobReportTest, AJobThatHasEndedNamesThoseWhoStay) {
+TEST_F(JobAccountTest, AJobThatHasEndedNamesThoseWhoStay) {
   Start();
   RegisterAll();
   EXPECT_THAT(Status().staying_task(), IsEmpty());
