@@ -42,7 +42,7 @@ class DotInteractionPass final : public LayerPass {
 
 class DotInteractionLayer final : public Layer {
  public:
-  // `shape` is that of one example.
+  // `shape`: of one example.
   explicit DotInteractionLayer(const FieldPairs& shape) : shape_(shape) {
     output_shape_ = {shape.count()};
   }
