@@ -15,9 +15,11 @@ namespace {
 constexpr size_t kMaxBytes = 200;
 constexpr size_t kMaxCandidates = 65536;
 
+}  // namespace
+
 // The Damerau-Levenshtein distance with adjacent exchanges (optimal string
 // alignment).
-size_t Distance(absl::string_view a, absl::string_view b) {
+size_t EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<size_t> before_last(b.size() + 1);
   std::vector<size_t> last(b.size() + 1);
   std::vector<size_t> row(b.size() + 1);
@@ -37,8 +39,6 @@ size_t Distance(absl::string_view a, absl::string_view b) {
   return last[b.size()];
 }
 
-}  // namespace
-
 std::string NearestName(absl::string_view name,
                         const std::vector<std::string>& candidates) {
   if (name.empty() || name.size() > kMaxBytes) return "";
@@ -52,7 +52,8 @@ std::string NearestName(absl::string_view name,
     const size_t longer = std::max(candidate.size(), name.size());
     const size_t shorter = std::min(candidate.size(), name.size());
     if (candidate == name || longer - shorter >= nearest) continue;
-    const size_t distance = Distance(wanted, absl::AsciiStrToLower(candidate));
+    const size_t distance =
+        EditDistance(wanted, absl::AsciiStrToLower(candidate));
     // A name of which no letter is left is no slip.
     if (distance >= nearest || distance >= longer) continue;
     nearest = distance;

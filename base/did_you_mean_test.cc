@@ -25,6 +25,14 @@ TEST(DidYouMeanTest, TheNearestOfSeveralIsNamed) {
   EXPECT_EQ(NearestName("C122", {"C1", "C12", "C2"}), "C12");
 }
 
+TEST(DidYouMeanTest, ADistanceIsTheNumberOfSlips) {
+  EXPECT_EQ(EditDistance("units", "units"), 0);
+  EXPECT_EQ(EditDistance("unit", "units"), 1);
+  EXPECT_EQ(EditDistance("unist", "units"), 1);
+  EXPECT_EQ(EditDistance("kernel", "bias"), 6);
+  EXPECT_EQ(EditDistance("", "bias"), 4);
+}
+
 TEST(DidYouMeanTest, WhatIsFarIsNotNamed) {
   EXPECT_EQ(NearestName("colour", kNames), "");
   EXPECT_EQ(NearestName("x", kNames), "");

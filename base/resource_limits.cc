@@ -20,7 +20,7 @@
 namespace parasol {
 namespace {
 
-// Threads of the smallest task, about: gRPC's, those of a server and one that
+// Threads of the smallest task, about: gRPC's, a server's and one that
 // computes.
 constexpr int kLeastThreads = 24;
 

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace parasol {
 namespace {
@@ -77,6 +78,10 @@ std::string ShownList(const std::vector<std::string>& texts) {
                     ShownText(texts[i], kMaxOfListed));
   }
   return texts.size() > kMaxListed ? absl::StrCat(shown, ", …") : shown;
+}
+
+std::string ShapeText(absl::Span<const int64_t> shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
 
 }  // namespace parasol

@@ -2,10 +2,12 @@
 #define PARASOL_BASE_SHOWN_TEXT_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace parasol {
 
@@ -22,6 +24,9 @@ std::string OneLine(absl::string_view message);
 // Returns texts, each as ShownText() has it, in a list, "user, item", the first
 // 20 if they are more; "none" if there are none. Pure.
 std::string ShownList(const std::vector<std::string>& texts);
+
+// Returns "[28, 28, 1]". Pure.
+std::string ShapeText(absl::Span<const int64_t> shape);
 
 }  // namespace parasol
 

@@ -46,5 +46,11 @@ TEST(OneLineTest, ControlCharactersAreEscapedAndQuotesStay) {
   EXPECT_EQ(OneLine(""), "");
 }
 
+TEST(ShapeTextTest, AxesAreInBrackets) {
+  EXPECT_EQ(ShapeText({}), "[]");
+  EXPECT_EQ(ShapeText({7}), "[7]");
+  EXPECT_EQ(ShapeText({28, 28, -1}), "[28, 28, -1]");
+}
+
 }  // namespace
 }  // namespace parasol

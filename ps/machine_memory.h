@@ -21,7 +21,7 @@ uint64_t SmallestMemory(absl::string_view meminfo,
                         const std::vector<std::string>& limits);
 
 // Returns the paths of the files with the memory limits of a process whose
-// /proc/self/cgroup is `groups`: those of its groups and all above.
+// /proc/self/cgroup is `groups`: of its groups and all above.
 std::vector<std::string> MemoryLimitFiles(absl::string_view groups);
 
 }  // namespace parasol

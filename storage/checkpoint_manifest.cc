@@ -2,7 +2,6 @@
 
 #include <set>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "storage/checked_message.h"
@@ -14,18 +13,12 @@ namespace {
 
 constexpr absl::string_view kManifestMagic = "PARASOLM";
 
-bool IsPlainName(absl::string_view name) {
-  return !name.empty() && name != "." && name != ".." &&
-         name != kManifestName && !absl::StrContains(name, '/') &&
-         !absl::StrContains(name, '\0');
-}
-
 }  // namespace
 
 absl::Status CheckFileNames(const durable::CheckpointManifest& manifest) {
   std::set<std::string> names;
   for (const durable::CheckpointFile& file : manifest.file()) {
-    if (!IsPlainName(file.name())) {
+    if (!IsPlainName(file.name()) || file.name() == kManifestName) {
       return absl::InvalidArgumentError(absl::StrCat(
           "manifest: '", file.name(), "' is not a plain file name"));
     }

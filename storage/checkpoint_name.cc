@@ -13,6 +13,12 @@ constexpr size_t kStepDigits = 12;
 
 }  // namespace
 
+bool IsPlainName(absl::string_view name) {
+  constexpr absl::string_view kSeparators("/\0", 2);
+  return !name.empty() && name[0] != '.' &&
+         name.find_first_of(kSeparators) == absl::string_view::npos;
+}
+
 std::string StepDigits(int64_t step) {
   return absl::StrFormat("%0*d", static_cast<int>(kStepDigits), step);
 }

@@ -8,8 +8,13 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-// Names of checkpoints' directories; storage/FORMAT.md lists them.
+// Names of checkpoints' directories and files; storage/FORMAT.md lists them.
 namespace parasol {
+
+// Returns true if `name` can be a file's in a checkpoint: it does not begin
+// with
+// '.', and leads to no other directory.
+bool IsPlainName(absl::string_view name);
 
 // Returns `step` with the digits that names have: 12, or more if it needs them.
 std::string StepDigits(int64_t step);

@@ -20,6 +20,18 @@ TEST(CheckpointNameTest, AStepAndItsNameAreOneToOne) {
   }
 }
 
+TEST(CheckpointNameTest, APlainNameLeadsNowhereElse) {
+  for (const char* name : {"a", "a.b", "a..", "MANIFEST", " "}) {
+    EXPECT_TRUE(IsPlainName(name)) << name;
+  }
+  for (const absl::string_view name :
+       {absl::string_view(""), absl::string_view("."), absl::string_view(".."),
+        absl::string_view(".a"), absl::string_view("a/b"),
+        absl::string_view("/a"), absl::string_view("a\0b", 3)}) {
+    EXPECT_FALSE(IsPlainName(name)) << name;
+  }
+}
+
 TEST(CheckpointNameTest, ADirectoryOfAnotherStepIsDamage) {
   EXPECT_OK(CheckStepOfName("/c/ckpt-000000000010", 10));
   EXPECT_OK(CheckStepOfName("/c/.tmp-ckpt-000000000010-0", 11));

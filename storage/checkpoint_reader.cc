@@ -298,7 +298,7 @@ class ShardedCheckpointReader : public CheckpointReader {
     return absl::OkStatus();
   }
 
-  // The files that were opened are those of the manifest.
+  // The files that were opened are the ones that the manifest lists.
   //   NotFound     the checkpoint was removed meanwhile.
   //   Unavailable  it was replaced, or can't be read now.
   absl::Status CheckNotReplaced() const {

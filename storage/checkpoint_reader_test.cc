@@ -376,7 +376,7 @@ TEST_F(FourShardsTest, AShardReadsItsOwnFileBesideAWorkers) {
     // The rows, and the end of one file.
     EXPECT_LE(reader->bytes_read(), 16 << 10);
   }
-  // Other numbers of shards need all, also that of as many as there are files.
+  // Other numbers of shards need all, also as many as there are files.
   for (const uint32_t shards : {1, 2, 3, 5, 6}) {
     for (uint32_t shard = 0; shard < shards; ++shard) {
       SCOPED_TRACE(absl::StrCat(shard, " of ", shards));

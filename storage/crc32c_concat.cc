@@ -33,8 +33,8 @@ constexpr std::array<uint32_t, 64> kPowers = PowersOfBytes();
 
 }  // namespace
 
-// As a crc is linear, that of the first bytes is multiplied by x for each bit
-// that follows.
+// As a crc is linear, the first bytes' is multiplied by x for each bit that
+// follows.
 uint32_t ConcatCrc32c(uint32_t first, uint32_t second, uint64_t second_bytes) {
   for (int i = 0; second_bytes != 0; ++i, second_bytes >>= 1) {
     if (second_bytes & 1) first = Multiply(kPowers[i], first);

@@ -29,7 +29,7 @@ std::optional<durable::DirectoryOwner> Decode(absl::string_view bytes) {
   return owner;
 }
 
-// A place's epoch has that of its chief in its upper half.
+// A place's epoch has its chief's epoch in its upper half.
 constexpr int kPlaceShift = 32;
 
 absl::Status NoSuchEpoch(const std::string& path, absl::string_view what,

@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "storage/checkpoint_name.h"
 #include "storage/checkpoint_store.h"
 #include "storage/directory_owner.h"
 
@@ -16,12 +17,6 @@ namespace {
 
 // Far more orders than a chief gives in its life.
 constexpr int64_t kMaxOrders = int64_t{1} << 32;
-
-bool IsPlainName(absl::string_view name) {
-  constexpr absl::string_view kSeparators("/\0", 2);
-  return !name.empty() && name[0] != '.' &&
-         name.find_first_of(kSeparators) == absl::string_view::npos;
-}
 
 }  // namespace
 

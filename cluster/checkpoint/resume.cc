@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/log.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "cluster/job/changed_fields.h"
 #include "google/protobuf/descriptor.h"
@@ -21,8 +22,7 @@ using ::google::protobuf::FieldDescriptor;
 using ::google::protobuf::util::MessageDifferencer;
 
 std::string Describe(const durable::CheckpointVariable& variable) {
-  return absl::StrCat(variable.name(), " [",
-                      absl::StrJoin(variable.shape(), ", "), "]");
+  return absl::StrCat(variable.name(), " ", ShapeText(variable.shape()));
 }
 
 std::string Describe(const durable::CheckpointTable& table) {

@@ -1,7 +1,6 @@
 #include "cluster/checkpoint/warm_match.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -11,6 +10,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/did_you_mean.h"
+#include "base/shown_text.h"
 
 namespace parasol {
 namespace {
@@ -28,32 +29,12 @@ bool Covers(absl::string_view pattern, absl::string_view name) {
   return IsPrefix(pattern) ? absl::StartsWith(name, pattern) : pattern == name;
 }
 
-std::string ShapeText(absl::Span<const int64_t> shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
-}
-
-// Returns how many characters have to be added, taken away or replaced to make
-// `b` of `a`.
-size_t Distance(absl::string_view a, absl::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 std::string NamesLike(absl::string_view name,
                       const std::vector<std::string>& names) {
   if (names.empty()) return "it has none";
   std::vector<std::pair<size_t, absl::string_view>> by_distance;
   for (const std::string& other : names) {
-    by_distance.emplace_back(Distance(name, other), other);
+    by_distance.emplace_back(EditDistance(name, other), other);
   }
   std::sort(by_distance.begin(), by_distance.end());
   by_distance.resize(std::min(by_distance.size(), kMaxLike));

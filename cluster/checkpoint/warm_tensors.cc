@@ -17,6 +17,7 @@
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "base/row_hash.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "storage/tensor_files/tensor.h"
 #include "storage/tensor_files/tensor_reader.h"

@@ -20,9 +20,9 @@
 #include "absl/time/time.h"
 #include "base/log.h"
 #include "base/status_matchers.h"
-#include "cluster/collective/memory_network.h"
 #include "cluster/collective/socket_endpoint.h"
 #include "cluster/collective/testing/collective_fixture.h"
+#include "cluster/collective/testing/memory_network.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

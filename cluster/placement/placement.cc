@@ -11,8 +11,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "cluster/placement/partitioner.h"
 #include "ml/optimizer/assigned/plain_subtraction.h"
@@ -27,8 +27,8 @@ absl::Status CheckShape(const VariableSpec& variable) {
   for (const int64_t axis : variable.shape) {
     if (axis < 1 || axis > kMaxElements / elements) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "shape [", absl::StrJoin(variable.shape, ", "),
-          "]: axes are at least 1 and their product at most ", kMaxElements));
+          "shape ", ShapeText(variable.shape),
+          ": axes are at least 1 and their product at most ", kMaxElements));
     }
     elements *= axis;
   }

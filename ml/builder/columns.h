@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "proto/job.pb.h"
 
-// Columns for ModelBuilder's inputs. Names are those of the data set's columns
+// Columns for ModelBuilder's inputs. Each is named as a column of the data set
 // (proto/job.proto, NumericColumn and IdColumn).
 namespace parasol {
 

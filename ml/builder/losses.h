@@ -29,7 +29,7 @@ inline job::Loss BinaryCrossentropy(double label_smoothing = 0) {
   return loss;
 }
 
-// The same of outputs that are probabilities, not logits.
+// Takes outputs that are probabilities, not logits.
 inline job::Loss BinaryCrossentropyOfProbabilities() {
   job::Loss loss;
   loss.mutable_binary_crossentropy()->set_from_logits(false);

@@ -41,7 +41,7 @@ class TopK {
   // Returns the elements of a block to send and updates `residual`. `gradient`
   // and `residual` have one length, below 2^32, and do not overlap; a block
   // that was never sent has a residual of zeros. If several elements have the
-  // same magnitude, those of the lower offsets are sent. A NaN counts as larger
+  // same magnitude, the ones at lower offsets are sent. A NaN counts as larger
   // than all numbers, so that the receiver sees it.
   //
   // The values are rounded to `encoding`, and the difference stays in

@@ -53,7 +53,7 @@ absl::Status Count(CudaDevice& device, Counter& counter) {
   return device.Record(Device::Stream::kCopyOut, *counter.copied);
 }
 
-// Fetches the count on a stream that waits for the event, as that of a pack of
+// Fetches the count on a stream that waits for the event, as a pack of
 // gradients does. Returns when it is there.
 absl::Status FetchBeside(CudaDevice& device, Counter& counter) {
   RETURN_IF_ERROR(device.Follow(*counter.counted, Device::Stream::kCopyIn));

@@ -16,8 +16,8 @@
 
 namespace parasol {
 
-// A group of CUDA devices. An event of each device orders its work behind that
-// of others.
+// A group of CUDA devices. An event of each device orders its work behind the
+// others'.
 class CudaGroup : public DeviceGroup {
  public:
   // Does what DeviceGroup::Create() says.

@@ -21,8 +21,8 @@ class CudaNccl {
   //   FailedPrecondition  it is not on this machine, or lacks a function: says
   //                       which.
   static absl::Status Check();
-  // Opens NCCL for `devices`, which must outlive the result. Errors are those
-  // of Check(), and
+  // Opens NCCL for `devices`, which must outlive the result. Errors as for
+  // Check(), and
   //   Unavailable  NCCL does not start: the message has its reason.
   static absl::StatusOr<std::unique_ptr<CudaNccl>> Open(
       std::vector<CudaDevice*> devices);

@@ -63,7 +63,7 @@ absl::StatusOr<std::unique_ptr<Recorder::Recording>> CudaRecorder::Record(
 }
 
 // A capture must end with everything on the stream on which it began. A stream
-// that has not joined it, as that of a model without variables, must not.
+// that has not joined it, as with a model without variables, must not.
 absl::Status CudaRecorder::JoinCopies() {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   RETURN_IF_ERROR(CudaStatus(cudaStreamIsCapturing(copy_out_, &status),

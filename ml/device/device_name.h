@@ -20,7 +20,7 @@ struct DeviceName {
 
 // Reads a device's name in Parasol's form ("cuda:0", "cpu") or TensorFlow's
 // ("/gpu:0", "GPU:0", "/job:localhost/replica:0/task:0/device:GPU:0"). A name
-// without a number is that of device 0.
+// without a number means device 0.
 //   InvalidArgument  `name` is no device's name, or one of another machine's
 //                    job, replica or task; leaves the name to the caller.
 absl::StatusOr<DeviceName> ParseDeviceName(absl::string_view name);

@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/initializer/fans.h"
 #include "ml/initializer/initializer_fields.h"
@@ -85,8 +85,8 @@ absl::Status CheckElements(absl::Span<const int64_t> shape, int64_t first,
   int64_t total = 1;
   for (const int64_t size : shape) {
     if (size < 0 || __builtin_mul_overflow(total, size, &total)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "shape [", absl::StrJoin(shape, ", "), "] is not a variable's"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("shape ", ShapeText(shape), " is not a variable's"));
     }
   }
   if (first >= 0 && first <= total && count <= total - first) {
@@ -94,7 +94,7 @@ absl::Status CheckElements(absl::Span<const int64_t> shape, int64_t first,
   }
   return absl::InvalidArgumentError(
       absl::StrCat("elements [", first, ", ", first, " + ", count,
-                   ") are not in shape [", absl::StrJoin(shape, ", "), "]"));
+                   ") are not in shape ", ShapeText(shape)));
 }
 
 }  // namespace

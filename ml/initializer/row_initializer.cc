@@ -60,7 +60,7 @@ Draws TruncatedNormals(PhiloxKey key, uint64_t id, size_t first_column) {
 absl::StatusOr<RowInitializer> RowInitializer::Create(
     const job::Initializer& initializer, uint64_t seed, absl::string_view table,
     size_t width) {
-  // The parameters are those of a variable.
+  // Takes the parameters that a variable's has.
   RETURN_IF_ERROR(Initialize(initializer, seed, table, {}, 0, {}));
   job::Initializer filled = initializer;
   FillInitializer(filled);

@@ -20,7 +20,7 @@ enum class ActivationFunction {
   kElu,        // x, or e^x - 1 below 0
 };
 
-// Slope of a leaky relu below 0: that of tf.nn.leaky_relu.
+// Slope of a leaky relu below 0, as in tf.nn.leaky_relu.
 inline constexpr float kLeakyReluSlope = 0.2f;
 
 // Returns true if the gradient is a function of the output alone. The gradients

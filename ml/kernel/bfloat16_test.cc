@@ -1,5 +1,5 @@
 // Kernels that go over arrays of bfloat16 compute in float32 and round what
-// they write: their results are those of arrays of float32, rounded.
+// they write: they give what arrays of float32 would, rounded.
 
 #include "ml/device/testing/bfloat16.h"
 
@@ -22,7 +22,7 @@ namespace {
 // Whole packs, a part of one, and more than a grid's threads.
 constexpr int64_t kSizes[] = {1, 3, 4, 7, 64, 1003};
 
-// Kernels of CUDA devices; those of the CPU know no bfloat16.
+// Kernels of CUDA devices; the CPU's know no bfloat16.
 class Bfloat16KernelTest : public DeviceTest {
  protected:
   Bfloat16* PutRounded(const std::vector<float>& values) {

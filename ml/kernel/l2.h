@@ -18,8 +18,8 @@ struct L2Term {
   float l2 = 0;
   float* gradient = nullptr;  // only for AddL2Gradients(); does not overlap w
   // Rows of a table, whose values and gradients are then w and gradient, and
-  // whose number of elements, at most `size`, is that of w. An address in the
-  // device's memory.
+  // which has as many elements as w, at most `size`. An address in the device's
+  // memory.
   const TableRows* rows = nullptr;
 };
 

@@ -27,7 +27,7 @@ struct Bags {
   const int32_t* positions = nullptr;  // indices of rows
   const float* weights = nullptr;      // null: all 1
   int64_t examples = 0;
-  // The same positions row by row: for gradients on a CUDA device.
+  // The positions once more, row by row: for gradients on a CUDA device.
   RowPlaces by_row = {};
 };
 

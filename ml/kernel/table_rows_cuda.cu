@@ -100,7 +100,7 @@ struct WriteScales {
   }
 };
 
-// The same as Add, with the factors of bags.
+// Adds as Add does, with the factors of bags.
 struct AddCombined {
   MatrixView dy;
   Bags bags;

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/kernel/add.h"
 #include "ml/kernel/relu.h"
@@ -98,9 +98,9 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeAdd(
   const Shape& shape = inputs[0].shape;
   for (const LayerInput& input : inputs) {
     if (input.shape == shape) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "inputs of shapes [", absl::StrJoin(shape, ", "), "] and [",
-        absl::StrJoin(input.shape, ", "), "] cannot be added"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("inputs of shapes ", ShapeText(shape), " and ",
+                     ShapeText(input.shape), " cannot be added"));
   }
   return std::make_unique<AddLayer>(shape, AddEpilogue::kNone);
 }

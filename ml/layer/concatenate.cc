@@ -8,9 +8,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/field_checks.h"
 #include "base/set_default.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/kernel/copy_columns.h"
 #include "ml/layer/dense_inputs.h"
@@ -92,10 +92,9 @@ absl::Status CheckShapes(absl::Span<const LayerInput> inputs, size_t axis) {
       shape[axis] = inputs[0].shape[axis];
       if (shape == inputs[0].shape) continue;
     }
-    return absl::InvalidArgumentError(
-        absl::StrCat("inputs of shapes [", absl::StrJoin(inputs[0].shape, ", "),
-                     "] and [", absl::StrJoin(input.shape, ", "),
-                     "] cannot be concatenated along axis ", axis));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "inputs of shapes ", ShapeText(inputs[0].shape), " and ",
+        ShapeText(input.shape), " cannot be concatenated along axis ", axis));
   }
   return absl::OkStatus();
 }

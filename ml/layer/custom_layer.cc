@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/field_checks.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/custom/code_registry.h"
 #include "ml/initializer/initializer_fields.h"
@@ -24,10 +25,6 @@ CodeRegistry<CustomLayerFactory>& Registry() {
 
 absl::Status NotRegistered(const std::string& type) {
   return absl::FailedPreconditionError(Registry().Lacks(type));
-}
-
-std::string ShapeText(absl::Span<const int64_t> shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
 
 absl::Status CheckAxes(absl::Span<const int64_t> shape) {

@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/field_checks.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/kernel/affine.h"
 #include "ml/kernel/relu.h"
@@ -133,8 +133,8 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeDense(
   ASSIGN_OR_RETURN(const Shape shape, OnlyDenseInput(inputs));
   if (shape.size() != 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("dense needs a flat input, not [",
-                     absl::StrJoin(shape, ", "), "]: put flatten {} before"));
+        absl::StrCat("dense needs a flat input, not ", ShapeText(shape),
+                     ": put flatten {} before"));
   }
   if (spec.units() <= 0) {
     return absl::InvalidArgumentError(

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/kernel/multiply.h"
 #include "ml/layer/dense_inputs.h"
@@ -79,9 +79,9 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeMultiply(
   const Shape& shape = inputs[0].shape;
   for (const LayerInput& input : inputs) {
     if (input.shape == shape) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "inputs of shapes [", absl::StrJoin(shape, ", "), "] and [",
-        absl::StrJoin(input.shape, ", "), "] cannot be multiplied"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("inputs of shapes ", ShapeText(shape), " and ",
+                     ShapeText(input.shape), " cannot be multiplied"));
   }
   return std::make_unique<MultiplyLayer>(shape);
 }

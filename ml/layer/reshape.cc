@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/field_checks.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/layer/dense_inputs.h"
 
@@ -37,16 +37,16 @@ absl::Status CheckShape(const std::string& path, const job::Reshape& spec) {
   for (const int64_t axis : spec.shape()) {
     if (axis == kRest) continue;
     if (axis < 1 || axis > kMaxElements / elements) {
-      return Fault(path, absl::StrCat("[", absl::StrJoin(spec.shape(), ", "),
-                                      "] has an axis below 1 that is not -1, "
+      return Fault(path, absl::StrCat(ShapeText(spec.shape()),
+                                      " has an axis below 1 that is not -1, "
                                       "or more than ",
                                       kMaxElements, " elements"));
     }
     elements *= axis;
   }
   if (std::count(spec.shape().begin(), spec.shape().end(), kRest) > 1) {
-    return Fault(path, absl::StrCat("[", absl::StrJoin(spec.shape(), ", "),
-                                    "] has more than one axis of -1"));
+    return Fault(path, absl::StrCat(ShapeText(spec.shape()),
+                                    " has more than one axis of -1"));
   }
   return absl::OkStatus();
 }
@@ -64,10 +64,9 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeReshape(
     *rest = ElementsOf(from) / ElementsOf(to);
   }
   if (ElementsOf(to) != ElementsOf(from)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("reshape: an input [", absl::StrJoin(from, ", "),
-                     "] does not have the elements of [",
-                     absl::StrJoin(spec.shape(), ", "), "]"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "reshape: an input ", ShapeText(from),
+        " does not have the elements of ", ShapeText(spec.shape())));
   }
   return std::make_unique<ReshapeLayer>(std::move(to));
 }

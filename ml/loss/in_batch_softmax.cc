@@ -132,7 +132,7 @@ absl::Status ComputeBlock(Device& device, const CandidateBatch& batch,
   const MutableMatrixView queries =
       RowsOf(parts.queries, batch.first, batch.rows);
   const MutableMatrixView products = RowsOf(parts.products, 0, batch.rows);
-  // The name is that of a dense layer's gradient: queries · candidatesᵀ.
+  // Named as a dense layer's gradient: queries · candidatesᵀ.
   RETURN_IF_ERROR(
       AffineInputGradient(device, queries, parts.candidates, products));
   RETURN_IF_ERROR(CandidateSoftmax(device, batch, with_gradient, products.data,

@@ -5,8 +5,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/field_checks.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/loss/class_weights.h"
 #include "ml/loss/loss_kinds.h"
@@ -69,7 +69,7 @@ absl::Status CheckOutputShape(const job::Loss& loss,
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "[", absl::StrJoin(shape, ", "), "], not ",
+      ShapeText(shape), ", not ",
       axes == 1 ? "one number per class"
                 : "[2, width], the vectors of a query and of its candidate"));
 }

@@ -267,7 +267,7 @@ TEST(MetricsTest, WhatHasNoMeaningIsNamed) {
   }
 }
 
-// The metrics of probabilities are those of their logits.
+// Probabilities have the metrics of their logits.
 TEST(MetricsTest, OutputsMayBeProbabilities) {
   std::string text = kAllOfBinary;
   Metrics of_logits = Make(text, 1);

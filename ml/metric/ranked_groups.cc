@@ -25,8 +25,8 @@ struct GroupMean {
 
 bool IsPositive(float label) { return label > .5f; }
 
-// Calls visit(first, last, place) for each run of equal scores; `place` is that
-// of its first example, from 0.
+// Calls visit(first, last, place) for each run of equal scores; `place` is
+// where its first example is, from 0.
 template <typename Iterator, typename Visit>
 void ForEachTie(Iterator begin, Iterator end, Visit visit) {
   for (Iterator first = begin; first != end;) {

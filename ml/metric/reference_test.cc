@@ -1,4 +1,4 @@
-// Metrics beside those of scikit-learn, Keras and torchmetrics:
+// Metrics beside scikit-learn's, Keras's and torchmetrics':
 // testdata/make_cases.py.
 
 #include <cmath>

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 
 namespace parasol {
@@ -75,9 +75,9 @@ absl::Status CheckColumns(const Graph& graph, const Batch& batch) {
 absl::Status CheckDense(const LayerInput& what, int64_t examples,
                         const DenseFeature& feature) {
   if (feature.shape != what.shape) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "examples are [", absl::StrJoin(feature.shape, ", "),
-        "], the model's input is [", absl::StrJoin(what.shape, ", "), "]"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("examples are ", ShapeText(feature.shape),
+                     ", the model's input is ", ShapeText(what.shape)));
   }
   const int64_t want = examples * ElementsOf(what.shape);
   if (static_cast<int64_t>(feature.values.size()) != want) {

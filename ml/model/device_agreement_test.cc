@@ -149,7 +149,7 @@ TEST_P(DeviceAgreementTest, AHundredStepsEndWhereTheCpusDo) {
     EXPECT_THAT(got.rows.at(id), Pointwise(FloatNear(kTolerance), row));
   }
   EXPECT_NEAR(got.loss_sum, want.loss_sum, kTolerance * want.loss_sum);
-  // It has learned something: the agreement is not that of standing still.
+  // It has learned something: they do not agree by standing still.
   EXPECT_LT(Descend(*on_cpu, 2 * kSteps).loss_sum - want.loss_sum,
             want.loss_sum);
 }

@@ -14,8 +14,8 @@ namespace {
 // Fewest places of a group: less is not worth another thread.
 constexpr size_t kPlacesOfGroup = 1024;
 
-// Slots for each id of a stripe: few ids meet. Those of larger stripes have
-// fewer, so that they stay in the cache.
+// Slots for each id of a stripe: few ids meet. Larger stripes have fewer for
+// each, so that they stay in the cache.
 constexpr size_t kSlotsOfId = 8;
 constexpr size_t kFewerSlotsOfId = 4;
 constexpr size_t kLargeStripe = 1024;

@@ -138,7 +138,7 @@ TEST_P(FrozenModelTest, AFrozenNormalizationIsThatOfEvaluation) {
   const Batch batch = RandomBatch(7, {6}, 4);
   const Values gradients = GradientsOf(*model, batch);
   for (const int i : {2, 3, 4, 5}) EXPECT_THAT(gradients[i], IsEmpty()) << i;
-  // The loss is that of evaluation, and so are its differences.
+  // The loss is what an evaluation gives, and so are its differences.
   ASSERT_OK_AND_ASSIGN(const BatchResult trained,
                        Train(*model, batch, IgnoreVariable));
   ASSERT_OK_AND_ASSIGN(const Evaluated evaluated, Evaluate(*model, batch));

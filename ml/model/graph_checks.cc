@@ -5,7 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "base/shown_text.h"
 
 namespace parasol {
 namespace {
@@ -23,8 +23,8 @@ absl::Status CheckGraphShape(absl::Span<const int64_t> shape) {
   for (int64_t axis : shape) {
     if (axis <= 0 || axis > kMaxGraphElements / elements) {
       return absl::InvalidArgumentError(
-          absl::StrCat("shape [", absl::StrJoin(shape, ", "),
-                       "]: axes must be positive and their product at most ",
+          absl::StrCat("shape ", ShapeText(shape),
+                       ": axes must be positive and their product at most ",
                        kMaxGraphElements));
     }
     elements *= axis;

@@ -10,7 +10,7 @@ namespace parasol {
 
 // Returns what `model`, whose graph is `graph`, reads of an example: its
 // inputs, the labels that its losses ask for, and the columns that losses and
-// metrics read beside them. Errors are those of ModelInputsOf().
+// metrics read beside them. Errors as for ModelInputsOf().
 absl::StatusOr<ModelInputs> InputsOf(const job::Model& model,
                                      const Graph& graph);
 

@@ -35,7 +35,8 @@ class GraphModelTest : public ModelTestBase {
     return values;
   }
 
-  // Checks that the model's gradients are those of `loss`, of the batch's mean.
+  // Checks that the model's gradients are the derivatives of `loss`, the
+  // batch's mean.
   static void CheckGradients(
       Model& model, const Batch& batch,
       const std::function<double(const std::vector<Matrix>&)>& loss) {

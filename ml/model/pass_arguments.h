@@ -37,7 +37,7 @@ class PassArguments {
   const TableRows* rows(size_t table) const;
 
  private:
-  // Arguments of one table. The seed is that of the first one.
+  // Arguments of one table. The first one has the seed.
   struct Entry {
     uint64_t seed;
     TableRows rows;

@@ -26,9 +26,9 @@
 
 namespace parasol {
 
-// Enqueues the work of a pass, in order, and waits for nothing. Errors are
-// those of the device: ResourceExhausted, it is full; Unavailable, it was lost.
-// Not thread-safe.
+// Enqueues the work of a pass, in order, and waits for nothing. Errors of the
+// device: ResourceExhausted, it is full; Unavailable, it was lost. Not
+// thread-safe.
 class PassExecutor {
  public:
   struct Options {

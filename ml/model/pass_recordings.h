@@ -46,8 +46,8 @@ class PassRecordings {
   explicit PassRecordings(Device& device) : device_(device) {}
 
   // Enqueues a pass by calling `enqueue` or by a replay of its work. `enqueue`
-  // is kept, so it must stay valid as long as this object. Errors are those of
-  // a plain pass; a recorder's errors are never returned.
+  // is kept, so it must stay valid as long as this object. Errors as for a
+  // plain pass; a recorder's errors are never returned.
   absl::Status Run(const PassKey& key,
                    const std::function<absl::Status()>& enqueue);
 

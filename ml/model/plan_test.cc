@@ -147,7 +147,7 @@ TEST(PlanTest, ASumIsAStepWhereNoTermsProducerCanComputeIt) {
               ElementsAre("a", "n", "s"));
 }
 
-// The seeds of the steps behind it are those of a plan where the sum is a step.
+// The steps behind it have the seeds of a plan where the sum is a step.
 TEST(PlanTest, ASumThatIsComputedByItsTermKeepsItsNumber) {
   job::Model model;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(

@@ -1,5 +1,5 @@
 // A recorded pass has the random numbers and the rows of the present step, not
-// those of the step in which it was recorded.
+// of the step in which it was recorded.
 
 #include <algorithm>
 #include <array>
@@ -106,7 +106,7 @@ std::vector<bool> RowsOfZeros(const std::vector<float>& gradient) {
 class RecordedArgumentsTest : public RecordedModelFixture {
  protected:
   // A step on each batch, with its number for a seed, with two staged batches
-  // in another rhythm than that of the gradients' two sides.
+  // in another rhythm than the gradients' two sides.
   static std::vector<Step> RunAll(Model& model,
                                   const std::vector<Batch>& batches) {
     const std::array<std::unique_ptr<StagedBatch>, 2> staged = {

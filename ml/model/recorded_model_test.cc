@@ -117,7 +117,7 @@ Batch BatchOf(int64_t size, uint32_t seed) {
 class RecordedModelTest : public RecordedModelFixture {
  protected:
   // One on a batch of each size, by gradient descent, with two batches staged
-  // in another rhythm than that of the gradients' two sides.
+  // in another rhythm than the gradients' two sides.
   static std::vector<Step> Descend(Model& model,
                                    const std::vector<int64_t>& sizes) {
     const std::array<std::unique_ptr<StagedBatch>, 2> staged = {

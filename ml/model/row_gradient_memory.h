@@ -15,10 +15,10 @@
 namespace parasol {
 
 // Memory for the gradients of a pass's rows, and their way to the host, unless
-// the rows are on the device. Those of all tables lie in one array, those that
-// go to the host first, so that one copy takes them. On the host there are two,
-// so that the last pass's gradients can be sent while the present ones are
-// written. Not thread-safe.
+// the rows are on the device. The gradients of all tables lie in one array,
+// those that go to the host first, so that one copy takes them. On the host
+// there are two, so that the last pass's gradients can be sent while the
+// present ones are written. Not thread-safe.
 class RowGradientMemory {
  public:
   // Borrows `device`.

@@ -277,7 +277,7 @@ TEST_P(LambBitsTest, EveryMachineGivesTheSame) {
   LimitSimdLevel(SimdLevel::kAvx512);
 }
 
-// The order of the sums is that of rule/clip.h, which devices keep.
+// The sums have the order of rule/clip.h, which devices keep.
 TEST_P(LambBitsTest, SumsAreTakenInLanes) {
   const auto sum = [](const std::vector<double>& terms) {
     std::vector<double> lanes(256);

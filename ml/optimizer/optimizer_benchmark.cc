@@ -40,7 +40,7 @@ constexpr size_t kWidth = 16;
 constexpr size_t kRows = 1 << 20;
 constexpr size_t kRowsAtOnce = 10000;
 
-// Returns the CPU time of this thread, without that of other processes.
+// Returns the CPU time of this thread, without other processes'.
 double CpuSeconds() {
   timespec now;
   CHECK_EQ(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now), 0);

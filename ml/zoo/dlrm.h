@@ -15,7 +15,7 @@ struct DlrmOptions {
   std::vector<job::NumericColumn> numeric = {};
   int64_t embedding_width = 16;
   // Widths of the dense layers that the numbers go through, without the last
-  // one, whose width is that of the embeddings.
+  // one, which is as wide as the embeddings.
   std::vector<int64_t> bottom = {512, 256};
   // Widths of the dense layers behind the dot products.
   std::vector<int64_t> top = {512, 256};

@@ -23,7 +23,7 @@ struct EsmmOptions {
 };
 
 // Entire space multi-task model (Ma et al., 2018). Two towers on shared
-// embeddings give the probability of a click and that of a conversion behind a
+// embeddings give the probabilities of a click and of a conversion behind a
 // click. Only the first, "ctr", and the product of both, "ctcvr", which are
 // known of every impression, have losses; "cvr" is evaluated on clicked ones,
 // and not trained by itself.

@@ -179,7 +179,7 @@ class SynchronousServiceTest : public ParameterServiceTest {
     Load(order);
   }
 
-  // A worker's stream, and that of another one.
+  // A worker's stream, and another one's.
   grpc::ClientContext context_, other_context_;
   std::unique_ptr<wire::ParameterService::Stub> stub_ = NewStub(),
                                                 other_stub_ = NewStub();

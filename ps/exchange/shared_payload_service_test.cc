@@ -84,7 +84,7 @@ TEST_F(SharedPayloadServiceTest, ASharedPayloadThatCannotBeEndsTheStream) {
   grpc::Status end;
   AskOffering(*stub, memory->offer(), push, &accepted, &end);
   EXPECT_EQ(end.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  // The same on a stream that has no such memory.
+  // A stream that has no such memory does so, too.
   AskOffering(*stub, "nobody's", push, &accepted, &end);
   EXPECT_FALSE(accepted);
   EXPECT_EQ(end.error_code(), grpc::StatusCode::INVALID_ARGUMENT);

@@ -168,8 +168,8 @@ class StreamFlow {
   bool finishing_ = false;
   // True if a message was read and is not being carried out yet.
   bool read_ahead_ = false;
-  // True if results are better written with those of the message that is being
-  // read.
+  // True if results are better written with the results of the message that is
+  // being read.
   bool expects_more_ = false;
   // True if there are messages whose operations have not all been carried out.
   bool busy_ = false;

@@ -82,7 +82,7 @@ struct UpdateBounds {
   }
 };
 
-// The result of an operation that has been carried out. The fields are those of
+// The result of an operation that has been carried out. Has the fields of
 // wire::Result.
 struct OperationResult {
   bool duplicate = false;

@@ -28,7 +28,7 @@ class CutHold {
   ~CutHold();
 
   // Holds `shard`, for kLimit from now, and returns its numbers of updates.
-  // Ends the hold of another shard. Errors are those of ParameterShard::Hold().
+  // Ends the hold of another shard. Errors as for ParameterShard::Hold().
   absl::StatusOr<UpdateBounds> Hold(std::shared_ptr<ParameterShard> shard)
       ABSL_LOCKS_EXCLUDED(mu_);
 

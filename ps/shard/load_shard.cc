@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "base/log.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "cluster/rows/row_checkpoint.h"
 #include "cluster/rows/row_memory.h"
@@ -62,10 +63,9 @@ absl::Status CheckVariable(const durable::CheckpointVariable& saved,
                            const Optimizer& optimizer) {
   if (!std::equal(saved.shape().begin(), saved.shape().end(),
                   part.variable_shape().begin(), part.variable_shape().end())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", part.variable(), "\" has shape [",
-                     absl::StrJoin(saved.shape(), ", "), "], the job has [",
-                     absl::StrJoin(part.variable_shape(), ", "), "]"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", part.variable(), "\" has shape ", ShapeText(saved.shape()),
+        ", the job has ", ShapeText(part.variable_shape())));
   }
   const std::vector<std::string>& slots = optimizer.slot_names();
   if (!std::equal(saved.slot().begin(), saved.slot().end(), slots.begin(),

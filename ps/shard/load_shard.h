@@ -55,8 +55,7 @@ class ShardLoad {
   absl::StatusOr<std::unique_ptr<ParameterShard>> Run();
 
   // Makes `shard` go on with the order's optimizers, initializers and seed,
-  // instead of Open() and Run(). Errors are those of
-  // ParameterShard::TakeRules().
+  // instead of Open() and Run(). Errors as for ParameterShard::TakeRules().
   absl::Status GiveRulesTo(ParameterShard& shard);
 
  private:

@@ -321,7 +321,7 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
         << options_.task;
   }
   RETURN_IF_ERROR(gate_.Accept(request.order()));
-  // An earlier file may have all updates, but not those of other ps.
+  // An earlier file may have all updates here, but not the other ps's.
   if (request.stay()) (*shard)->saved->Forget();
   ASSIGN_OR_RETURN(ShardSnapshot snapshot,
                    TakeSnapshot(*(*shard)->parameters, request, is_cancelled),

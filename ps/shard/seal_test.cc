@@ -190,7 +190,7 @@ TEST_F(SealTest, AShardWithoutUpdatesStaysToo) {
   EXPECT_EQ(server_.updates(), Updates::kStaying);
 }
 
-// The checkpoint before has all of its updates, and not those of others.
+// The checkpoint before has all of its updates, and not the others'.
 TEST_F(SealTest, AShardThatStaysLeavesWithThatCheckpointAlone) {
   Load();
   ASSERT_OK(Push(1));

@@ -83,7 +83,7 @@ class SynchronousShard {
     return pulled;
   }
 
-  // Returns the values of now, not those of the step before.
+  // Returns the values of now, not of the step before.
   std::vector<float> Values() {
     return FloatsOf(Pull(Updates()).Get()->payloads);
   }

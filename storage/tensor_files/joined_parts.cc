@@ -22,7 +22,7 @@ struct PartName {
   int64_t parts = 1;
 };
 
-// The parsed name; a name of another form is that of a whole tensor.
+// The parsed name; a name of another form is a whole tensor's.
 PartName ParsePartName(const std::string& name) {
   const size_t mark = absl::string_view(name).rfind(kMark);
   const size_t of = absl::string_view(name).rfind(kOf);

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "storage/tensor_files/npy_header.h"
 #include "storage/tensor_files/zip_reader.h"

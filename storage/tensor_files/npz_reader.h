@@ -10,7 +10,7 @@
 namespace parasol {
 
 // Opens a file of numpy.savez or numpy.savez_compressed. Members that are no
-// arrays are left out. Errors are those of ZipReader, and of ParseNpyHeader().
+// arrays are left out. Errors as for ZipReader and ParseNpyHeader().
 absl::StatusOr<std::unique_ptr<TensorReader>> OpenNpz(const std::string& path);
 
 }  // namespace parasol

@@ -16,7 +16,7 @@ namespace parasol {
 // asked for. Move-only; thread-safe.
 class SizedFile {
  public:
-  // Errors are those of FileDescriptor::OpenForReading().
+  // Errors as for FileDescriptor::OpenForReading().
   static absl::StatusOr<SizedFile> Open(const std::string& path);
 
   // Fills `out` with the bytes from `offset` on.
@@ -24,7 +24,7 @@ class SizedFile {
   //   Unavailable  the file system refuses.
   absl::Status Read(uint64_t offset, absl::Span<char> out) const;
   // Returns `count` bytes. `count` may come from the file: nothing is allocated
-  // for bytes that are not there. Errors are those of the function above.
+  // for bytes that are not there. Errors as for the function above.
   absl::StatusOr<std::string> Read(uint64_t offset, uint64_t count) const;
 
   const std::string& path() const { return path_; }

@@ -19,8 +19,8 @@ std::string StagedNameOf(const std::string& path);
 // a reader finds the old file or the new one, also after a crash. Until then it
 // has no name, so nothing stays of it without Commit(), also if the process is
 // killed; where the file system has no such files it has a StagedNameOf(), and
-// is removed by the destructor. Errors are those of storage/durable_file.h.
-// Move-only; not thread-safe.
+// is removed by the destructor. Errors as in storage/durable_file.h. Move-only;
+// not thread-safe.
 class StagedFile {
  public:
   // Creates the file, and the directory in which it is.

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "storage/byte_order.h"
 
@@ -75,10 +75,6 @@ ElementType ElementTypeOf(absl::string_view name) {
     if (known.name == name) return known.type;
   }
   return ElementType::kOther;
-}
-
-std::string ShapeText(absl::Span<const int64_t> shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
 
 absl::StatusOr<uint64_t> CountElements(absl::Span<const int64_t> shape) {

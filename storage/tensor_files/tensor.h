@@ -42,9 +42,6 @@ struct TensorInfo {
   bool operator==(const TensorInfo&) const = default;
 };
 
-// Returns "[2, 3]".
-std::string ShapeText(absl::Span<const int64_t> shape);
-
 // Returns the number of elements of a shape that comes from a file.
 //   DataLoss  a size is negative, or the product is too large.
 absl::StatusOr<uint64_t> CountElements(absl::Span<const int64_t> shape);

@@ -25,7 +25,7 @@ absl::StatusOr<TensorFormat> FormatOfFilesAt(const std::string& path);
 
 // Opens the tensors at `path`: a file, the prefix of a TensorFlow checkpoint, a
 // directory whose newest one is meant, a SavedModel, or the directory of a CSV
-// export. Errors are those of the format's reader.
+// export. Errors as for the format's reader.
 absl::StatusOr<std::unique_ptr<TensorReader>> OpenTensors(
     TensorFormat format, const std::string& path);
 

@@ -14,8 +14,8 @@
 namespace parasol {
 
 // Writes a ZIP archive of members that are stored, not compressed. Sizes,
-// offsets and counts that do not fit the old fields are in those of 64 bits.
-// The same members give the same bytes. Errors are those of StagedFile.
+// offsets and counts that do not fit the old fields are in the fields of 64
+// bits. The same members give the same bytes. Errors as for StagedFile.
 class ZipWriter {
  public:
   struct Options {

@@ -15,7 +15,7 @@
 #include "chief/chief_task.h"
 #include "cluster/client/chief_client.h"
 #include "cluster/collective/collective.h"
-#include "cluster/collective/memory_network.h"
+#include "cluster/collective/testing/memory_network.h"
 #include "evaluator/evaluator_task.h"
 #include "proto/job.pb.h"
 #include "ps/ps_task.h"

@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status_matchers.h"
-#include "cluster/collective/memory_network.h"
+#include "cluster/collective/testing/memory_network.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "third_party/cuda_on_host/counts.h"

@@ -19,7 +19,7 @@
 #include "base/metrics.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
-#include "cluster/collective/memory_network.h"
+#include "cluster/collective/testing/memory_network.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/mirrored/testing/assignments.h"

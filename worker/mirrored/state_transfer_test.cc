@@ -12,7 +12,7 @@
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/status_matchers.h"
-#include "cluster/collective/memory_network.h"
+#include "cluster/collective/testing/memory_network.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/mirrored/testing/cut_endpoint.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 
 namespace parasol {
@@ -14,9 +14,9 @@ absl::StatusOr<int64_t> ElementsOf(
   int64_t elements = 1;
   for (const int64_t size : variable.shape()) {
     if (size < 0 || __builtin_mul_overflow(elements, size, &elements)) {
-      return absl::DataLossError(absl::StrCat(
-          "variable ", variable.name(), " has the shape [",
-          absl::StrJoin(variable.shape(), ", "), "], which is not possible"));
+      return absl::DataLossError(
+          absl::StrCat("variable ", variable.name(), " has the shape ",
+                       ShapeText(variable.shape()), ", which is not possible"));
     }
   }
   return elements;

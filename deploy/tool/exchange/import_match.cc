@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "base/shown_text.h"
 #include "deploy/tool/exchange/tensor_names.h"
 
 namespace parasol {

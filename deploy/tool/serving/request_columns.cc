@@ -30,10 +30,6 @@ std::string NamesOf(const std::vector<GivenColumn>& columns) {
   return absl::StrJoin(names, ", ");
 }
 
-std::string ShapeText(absl::Span<const int64_t> shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
-}
-
 std::vector<int64_t> WithoutOnes(absl::Span<const int64_t> shape) {
   std::vector<int64_t> axes;
   for (const int64_t axis : shape) {

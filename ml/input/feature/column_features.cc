@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/did_you_mean.h"
 #include "base/shown_text.h"
 #include "base/status_macros.h"
@@ -58,10 +57,9 @@ absl::Status ColumnFeatures::AddDense(const job::ModelInput& input,
   int64_t elements = 1;
   for (const int64_t axis : dense.shape()) elements *= axis;
   if (elements < 1 || elements % dense.column_size() != 0) {
-    return Fault(input,
-                 absl::StrCat("its shape [", absl::StrJoin(dense.shape(), ", "),
-                              "] is not made of ", dense.column_size(),
-                              " columns of the same size"));
+    return Fault(input, absl::StrCat("its shape ", ShapeText(dense.shape()),
+                                     " is not made of ", dense.column_size(),
+                                     " columns of the same size"));
   }
   std::vector<size_t> slots;
   for (const job::NumericColumn& column : dense.column()) {

@@ -29,7 +29,7 @@ absl::Status CheckOneNumber(const LabelForm& form, absl::string_view loss,
                    " numbers as an example's label; ", format, " has one"));
 }
 
-// Multiplies `weights` by those of the classes that `labels` say.
+// Multiplies `weights` by the weights of the classes that `labels` say.
 void Multiply(const LabelForm& form, const std::vector<float>& class_weights,
               absl::Span<const float> labels, std::vector<float>& weights) {
   const auto classes = static_cast<int64_t>(class_weights.size());

@@ -33,7 +33,7 @@ class CsvIndexer {
   // Notes that the files have more than was added.
   void MarkSample() { records_.MarkSample(); }
 
-  // Returns the names of the columns: those of the header, or of the job.
+  // Returns the names of the columns, from the header or the job.
   const std::vector<std::string>& columns() const { return columns_; }
   const Records& records() const { return records_; }
   Records TakeRecords() { return std::move(records_); }

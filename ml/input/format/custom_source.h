@@ -22,9 +22,9 @@
 namespace parasol {
 
 // The examples of a data set, numbered from 0, each with values of named
-// columns, from which the model's inputs are made as from those of a CSV file.
-// Order, shards, splits, exact epochs and resuming go by the numbers, so every
-// process must see the same examples under the same numbers. Thread-safe.
+// columns, from which the model's inputs are made as from a CSV file's. Order,
+// shards, splits, exact epochs and resuming go by the numbers, so every process
+// must see the same examples under the same numbers. Thread-safe.
 class ExampleSource {
  public:
   // Reads examples, with memory of its own. For one thread.
@@ -33,8 +33,8 @@ class ExampleSource {
     virtual ~Reader() = default;
 
     // Replaces the values of `row`, one list for each of columns(), whose lists
-    // are empty, by those of an example. A column that stays empty is missing.
-    // Texts are valid until the next call.
+    // are empty, by an example's. A column that stays empty is missing. Texts
+    // are valid until the next call.
     //   DataLoss  the example is corrupt: names the file and the place. Unless
     //             the job skips corrupt examples, the program ends.
     virtual absl::Status Read(int64_t example, ColumnValues& row) = 0;
@@ -100,7 +100,7 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCustomSet(
     const job::CustomDataset& custom, const SetOptions& options);
 
 // Returns the columns of the source, and which of them are its label and its
-// weight. Errors are those of OpenCustomSet() before any column is looked at.
+// weight. Errors as for OpenCustomSet() before any column is looked at.
 absl::StatusOr<Columns> ReadCustomColumns(const job::CustomDataset& custom,
                                           const std::string& data_dir);
 

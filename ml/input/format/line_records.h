@@ -14,7 +14,7 @@ namespace parasol {
 absl::string_view Trimmed(absl::string_view line);
 
 // Returns the lines of the files except empty ones and those that begin with
-// `comment`. A file's byte order mark is left out. Errors are those of
+// `comment`. A file's byte order mark is left out. Errors as for
 // DataFiles::ReadNext().
 absl::StatusOr<Records> ReadLines(DataFiles files, char comment);
 

@@ -27,8 +27,8 @@ struct FileStart {
   bool is_whole = true;  // the file has no more
 };
 
-// Returns the first `max_bytes` of a file, unpacked if it is gzip. Errors are
-// those of ReadWholeFile().
+// Returns the first `max_bytes` of a file, unpacked if it is gzip. Errors as
+// for ReadWholeFile().
 absl::StatusOr<FileStart> ReadFileStart(const std::string& path,
                                         size_t max_bytes);
 

@@ -1,6 +1,6 @@
 // Operations on images of bfloat16 compute in float32 and round what they
-// write: their results are those of the same images in float32, rounded. Only
-// on CUDA devices.
+// write: they give what the same images in float32 would, rounded. Only on CUDA
+// devices.
 
 #include "ml/device/testing/bfloat16.h"
 

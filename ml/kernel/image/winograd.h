@@ -19,7 +19,7 @@ namespace parasol::cpu {
 // finite, or next to float32's largest number, makes its whole tile NaN.
 //
 // The bits of forward pass and input gradient do not depend on the number of
-// threads, nor on an example's place in the batch; those of the kernel's
+// threads, nor on an example's place in the batch; the bits of the kernel's
 // gradient depend on both. Borrows the device, whose scratch memory is all that
 // the passes need. Not thread-safe.
 class Winograd {

@@ -11,7 +11,8 @@
 namespace parasol::cpu::winograd {
 
 // Writes the factors of the filters [begin, end), multiples of kLanes, of a
-// kernel [3, 3, channels, filters] to `out`, which has those of all filters.
+// kernel [3, 3, channels, filters] to `out`, which has room for all filters'
+// factors.
 void TransformKernel(const float* kernel, int64_t channels, int64_t filters,
                      int64_t begin, int64_t end, float* out);
 

@@ -17,8 +17,8 @@ struct FieldPairs {
   int64_t width = 0;
   bool with_itself = false;
 
-  // Number of pairs whose f is below `field`; with `field` = `fields` that of
-  // all pairs. Pair (f, g) has the place before(f) + g.
+  // Number of pairs whose f is below `field`; with `field` = `fields` the
+  // number of all pairs. Pair (f, g) has the place before(f) + g.
   constexpr int64_t before(int64_t field) const {
     return with_itself ? field * (field + 1) / 2 : field * (field - 1) / 2;
   }

@@ -38,7 +38,7 @@ absl::Status InverseNorms(Device& device, int64_t rows, int64_t width,
                           const float* x, float* scales);
 
 // Computes y [examples, a_rows, b_rows], y[i, j] = s[i] · t[j] · a[i] · b[j],
-// where s are the scales of a and t those of b.
+// where s scales a and t scales b.
 absl::Status DotProducts(Device& device, const RowPairs& shape,
                          const ScaledRows& a, const ScaledRows& b, float* y);
 

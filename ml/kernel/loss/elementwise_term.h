@@ -47,7 +47,7 @@ struct HingeTerm {
     const float margin = 1 - (2 * y - 1) * z;
     return margin < 0 ? 0 : margin;
   }
-  // The slope at the edge is that of the side with a loss, as TensorFlow's.
+  // Takes the slope of the side with a loss at the edge, as TensorFlow does.
   PARASOL_LOSS_TERM float Slope(float z, float y) const {
     const float sign = 2 * y - 1;
     return 1 - sign * z < 0 ? 0 : -sign;

@@ -85,14 +85,14 @@ class BatchNormalization {
   virtual absl::Status Backward(ConstElements x, ConstElements dy,
                                 const Gradients& gradients,
                                 const MomentsUpdate& update) = 0;
-  // The same for one that has a term: `y` is the output of the last
-  // ForwardTraining(). Changes `dy` to the gradient before the epilogue, which
-  // is that by the term.
+  // Does so for a normalization that has a term: `y` is the output of the last
+  // ForwardTraining(). Overwrites `dy` with the gradient before the epilogue,
+  // which is also the term's gradient.
   virtual absl::Status BackwardOfSum(ConstElements x, ConstElements y,
                                      Elements dy, const Gradients& gradients,
                                      const MomentsUpdate& update) = 0;
 
-  // The same without a term.
+  // Does so without a term.
   absl::Status ForwardTraining(ConstElements x, const float* gamma,
                                const float* beta, Elements y) {
     return ForwardTraining(x, gamma, beta, /*term=*/nullptr, y);

@@ -22,7 +22,7 @@ inline absl::Status CheckEpsilon(double epsilon) {
       "epsilon is ", epsilon, ", not in ", kLeastEpsilon, " to 1"));
 }
 
-// The same check for the field at `path` in the job.
+// Checks the field at `path` in the job likewise.
 inline absl::Status RequireEpsilon(const std::string& path, double epsilon) {
   if (CheckEpsilon(epsilon).ok()) return absl::OkStatus();
   return Fault(path,

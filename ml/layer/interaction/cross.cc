@@ -6,9 +6,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/field_checks.h"
 #include "base/set_default.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/kernel/add.h"
 #include "ml/kernel/affine.h"
@@ -203,10 +203,9 @@ absl::Status CheckInputs(absl::Span<const LayerInput> inputs) {
         input.shape[0] <= kMaxWidth) {
       continue;
     }
-    return absl::InvalidArgumentError(
-        absl::StrCat("cross needs flat inputs of one width, at most ",
-                     kMaxWidth, ", not [", absl::StrJoin(inputs[0].shape, ", "),
-                     "] and [", absl::StrJoin(inputs.back().shape, ", "), "]"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cross needs flat inputs of one width, at most ", kMaxWidth, ", not ",
+        ShapeText(inputs[0].shape), " and ", ShapeText(inputs.back().shape)));
   }
   return absl::OkStatus();
 }

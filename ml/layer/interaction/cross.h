@@ -18,8 +18,8 @@ namespace parasol {
 // for inputs x0 and x, both [width], or for one input that is both. Variables
 // are kernel [width, width] (W) and bias [width]; with projection_dim r the
 // rank of W is r: W = u_kernel [width, r] · kernel [r, width]. Names and
-// defaults are those of TensorFlow Recommenders' Cross, but for the
-// initializer, glorot_uniform.
+// defaults are as in TensorFlow Recommenders' Cross, but for the initializer,
+// glorot_uniform.
 //   InvalidArgument  the inputs are not one or two flat tensors of one width,
 //                    or projection_dim is not in 1 to width: says why.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeCross(

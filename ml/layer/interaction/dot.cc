@@ -16,8 +16,8 @@ namespace {
 
 class DotPass final : public LayerPass {
  public:
-  // `scales` has room for those of all rows of both inputs, or is empty if they
-  // are not normalized.
+  // `scales` has room for a scale of each row of both inputs, or is empty if
+  // they are not normalized.
   DotPass(Device& device, const RowPairs& shape, Array<float> scales)
       : device_(device), shape_(shape), scales_(std::move(scales)) {}
 
@@ -59,7 +59,7 @@ class DotPass final : public LayerPass {
 
 class DotLayer final : public Layer {
  public:
-  // `shape` is that of one example.
+  // `shape`: of one example.
   DotLayer(const RowPairs& shape, bool normalize, Shape output_shape)
       : shape_(shape), normalize_(normalize) {
     output_shape_ = std::move(output_shape);

@@ -4,8 +4,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/set_default.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/kernel/interaction/dot_interaction.h"
 #include "ml/layer/dense_inputs.h"
@@ -42,7 +42,7 @@ class DotInteractionPass final : public LayerPass {
 
 class DotInteractionLayer final : public Layer {
  public:
-  // `shape` is that of one example.
+  // `shape`: of one example.
   explicit DotInteractionLayer(const FieldPairs& shape) : shape_(shape) {
     output_shape_ = {shape.count()};
   }
@@ -70,9 +70,8 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeDotInteraction(
     const job::DotInteraction& spec, absl::Span<const LayerInput> inputs) {
   ASSIGN_OR_RETURN(const Shape shape, OnlyDenseInput(inputs));
   if (shape.size() != 2) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("dot_interaction takes [fields, width], not [",
-                     absl::StrJoin(shape, ", "), "]"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "dot_interaction takes [fields, width], not ", ShapeText(shape)));
   }
   const FieldPairs pairs = {.examples = 1,
                             .fields = shape[0],

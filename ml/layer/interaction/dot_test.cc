@@ -91,8 +91,7 @@ TEST_P(DotTest, IsTheProductsOfAllVectorsWithAll) {
 }
 
 // Golden numbers of tf.math.l2_normalize's formula: a vector whose sum of
-// squares is below 1e-12 is multiplied by 1e6, and its gradient is that of this
-// product.
+// squares is below 1e-12 is multiplied by 1e6, and has this product's gradient.
 TEST_P(DotTest, AShortVectorIsNotMadeLong) {
   const std::vector<LayerInput> inputs = {{.shape = {2}}, {.shape = {2}}};
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<const Layer> layer,

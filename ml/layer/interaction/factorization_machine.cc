@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/kernel/interaction/factorization_machine.h"
 #include "ml/layer/dense_inputs.h"
@@ -62,9 +62,8 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeFactorizationMachine(
     absl::Span<const LayerInput> inputs) {
   ASSIGN_OR_RETURN(const Shape shape, OnlyDenseInput(inputs));
   if (shape.size() != 2) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("factorization_machine takes [fields, width], not [",
-                     absl::StrJoin(shape, ", "), "]"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "factorization_machine takes [fields, width], not ", ShapeText(shape)));
   }
   return std::make_unique<FactorizationMachineLayer>(shape[0], shape[1]);
 }

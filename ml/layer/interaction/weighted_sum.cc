@@ -37,7 +37,7 @@ class WeightedSumPass final : public LayerPass {
 
 class WeightedSumLayer final : public Layer {
  public:
-  // `shape` is that of one example.
+  // `shape`: of one example.
   explicit WeightedSumLayer(const WeightedRows& shape) : shape_(shape) {
     output_shape_ = {shape.width};
   }

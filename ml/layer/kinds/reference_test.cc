@@ -1,4 +1,4 @@
-// Layers beside those of PyTorch, Keras and TensorFlow Recommenders.
+// Layers beside PyTorch's, Keras's and TensorFlow Recommenders'.
 
 #include <cmath>
 #include <cstdint>

@@ -188,7 +188,7 @@ class CudaDenseUpdate final : public DenseUpdate {
   std::vector<UpdateArrays> variables_;
   std::vector<UpdateChunk> chunks_;
   Array<UpdateArrays> variables_on_device_;
-  // The same variables, with their averages as their only slots.
+  // Variables with their averages as their only slots.
   Array<UpdateArrays> averages_on_device_;
   Array<UpdateChunk> chunks_on_device_;
   // Sums of squares: of each chunk, of each variable's gradient before it is

@@ -35,7 +35,7 @@ struct LambRule {
            weight_decay * w;
   }
 
-  // Returns the learning rate times the norm of the values over that of the
+  // Returns the learning rate times the norm of the values over the norm of the
   // directions; the rate alone if one of these is not above 0.
   PARASOL_RULE float Factor(double squares_of_values,
                             double squares_of_directions) const {

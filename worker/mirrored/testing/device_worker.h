@@ -21,7 +21,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/status_macros.h"
-#include "cluster/collective/memory_network.h"
+#include "cluster/collective/testing/memory_network.h"
 #include "ml/device/device.h"
 #include "ml/model/device_training.h"
 #include "worker/local/device_variables.h"

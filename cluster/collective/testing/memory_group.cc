@@ -1,4 +1,4 @@
-#include "cluster/collective/memory_group.h"
+#include "cluster/collective/testing/memory_group.h"
 
 #include <algorithm>
 #include <utility>

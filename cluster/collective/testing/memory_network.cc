@@ -1,4 +1,4 @@
-#include "cluster/collective/memory_network.h"
+#include "cluster/collective/testing/memory_network.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/collective/contribution_memory.h"
-#include "cluster/collective/memory_group.h"
 #include "cluster/collective/plan/ordered_sum.h"
+#include "cluster/collective/testing/memory_group.h"
 
 namespace parasol {
 namespace {
