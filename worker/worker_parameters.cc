@@ -13,7 +13,6 @@
 #include "ml/model/device_training.h"
 #include "worker/last_answers.h"
 #include "worker/mirrored/peer_model.h"
-#include "worker/mirrored/split_parameters.h"
 
 namespace parasol {
 namespace {
@@ -211,21 +210,19 @@ GroupParameters::Options WorkerParameters::GroupOptions() const {
 
 absl::StatusOr<std::unique_ptr<TrainingParameters>> WorkerParameters::Make(
     const wire::GetPlacementResponse& placement) {
-  if (!composition_.has_ps()) {
-    auto group = std::make_unique<GroupParameters>(
-        GroupOptions(), *state_, *options_.place->endpoint, clock_, metrics_);
-    group_ = group.get();
-    return group;
+  std::unique_ptr<ParameterClient> client;
+  if (composition_.has_ps()) {
+    ASSIGN_OR_RETURN(client, MakeClient(placement));
+    client_ = client.get();
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<ParameterClient> client,
-                   MakeClient(placement));
-  client_ = client.get();
   if (!composition_.has_group()) return client;
-  auto split = std::make_unique<SplitParameters>(
-      GroupOptions(), *state_, *options_.place->endpoint, std::move(client),
-      composition_.rows_in_step, clock_, metrics_);
-  group_ = &split->variables();
-  return split;
+  GroupParameters::Options options = GroupOptions();
+  options.tables = std::move(client);
+  options.tables_in_step = composition_.rows_in_step;
+  auto group = std::make_unique<GroupParameters>(
+      std::move(options), *state_, *options_.place->endpoint, clock_, metrics_);
+  group_ = group.get();
+  return group;
 }
 
 void WorkerParameters::SetUp(SyncTrainingLoop::Options& options) const {

@@ -24,13 +24,22 @@ class GatheredRows : public GroupRows {
   GatheredRows(const std::vector<size_t>& widths, int replicas,
                const StepGradients& gradients);
 
+  std::unique_ptr<TrainingParameters::Pending> Pull(
+      const TrainingParameters::PullRequest&) override {
+    return nullptr;
+  }
+  void Take(TrainingParameters::PushRequest&) override {}
+  bool HasDropped(const TrainingParameters::SyncStep&) const override {
+    return false;
+  }
+  void AddTo(TrainingParameters::Awaited&) const override {}
+  void Stop() override {}
   void Begin(GroupRun&, int64_t) override {}
   absl::Status Leave(GroupRun& run, int64_t step) override;
   // Ends the group on all ranks if the rows that were gathered are none.
   absl::Status Await(GroupRun& run, int64_t step) override;
   absl::Status Apply(LocalParameters& parameters) override;
   std::optional<Made> made() const override { return std::nullopt; }
-  void Stop() override {}
 
  private:
   struct Table {

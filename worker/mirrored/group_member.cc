@@ -28,7 +28,7 @@ GroupMember::GroupMember(Options options, MirroredState& state,
           "parasol_worker_collective_groups_total",
           "Groups of workers that this one has summed gradients with.",
           {{"end", "lost"}})),
-      membership_(options_.incarnation, options_.finish_limit),
+      membership_(options_.task.incarnation(), options_.finish_limit),
       thread_([this] { Run(); }) {}
 
 GroupMember::~GroupMember() {

@@ -31,17 +31,17 @@ namespace parasol {
 class GroupMember {
  public:
   struct Options {
-    uint64_t incarnation = 0;  // the worker's
+    wire::Task task;  // the worker's
     // Plans the sums; null: each has the algorithm that suits it.
     std::shared_ptr<const AllReducePlanner> planner;
     // Longest time that all members of a group take to connect.
-    absl::Duration join_limit;
+    absl::Duration join_limit = absl::Seconds(10);
     // Time between the end of a group and the report of it. The chief may know
     // by itself.
-    absl::Duration report_delay;
+    absl::Duration report_delay = absl::Milliseconds(200);
     // Longest time for which Stop() lets a step go on whose gradients of this
     // worker are all there.
-    absl::Duration finish_limit;
+    absl::Duration finish_limit = absl::Seconds(2);
   };
 
   // All references must outlive this object.

@@ -44,18 +44,23 @@ class GroupParameters::PendingPull : public Pending {
 
 class GroupParameters::PendingPush : public Pending {
  public:
-  PendingPush(GroupParameters& parameters, int64_t step)
+  PendingPush(GroupParameters& parameters, const SyncStep& step)
       : parameters_(parameters), step_(step) {}
 
-  absl::Status Wait() override { return parameters_.AwaitStep(step_ + 1); }
-  bool WaitFor(absl::Duration limit) override {
-    return parameters_.state_.AwaitStep(step_ + 1, limit).has_value();
+  absl::Status Wait() override {
+    RETURN_IF_ERROR(parameters_.AwaitStep(step_.step + 1));
+    is_stale_ = parameters_.rows_->HasDropped(step_);
+    return absl::OkStatus();
   }
-  Outcome outcome() const override { return {}; }
+  bool WaitFor(absl::Duration limit) override {
+    return parameters_.state_.AwaitStep(step_.step + 1, limit).has_value();
+  }
+  Outcome outcome() const override { return {.stale = is_stale_}; }
 
  private:
   GroupParameters& parameters_;
-  const int64_t step_;
+  const SyncStep step_;
+  bool is_stale_ = false;
 };
 
 GroupParameters::GroupParameters(Options options, MirroredState& state,
@@ -66,14 +71,9 @@ GroupParameters::GroupParameters(Options options, MirroredState& state,
       packs_(GradientPacks::Of(state.variables(), options_.bytes_per_pack)),
       gradients_(packs_, state.num_tables()),
       sums_(MakeSums(clock)),
-      rows_(MakeRows()),
+      rows_(MakeRows(clock)),
       steps_(state_, gradients_, *sums_, *rows_),
-      member_({.incarnation = options_.task.incarnation(),
-               .planner = options_.planner,
-               .join_limit = options_.join_limit,
-               .report_delay = options_.report_delay,
-               .finish_limit = options_.finish_limit},
-              state_, steps_, endpoint, clock, metrics) {
+      member_(options_, state_, steps_, endpoint, clock, metrics) {
   for (DeviceGradients* const gradients : options_.on_devices) {
     gradients->SetOnTaken([this] { member_.LookAgain(); });
   }
@@ -97,9 +97,13 @@ std::unique_ptr<GroupSums> GroupParameters::MakeSums(Clock& clock) {
       std::move(sums), state_, clock);
 }
 
-std::unique_ptr<GroupRows> GroupParameters::MakeRows() {
+std::unique_ptr<GroupRows> GroupParameters::MakeRows(Clock& clock) {
   if (options_.tables != nullptr) {
-    return std::make_unique<PushedRows>(*options_.tables, state_);
+    return std::make_unique<PushedRows>(
+        PushedRows::Options{.tables = options_.tables,
+                            .in_step = options_.tables_in_step,
+                            .abort_if_stopping = [this] { AbortIfStopping(); }},
+        state_, clock);
   }
   std::vector<size_t> widths;
   for (int i = 0; i < state_.num_tables(); ++i) {
@@ -110,6 +114,7 @@ std::unique_ptr<GroupRows> GroupParameters::MakeRows() {
 
 std::unique_ptr<TrainingParameters::Pending> GroupParameters::Pull(
     PullRequest request) {
+  if (auto elsewhere = rows_->Pull(request)) return elsewhere;
   return std::make_unique<PendingPull>(*this, std::move(request));
 }
 
@@ -121,6 +126,7 @@ void GroupParameters::Expect(const SyncStep& step, const DevicePart& part) {
 
 std::unique_ptr<TrainingParameters::Pending> GroupParameters::Push(
     PushRequest request) {
+  rows_->Take(request);
   for (DeviceGradients* const device : options_.on_devices) {
     const absl::Status taken = device->Push(*request.sync);
     if (!taken.ok()) state_.End(taken);
@@ -130,7 +136,13 @@ std::unique_ptr<TrainingParameters::Pending> GroupParameters::Push(
   addition.Copy();
   gradients_.End(std::move(addition));
   member_.LookAgain();
-  return std::make_unique<PendingPush>(*this, request.sync->step);
+  return std::make_unique<PendingPush>(*this, *request.sync);
+}
+
+TrainingParameters::Awaited GroupParameters::Unanswered() const {
+  Awaited awaited = member_.Unanswered();
+  rows_->AddTo(awaited);
+  return awaited;
 }
 
 absl::Status GroupParameters::AwaitStep(int64_t step) {

@@ -23,7 +23,6 @@
 #include "worker/mirrored/mirrored_state.h"
 #include "worker/mirrored/step_gradients.h"
 #include "worker/mirrored/step_maker.h"
-#include "worker/mirrored/table_pushes.h"
 
 namespace parasol {
 
@@ -42,18 +41,12 @@ namespace parasol {
 // Thread-safe. Shutdown: Stop(), then the destructor joins the thread.
 class GroupParameters : public TrainingParameters, public DeviceParts {
  public:
-  struct Options {
-    wire::Task task;
+  struct Options : GroupMember::Options {
     int replicas = 1;  // all of the job
     int64_t bytes_per_pack = 0;
-    // GroupMember::Options.
-    std::shared_ptr<const AllReducePlanner> planner;
-    absl::Duration join_limit = absl::Seconds(10);
-    absl::Duration report_delay = absl::Milliseconds(200);
-    absl::Duration finish_limit = absl::Seconds(2);
-    // The pushes of tables' rows, which ps have; null: they are part of the
-    // state. Must outlive the parameters.
-    TablePushes* tables = nullptr;
+    // PushedRows::Options; null: tables' rows are part of the state.
+    std::shared_ptr<TrainingParameters> tables = nullptr;
+    bool tables_in_step = false;
     // The gradients of variables on each of this worker's devices, where they
     // stay, and NCCL adds them; none: they are in host memory, as those of rows
     // always are. Must outlive the parameters. All workers have as many
@@ -88,8 +81,8 @@ class GroupParameters : public TrainingParameters, public DeviceParts {
   void Expect(const SyncStep& step, const DevicePart& part) override;
   // Requires that `request.sync` is set. Complete when the step is.
   std::unique_ptr<Pending> Push(PushRequest request) override;
-  // Returns what GroupMember does.
-  Awaited Unanswered() const override { return member_.Unanswered(); }
+  // Returns the other members of the group, and who has the tables.
+  Awaited Unanswered() const override;
   // Ends the thread as GroupMember::Stop() says.
   void Stop() override { member_.Stop(); }
   void AbortIfStopping() { member_.AbortIfStopping(); }
@@ -99,7 +92,7 @@ class GroupParameters : public TrainingParameters, public DeviceParts {
   class PendingPush;
 
   std::unique_ptr<GroupSums> MakeSums(Clock& clock);
-  std::unique_ptr<GroupRows> MakeRows();
+  std::unique_ptr<GroupRows> MakeRows(Clock& clock);
   // Waits for a step, until Stop() gives it up.
   absl::Status AwaitStep(int64_t step);
 

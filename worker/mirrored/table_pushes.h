@@ -19,7 +19,7 @@
 namespace parasol {
 
 // The way of rows' gradients to the ps where workers have the other variables
-// (hybrid strategy). Replicas add theirs while they compute; the thread that
+// (PushedRows). Replicas add theirs while they compute; the thread that
 // makes the steps sends them when they may leave, and awaits the answers.
 //
 // A ps answers pushes in step when it has made the step's update of the tables,

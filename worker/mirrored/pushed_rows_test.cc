@@ -1,8 +1,6 @@
 // Workers that have variables beside a ps's table, as threads: the real
 // parameters over groups in memory, and a table that goes by the ps's rules.
 
-#include "worker/mirrored/split_parameters.h"
-
 #include <algorithm>
 #include <atomic>
 #include <limits>
@@ -22,6 +20,7 @@
 #include "cluster/collective/memory_network.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "worker/mirrored/group_parameters.h"
 #include "worker/mirrored/testing/assignments.h"
 #include "worker/mirrored/testing/cut_endpoint.h"
 #include "worker/mirrored/testing/mirrored_fixture.h"
@@ -73,9 +72,10 @@ class Worker {
     options.replicas = kReplicas;
     options.bytes_per_pack = 8;
     options.report_delay = absl::Milliseconds(1);
-    parameters_ = std::make_unique<SplitParameters>(
-        std::move(options), state_, endpoint_, tables.MakeClient(),
-        /*in_step=*/true, Clock::Real(), metrics_);
+    options.tables = tables.MakeClient();
+    options.tables_in_step = true;
+    parameters_ = std::make_unique<GroupParameters>(
+        std::move(options), state_, endpoint_, Clock::Real(), metrics_);
   }
   ~Worker() {
     parameters_->Stop();
@@ -99,12 +99,9 @@ class Worker {
   void StopWhenItsGroupEnds() {
     endpoint_.hooks().await_ended = [p = parameters_.get()] { p->Stop(); };
   }
-  void Claim() {
-    GroupParameters& variables = parameters_->variables();
-    variables.Hear(assignments_.Claim(variables.broken()));
-  }
+  void Claim() { parameters_->Hear(assignments_.Claim(parameters_->broken())); }
   MirroredState& state() { return state_; }
-  SplitParameters& parameters() { return *parameters_; }
+  GroupParameters& parameters() { return *parameters_; }
   // Number of pushes whose rows were dropped. After AwaitEnd().
   int stale_pushes() const { return stale_pushes_; }
   int begun() const { return endpoint_.begun(); }
@@ -211,13 +208,13 @@ class Worker {
   CutEndpoint endpoint_;
   StepTables& tables_;
   MirroredState state_;
-  std::unique_ptr<SplitParameters> parameters_;
+  std::unique_ptr<GroupParameters> parameters_;
   int stale_pushes_ = 0;
   int64_t overflows_at_ = -1;
   std::thread thread_;
 };
 
-class SplitParametersTest : public testing::Test {
+class PushedRowsTest : public testing::Test {
  protected:
   Worker& Add(int index, int cut_at = 0) {
     workers_[index] = std::make_unique<Worker>(index, assignments_, network_,
@@ -276,7 +273,7 @@ class SplitParametersTest : public testing::Test {
   StepTables::Rows rows_;
 };
 
-TEST_F(SplitParametersTest, AnyNumberOfWorkersEndsWithTheSameBits) {
+TEST_F(PushedRowsTest, AnyNumberOfWorkersEndsWithTheSameBits) {
   const std::vector<std::map<int, std::vector<int>>> assignments = {
       {{0, {0}}, {1, {1, 2}}},
       {{0, {1}}, {1, {0, 2}}},
@@ -292,7 +289,7 @@ TEST_F(SplitParametersTest, AnyNumberOfWorkersEndsWithTheSameBits) {
 }
 
 // The rows from before a step are gone when a gradient of the next one comes.
-TEST_F(SplitParametersTest, NoGradientLeavesBeforeAllHaveMadeTheStepBefore) {
+TEST_F(PushedRowsTest, NoGradientLeavesBeforeAllHaveMadeTheStepBefore) {
   Begin({{0, {0}}, {1, {1}}, {2, {2}}});
   for (const int index : {0, 1, 2}) Add(index);
   tables_->OnGradient([&](int64_t step) {
@@ -321,7 +318,7 @@ TEST_F(SplitParametersTest, NoGradientLeavesBeforeAllHaveMadeTheStepBefore) {
   for (const auto& [index, worker] : workers_) ExpectUndisturbed(*worker);
 }
 
-TEST_F(SplitParametersTest, AConnectionThatBreaksAnywhereChangesNoBit) {
+TEST_F(PushedRowsTest, AConnectionThatBreaksAnywhereChangesNoBit) {
   for (const int cut_worker : {0, 1}) {
     bool was_cut = true;
     for (int cut_at = 1; was_cut; ++cut_at) {
@@ -340,7 +337,7 @@ TEST_F(SplitParametersTest, AConnectionThatBreaksAnywhereChangesNoBit) {
 
 // What a lost worker has sent to the ps must not be more than what the others
 // can make again.
-TEST_F(SplitParametersTest, AWorkerLostAnywhereChangesNoBit) {
+TEST_F(PushedRowsTest, AWorkerLostAnywhereChangesNoBit) {
   bool was_lost = true;
   for (int lost_at = 1; was_lost; ++lost_at) {
     SCOPED_TRACE(lost_at);
@@ -359,7 +356,7 @@ TEST_F(SplitParametersTest, AWorkerLostAnywhereChangesNoBit) {
   }
 }
 
-TEST_F(SplitParametersTest, AWorkerThatIsToldToStopFinishesItsStep) {
+TEST_F(PushedRowsTest, AWorkerThatIsToldToStopFinishesItsStep) {
   for (int64_t stops_at = 0; stops_at < kSteps; ++stops_at) {
     SCOPED_TRACE(stops_at);
     Begin({{0, {0, 2}}, {1, {1}}});
@@ -376,8 +373,7 @@ TEST_F(SplitParametersTest, AWorkerThatIsToldToStopFinishesItsStep) {
 
 // A checkpoint has the tables and the variables of one step: the last one that
 // the ps has made.
-TEST_F(SplitParametersTest,
-       AWorkerThatStopsAsItsGroupEndsIsNotBehindTheTables) {
+TEST_F(PushedRowsTest, AWorkerThatStopsAsItsGroupEndsIsNotBehindTheTables) {
   bool was_cut = true;
   for (int cut_at = 1; was_cut; ++cut_at) {
     SCOPED_TRACE(cut_at);
@@ -401,7 +397,7 @@ TEST_F(SplitParametersTest,
 
 // All workers that had the variables are gone, and the ps is further than the
 // checkpoint.
-TEST_F(SplitParametersTest, LoadedVariablesGoOnAtTheStepOfTheCluster) {
+TEST_F(PushedRowsTest, LoadedVariablesGoOnAtTheStepOfTheCluster) {
   Begin({{0, {0, 1, 2}}});
   Initialize(Add(0).state());
   StartAll();
@@ -430,7 +426,7 @@ TEST_F(SplitParametersTest, LoadedVariablesGoOnAtTheStepOfTheCluster) {
 }
 
 // Nobody knows that the tables are further: the chief was lost, too.
-TEST_F(SplitParametersTest, PushesSayThatTheirRowsWereDropped) {
+TEST_F(PushedRowsTest, PushesSayThatTheirRowsWereDropped) {
   Begin({{0, {0, 1, 2}}});
   for (const bool is_behind : {false, true}) {
     SCOPED_TRACE(is_behind);
@@ -444,9 +440,9 @@ TEST_F(SplitParametersTest, PushesSayThatTheirRowsWereDropped) {
   }
 }
 
-TEST_F(SplitParametersTest, AWaitForRowsIsForPsAlone) {
+TEST_F(PushedRowsTest, AWaitForRowsIsForPsAlone) {
   Begin({{0, {0, 1, 2}}});
-  SplitParameters& parameters = Add(0).parameters();
+  GroupParameters& parameters = Add(0).parameters();
   const std::vector<uint64_t> ids = {7};
   std::vector<float> rows(kWidth);
   TrainingParameters::PullRequest pull;
@@ -460,7 +456,7 @@ TEST_F(SplitParametersTest, AWaitForRowsIsForPsAlone) {
               testing::ElementsAre("the chief, for an assignment", "ps/0"));
 }
 
-TEST_F(SplitParametersTest, AGradientThatIsNotFiniteEndsAllWorkersAlike) {
+TEST_F(PushedRowsTest, AGradientThatIsNotFiniteEndsAllWorkersAlike) {
   Begin({{0, {0, 2}}, {1, {1}}});
   for (const int index : {0, 1}) Add(index);
   workers_[1]->OverflowAt(2);
@@ -479,7 +475,7 @@ TEST_F(SplitParametersTest, AGradientThatIsNotFiniteEndsAllWorkersAlike) {
   }
 }
 
-TEST_F(SplitParametersTest, AJobThatContinuesTakesWhatIsNotFinite) {
+TEST_F(PushedRowsTest, AJobThatContinuesTakesWhatIsNotFinite) {
   job_.mutable_worker()->set_non_finite_loss(job::WorkerSettings::CONTINUE);
   Begin({{0, {0, 1, 2}}});
   Add(0).OverflowAt(2);
