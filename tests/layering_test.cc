@@ -26,10 +26,10 @@ using ::testing::Not;
 // The floors of the project. A file may include files of its own floor and of
 // lower ones; roles are on one floor but exclude each other.
 const std::map<std::string, int> kLayer = {
-    {"base", 0},      {"proto", 0},  {"ml", 1},     {"storage", 1},
-    {"cluster", 2},   {"ps", 3},     {"worker", 3}, {"chief", 3},
-    {"evaluator", 3}, {"deploy", 4}, {"tests", 5}};
-constexpr int kRoleLayer = 3;
+    {"base", 0},    {"proto", 0},      {"ml", 1},     {"storage", 1},
+    {"cluster", 2}, {"parameters", 3}, {"ps", 4},     {"worker", 4},
+    {"chief", 4},   {"evaluator", 4},  {"deploy", 5}, {"tests", 6}};
+constexpr int kRoleLayer = 4;
 
 // The floors inside `ml` and `ps`, in the same sense.
 const std::map<std::string, int> kFloor = {{"ml/custom", 0},
@@ -213,11 +213,11 @@ TEST(LayeringTest, NoRoleIncludesAnother) {
 
 TEST(LayeringTest, StorageAndMlDoNotKnowEachOther) {
   EXPECT_THAT(Strangers("^storage/",
-                        "^(storage|cluster|ps|worker|chief|"
+                        "^(storage|cluster|parameters|ps|worker|chief|"
                         "evaluator|deploy)/"),
               IsEmpty());
   EXPECT_THAT(Strangers("^ml/",
-                        "^(ml|cluster|ps|worker|chief|evaluator|"
+                        "^(ml|cluster|parameters|ps|worker|chief|evaluator|"
                         "deploy)/"),
               IsEmpty());
 }
@@ -283,7 +283,8 @@ TEST(LayeringTest, MutexesAreAbseils) {
 TEST(LayeringTest, OnlyRpcClientsAndServicesKnowGrpc) {
   EXPECT_THAT(
       Strangers(R"(^grpc(pp)?/|\.grpc\.pb\.h$)",
-                "^cluster/(rpc|client|payload_lane)/|_service\\.(h|cc)$|"
+                "^cluster/(rpc|client|payload_lane)/|^parameters/client/|"
+                "_service\\.(h|cc)$|"
                 "_control\\.(h|cc)$"),
       IsEmpty());
 }
@@ -291,7 +292,9 @@ TEST(LayeringTest, OnlyRpcClientsAndServicesKnowGrpc) {
 // A test of a core is to see no gRPC, not even through a fixture.
 TEST(LayeringTest, FixturesThatKnowGrpcLieBesideServices) {
   const RE2 grpc(R"(^grpc(pp)?/|\.grpc\.pb\.h$)");
-  const RE2 allowed("^(tests|ps/exchange|cluster/(client|rpc|payload_lane))/");
+  const RE2 allowed(
+      "^(tests|ps/exchange|parameters/client|"
+      "cluster/(rpc|payload_lane))/");
   std::vector<std::string> found;
   for (const SourceFile& file : Tree()) {
     if (!absl::StrContains(file.path, "/testing/") ||

@@ -12,7 +12,7 @@ constexpr absl::Duration kLookInterval = absl::Milliseconds(100);
 
 }  // namespace
 
-void AwaitLastAnswers(const std::unique_ptr<ParameterClient>& parameters,
+void AwaitLastAnswers(const std::unique_ptr<TrainingParameters>& parameters,
                       absl::Duration limit, Clock& clock, absl::Mutex& mu,
                       const absl::Condition& is_drained) {
   const absl::Time deadline = clock.Now() + limit;
@@ -20,13 +20,14 @@ void AwaitLastAnswers(const std::unique_ptr<ParameterClient>& parameters,
   while (
       !clock.AwaitWithTimeout(mu, is_drained, std::min(left, kLookInterval))) {
     left = deadline - clock.Now();
-    const bool is_in_vain =
-        parameters != nullptr && parameters->IsAnyAway(kAwayLimit);
+    TrainingParameters::Awaited awaited;
+    if (parameters != nullptr) awaited = parameters->Unanswered();
+    const bool is_in_vain = clock.Now() - awaited.away_since >= kAwayLimit;
     if (!is_in_vain && left > absl::ZeroDuration()) continue;
     LOG(INFO) << "leaving without an answer to the last gradients"
               << (parameters == nullptr
                       ? ""
-                      : " of " + absl::StrJoin(parameters->Unanswered(), ", "))
+                      : " of " + absl::StrJoin(awaited.peers, ", "))
               << ": their steps are to be granted again";
     return;
   }

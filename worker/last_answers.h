@@ -7,7 +7,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "cluster/client/parameter_client.h"
+#include "parameters/training_parameters.h"
 
 namespace parasol {
 
@@ -26,7 +26,7 @@ inline constexpr absl::Duration kLastPushLimit = absl::Seconds(1);
 // is gone or leaves, and says so in the log: others are granted their steps.
 // `mu`, which is held, guards `parameters` and the condition; null: there are
 // none yet.
-void AwaitLastAnswers(const std::unique_ptr<ParameterClient>& parameters,
+void AwaitLastAnswers(const std::unique_ptr<TrainingParameters>& parameters,
                       absl::Duration limit, Clock& clock, absl::Mutex& mu,
                       const absl::Condition& is_drained)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);

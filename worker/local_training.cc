@@ -86,7 +86,10 @@ std::string DescribeUse(const DeviceTables::CacheUse& cache) {
 
 LocalTraining::LocalTraining(Options options, Clock& clock,
                              MetricsRegistry& metrics)
-    : options_(std::move(options)), clock_(clock), metrics_(metrics) {}
+    : options_(std::move(options)),
+      composition_(Compose(options_.job, {.devices = NumReplicas()})),
+      clock_(clock),
+      metrics_(metrics) {}
 
 void LocalTraining::Stop() {
   absl::MutexLock lock(&mu_);
@@ -126,7 +129,7 @@ absl::Status LocalTraining::Prepare() {
   input.data_dir = options_.data_dir;
   input.seed = job.seed();
   // Replicas in step open it again.
-  input.by_number = !options_.replicas.is_in_step;
+  input.by_number = !composition_.in_step;
   ASSIGN_OR_RETURN(const ModelInputs inputs,
                    TrainingInputsOf(job.model(), options_.graph));
   ASSIGN_OR_RETURN(input_, InputPipeline::Open(job.train(), inputs, input));
@@ -143,18 +146,13 @@ absl::Status LocalTraining::OpenReplicas() {
   const job::Job& job = options_.job;
   const LocalReplicas& replicas = options_.replicas;
   std::string devices;
-  if (replicas.is_in_step) {
-    ASSIGN_OR_RETURN(
-        replicas_,
-        ReplicaThreads::Create(
-            {.job = job,
-             .graph = options_.graph,
-             .devices = replicas.devices,
-             .threads = options_.threads,
-             .sums_on_one_device = replicas.sums_on_one_device,
-             .sums_by_nccl = replicas.sums_by_nccl,
-             .prefers_devices = replicas.strategy == StrategyKind::kMirrored},
-            *input_, clock_, metrics_));
+  if (composition_.in_step) {
+    ASSIGN_OR_RETURN(replicas_,
+                     ReplicaThreads::Create({.job = job,
+                                             .graph = options_.graph,
+                                             .devices = replicas.devices,
+                                             .threads = options_.threads},
+                                            *input_, clock_, metrics_));
     devices = replicas_->Describe();
   } else {
     ASSIGN_OR_RETURN(device_, OpenDevice(replicas.devices.front(),
@@ -176,7 +174,9 @@ absl::Status LocalTraining::MakeModel() {
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                    Model::Create(options_.graph, *device_));
   DeviceTraining* const training = model->device_training();
-  if (training != nullptr && CanUpdateOnDevice(job)) {
+  const Composition composition =
+      Compose(job, {.updating_devices = training == nullptr ? 0 : 1});
+  if (composition.store == Store::kDevices) {
     const job::Job with_rate = WithRate(job, rate_);
     ASSIGN_OR_RETURN(
         variables_, DeviceVariables::Create(options_.graph.variables, with_rate,
@@ -298,7 +298,7 @@ absl::StatusOr<int64_t> LocalTraining::EndStep() {
   job::Job alone = options_.job;
   alone.clear_parameter_server();
   std::vector<int64_t> shards;
-  if (options_.replicas.is_in_step) {
+  if (composition_.in_step) {
     alone.mutable_parameter_server()->mutable_synchronous()->set_total_replicas(
         NumReplicas());
     ASSIGN_OR_RETURN(shards, input_->ShardSizes(NumReplicas()));

@@ -29,6 +29,7 @@
 #include "ml/input/input_pipeline.h"
 #include "ml/model/graph.h"
 #include "ml/model/model.h"
+#include "parameters/composition.h"
 #include "proto/job.pb.h"
 #include "storage/checkpoint_store.h"
 #include "storage/directory_ownership.h"
@@ -157,6 +158,7 @@ class LocalTraining {
   Model& model() { return replicas_ == nullptr ? *model_ : replicas_->model(); }
 
   const Options options_;
+  const Composition composition_;  // but for where the only device's values are
   Clock& clock_;
   WorkerMetrics metrics_;
   mutable absl::Mutex mu_;

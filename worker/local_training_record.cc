@@ -67,8 +67,7 @@ void LocalTraining::NoteResumed() {
   status().Update([this](wire::JobStatus& now) {
     now.set_run_id(run_.run_id);
     now.set_global_step(step_);
-    now.set_num_replicas_in_sync(options_.replicas.is_in_step ? NumReplicas()
-                                                              : 0);
+    now.set_num_replicas_in_sync(composition_.in_step ? NumReplicas() : 0);
     now.set_was_complete(run_.is_complete);
     if (!run_.checkpoint.has_value()) return;
     now.set_checkpoint(store_->PathOf(step_));
@@ -218,7 +217,7 @@ absl::StatusOr<Evaluation> LocalTraining::RunEvaluation() {
   const absl::StatusOr<ModelEvaluation::Result> evaluated = evaluation_->Run(
       models,
       [this](absl::Span<const StagedBatch::Rows> tables) {
-        ParameterClient::PullRequest pull;
+        TrainingParameters::PullRequest pull;
         for (const StagedBatch::Rows& rows : tables) {
           pull.rows.push_back({rows.table, rows.ids, rows.values});
         }

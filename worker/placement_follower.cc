@@ -73,10 +73,9 @@ absl::Status WhyRefused(ChiefSession& session, const absl::Status& refusal,
 }
 
 PlacementFollower::PlacementFollower(Options options, ChiefSession& session,
-                                     ParameterClient& parameters, Clock& clock)
+                                     Clock& clock)
     : options_(std::move(options)),
       session_(session),
-      parameters_(parameters),
       clock_(clock),
       known_version_(options_.known_version),
       thread_([this] { Follow(); }) {}
@@ -117,7 +116,7 @@ bool PlacementFollower::Look(const wire::HeartbeatResponse& state) {
   // The last answer of a chief that is silent says nothing new.
   const int64_t answers = session_.answers();
   if (answers != std::exchange(answers_, answers)) {
-    parameters_.ShardsAreLoading(state.loading_shard());
+    options_.on_loading(state.loading_shard());
   }
   if (state.placement_version() == known_version_) return true;
   const absl::StatusOr<wire::GetPlacementResponse> placement =
@@ -130,7 +129,7 @@ bool PlacementFollower::Look(const wire::HeartbeatResponse& state) {
   }
   absl::Status updated = CheckVariables(
       session_.registration(), placement->run_id(), placement->layout());
-  if (updated.ok()) updated = parameters_.Update(*placement);
+  if (updated.ok()) updated = options_.on_placement(*placement);
   if (!updated.ok()) {
     options_.on_lost(absl::UnavailableError(updated.message()));
     return false;

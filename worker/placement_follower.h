@@ -10,9 +10,9 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "base/clock.h"
 #include "cluster/client/chief_session.h"
-#include "cluster/client/parameter_client.h"
 #include "proto/chief.pb.h"
 
 namespace parasol {
@@ -41,13 +41,13 @@ inline bool HasEnded(const wire::HeartbeatResponse& state) {
 }
 
 // Watches the job on a thread of its own, from construction to destruction.
-// Tells the training loop's client about shards that restart or move, and the
-// loop's owner about a job that ends elsewhere.
+// Tells the client of the shards, where there is one, about shards that restart
+// or move, and the loop's owner about a job that ends elsewhere.
 class PlacementFollower {
  public:
   struct Options {
-    // The session's placement_version(), read before the placement that
-    // `parameters` has was requested, so that no change in between is missed.
+    // The session's placement_version(), read before the placement that the
+    // client has was requested, so that no change in between is missed.
     int64_t known_version = 0;
     // The job is complete. Either on_complete or on_lost is called, at most
     // once.
@@ -56,11 +56,15 @@ class PlacementFollower {
     // Unavailable, the variables are of another run or placed in another way
     // and the worker has to start again.
     std::function<void(absl::Status)> on_lost;
+    // ParameterClient::Update() and ShardsAreLoading() of who has a placement.
+    std::function<absl::Status(const wire::GetPlacementResponse&)>
+        on_placement = [](const auto&) { return absl::OkStatus(); };
+    std::function<void(absl::Span<const int> shards)> on_loading =
+        [](absl::Span<const int>) {};
   };
 
   // All arguments must outlive this object.
-  PlacementFollower(Options options, ChiefSession& session,
-                    ParameterClient& parameters, Clock& clock);
+  PlacementFollower(Options options, ChiefSession& session, Clock& clock);
   ~PlacementFollower();
 
  private:
@@ -70,7 +74,6 @@ class PlacementFollower {
 
   const Options options_;
   ChiefSession& session_;
-  ParameterClient& parameters_;
   Clock& clock_;
   int64_t known_version_;
   int64_t answers_ = 0;  // ChiefSession::answers() at the last look

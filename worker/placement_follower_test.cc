@@ -90,23 +90,21 @@ class FakeSession : public ChiefSession {
   std::atomic<int64_t> answers_ = 1;
 };
 
-class CountingParameters : public ParameterClient {
+// What the follower tells a client.
+class CountingParameters {
  public:
-  std::unique_ptr<Pending> Pull(PullRequest) override { return nullptr; }
-  std::unique_ptr<Pending> Push(PushRequest) override { return nullptr; }
-  absl::Status Update(const wire::GetPlacementResponse&) override {
+  absl::Status Update() {
     absl::MutexLock lock(&mu_);
     ++updates_;
     return update_result_;
   }
-  void Stop() override {}
 
   void FailUpdates(absl::Status why) {
     absl::MutexLock lock(&mu_);
     update_result_ = std::move(why);
   }
 
-  void ShardsAreLoading(absl::Span<const int> shards) override {
+  void ShardsAreLoading(absl::Span<const int> shards) {
     absl::MutexLock lock(&mu_);
     loading_.assign(shards.begin(), shards.end());
     ++news_of_loading_;
@@ -144,23 +142,29 @@ class CountingParameters : public ParameterClient {
   absl::Status update_result_ ABSL_GUARDED_BY(mu_);
 };
 
-PlacementFollower::Options Knowing(int64_t version) {
+PlacementFollower::Options Knowing(int64_t version,
+                                   CountingParameters& parameters) {
   return {.known_version = version,
           .on_complete = [] { ADD_FAILURE() << "complete"; },
-          .on_lost = [](absl::Status why) { ADD_FAILURE() << why; }};
+          .on_lost = [](absl::Status why) { ADD_FAILURE() << why; },
+          .on_placement = [&](const auto&) { return parameters.Update(); },
+          .on_loading =
+              [&](absl::Span<const int> shards) {
+                parameters.ShardsAreLoading(shards);
+              }};
 }
 
 TEST(PlacementFollowerTest, AChangeBeforeItBeganIsNotMissed) {
   FakeSession session(/*placement_version=*/4);
   CountingParameters parameters;
-  PlacementFollower follower(Knowing(3), session, parameters, Clock::Real());
+  PlacementFollower follower(Knowing(3, parameters), session, Clock::Real());
   EXPECT_TRUE(parameters.AwaitUpdates(1, absl::Seconds(30)));
 }
 
 TEST(PlacementFollowerTest, APlacementIsTakenOverOnce) {
   FakeSession session(/*placement_version=*/4);
   CountingParameters parameters;
-  PlacementFollower follower(Knowing(3), session, parameters, Clock::Real());
+  PlacementFollower follower(Knowing(3, parameters), session, Clock::Real());
   EXPECT_FALSE(parameters.AwaitUpdates(2, absl::Seconds(1)));
 }
 
@@ -168,7 +172,7 @@ TEST(PlacementFollowerTest, APlacementOlderThanTheStateIsNotTaken) {
   FakeSession session(/*placement_version=*/4);
   session.set_chief_version(3);  // a chief that was replaced
   CountingParameters parameters;
-  PlacementFollower follower(Knowing(2), session, parameters, Clock::Real());
+  PlacementFollower follower(Knowing(2, parameters), session, Clock::Real());
   EXPECT_FALSE(parameters.AwaitUpdates(1, absl::Seconds(1)));
   session.set_chief_version(4);
   EXPECT_TRUE(parameters.AwaitUpdates(1, absl::Seconds(30)));
@@ -178,7 +182,7 @@ TEST(PlacementFollowerTest, TheClientLearnsWhichShardsAreLoading) {
   FakeSession session(/*placement_version=*/3);
   session.next_state().add_loading_shard(2);
   CountingParameters parameters;
-  PlacementFollower follower(Knowing(3), session, parameters, Clock::Real());
+  PlacementFollower follower(Knowing(3, parameters), session, Clock::Real());
   parameters.AwaitLoading({2});
 }
 
@@ -186,7 +190,7 @@ TEST(PlacementFollowerTest, AChiefThatIsSilentSaysNothingOfLoading) {
   FakeSession session(/*placement_version=*/3);
   session.next_state().add_loading_shard(2);
   CountingParameters parameters;
-  PlacementFollower follower(Knowing(3), session, parameters, Clock::Real());
+  PlacementFollower follower(Knowing(3, parameters), session, Clock::Real());
   EXPECT_TRUE(parameters.AwaitNewsOfLoading(1, absl::Seconds(30)));
   EXPECT_FALSE(parameters.AwaitNewsOfLoading(2, absl::Seconds(1)));
   session.AnswerAgain();
@@ -196,7 +200,7 @@ TEST(PlacementFollowerTest, AChiefThatIsSilentSaysNothingOfLoading) {
 TEST(PlacementFollowerTest, OneThatIsKnownIsNotAskedFor) {
   FakeSession session(/*placement_version=*/4);
   CountingParameters parameters;
-  PlacementFollower follower(Knowing(4), session, parameters, Clock::Real());
+  PlacementFollower follower(Knowing(4, parameters), session, Clock::Real());
   EXPECT_FALSE(parameters.AwaitUpdates(1, absl::Seconds(1)));
 }
 
@@ -204,14 +208,12 @@ TEST(PlacementFollowerTest, OneThatIsKnownIsNotAskedFor) {
 absl::Status WhyLost(FakeSession& session, CountingParameters& parameters) {
   absl::Notification lost;
   absl::Status why;
-  PlacementFollower follower({.known_version = 3,
-                              .on_complete = [] { ADD_FAILURE(); },
-                              .on_lost =
-                                  [&](absl::Status status) {
-                                    why = std::move(status);
-                                    lost.Notify();
-                                  }},
-                             session, parameters, Clock::Real());
+  PlacementFollower::Options options = Knowing(3, parameters);
+  options.on_lost = [&](absl::Status status) {
+    why = std::move(status);
+    lost.Notify();
+  };
+  PlacementFollower follower(std::move(options), session, Clock::Real());
   lost.WaitForNotification();
   return why;
 }

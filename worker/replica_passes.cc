@@ -20,7 +20,8 @@ void Scale(float weight, std::vector<float>& gradient) {
 }  // namespace
 
 ReplicaPasses::ReplicaPasses(const Options& options, Model& model,
-                             ReplicaInput& input, ParameterClient& parameters,
+                             ReplicaInput& input,
+                             TrainingParameters& parameters,
                              AwaitPull await_pull, Clock& clock,
                              WorkerMetrics& metrics, TrainingReporter& reporter)
     : options_(options),
@@ -80,7 +81,7 @@ absl::Status ReplicaPasses::ComputeAll(int64_t step,
     RETURN_IF_ERROR(Compute(step, staged));
     computed_.push_back(replicas[i]);
   }
-  if (options_.gradients_stay_on_device) first_staged_ += replicas.size();
+  if (options_.parts != nullptr) first_staged_ += replicas.size();
   return absl::OkStatus();
 }
 
@@ -103,7 +104,7 @@ absl::Status ReplicaPasses::Stage(int64_t step, int replica, Staged& staged) {
     const TrainingRecord::Timed timed(record_, StepPart::kCompute);
     RETURN_IF_ERROR(model_.Stage(*share.batch, *staged.batch));
   }
-  ParameterClient::PullRequest request;
+  TrainingParameters::PullRequest request;
   request.min_updates = step;
   for (const StagedBatch::Rows& rows : staged.batch->rows()) {
     if (rows.ids.empty()) continue;
@@ -138,7 +139,7 @@ absl::Status ReplicaPasses::Compute(int64_t step, Staged& staged) {
   Gradients& kept = gradients_[replica];
   kept.variables.resize(model_.variables().size());
   kept.tables.resize(model_.tables().size());
-  ParameterClient::PushRequest pack;
+  TrainingParameters::PushRequest pack;
   size_t pack_elements = 0;
   // The model's own memory is that of the next replica's gradients too.
   const auto add_variable = [&](size_t variable,
@@ -148,7 +149,7 @@ absl::Status ReplicaPasses::Compute(int64_t step, Staged& staged) {
     Scale(staged.weight, copy);
     pack.gradients.push_back({variable, copy});
     pack_elements += gradient.size();
-    if (pack_elements < ParameterClient::kPackElements) return;
+    if (pack_elements < TrainingParameters::kPackElements) return;
     Push(step, replica, std::exchange(pack, {}));
     pack_elements = 0;
   };
@@ -161,10 +162,7 @@ absl::Status ReplicaPasses::Compute(int64_t step, Staged& staged) {
     Scale(staged.weight, copy.values);
     pack.rows.push_back({table, copy.ids, copy.values});
   };
-  if (options_.gradients_stay_on_device) {
-    parameters_.Expect({.step = step, .replica = replica},
-                       DevicePartOf(staged));
-  }
+  Expect(step, staged);
   BatchResult result;
   {
     const TrainingRecord::Timed timed(record_, StepPart::kCompute);
@@ -174,7 +172,7 @@ absl::Status ReplicaPasses::Compute(int64_t step, Staged& staged) {
                          {.variable = add_variable, .rows = add_rows}));
   }
   RETURN_IF_ERROR(record_.AddResult(result, step));
-  if (options_.gradients_stay_on_device) {
+  if (options_.parts != nullptr) {
     PushPart(step, staged, std::move(pack.rows));
   } else {
     Push(step, replica, std::move(pack));
@@ -187,11 +185,12 @@ void ReplicaPasses::PushNothing(int64_t step, const Staged& staged) {
   Gradients& kept = gradients_[replica];
   kept.variables.resize(model_.variables().size());
   kept.tables.assign(model_.tables().size(), {});
-  ParameterClient::PushRequest request;
+  TrainingParameters::PushRequest request;
   for (size_t table = 0; table < kept.tables.size(); ++table) {
     request.rows.push_back({table, {}, {}});
   }
-  if (options_.gradients_stay_on_device) {
+  Expect(step, staged);
+  if (options_.parts != nullptr) {
     return PushPart(step, staged, std::move(request.rows));
   }
   for (size_t i = 0; i < kept.variables.size(); ++i) {
@@ -203,25 +202,26 @@ void ReplicaPasses::PushNothing(int64_t step, const Staged& staged) {
 }
 
 void ReplicaPasses::Push(int64_t step, int replica,
-                         ParameterClient::PushRequest request) {
+                         TrainingParameters::PushRequest request) {
   if (request.gradients.empty() && request.rows.empty()) return;
   request.sync = {.step = step, .replica = replica};
   sent_.push_back({replica, parameters_.Push(std::move(request))});
 }
 
-ParameterClient::DevicePart ReplicaPasses::DevicePartOf(
-    const Staged& staged) const {
-  return {.has_examples = staged.has_examples,
-          .weight = staged.weight,
-          .device = options_.device};
+void ReplicaPasses::Expect(int64_t step, const Staged& staged) {
+  if (options_.parts == nullptr) return;
+  options_.parts->Expect({.step = step, .replica = staged.replica},
+                         {.has_examples = staged.has_examples,
+                          .weight = staged.weight,
+                          .device = options_.device});
 }
 
-void ReplicaPasses::PushPart(int64_t step, const Staged& staged,
-                             std::vector<ParameterClient::RowGradient> rows) {
-  ParameterClient::PushRequest request;
+void ReplicaPasses::PushPart(
+    int64_t step, const Staged& staged,
+    std::vector<TrainingParameters::RowGradient> rows) {
+  TrainingParameters::PushRequest request;
   request.rows = std::move(rows);
   request.sync = {.step = step, .replica = staged.replica};
-  request.on_device = DevicePartOf(staged);
   const TrainingRecord::Timed timed(record_, StepPart::kPush);
   sent_.push_back({staged.replica, parameters_.Push(std::move(request))});
 }
@@ -232,9 +232,9 @@ void ReplicaPasses::PushPart(int64_t step, const Staged& staged,
 void ReplicaPasses::PushAgain(int64_t step) {
   for (const int replica : computed_) {
     const Gradients& kept = gradients_[replica];
-    ParameterClient::PushRequest request;
+    TrainingParameters::PushRequest request;
     const size_t on_host =
-        options_.gradients_stay_on_device ? 0 : kept.variables.size();
+        options_.parts != nullptr ? 0 : kept.variables.size();
     for (size_t i = 0; i < on_host; ++i) {
       if (model_.variables()[i].frozen) continue;
       request.gradients.push_back({i, kept.variables[i]});

@@ -12,9 +12,10 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
-#include "cluster/client/parameter_client.h"
 #include "cluster/progress/curve_points.h"
 #include "ml/model/model.h"
+#include "parameters/device_parts.h"
+#include "parameters/training_parameters.h"
 #include "proto/job.pb.h"
 #include "worker/replica_input.h"
 #include "worker/training_record.h"
@@ -36,24 +37,25 @@ class ReplicaPasses {
     CurvePoints points = {};
     // True where corrupt records are counted: once in a process.
     bool counts_records = true;
-    // True if gradients of variables stay on the device, which is the worker's
-    // `device`-th one (ParameterClient::DevicePart).
-    bool gradients_stay_on_device = false;
+    // Told of each pass if gradients of variables stay on the device, which is
+    // the worker's `device`-th one (DevicePart); null: they are pushed.
+    DeviceParts* parts = nullptr;
     int device = 0;
   };
   // Waits for a pull of values of a step, and records how.
   using AwaitPull = std::function<absl::Status(
-      ParameterClient::Pending& pull, int64_t step, TrainingRecord& record)>;
+      TrainingParameters::Pending& pull, int64_t step, TrainingRecord& record)>;
   // The push of one replica's gradients.
   struct Sent {
     int replica = 0;
-    std::unique_ptr<ParameterClient::Pending> push;
+    std::unique_ptr<TrainingParameters::Pending> push;
   };
 
   // All references must outlive this object.
   ReplicaPasses(const Options& options, Model& model, ReplicaInput& input,
-                ParameterClient& parameters, AwaitPull await_pull, Clock& clock,
-                WorkerMetrics& metrics, TrainingReporter& reporter);
+                TrainingParameters& parameters, AwaitPull await_pull,
+                Clock& clock, WorkerMetrics& metrics,
+                TrainingReporter& reporter);
 
   Model& model() { return model_; }
   TrainingRecord& record() { return record_; }
@@ -98,7 +100,7 @@ class ReplicaPasses {
     bool has_examples = false;
     float weight = 1;  // ReplicaInput::Share::weight
     std::unique_ptr<StagedBatch> batch;
-    std::unique_ptr<ParameterClient::Pending> rows;  // nullptr: no rows
+    std::unique_ptr<TrainingParameters::Pending> rows;  // nullptr: no rows
   };
 
   absl::Status Stage(int64_t step, int replica, Staged& staged);
@@ -108,17 +110,18 @@ class ReplicaPasses {
   // Pushes gradients of 0 for a replica whose batch has no examples: the step
   // awaits a push of every replica.
   void PushNothing(int64_t step, const Staged& staged);
-  void Push(int64_t step, int replica, ParameterClient::PushRequest request);
-  ParameterClient::DevicePart DevicePartOf(const Staged& staged) const;
-  // The same where gradients of variables stay on the device; `rows` are those
-  // of all tables.
+  // Says what the next pass computes, if its gradients stay on the device.
+  void Expect(int64_t step, const Staged& staged);
+  void Push(int64_t step, int replica, TrainingParameters::PushRequest request);
+  // The same where gradients of variables stay on the device; `rows` are the
+  // gradients of all tables.
   void PushPart(int64_t step, const Staged& staged,
-                std::vector<ParameterClient::RowGradient> rows);
+                std::vector<TrainingParameters::RowGradient> rows);
 
   const Options options_;
   Model& model_;
   ReplicaInput& input_;
-  ParameterClient& parameters_;
+  TrainingParameters& parameters_;
   const AwaitPull await_pull_;
   Clock& clock_;
   WorkerMetrics& metrics_;

@@ -11,7 +11,6 @@
 #include "base/parallel_calls.h"
 #include "base/status_macros.h"
 #include "cluster/collective/custom/custom_all_reduce.h"
-#include "ml/optimizer/device/replica_mean.h"
 #include "worker/clipped_model.h"
 #include "worker/local/device_steps.h"
 #include "worker/local/micro_batch_model.h"
@@ -33,7 +32,8 @@ absl::StatusOr<std::unique_ptr<ReplicaThreads>> ReplicaThreads::Create(
     RETURN_IF_ERROR(threads->AddReplica(device, input))
         << "replica on " << device;
   }
-  if (threads->StayOnDevices()) {
+  threads->ChooseComposition();
+  if (threads->composition_.store == Store::kDevices) {
     RETURN_IF_ERROR(threads->MakeMirrored());
   } else {
     threads->TakeToHost();
@@ -75,30 +75,19 @@ absl::Status ReplicaThreads::AddReplica(const std::string& device,
   return absl::OkStatus();
 }
 
-bool ReplicaThreads::StayOnDevices() const {
-  const auto is_cuda = [](const Replica& replica) {
-    return replica.model->device_training() != nullptr;
-  };
-  if (!options_.prefers_devices ||
-      std::none_of(replicas_.begin(), replicas_.end(), is_cuda)) {
-    return false;
-  }
-  std::string why = WhyUpdatesNeedTheHost(options_.job);
-  if (planned_ != nullptr) {
-    why = "an all-reduce of the user's own adds there";
-  } else if (options_.job.model().sparse_table_size() > 0) {
-    why = "the model has sparse tables";
-  } else if (!std::all_of(replicas_.begin(), replicas_.end(), is_cuda)) {
-    why = "not all replicas are on CUDA devices";
-  } else if (replicas_.size() > kMaxReplicasOfAMean) {
-    why =
-        absl::StrCat("there are more than ", kMaxReplicasOfAMean, " replicas");
-  }
-  if (why.empty()) return true;
+void ReplicaThreads::ChooseComposition() {
+  const auto updating = std::count_if(
+      replicas_.begin(), replicas_.end(), [](const Replica& replica) {
+        return replica.model->device_training() != nullptr;
+      });
+  composition_ =
+      Compose(options_.job, {.devices = static_cast<int>(replicas_.size()),
+                             .updating_devices = static_cast<int>(updating)});
+  if (composition_.why_host.empty()) return;
   LOG(INFO) << "the variables are in host memory, and gradients are summed "
-            << "there" << (options_.sums_by_nccl ? ", not by NCCL" : "") << ": "
-            << why;
-  return false;
+            << "there"
+            << (composition_.adder == Adder::kNccl ? ", not by NCCL" : "")
+            << ": " << composition_.why_host;
 }
 
 absl::Status ReplicaThreads::MakeMirrored() {
@@ -109,9 +98,9 @@ absl::Status ReplicaThreads::MakeMirrored() {
                       .device = replica.device.get()});
   }
   using Way = MirroredVariables::Way;
-  const Way way = options_.sums_by_nccl         ? Way::kNccl
-                  : options_.sums_on_one_device ? Way::kFirstDevice
-                                                : Way::kAllDevices;
+  const Way way = composition_.adder == Adder::kNccl    ? Way::kNccl
+                  : composition_.adder == Adder::kFirst ? Way::kFirstDevice
+                                                        : Way::kAllDevices;
   ASSIGN_OR_RETURN(mirrored_, MirroredVariables::Create(
                                   options_.graph.variables, options_.job,
                                   std::move(places), way));
@@ -131,34 +120,35 @@ absl::Status ReplicaThreads::UseOptimizers(const job::Job& job) {
   return mirrored_->UseOptimizers(job);
 }
 
-std::unique_ptr<ParameterClient> ReplicaThreads::NewParameters(
-    int64_t first_step, LocalParameters& parameters) {
-  if (mirrored_ != nullptr) {
-    return std::make_unique<DeviceSteps>(
+ReplicaThreads::Shared ReplicaThreads::NewShared(int64_t first_step,
+                                                 LocalParameters& parameters) {
+  if (composition_.has_parts()) {
+    auto steps = std::make_unique<DeviceSteps>(
         *mirrored_, DeviceSteps::Options{.first_step = first_step,
                                          .devices = options_.devices});
+    DeviceParts* const parts = steps.get();
+    return {std::move(steps), parts};
   }
-  return std::make_unique<ReplicaParameters>(
+  return {std::make_unique<ReplicaParameters>(
       parameters, ReplicaParameters::Options{
                       .replicas = static_cast<int>(replicas_.size()),
                       .first_step = first_step,
-                      .sums_on_one_device = options_.sums_on_one_device,
+                      .sums_on_one_device = composition_.adder == Adder::kFirst,
                       .planned = planned_.get(),
-                      .devices = options_.devices});
+                      .devices = options_.devices})};
 }
 
 absl::StatusOr<int64_t> ReplicaThreads::Train(
     int64_t first_step, std::function<bool(int64_t)> is_over,
     LocalParameters& parameters, TrainingReporter& reporter) {
-  const std::unique_ptr<ParameterClient> shared =
-      NewParameters(first_step, parameters);
+  const Shared shared = NewShared(first_step, parameters);
   SharedSteps steps(first_step, std::move(is_over));
   SyncTrainingLoop::Options loop;
   loop.non_finite_loss = options_.job.worker().non_finite_loss();
   loop.seed = options_.job.seed();
   // The other replicas are threads of this process: they don't get lost.
   loop.step_timeout = absl::InfiniteDuration();
-  loop.gradients_stay_on_device = mirrored_ != nullptr;
+  loop.parts = shared.parts;
   // Passes of one thread follow each other: the shared reporter has those of
   // replica 0, and the batches of all.
   std::deque<TrainingReporter> of_others;
@@ -171,7 +161,7 @@ absl::StatusOr<int64_t> ReplicaThreads::Train(
     of_replica.counts_steps = i == 0;
     Replica& replica = replicas_[i];
     results[i] = SyncTrainingLoop(of_replica, *replica.model, *replica.input,
-                                  *shared, source, clock_, metrics_,
+                                  *shared.parameters, source, clock_, metrics_,
                                   i == 0 ? reporter : of_others[i - 1])
                      .Run();
     completed[i] = source.completed();
@@ -194,17 +184,17 @@ std::string ReplicaThreads::Describe() const {
     devices.push_back(
         absl::StrCat(options_.devices[i], " = ", replicas_[i].device->name()));
   }
-  const bool one = options_.sums_on_one_device;
+  const bool one = composition_.adder == Adder::kFirst;
+  const bool on_host = composition_.store == Store::kHost;
   const std::string sums =
       planned_ != nullptr ? absl::StrCat("custom all-reduce ", planned_->name())
-      : mirrored_ == nullptr  ? (one ? "replica 0" : "all replicas")
-      : options_.sums_by_nccl ? "NCCL"
-      : one                   ? options_.devices.front()
-                              : "all devices";
-  return absl::StrCat(
-      absl::StrJoin(devices, ", "),
-      mirrored_ == nullptr ? "; " : "; each device has the variables, and ",
-      "gradients are summed by ", sums);
+      : on_host           ? (one ? "replica 0" : "all replicas")
+      : composition_.adder == Adder::kNccl ? "NCCL"
+      : one                                ? options_.devices.front()
+                                           : "all devices";
+  return absl::StrCat(absl::StrJoin(devices, ", "),
+                      on_host ? "; " : "; each device has the variables, and ",
+                      "gradients are summed by ", sums);
 }
 
 }  // namespace parasol

@@ -11,11 +11,13 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
-#include "cluster/client/parameter_client.h"
 #include "ml/device/device.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/model/graph.h"
 #include "ml/model/model.h"
+#include "parameters/composition.h"
+#include "parameters/device_parts.h"
+#include "parameters/training_parameters.h"
 #include "proto/job.pb.h"
 #include "worker/local/local_parameters.h"
 #include "worker/local/local_variables.h"
@@ -38,16 +40,11 @@ class ReplicaThreads {
     Graph graph;
     std::vector<std::string> devices;  // one for each replica
     int threads = 1;                   // CPU threads of each replica
-    bool sums_on_one_device = false;
-    bool sums_by_nccl = false;
-    // True if variables and sums are to be in the memory of the devices, if all
-    // of them are CUDA devices. A line in the log says why they are not where
-    // the job needs the host.
-    bool prefers_devices = false;
   };
 
   // Opens the devices. `input` is the training set; all references must outlive
-  // this object.
+  // this object. A line in the log says why variables and sums are not in the
+  // memory of CUDA devices.
   //   Errors are those of Device::Open(), Model::Create(),
   //   MirroredVariables::Create(), MakeAllReducePlanner() and
   //   PlannedSums::Create().
@@ -94,20 +91,24 @@ class ReplicaThreads {
   absl::Status MakeSums();
   absl::Status AddReplica(const std::string& device,
                           const InputPipeline& input);
-  // Returns true if variables are to be on the devices.
-  bool StayOnDevices() const;
+  // Chooses where variables and sums are.
+  void ChooseComposition();
   // Makes the devices' variables.
   absl::Status MakeMirrored();
   // Makes the replicas' models those of variables in host memory.
   void TakeToHost();
-  // Returns what is to the replicas' loops what the ps are.
-  std::unique_ptr<ParameterClient> NewParameters(int64_t first_step,
-                                                 LocalParameters& parameters);
+  // The replicas' parameters of one Train().
+  struct Shared {
+    std::unique_ptr<TrainingParameters> parameters;
+    DeviceParts* parts = nullptr;  // null: gradients are pushed
+  };
+  Shared NewShared(int64_t first_step, LocalParameters& parameters);
 
   const Options options_;
   Clock& clock_;
   WorkerMetrics& metrics_;
   std::vector<Replica> replicas_;
+  Composition composition_;
   std::unique_ptr<MirroredVariables> mirrored_;  // null: in host memory
   std::unique_ptr<PlannedSums> planned_;         // null: no planner
 };

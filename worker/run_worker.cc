@@ -136,14 +136,10 @@ absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
   return result;
 }
 
-// True for a worker of a cluster that trains under multi_worker_mirrored.
-bool IsMirrored(const TaskConfig& config) {
-  return config.cluster.has_value() && config.num_ps == 0;
-}
-
-// True for a worker that was started to have variables beside ps.
-bool IsHybridTask(const TaskConfig& config) {
-  return config.strategy == StrategyKind::kHybrid && config.num_ps > 0;
+// Returns true for a worker of a cluster that was started to have variables
+// with others, without ps or beside them.
+bool IsOfGroup(const TaskConfig& config) {
+  return config.num_ps == 0 || config.strategy == StrategyKind::kHybrid;
 }
 
 absl::StatusOr<std::unique_ptr<ChiefBeside>> StartChief(
@@ -187,7 +183,7 @@ WorkerTaskOptions TaskOptions(const TaskConfig& config,
   WorkerTaskOptions task;
   task.task = NewTask(config);
   task.chief_address = config.chief_address;
-  if (!config.is_chief && !IsMirrored(config) && !IsHybridTask(config)) {
+  if (!config.is_chief && !IsOfGroup(config)) {
     task.listen_address = RpcServer::ListenAddress(config.address);
   }
   task.metrics_address = WithPort(config.address, metrics_port);
@@ -245,8 +241,8 @@ absl::StatusOr<std::unique_ptr<SocketEndpoint>> ListenForPeers(
   return endpoint;
 }
 
-MirroredPlace PlaceOf(const TaskConfig& config, SocketEndpoint& endpoint) {
-  MirroredPlace place = {
+GroupPlace PlaceOf(const TaskConfig& config, SocketEndpoint& endpoint) {
+  GroupPlace place = {
       .endpoint = &endpoint,
       .collective_address = WithPort(config.address, endpoint.port()),
       .has_ps = config.num_ps > 0,
@@ -271,9 +267,9 @@ absl::Status RunInCluster(const TaskConfig& config,
                                       config.address));
   }
   std::unique_ptr<SocketEndpoint> endpoint;
-  if (IsMirrored(config) || IsHybridTask(config)) {
+  if (IsOfGroup(config)) {
     ASSIGN_OR_RETURN(endpoint, ListenForPeers(config, options));
-    task_options.mirrored = PlaceOf(config, *endpoint);
+    task_options.group = PlaceOf(config, *endpoint);
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<WorkerTask> task,
                    WorkerTask::Start(task_options, Clock::Real(), registry));

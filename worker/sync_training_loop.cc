@@ -30,7 +30,7 @@ std::vector<int> PartOf(const std::vector<int>& replicas, size_t device,
 
 SyncTrainingLoop::SyncTrainingLoop(const Options& options, Model& model,
                                    ReplicaInput& input,
-                                   ParameterClient& parameters,
+                                   TrainingParameters& parameters,
                                    ReplicaSource& replicas, Clock& clock,
                                    WorkerMetrics& metrics,
                                    TrainingReporter& reporter)
@@ -39,7 +39,7 @@ SyncTrainingLoop::SyncTrainingLoop(const Options& options, Model& model,
 
 SyncTrainingLoop::SyncTrainingLoop(const Options& options,
                                    const std::vector<Place>& places,
-                                   ParameterClient& parameters,
+                                   TrainingParameters& parameters,
                                    ReplicaSource& replicas, Clock& clock,
                                    WorkerMetrics& metrics,
                                    TrainingReporter& reporter)
@@ -57,12 +57,12 @@ SyncTrainingLoop::SyncTrainingLoop(const Options& options,
     of_device.seed = options.seed;
     of_device.points = options.points;
     of_device.counts_records = options.counts_steps && i == 0;
-    of_device.gradients_stay_on_device = options.gradients_stay_on_device;
+    of_device.parts = options.parts;
     of_device.device = static_cast<int>(i);
     if (i > 0) of_others_.emplace_back(clock);
     passes_.push_back(std::make_unique<ReplicaPasses>(
         of_device, *places[i].model, *places[i].input, parameters,
-        [this](ParameterClient::Pending& pull, int64_t step,
+        [this](TrainingParameters::Pending& pull, int64_t step,
                TrainingRecord& record) {
           return AwaitPull(pull, step, record);
         },
@@ -141,10 +141,10 @@ absl::StatusOr<int64_t> SyncTrainingLoop::PullValues(int64_t min_step) {
 absl::StatusOr<int64_t> SyncTrainingLoop::Pull(
     const std::vector<size_t>& variables, int64_t min_step) {
   const TrainingRecord::Timed timed(record(), StepPart::kPull);
-  ParameterClient::Pending::Outcome outcome;
+  TrainingParameters::Pending::Outcome outcome;
   int64_t step = min_step;
   do {
-    ParameterClient::PullRequest request;
+    TrainingParameters::PullRequest request;
     for (const size_t i : variables) {
       request.targets.push_back({i, model_.HostValue(i)});
     }
@@ -159,7 +159,7 @@ absl::StatusOr<int64_t> SyncTrainingLoop::Pull(
   return step;
 }
 
-absl::Status SyncTrainingLoop::AwaitPull(ParameterClient::Pending& pull,
+absl::Status SyncTrainingLoop::AwaitPull(TrainingParameters::Pending& pull,
                                          int64_t step, TrainingRecord& record) {
   const absl::Time start = clock_.Now();
   absl::Status failure;
@@ -180,7 +180,7 @@ absl::Status SyncTrainingLoop::RunStep(int64_t step, ReplicaShare share) {
     passes_[i]->BeginStep(PartOf(share.replicas, i, devices));
   }
   std::set<int> computed;
-  pushed_moves_ = parameters_.moves();
+  pushed_moves_ = parameters_.Unanswered().moves;
   bool is_first = true, is_complete = false;
   while (!is_complete) {
     std::vector<int> replicas;
@@ -208,7 +208,7 @@ absl::StatusOr<bool> SyncTrainingLoop::AwaitPushes(int64_t step,
                                                    ReplicaShare& share) {
   const TrainingRecord::Timed timed(record(), StepPart::kPush);
   const absl::Time start = clock_.Now();
-  const auto sent = [this](size_t i) -> ParameterClient::Pending* {
+  const auto sent = [this](size_t i) -> TrainingParameters::Pending* {
     for (const auto& passes : passes_) {
       if (i < passes->sent().size()) return passes->sent()[i].push.get();
       i -= passes->sent().size();
@@ -220,7 +220,7 @@ absl::StatusOr<bool> SyncTrainingLoop::AwaitPushes(int64_t step,
       const absl::Status fault = CheckWait(step, start, /*has_pushed=*/true);
       if (MayAwaitLastPushes(fault)) continue;
       RETURN_IF_ERROR(fault);
-      if (pushed_moves_ != parameters_.moves()) {
+      if (pushed_moves_ != parameters_.Unanswered().moves) {
         PushAgain(step);
         i = 0;
       }
@@ -243,7 +243,7 @@ bool SyncTrainingLoop::MayAwaitLastPushes(const absl::Status& fault) {
 // A shard that came in place of another may lack gradients that the other has
 // acknowledged. Shards that have them count them once.
 void SyncTrainingLoop::PushAgain(int64_t step) {
-  pushed_moves_ = parameters_.moves();
+  pushed_moves_ = parameters_.Unanswered().moves;
   for (const auto& passes : passes_) passes->PushAgain(step);
 }
 
@@ -258,13 +258,14 @@ absl::Status SyncTrainingLoop::CheckWait(int64_t step, absl::Time start,
   }
   const absl::Time now = clock_.Now();
   const absl::Duration waited = now - start;
-  const bool is_late = now - std::max(start, parameters_.last_loading()) >=
-                       options_.step_timeout;
+  const TrainingParameters::Awaited awaited = parameters_.Unanswered();
+  const bool is_late =
+      now - std::max(start, awaited.last_loading) >= options_.step_timeout;
   if (waited < kStepLogInterval && !is_late) return absl::OkStatus();
   // A pull waits for ps alone.
   const bool is_for_workers = has_pushed && !share.awaited.empty();
-  const std::vector<std::string> names =
-      is_for_workers ? share.awaited : parameters_.Unanswered();
+  const std::vector<std::string>& names =
+      is_for_workers ? share.awaited : awaited.peers;
   const std::string what =
       absl::StrCat(is_for_workers ? "the gradients of " : "the answer of ",
                    names.empty() ? "a ps that has just answered"

@@ -15,9 +15,10 @@
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/parallel_calls.h"
-#include "cluster/client/parameter_client.h"
 #include "cluster/progress/curve_points.h"
 #include "ml/model/model.h"
+#include "parameters/device_parts.h"
+#include "parameters/training_parameters.h"
 #include "proto/job.pb.h"
 #include "worker/replica_input.h"
 #include "worker/replica_passes.h"
@@ -71,12 +72,12 @@ class SyncTrainingLoop {
     // False where another loop of this process counts the same steps and
     // corrupt records.
     bool counts_steps = true;
-    // True if the models' gradients of variables stay in the memory of their
-    // devices, which `parameters` knows: a push says that they are there
-    // (PushRequest::on_device).
-    bool gradients_stay_on_device = false;
-    // True if the models' variables do, too, and `parameters` updates them
-    // there: no values are pulled.
+    // Told of each pass if the models' gradients of variables stay in the
+    // memory of their devices, where `parameters` has them; null: they are
+    // pushed. Must outlive the loop.
+    DeviceParts* parts = nullptr;
+    // True if the models' variables stay there, too, and `parameters` updates
+    // them: no values are pulled.
     bool values_stay_on_device = false;
     // Called once on the thread of each device, with its number.
     std::function<void(size_t device)> on_thread = [](size_t) {};
@@ -91,12 +92,12 @@ class SyncTrainingLoop {
   // and `parameters` are the same, in the same order. After an error, and after
   // Stop() of `replicas`, `parameters` has been stopped.
   SyncTrainingLoop(const Options& options, Model& model, ReplicaInput& input,
-                   ParameterClient& parameters, ReplicaSource& replicas,
+                   TrainingParameters& parameters, ReplicaSource& replicas,
                    Clock& clock, WorkerMetrics& metrics,
                    TrainingReporter& reporter);
   // The same on several devices, at least one, with equal models.
   SyncTrainingLoop(const Options& options, const std::vector<Place>& places,
-                   ParameterClient& parameters, ReplicaSource& replicas,
+                   TrainingParameters& parameters, ReplicaSource& replicas,
                    Clock& clock, WorkerMetrics& metrics,
                    TrainingReporter& reporter);
 
@@ -123,7 +124,7 @@ class SyncTrainingLoop {
   absl::StatusOr<bool> AwaitPushes(int64_t step, ReplicaShare& share);
   void PushAgain(int64_t step);
   // Called by the threads of all devices, as is CheckWait().
-  absl::Status AwaitPull(ParameterClient::Pending& pull, int64_t step,
+  absl::Status AwaitPull(TrainingParameters::Pending& pull, int64_t step,
                          TrainingRecord& record);
   // Ends a wait for too long, and names whom it is for in the log.
   absl::Status CheckWait(int64_t step, absl::Time start, bool has_pushed);
@@ -135,7 +136,7 @@ class SyncTrainingLoop {
 
   const Options options_;
   Model& model_;  // the first device's
-  ParameterClient& parameters_;
+  TrainingParameters& parameters_;
   ReplicaSource& replicas_;
   Clock& clock_;
   WorkerMetrics& metrics_;
@@ -148,7 +149,7 @@ class SyncTrainingLoop {
   std::deque<TrainingReporter> of_others_;
   std::vector<std::unique_ptr<ReplicaPasses>> passes_;  // index: device
   std::unique_ptr<ParallelCalls> threads_;              // null: not running
-  // ParameterClient::moves() since which the step's pushes were sent.
+  // TrainingParameters::Awaited::moves since which the step's pushes were sent.
   int64_t pushed_moves_ = 0;
   // The time at which it was found to be told to stop.
   absl::Time stopped_at_ = absl::InfiniteFuture();

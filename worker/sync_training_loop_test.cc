@@ -85,23 +85,18 @@ TEST(SyncTrainingLoop, GradientsThatStayOnTheDeviceArePushedByTheirWeights) {
                 /*batch_size=*/2);
   worker.set.shard_sizes = {5, 3};
   worker.model.RemoveVariable();
-  worker.options.gradients_stay_on_device = true;
+  worker.options.parts = &worker.parameters;
   SyncTrainingLoop loop(worker.options, worker.model, worker.input,
                         worker.parameters, worker.replicas, Clock::Real(),
                         worker.metrics, worker.reporter);
   ASSERT_OK(loop.Run());
   std::vector<std::pair<bool, float>> parts;
-  for (const ParameterClient::DevicePart& part : worker.parameters.on_device) {
+  for (const DevicePart& part : worker.parameters.expected) {
     parts.emplace_back(part.has_examples, part.weight);
   }
   EXPECT_THAT(parts,
               ElementsAre(Pair(true, 1), Pair(true, 1), Pair(true, 4 / 3.f),
                           Pair(true, 2 / 3.f), Pair(true, 2), Pair(false, 0)));
-  // Each pass was announced.
-  ASSERT_EQ(worker.parameters.expected.size(), 5);
-  for (size_t i = 0; i < 5; ++i) {
-    EXPECT_EQ(worker.parameters.expected[i].weight, parts[i].second);
-  }
   EXPECT_EQ(worker.metrics.steps.value(), 3);
 }
 
@@ -130,13 +125,13 @@ TEST(SyncTrainingLoop, RowsArePushedBesideGradientsThatStayOnTheDevice) {
     worker.set.shard_sizes = {5, 3};
     worker.model.RemoveVariable();
     worker.model.AddTable();
-    worker.options.gradients_stay_on_device = stay;
+    if (stay) worker.options.parts = &worker.parameters;
     SyncTrainingLoop loop(worker.options, worker.model, worker.input,
                           worker.parameters, worker.replicas, Clock::Real(),
                           worker.metrics, worker.reporter);
     EXPECT_OK(loop.Run());
     EXPECT_EQ(worker.parameters.tables_pushed, 6u);
-    EXPECT_EQ(worker.parameters.on_device.size(), stay ? 6 : 0);
+    EXPECT_EQ(worker.parameters.expected.size(), stay ? 6 : 0);
     return shard.rows();
   };
   EXPECT_EQ(rows_after(/*stay=*/true), rows_after(/*stay=*/false));

@@ -10,7 +10,7 @@
 namespace parasol {
 
 TrainingLoop::TrainingLoop(const Options& options, Model& model,
-                           InputPipeline& input, ParameterClient& parameters,
+                           InputPipeline& input, TrainingParameters& parameters,
                            StepSource& steps, Clock& clock,
                            WorkerMetrics& metrics, TrainingReporter& reporter)
     : options_(options),
@@ -130,9 +130,9 @@ absl::StatusOr<StagedBatch*> TrainingLoop::Stage(int64_t number) {
   return staged_.get();
 }
 
-std::vector<ParameterClient::Target> TrainingLoop::TargetsOf(
+std::vector<TrainingParameters::Target> TrainingLoop::TargetsOf(
     const std::vector<size_t>& variables) {
-  std::vector<ParameterClient::Target> targets;
+  std::vector<TrainingParameters::Target> targets;
   for (const size_t variable : variables) {
     targets.push_back({variable, model_.HostValue(variable)});
     is_pulled_[variable] = true;
@@ -140,7 +140,7 @@ std::vector<ParameterClient::Target> TrainingLoop::TargetsOf(
   return targets;
 }
 
-void TrainingLoop::PushPack(ParameterClient::PushRequest pack) {
+void TrainingLoop::PushPack(TrainingParameters::PushRequest pack) {
   if (!pulls_behind_gradients_ || pack.gradients.empty()) {
     pushes_.push_back(parameters_.Push(std::move(pack)));
     return;
@@ -165,7 +165,7 @@ void TrainingLoop::PullTheRest() {
 }
 
 void TrainingLoop::PullRows(const StagedBatch& batch) {
-  ParameterClient::PullRequest request;
+  TrainingParameters::PullRequest request;
   for (const StagedBatch::Rows& rows : batch.rows()) {
     if (rows.ids.empty()) continue;
     request.rows.push_back({rows.table, rows.ids, rows.values});
@@ -221,7 +221,7 @@ absl::Status TrainingLoop::Await(Pending& pending) {
 }
 
 absl::Status TrainingLoop::Compute(StagedBatch& batch) {
-  ParameterClient::PushRequest pack;
+  TrainingParameters::PushRequest pack;
   size_t pack_elements = 0;
   const auto send_pack = [&] {
     // The first push may be empty: a step is over when its pushes are.
@@ -235,7 +235,7 @@ absl::Status TrainingLoop::Compute(StagedBatch& batch) {
                                 absl::Span<const float> gradient) {
     pack.gradients.push_back({variable, gradient});
     pack_elements += gradient.size();
-    if (pack_elements >= ParameterClient::kPackElements) send_pack();
+    if (pack_elements >= TrainingParameters::kPackElements) send_pack();
   };
   const auto add_rows = [&](size_t table, absl::Span<const uint64_t> ids,
                             absl::Span<const float> gradients) {

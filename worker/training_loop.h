@@ -10,10 +10,10 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "cluster/client/parameter_client.h"
 #include "cluster/progress/curve_points.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/model/model.h"
+#include "parameters/training_parameters.h"
 #include "proto/job.pb.h"
 #include "worker/step/step_source.h"
 #include "worker/training_record.h"
@@ -61,7 +61,7 @@ class TrainingLoop {
   // variables and tables of `model` and `parameters` are the same, in the same
   // order. After an error `parameters` has been stopped.
   TrainingLoop(const Options& options, Model& model, InputPipeline& input,
-               ParameterClient& parameters, StepSource& steps, Clock& clock,
+               TrainingParameters& parameters, StepSource& steps, Clock& clock,
                WorkerMetrics& metrics, TrainingReporter& reporter);
 
   // Trains until there are no more steps; every gradient has then been
@@ -71,7 +71,7 @@ class TrainingLoop {
   absl::Status Run();
 
  private:
-  using Pending = std::unique_ptr<ParameterClient::Pending>;
+  using Pending = std::unique_ptr<TrainingParameters::Pending>;
   // Pushes of one step's gradients that are not yet acknowledged.
   using Pushes = std::vector<Pending>;
 
@@ -93,11 +93,11 @@ class TrainingLoop {
   absl::StatusOr<const Batch*> NextBatch(int64_t number);
   // Returns the memory of these variables' values, and notes that a pull of
   // them is under way for the step that was taken last.
-  std::vector<ParameterClient::Target> TargetsOf(
+  std::vector<TrainingParameters::Target> TargetsOf(
       const std::vector<size_t>& variables);
   // Starts a push and, if the step that was taken last is to follow it, a pull
   // of the same variables.
-  void PushPack(ParameterClient::PushRequest pack);
+  void PushPack(TrainingParameters::PushRequest pack);
   // Starts pulls of the variables that no pull is under way of.
   void PullTheRest();
   void PullRows(const StagedBatch& batch);
@@ -112,7 +112,7 @@ class TrainingLoop {
   const Options options_;
   Model& model_;
   InputPipeline& input_;
-  ParameterClient& parameters_;
+  TrainingParameters& parameters_;
   StepSource& steps_;
   Clock& clock_;
   WorkerMetrics& metrics_;

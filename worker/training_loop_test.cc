@@ -127,7 +127,7 @@ class FakeInput : public InputPipeline {
   Batch batch_;
 };
 
-class FakeParameters : public ParameterClient {
+class FakeParameters : public TrainingParameters {
  public:
   FakeParameters(Events& events, const Model& model)
       : events_(events), model_(model) {}
@@ -151,9 +151,7 @@ class FakeParameters : public ParameterClient {
     events_.push_back(event);
     return std::make_unique<Reply>(&events_, push_result);
   }
-  absl::Status Update(const wire::GetPlacementResponse&) override {
-    return absl::OkStatus();
-  }
+  Awaited Unanswered() const override { return {}; }
   void Stop() override {}
 
   absl::Status push_result;

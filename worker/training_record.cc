@@ -41,7 +41,7 @@ Counter& TrainingRecord::SecondsOf(StepPart part) {
   return metrics_.compute_seconds;
 }
 
-bool TrainingRecord::WaitFor(ParameterClient::Pending& pending,
+bool TrainingRecord::WaitFor(TrainingParameters::Pending& pending,
                              absl::Duration limit) {
   const absl::Time start = clock_.Now();
   const bool is_there = pending.WaitFor(limit);

@@ -7,9 +7,9 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "cluster/client/parameter_client.h"
 #include "cluster/progress/curve_points.h"
 #include "ml/model/model.h"
+#include "parameters/training_parameters.h"
 #include "proto/job.pb.h"
 #include "worker/training_report.h"
 #include "worker/worker_metrics.h"
@@ -53,7 +53,7 @@ class TrainingRecord {
 
   // Waits for `pending` for up to `limit`, which is short, and returns true if
   // it is there. A wait that takes longer was none: the process stood still.
-  bool WaitFor(ParameterClient::Pending& pending, absl::Duration limit);
+  bool WaitFor(TrainingParameters::Pending& pending, absl::Duration limit);
 
   // Adds the result of a pass, of the step or the batch of this number, from 0
   // over all epochs.

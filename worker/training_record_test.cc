@@ -71,7 +71,7 @@ TEST_F(TrainingRecordTest, EveryPartHasACounter) {
 }
 
 // Something that is there, or not, after a time.
-class Late : public ParameterClient::Pending {
+class Late : public TrainingParameters::Pending {
  public:
   Late(SimulatedClock& clock, absl::Duration time, bool is_there)
       : clock_(clock), time_(time), is_there_(is_there) {}

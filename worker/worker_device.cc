@@ -69,9 +69,9 @@ absl::Status TrainReplicas(SyncTrainingLoop::Options options,
                            const job::Job& job,
                            const std::vector<WorkerDevice>& devices,
                            const InputPipeline& examples,
-                           ParameterClient& parameters, ReplicaSource& replicas,
-                           Clock& clock, WorkerMetrics& metrics,
-                           TrainingReporter& reporter) {
+                           TrainingParameters& parameters,
+                           ReplicaSource& replicas, Clock& clock,
+                           WorkerMetrics& metrics, TrainingReporter& reporter) {
   options.non_finite_loss = job.worker().non_finite_loss();
   options.seed = job.seed();
   options.on_thread = [&](size_t device) {

@@ -9,11 +9,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
-#include "cluster/client/parameter_client.h"
 #include "ml/device/device.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/model/graph.h"
 #include "ml/model/model.h"
+#include "parameters/training_parameters.h"
 #include "proto/job.pb.h"
 #include "worker/step/replica_source.h"
 #include "worker/sync_training_loop.h"
@@ -58,9 +58,9 @@ absl::Status TrainReplicas(SyncTrainingLoop::Options options,
                            const job::Job& job,
                            const std::vector<WorkerDevice>& devices,
                            const InputPipeline& examples,
-                           ParameterClient& parameters, ReplicaSource& replicas,
-                           Clock& clock, WorkerMetrics& metrics,
-                           TrainingReporter& reporter);
+                           TrainingParameters& parameters,
+                           ReplicaSource& replicas, Clock& clock,
+                           WorkerMetrics& metrics, TrainingReporter& reporter);
 
 }  // namespace parasol
 

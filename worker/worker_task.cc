@@ -11,9 +11,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/client/chief_session.h"
-#include "cluster/client/parameter_client.h"
 #include "cluster/client/same_job.h"
-#include "cluster/job/strategy.h"
 #include "cluster/job/training_end.h"
 #include "cluster/rpc/server.h"
 #include "ml/device/device.h"
@@ -23,11 +21,11 @@
 #include "ml/model/graph.h"
 #include "ml/model/graph_inputs.h"
 #include "ml/model/model.h"
+#include "parameters/training_parameters.h"
 #include "worker/checked_data.h"
 #include "worker/failure_report.h"
 #include "worker/last_answers.h"
 #include "worker/placement_follower.h"
-#include "worker/shard_client.h"
 #include "worker/step/replica_source.h"
 #include "worker/step/step_claims.h"
 #include "worker/step/step_source.h"
@@ -35,6 +33,7 @@
 #include "worker/training_loop.h"
 #include "worker/training_report.h"
 #include "worker/worker_device.h"
+#include "worker/worker_parameters.h"
 
 namespace parasol {
 namespace {
@@ -60,26 +59,23 @@ class Task : public WorkerTask {
     Stop();
     Wait().IgnoreError();  // whoever wanted it has asked before
     // Its session may still report a loss to this object.
-    mirrored_.reset();
+    composed_.reset();
   }
 
   absl::Status Listen() {
-    if (options_.mirrored) {
-      const auto on_lost = [this](absl::Status why) { OnLost(std::move(why)); };
-      ASSIGN_OR_RETURN(
-          mirrored_, MirroredWorker::Start(
-                         {options_.task, options_.chief_address,
-                          options_.chief_timeout, *options_.mirrored, on_lost},
-                         clock_, registry_));
-    }
+    const auto on_lost = [this](absl::Status why) { OnLost(std::move(why)); };
+    ASSIGN_OR_RETURN(
+        composed_,
+        WorkerParameters::Start(
+            {options_.task, options_.chief_address, options_.chief_timeout,
+             options_.ps_timeout, options_.group, on_lost},
+            clock_, registry_));
     if (options_.listen_address.empty()) return absl::OkStatus();
     ASSIGN_OR_RETURN(server_, RpcServer::Start(options_.listen_address, {}));
     return absl::OkStatus();
   }
 
-  int state_port() const override {
-    return mirrored_ == nullptr ? 0 : mirrored_->state_port();
-  }
+  int state_port() const override { return composed_->state_port(); }
 
   void Launch() {
     {
@@ -139,13 +135,12 @@ class Task : public WorkerTask {
   absl::Status Train(ChiefSession& session);
   absl::Status AwaitPhase(ChiefSession& session,
                           bool (*reached)(const wire::HeartbeatResponse&));
-  absl::StatusOr<bool> ConnectToShards(ChiefSession& session);
-  void ConnectToPeers(ChiefSession& session);
-  void StartClaims(ChiefSession& session, MirroredParameters* mirrored)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Makes the parameters. Returns false if the job has ended, and needs none.
+  absl::StatusOr<bool> Connect(ChiefSession& session) ABSL_LOCKS_EXCLUDED(mu_);
+  void StartClaims(ChiefSession& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // `placement_version`: before the clients' placement was asked for.
   absl::Status Loop(ChiefSession& session, int64_t placement_version);
-  absl::Status RunLoop(ParameterClient& parameters);
+  absl::Status RunLoop(TrainingParameters& parameters);
   bool IsSynchronous() const {
     return job_.parameter_server().has_synchronous();
   }
@@ -173,7 +168,7 @@ class Task : public WorkerTask {
   TrainingReporter reporter_;
   TrainingReport total_;  // of all reports; the reporting thread's
   std::unique_ptr<RpcServer> server_;
-  std::unique_ptr<MirroredWorker> mirrored_;  // null: ps have the variables
+  std::unique_ptr<WorkerParameters> composed_;
 
   // What the worker has joined; used by the session's thread, and by Join()
   // before that.
@@ -193,7 +188,7 @@ class Task : public WorkerTask {
   ChiefReplicaSource* replicas_ = nullptr;
 
   mutable absl::Mutex mu_;
-  std::unique_ptr<ParameterClient> parameters_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<TrainingParameters> parameters_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<StepClaims> claims_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   bool drained_ ABSL_GUARDED_BY(mu_) = false;  // sends nothing any more
@@ -216,7 +211,7 @@ absl::Status Task::Run() {
   absl::Status result = prepared.ok() ? Train(*session) : prepared;
 
   int64_t completed = 0;
-  std::unique_ptr<ParameterClient> parameters;
+  std::unique_ptr<TrainingParameters> parameters;
   std::unique_ptr<StepClaims> claims;
   {
     absl::MutexLock lock(&mu_);
@@ -235,14 +230,13 @@ absl::Status Task::Run() {
 // A worker that was told to stop still writes a checkpoint: the chief beside it
 // orders its last one, another chief is asked.
 void Task::LeaveState(ChiefSession& session) {
-  if (mirrored_ == nullptr) return;
-  if (has_failed_ || HasEnded(session.state())) return mirrored_->Leave();
+  if (has_failed_ || HasEnded(session.state())) return composed_->Leave();
   {
     absl::MutexLock lock(&mu_);
     drained_ = true;
     if (!stopping_ || !lost_.ok()) return;
   }
-  if (IsHybrid(job_)) mirrored_->AwaitCheckpoint(kCheckpointLimit);
+  composed_->AwaitCheckpoint(kCheckpointLimit);
 }
 
 absl::StatusOr<std::unique_ptr<ChiefSession>> Task::JoinCluster() {
@@ -260,9 +254,7 @@ absl::StatusOr<std::unique_ptr<ChiefSession>> Task::JoinCluster() {
   options.describe = [this](wire::RegisterRequest& request) {
     request.set_run_id(joined_run_);
     request.set_layout(joined_layout_);
-    if (mirrored_ != nullptr) {
-      request.set_collective_address(options_.mirrored->collective_address);
-    }
+    composed_->Describe(request);
     absl::MutexLock lock(&mu_);
     if (claims_ != nullptr) claims_->Describe(request);
   };
@@ -298,27 +290,14 @@ absl::Status Task::Prepare(ChiefSession& session) {
   points_ = {end.steps_per_epoch().value_or(0), job_.summary().every_steps()};
   LogTraining(job_, DescribeDevices(devices_), input_->total_examples(),
               IsSynchronous() ? TotalReplicas() : 0);
-  RETURN_IF_ERROR(CheckHasPlace(job_, options_.mirrored));
-  if (mirrored_ == nullptr) return absl::OkStatus();
-  for (WorkerDevice& opened : devices_) {
-    ASSIGN_OR_RETURN(
-        opened.model,
-        mirrored_->PrepareModel(job_, std::move(opened.model), *opened.device));
-  }
-  return mirrored_->Prepare(variables(), session.registration(),
-                            DescribeDevices(devices_),
+  return composed_->Prepare(session.registration(), devices_,
                             [this] { return IsStopping(); });
 }
 
 absl::Status Task::Train(ChiefSession& session) {
   RETURN_IF_ERROR(AwaitPhase(session, IsTraining));
   const int64_t placement_version = session.state().placement_version();
-  bool connected = true;
-  if (IsMultiWorkerMirrored(job_)) {
-    ConnectToPeers(session);
-  } else {
-    ASSIGN_OR_RETURN(connected, ConnectToShards(session));
-  }
+  ASSIGN_OR_RETURN(const bool connected, Connect(session));
   if (connected) {
     const absl::Status looped = Loop(session, placement_version);
     // Others may have done the last steps while this worker stood still.
@@ -345,46 +324,26 @@ absl::Status Task::AwaitPhase(ChiefSession& session,
       options_.ps_timeout, [this] { return IsStopping(); });
 }
 
-// False: the job has ended, and needs no connection any more.
-absl::StatusOr<bool> Task::ConnectToShards(ChiefSession& session) {
-  const absl::StatusOr<wire::GetPlacementResponse> placement = AwaitPlacement(
-      session, options_.ps_timeout, [this] { return IsStopping(); });
-  if (HasEnded(session.state())) return false;
-  RETURN_IF_ERROR(placement.status());
-  ASSIGN_OR_RETURN(std::unique_ptr<ParameterClient> parameters,
-                   MakeShardClient(*placement, variables(), job_,
-                                   options_.task.incarnation(),
-                                   options_.ps_timeout, clock_, registry_));
-  MirroredParameters* peers = nullptr;
-  if (mirrored_ != nullptr) {
-    auto hybrid = mirrored_->MakeHybridParameters(std::move(parameters));
-    peers = &hybrid->variables();
-    parameters = std::move(hybrid);
+absl::StatusOr<bool> Task::Connect(ChiefSession& session) {
+  wire::GetPlacementResponse shards;
+  if (composed_->composition().has_ps()) {
+    const absl::StatusOr<wire::GetPlacementResponse> placement = AwaitPlacement(
+        session, options_.ps_timeout, [this] { return IsStopping(); });
+    if (HasEnded(session.state())) return false;
+    ASSIGN_OR_RETURN(shards, placement);
   }
+  ASSIGN_OR_RETURN(std::unique_ptr<TrainingParameters> parameters,
+                   composed_->Make(shards));
   absl::MutexLock lock(&mu_);
   parameters_ = std::move(parameters);
-  StartClaims(session, peers);
+  StartClaims(session);
   return true;
 }
 
-void Task::ConnectToPeers(ChiefSession& session) {
-  std::unique_ptr<MirroredParameters> parameters = mirrored_->MakeParameters();
-  MirroredParameters* const peers = parameters.get();
-  absl::MutexLock lock(&mu_);
-  parameters_ = std::move(parameters);
-  StartClaims(session, peers);
-}
-
-void Task::StartClaims(ChiefSession& session, MirroredParameters* mirrored) {
+void Task::StartClaims(ChiefSession& session) {
   if (IsSynchronous()) {
     ChiefReplicaSource::Options options;
-    if (mirrored != nullptr) {
-      options.on_answer = [mirrored](const wire::ClaimStepsResponse& answer) {
-        mirrored->Hear(answer);
-      };
-      options.completed_steps = [mirrored] { return mirrored->steps(); };
-      options.broken_assignment = [mirrored] { return mirrored->broken(); };
-    }
+    composed_->SetUp(options);
     options.task = options_.task;
     options.train_examples = input_->total_examples();
     options.shard_examples = shard_examples_;
@@ -406,18 +365,19 @@ void Task::StartClaims(ChiefSession& session, MirroredParameters* mirrored) {
 }
 
 absl::Status Task::Loop(ChiefSession& session, int64_t placement_version) {
-  ParameterClient* parameters;
+  TrainingParameters* parameters;
   {
     absl::MutexLock lock(&mu_);
     parameters = parameters_.get();
   }
   absl::Status result;
   {
-    PlacementFollower follower(
-        {.known_version = placement_version,
-         .on_complete = [this] { OnComplete(); },
-         .on_lost = [this](absl::Status why) { OnLost(std::move(why)); }},
-        session, *parameters, clock_);
+    PlacementFollower::Options options = {
+        .known_version = placement_version,
+        .on_complete = [this] { OnComplete(); },
+        .on_lost = [this](absl::Status why) { OnLost(std::move(why)); }};
+    composed_->SetUp(options);
+    PlacementFollower follower(std::move(options), session, clock_);
     result = RunLoop(*parameters);
   }
   if (absl::IsFailedPrecondition(result)) {
@@ -432,14 +392,11 @@ absl::Status Task::Loop(ChiefSession& session, int64_t placement_version) {
   return result;
 }
 
-absl::Status Task::RunLoop(ParameterClient& parameters) {
+absl::Status Task::RunLoop(TrainingParameters& parameters) {
   if (IsSynchronous()) {
     SyncTrainingLoop::Options options;
     options.points = points_;
-    if (mirrored_ == nullptr) options.last_push_limit = kLastPushLimit;
-    options.step_timeout = StepTimeoutOf(job_, options_.ps_timeout);
-    options.gradients_stay_on_device = mirrored_ && mirrored_->sums_on_device();
-    options.values_stay_on_device = mirrored_ && mirrored_->updates_on_device();
+    composed_->SetUp(options);
     return TrainReplicas(std::move(options), job_, devices_, *input_,
                          parameters, *replicas_, clock_, metrics_, reporter_);
   }

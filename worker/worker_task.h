@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "proto/chief.pb.h"
-#include "worker/mirrored/mirrored_worker.h"
+#include "worker/worker_parameters.h"
 
 namespace parasol {
 
@@ -35,8 +35,8 @@ struct WorkerTaskOptions {
   // Number of workers of the cluster. The files are split among them if
   // auto_shard is FILE.
   int input_shards = 1;
-  // Set for a worker that has variables (multi-worker mirrored, hybrid).
-  std::optional<MirroredPlace> mirrored;
+  // Set for a worker that has variables with others.
+  std::optional<GroupPlace> group;
   absl::Duration chief_timeout = absl::Minutes(5);
   // Longest wait for the ps to be up and loaded, and for a lost one to return.
   absl::Duration ps_timeout = absl::Minutes(5);
@@ -56,7 +56,7 @@ class WorkerTask {
       const WorkerTaskOptions& options, Clock& clock, MetricsRegistry& metrics);
   virtual ~WorkerTask() = default;
 
-  // Returns the port of MirroredPlace::state_listen_address; 0 if there is
+  // Returns the port of GroupPlace::state_listen_address; 0 if there is
   // none.
   virtual int state_port() const = 0;
 

@@ -121,7 +121,6 @@ absl::StatusOr<LocalReplicas> InStep(StrategyKind kind,
   const std::string path = absl::StrCat("strategy.", StrategyName(kind));
   LocalReplicas replicas;
   replicas.strategy = kind;
-  replicas.is_in_step = true;
   ASSIGN_OR_RETURN(replicas.devices, DevicesOf(path, names, flag));
   if (!names.empty()) {
     RETURN_IF_ERROR(CheckFlag(flag, path, replicas.devices));
@@ -153,10 +152,7 @@ absl::StatusOr<LocalReplicas> Mirrored(const job::Mirrored& settings,
   ASSIGN_OR_RETURN(
       LocalReplicas replicas,
       InStep(StrategyKind::kMirrored, settings.device(), job, flag));
-  const job::Mirrored::CrossDeviceOps ops = settings.cross_device_ops();
-  replicas.sums_on_one_device = ops == job::Mirrored::REDUCTION_TO_ONE_DEVICE;
-  replicas.sums_by_nccl = ops == job::Mirrored::NCCL;
-  if (replicas.sums_by_nccl) {
+  if (settings.cross_device_ops() == job::Mirrored::NCCL) {
     RETURN_IF_ERROR(CheckNccl(replicas.devices,
                               "strategy.mirrored.cross_device_ops",
                               "choose HIERARCHICAL_COPY"));

@@ -91,13 +91,6 @@ struct LocalReplicas {
   StrategyKind strategy = StrategyKind::kDefault;
   // The name of each replica's device, for Device::Open(); at least one.
   std::vector<std::string> devices;
-  // True if replicas train in step, also if there is one; false: a plain loop
-  // on the only device.
-  bool is_in_step = false;
-  // True if the first replica's device or thread sums all gradients.
-  bool sums_on_one_device = false;
-  // True if NCCL sums gradients between CUDA devices.
-  bool sums_by_nccl = false;
 };
 
 // Returns the replicas of `job`, its defaults filled in, in a process without a

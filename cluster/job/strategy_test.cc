@@ -41,7 +41,6 @@ TEST(StrategyTest, AJobWithoutOneTrainsOnTheDeviceOfTheFlag) {
                          ResolveLocalReplicas(JobWith(strategy), "auto"));
     EXPECT_EQ(replicas.strategy, StrategyKind::kDefault);
     EXPECT_THAT(replicas.devices, ElementsAre("auto"));
-    EXPECT_FALSE(replicas.is_in_step);
   }
 }
 
@@ -54,8 +53,6 @@ TEST(StrategyTest, MirroredHasAReplicaOnEachDevice) {
           "auto"));
   EXPECT_EQ(replicas.strategy, StrategyKind::kMirrored);
   EXPECT_THAT(replicas.devices, ElementsAre("cpu:0", "cpu:1"));
-  EXPECT_TRUE(replicas.is_in_step);
-  EXPECT_TRUE(replicas.sums_on_one_device);
 }
 
 TEST(StrategyTest, NcclSumsBetweenCudaDevicesWhereItIs) {
@@ -69,8 +66,6 @@ TEST(StrategyTest, NcclSumsBetweenCudaDevicesWhereItIs) {
     return;
   }
   ASSERT_OK(replicas);
-  EXPECT_TRUE(replicas->sums_by_nccl);
-  EXPECT_FALSE(replicas->sums_on_one_device);
 }
 
 TEST(StrategyTest, WithoutAListAllCudaDevicesOrTheProcessorAreTaken) {
@@ -81,17 +76,14 @@ TEST(StrategyTest, WithoutAListAllCudaDevicesOrTheProcessorAreTaken) {
     ASSERT_OK_AND_ASSIGN(const LocalReplicas replicas,
                          ResolveLocalReplicas(JobWith(strategy), "auto"));
     EXPECT_EQ(replicas.devices, expected);
-    EXPECT_TRUE(replicas.is_in_step);
-    EXPECT_FALSE(replicas.sums_on_one_device);
   }
 }
 
-TEST(StrategyTest, OneDeviceTrainsInAPlainLoop) {
+TEST(StrategyTest, OneDeviceIsTheOneThatItNames) {
   ASSERT_OK_AND_ASSIGN(
       const LocalReplicas replicas,
       ResolveLocalReplicas(JobWith("one_device { device: 'cpu' }"), "cpu:0"));
   EXPECT_THAT(replicas.devices, ElementsAre("cpu:0"));
-  EXPECT_FALSE(replicas.is_in_step);
 }
 
 TEST(StrategyTest, TheFlagNamesTheDeviceWhereTheStrategyNamesNone) {

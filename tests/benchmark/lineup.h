@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/client/parameter_client.h"
+#include "parameters/client/parameter_client.h"
 #include "tests/benchmark/contender.h"
 #include "tests/benchmark/exchange_lane.h"
 #include "tests/benchmark/measurement.h"

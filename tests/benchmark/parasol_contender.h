@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/client/parameter_client.h"
+#include "parameters/client/parameter_client.h"
 #include "tests/benchmark/contender.h"
 #include "tests/benchmark/contents.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/client/parameter_client.h"
+#include "parameters/client/parameter_client.h"
 #include "tests/benchmark/lineup.h"
 #include "tests/benchmark/report.h"
 

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "base/metrics.h"
-#include "cluster/client/parameter_client.h"
 #include "cluster/payload_lane/payload_host.h"
 #include "cluster/rpc/server.h"
+#include "parameters/client/parameter_client.h"
 #include "proto/chief.pb.h"
 #include "ps/exchange/parameter_service.h"
 #include "ps/shard/parameter_server.h"

@@ -16,9 +16,9 @@
 #include "absl/flags/parse.h"
 #include "absl/types/span.h"
 #include "base/status_matchers.h"
-#include "cluster/client/parameter_client.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "parameters/client/parameter_client.h"
 #include "tests/cluster/cutting_relay.h"
 #include "tests/cluster/lane_cluster.h"
 

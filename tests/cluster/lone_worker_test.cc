@@ -8,12 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
-#include "cluster/client/parameter_client.h"
 #include "cluster/placement/placement.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
 #include "gtest/gtest.h"
 #include "ml/layer/variable_spec.h"
+#include "parameters/training_parameters.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/job.pb.h"
 #include "proto/parameter.pb.h"
@@ -106,7 +106,7 @@ void Push(LocalParameters& parameters, int step) {
   const std::vector<uint64_t> ids = IdsOf(step);
   const std::vector<float> gradient = SomeFloats(kElements, step),
                            rows = SomeFloats(ids.size() * kWidth, step);
-  ParameterClient::PushRequest push;
+  TrainingParameters::PushRequest push;
   push.gradients = {{0, gradient}, {1, gradient}};
   push.rows = {{0, ids, rows}, {1, ids, rows}};
   ASSERT_OK(parameters.Push(push)->Wait());
@@ -145,7 +145,7 @@ std::vector<float> Everything(LocalParameters& parameters) {
     left.remove_prefix(count);
     return taken;
   };
-  ParameterClient::PullRequest pull;
+  TrainingParameters::PullRequest pull;
   for (const size_t i : {0, 1}) pull.targets.push_back({i, take(kElements)});
   for (const size_t i : {0, 1}) {
     pull.rows.push_back({i, kPulled, take(kPulled.size() * kWidth)});

@@ -134,7 +134,7 @@ TEST_F(TablesTest, TheEvaluatorFindsWhatALoneWorkerFinds) {
   const auto found = evaluation->Run(
       {model.get()},
       [&](absl::Span<const StagedBatch::Rows> tables) {
-        ParameterClient::PullRequest pull;
+        TrainingParameters::PullRequest pull;
         for (const StagedBatch::Rows& rows : tables) {
           pull.rows.push_back({rows.table, rows.ids, rows.values});
         }

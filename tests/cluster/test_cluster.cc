@@ -175,7 +175,7 @@ absl::Status TestCluster::StartWorker(int index) {
   options.input_shards = num_workers_;
   if (num_ps_ == 0 || IsHybrid(job_)) {
     endpoints_[index] = network_.MakeEndpoint(options.listen_address);
-    options.mirrored = {
+    options.group = {
         .endpoint = endpoints_[index].get(),
         .collective_address = options.listen_address,
         .state_listen_address = index == 0 ? Address("state", 0) : "",

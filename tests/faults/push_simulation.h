@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "cluster/client/shard_operation.h"
-#include "cluster/client/shard_outbox.h"
 #include "cluster/rpc/payload.h"
+#include "parameters/client/shard_operation.h"
+#include "parameters/client/shard_outbox.h"
 #include "proto/parameter.pb.h"
 #include "ps/shard/dedup_window.h"
 #include "ps/shard/parameter_shard.h"

@@ -15,8 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "cluster/client/exchange_message.h"
-#include "cluster/client/response_targets.h"
 #include "cluster/payload_lane/frame_reader.h"
 #include "cluster/rpc/library_log.h"
 #include "cluster/rpc/payload.h"
@@ -25,6 +23,8 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/slice.h"
 #include "ml/compression/half.h"
+#include "parameters/client/exchange_message.h"
+#include "parameters/client/response_targets.h"
 #include "proto/parameter.pb.h"
 
 namespace parasol {

@@ -7,43 +7,49 @@
 
 namespace parasol {
 
-// The caller's end of a push, or of a pull, which has failed.
+// The caller's end of a push.
 class DeviceSteps::PendingStep : public Pending {
  public:
-  PendingStep(DeviceSteps& steps, int64_t step) : steps_(&steps), step_(step) {}
-  explicit PendingStep(absl::Status failure) : failure_(std::move(failure)) {}
+  PendingStep(DeviceSteps& steps, int64_t step) : steps_(steps), step_(step) {}
 
   absl::Status Wait() override {
-    if (steps_ == nullptr) return failure_;
-    return *steps_->Await(step_, absl::InfiniteDuration());
+    return *steps_.Await(step_, absl::InfiniteDuration());
   }
   bool WaitFor(absl::Duration limit) override {
-    return steps_ == nullptr || steps_->Await(step_, limit).has_value();
+    return steps_.Await(step_, limit).has_value();
   }
   Outcome outcome() const override { return {}; }
 
  private:
-  DeviceSteps* const steps_ = nullptr;
-  const int64_t step_ = 0;
-  const absl::Status failure_;
+  DeviceSteps& steps_;
+  const int64_t step_;
 };
 
 DeviceSteps::DeviceSteps(MirroredVariables& variables, Options options)
     : variables_(variables),
       options_(std::move(options)),
       step_(options_.first_step),
+      expected_(options_.devices.size()),
       parts_(options_.devices.size()) {}
 
-std::unique_ptr<ParameterClient::Pending> DeviceSteps::Pull(PullRequest) {
-  return std::make_unique<PendingStep>(
-      absl::FailedPreconditionError("the values are in the memory of devices"));
+std::unique_ptr<TrainingParameters::Pending> DeviceSteps::Pull(
+    PullRequest request) {
+  CHECK(request.targets.empty() && request.rows.empty());
+  absl::MutexLock lock(&mu_);
+  return std::make_unique<DonePending>(
+      ended_, Outcome{.min_updates = step_, .max_updates = step_});
+}
+
+void DeviceSteps::Expect(const SyncStep& step, const DevicePart& part) {
+  absl::MutexLock lock(&mu_);
+  expected_[step.replica] = part;
 }
 
 // All other replicas wait for the last one's push, so its thread needs no lock
 // while it enqueues.
-std::unique_ptr<ParameterClient::Pending> DeviceSteps::Push(
+std::unique_ptr<TrainingParameters::Pending> DeviceSteps::Push(
     PushRequest request) {
-  CHECK(request.sync.has_value() && request.on_device.has_value());
+  CHECK(request.sync.has_value());
   CHECK(request.gradients.empty() && request.rows.empty());
   const int64_t step = request.sync->step;
   std::vector<DevicePart> parts;
@@ -52,10 +58,10 @@ std::unique_ptr<ParameterClient::Pending> DeviceSteps::Push(
     auto pending = std::make_unique<PendingStep>(*this, step);
     if (!ended_.ok()) return pending;
     CHECK_EQ(step, step_);
-    std::optional<DevicePart>& part = parts_[request.sync->replica];
-    CHECK(!part.has_value()) << "replica " << request.sync->replica
-                             << " has pushed step " << step << " before";
-    part = *request.on_device;
+    const int replica = request.sync->replica;
+    CHECK(expected_[replica].has_value() && !parts_[replica].has_value())
+        << "replica " << replica << " in step " << step;
+    parts_[replica] = std::exchange(expected_[replica], std::nullopt);
     if (++collected_ < parts_.size()) return pending;
     for (const std::optional<DevicePart>& other : parts_) {
       parts.push_back(*other);
@@ -86,19 +92,15 @@ std::optional<absl::Status> DeviceSteps::Await(int64_t step,
   return ResultOf(step);
 }
 
-absl::Status DeviceSteps::Update(const wire::GetPlacementResponse&) {
-  return absl::FailedPreconditionError("a worker without a cluster has no ps");
-}
-
-std::vector<std::string> DeviceSteps::Unanswered() const {
+TrainingParameters::Awaited DeviceSteps::Unanswered() const {
   absl::MutexLock lock(&mu_);
-  std::vector<std::string> names;
+  Awaited awaited;
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (collected_ == 0 || parts_[i].has_value()) continue;
-    names.push_back(
+    awaited.peers.push_back(
         absl::StrCat("replica/", i, " (", options_.devices[i], ")"));
   }
-  return names;
+  return awaited;
 }
 
 void DeviceSteps::Stop() {

@@ -12,7 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "cluster/client/parameter_client.h"
+#include "parameters/device_parts.h"
+#include "parameters/training_parameters.h"
 #include "worker/local/mirrored_variables.h"
 
 namespace parasol {
@@ -24,9 +25,9 @@ namespace parasol {
 // wait: so it alone uses the devices. A push is over when the update is
 // enqueued.
 //
-// There is nothing to pull. Thread-safe; a push is waited for by the thread of
-// its replica.
-class DeviceSteps : public ParameterClient {
+// There is nothing to pull but the number of the step. Thread-safe; a push is
+// waited for by the thread of its replica.
+class DeviceSteps : public TrainingParameters, public DeviceParts {
  public:
   struct Options {
     // Number of steps that have been done.
@@ -38,20 +39,22 @@ class DeviceSteps : public ParameterClient {
   // `variables` must outlive this object, and is used by nobody else meanwhile.
   DeviceSteps(MirroredVariables& variables, Options options);
 
-  using ParameterClient::Pull;
-  using ParameterClient::Push;
-  // The pull fails with FailedPrecondition: values are on devices.
-  std::unique_ptr<Pending> Pull(PullRequest request) override;
-  // Requires PushRequest::sync and on_device, and nothing else, and that each
-  // replica pushes once per step. Errors of the push are those of
+  using TrainingParameters::Pull;
+  using TrainingParameters::Push;
+  // Requires a request of nothing. The outcome has the number of steps that
+  // have been enqueued.
+  std::unique_ptr<Pending> Pull(PullRequest request) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void Expect(const SyncStep& step, const DevicePart& part) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Requires PushRequest::sync and nothing else, and that each replica expects
+  // and pushes once per step. Errors of the push are those of
   // MirroredVariables::Update(), and
   //   Cancelled  Stop() was called.
   std::unique_ptr<Pending> Push(PushRequest request) override
       ABSL_LOCKS_EXCLUDED(mu_);
-  // Returns FailedPrecondition: there are no shards.
-  absl::Status Update(const wire::GetPlacementResponse& placement) override;
   // Returns the replicas whose gradients others wait for: "replica/1 (cuda:1)".
-  std::vector<std::string> Unanswered() const override ABSL_LOCKS_EXCLUDED(mu_);
+  Awaited Unanswered() const override ABSL_LOCKS_EXCLUDED(mu_);
   void Stop() override ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -69,7 +72,8 @@ class DeviceSteps : public ParameterClient {
   mutable absl::Mutex mu_;
   // The step in progress.
   int64_t step_ ABSL_GUARDED_BY(mu_);
-  // The parts of it that have come, one for each replica.
+  // The parts of it that are expected and that have come, one for each replica.
+  std::vector<std::optional<DevicePart>> expected_ ABSL_GUARDED_BY(mu_);
   std::vector<std::optional<DevicePart>> parts_ ABSL_GUARDED_BY(mu_);
   size_t collected_ ABSL_GUARDED_BY(mu_) = 0;
   // An error: that of an update, or Cancelled.

@@ -23,7 +23,7 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using PendingPtr = std::unique_ptr<ParameterClient::Pending>;
+using PendingPtr = std::unique_ptr<TrainingParameters::Pending>;
 
 constexpr int kReplicas = 3;
 
@@ -54,9 +54,9 @@ class DeviceStepsTest : public testing::Test {
   }
 
   PendingPtr Push(int replica, int64_t step) {
-    ParameterClient::PushRequest push;
+    TrainingParameters::PushRequest push;
     push.sync = {.step = step, .replica = replica};
-    push.on_device = ParameterClient::DevicePart();
+    steps_->Expect(*push.sync, DevicePart());
     return steps_->Push(std::move(push));
   }
 
@@ -68,16 +68,16 @@ class DeviceStepsTest : public testing::Test {
 };
 
 TEST_F(DeviceStepsTest, AStepIsOverWithTheLastReplicasPush) {
-  EXPECT_THAT(steps_->Unanswered(), IsEmpty());
+  EXPECT_THAT(steps_->Unanswered().peers, IsEmpty());
   const PendingPtr first = Push(0, 7);
   const PendingPtr third = Push(2, 7);
   EXPECT_FALSE(first->WaitFor(absl::ZeroDuration()));
-  EXPECT_THAT(steps_->Unanswered(), ElementsAre("replica/1 (cuda:1)"));
+  EXPECT_THAT(steps_->Unanswered().peers, ElementsAre("replica/1 (cuda:1)"));
   EXPECT_THAT(variables_->variables().updates(), Each(0));
   EXPECT_OK(Push(1, 7)->Wait());
   EXPECT_OK(first->Wait());
   EXPECT_OK(third->Wait());
-  EXPECT_THAT(steps_->Unanswered(), IsEmpty());
+  EXPECT_THAT(steps_->Unanswered().peers, IsEmpty());
   EXPECT_THAT(variables_->variables().updates(), Each(1));
 }
 
@@ -114,9 +114,15 @@ TEST_F(DeviceStepsTest, StopEndsAllWaits) {
   EXPECT_THAT(Push(1, 7)->Wait(), StatusIs(absl::StatusCode::kCancelled));
 }
 
-TEST_F(DeviceStepsTest, ThereIsNothingToPull) {
-  EXPECT_THAT(steps_->Pull(ParameterClient::PullRequest())->Wait(),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
+TEST_F(DeviceStepsTest, APullOfNothingSaysWhichStepTheDevicesHave) {
+  const auto steps = [this] {
+    const PendingPtr pull = steps_->Pull(TrainingParameters::PullRequest());
+    EXPECT_OK(pull->Wait());
+    return pull->outcome().max_updates;
+  };
+  EXPECT_EQ(steps(), 7);
+  for (int i = 0; i < kReplicas; ++i) Push(i, 7);
+  EXPECT_EQ(steps(), 8);
 }
 
 }  // namespace

@@ -6,50 +6,8 @@
 
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "worker/local/micro_batches.h"
 
 namespace parasol {
-
-namespace {
-
-// Returns true if an optimizer has code for the host alone.
-bool HasCustomOptimizer(const job::Job& job) {
-  const auto& tables = job.model().sparse_table();
-  return job.optimizer().has_custom() ||
-         std::any_of(tables.begin(), tables.end(),
-                     [](const job::SparseTable& table) {
-                       return table.optimizer().has_custom();
-                     });
-}
-
-// Returns true if variables may differ in their optimizers.
-bool HasExclusions(const job::Optimizer& optimizer) {
-  return !optimizer.lamb().exclude_from_weight_decay().empty() ||
-         !optimizer.lamb().exclude_from_layer_adaptation().empty();
-}
-
-}  // namespace
-
-std::string WhyUpdatesNeedTheHost(const job::Job& job) {
-  if (HasMicroBatches(job)) return "train.micro_batch_size is set";
-  if (HasCustomOptimizer(job)) return "a custom optimizer works there";
-  if (!job.optimizer().has_global_clipnorm()) return "";
-  const std::string limit = "optimizer.global_clipnorm is ";
-  if (HasExclusions(job.optimizer())) {
-    return limit + "that of variables with different exclusions";
-  }
-  const auto& tables = job.model().sparse_table();
-  if (!std::all_of(tables.begin(), tables.end(), [](const job::SparseTable& t) {
-        return t.has_optimizer();
-      })) {
-    return limit + "that of variables and tables together";
-  }
-  const auto& layers = job.model().layer();
-  const bool has_one_rate = std::all_of(
-      layers.begin(), layers.end(),
-      [](const job::Layer& l) { return l.learning_rate_multiplier() == 1; });
-  return has_one_rate ? "" : limit + "that of variables with different rates";
-}
 
 absl::StatusOr<std::unique_ptr<DeviceVariables>> DeviceVariables::Create(
     std::vector<VariableSpec> specs, const job::Job& job,

@@ -21,15 +21,6 @@
 
 namespace parasol {
 
-// Returns why the updates of a job's variables need the host, in words for the
-// log: a common norm with tables, which are on the host, or of variables that
-// differ in their rates or in what they are excluded from; micro-batches; a
-// custom optimizer. Empty: all that they need is on the device.
-std::string WhyUpdatesNeedTheHost(const job::Job& job);
-inline bool CanUpdateOnDevice(const job::Job& job) {
-  return WhyUpdatesNeedTheHost(job).empty();
-}
-
 // A worker's variables in the memory of the device that computes, or a copy of
 // them on each of several devices. Their values are the arrays that the
 // models read. After the same gradients they hold the values of HostVariables,

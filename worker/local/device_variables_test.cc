@@ -230,32 +230,6 @@ INSTANTIATE_TEST_SUITE_P(Devices, DeviceVariablesTest,
                                          kCudaGraphs),
                          DeviceName);
 
-TEST(CanUpdateOnDeviceTest, UnlessTheCommonNormIncludesTables) {
-  const std::string global = "optimizer { sgd {} global_clipnorm: 1 }";
-  EXPECT_TRUE(CanUpdateOnDevice(ParseJob(kDense + global)));
-  EXPECT_TRUE(
-      CanUpdateOnDevice(JobWithTable("", "optimizer { sgd {} clipnorm: 1 }")));
-  EXPECT_TRUE(CanUpdateOnDevice(JobWithTable("optimizer { sgd {} }", global)));
-  EXPECT_FALSE(CanUpdateOnDevice(JobWithTable("", global)));
-}
-
-TEST(CanUpdateOnDeviceTest, UnlessTheCommonNormIsOfUnequalOptimizers) {
-  const std::string clips = "optimizer { global_clipnorm: 1 lamb { ";
-  const std::string excludes = "exclude_from_weight_decay: 'bias' ";
-  EXPECT_TRUE(CanUpdateOnDevice(ParseJob(kDense + clips + "} }")));
-  EXPECT_FALSE(CanUpdateOnDevice(ParseJob(kDense + clips + excludes + "} }")));
-  EXPECT_TRUE(CanUpdateOnDevice(
-      ParseJob(absl::StrCat(kDense, "optimizer { lamb { ", excludes, "} }"))));
-}
-
-TEST(CanUpdateOnDeviceTest, UnlessAnOptimizerIsTheUsersOwn) {
-  const std::string custom = "optimizer { custom { type: \"yogi\" } }";
-  const std::string sgd = "optimizer { sgd {} }";
-  EXPECT_TRUE(CanUpdateOnDevice(JobWithTable(sgd, sgd)));
-  EXPECT_FALSE(CanUpdateOnDevice(JobWithTable(sgd, custom)));
-  EXPECT_FALSE(CanUpdateOnDevice(JobWithTable(custom, sgd)));
-}
-
 // Notes how many bytes each copy has.
 class CountingDevice : public LazyCopyDevice {
  public:

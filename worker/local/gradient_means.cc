@@ -8,7 +8,7 @@
 namespace parasol {
 namespace {
 
-using Part = ParameterClient::DevicePart;
+using Part = DevicePart;
 
 // Slices begin at multiples of 256 bytes, as a device's memory accesses do.
 constexpr int64_t kAlignment = 64;

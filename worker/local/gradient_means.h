@@ -10,9 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "cluster/client/parameter_client.h"
 #include "ml/device/device_group.h"
 #include "ml/optimizer/device/replica_mean.h"
+#include "parameters/device_parts.h"
 
 namespace parasol {
 
@@ -39,7 +39,7 @@ class GradientMeans {
   // Makes the mean each device's gradients, behind the work that the devices
   // have. parts[i] says what replica i has added to the step.
   //   Unavailable  a device was lost, or NCCL failed.
-  absl::Status Enqueue(absl::Span<const ParameterClient::DevicePart> parts);
+  absl::Status Enqueue(absl::Span<const DevicePart> parts);
 
  private:
   // A range of the arrays that one device adds, and memory there for the ranges
@@ -60,9 +60,8 @@ class GradientMeans {
   }
   float divisor() const { return static_cast<float>(gradients_.size()); }
   // Adds the slice of a device on it, and copies the mean to all others.
-  absl::Status AddSlice(size_t device,
-                        absl::Span<const ParameterClient::DevicePart> parts);
-  absl::Status AddByNccl(absl::Span<const ParameterClient::DevicePart> parts);
+  absl::Status AddSlice(size_t device, absl::Span<const DevicePart> parts);
+  absl::Status AddByNccl(absl::Span<const DevicePart> parts);
 
   DeviceGroup& group_;
   const std::vector<absl::Span<float>> gradients_;

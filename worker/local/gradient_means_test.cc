@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
-using Part = ParameterClient::DevicePart;
+using Part = DevicePart;
 using Way = GradientMeans::Way;
 
 class GradientMeansTest : public testing::Test {

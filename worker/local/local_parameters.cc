@@ -16,18 +16,6 @@
 namespace parasol {
 namespace {
 
-class Done : public ParameterClient::Pending {
- public:
-  explicit Done(absl::Status status) : status_(std::move(status)) {}
-
-  absl::Status Wait() override { return status_; }
-  bool WaitFor(absl::Duration) override { return true; }
-  Outcome outcome() const override { return {}; }
-
- private:
-  const absl::Status status_;
-};
-
 template <typename T>
 const std::byte* BytesOf(absl::Span<const T> values) {
   return reinterpret_cast<const std::byte*>(values.data());
@@ -105,14 +93,14 @@ absl::Status LocalParameters::AddTable(const job::SparseTable& spec) {
   return absl::OkStatus();
 }
 
-std::unique_ptr<ParameterClient::Pending> LocalParameters::Pull(
+std::unique_ptr<TrainingParameters::Pending> LocalParameters::Pull(
     PullRequest request) {
   absl::Status status;
   for (const Target& target : request.targets) {
     status.Update(PullVariable(target));
   }
   for (const RowTarget& rows : request.rows) status.Update(PullRows(rows));
-  return std::make_unique<Done>(std::move(status));
+  return std::make_unique<DonePending>(std::move(status));
 }
 
 absl::Status LocalParameters::PullRows(const RowTarget& rows) {
@@ -145,7 +133,7 @@ absl::Status LocalParameters::PullVariable(const Target& target) {
   return absl::OkStatus();
 }
 
-std::unique_ptr<ParameterClient::Pending> LocalParameters::Push(
+std::unique_ptr<TrainingParameters::Pending> LocalParameters::Push(
     PushRequest request) {
   for (const Gradient& gradient : request.gradients) {
     ApplyBlock(gradient.variable, /*first=*/0, gradient.values);
@@ -155,7 +143,7 @@ std::unique_ptr<ParameterClient::Pending> LocalParameters::Push(
   for (const RowGradient& rows : request.rows) {
     status.Update(ApplyRows(rows.table, rows.ids, rows.values));
   }
-  return std::make_unique<Done>(std::move(status));
+  return std::make_unique<DonePending>(std::move(status));
 }
 
 void LocalParameters::ApplyBlock(size_t variable, size_t first,
@@ -174,10 +162,6 @@ absl::Status LocalParameters::ApplyRows(size_t table,
   CHECK_EQ(gradients.size(), ids.size() * tables_[table]->width());
   CHECK(!IsElsewhere(table)) << "the table is updated elsewhere";
   return tables_[table]->Push(BytesOf(ids), BytesOf(gradients), ids.size());
-}
-
-absl::Status LocalParameters::Update(const wire::GetPlacementResponse&) {
-  return absl::FailedPreconditionError("a lone worker has no shards");
 }
 
 absl::Status LocalParameters::Save(ShardWriter& writer) const {

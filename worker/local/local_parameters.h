@@ -11,10 +11,10 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
-#include "cluster/client/parameter_client.h"
 #include "cluster/rows/row_snapshot.h"
 #include "cluster/rows/row_table.h"
 #include "ml/layer/variable_spec.h"
+#include "parameters/training_parameters.h"
 #include "proto/job.pb.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/shard_writer.h"
@@ -50,7 +50,7 @@ class LocalSnapshot {
 // applied, and a pull copied, before the call returns. Variables and tables are
 // in host memory unless the caller has them elsewhere. Not thread-safe, unless
 // a function says so.
-class LocalParameters : public ParameterClient {
+class LocalParameters : public TrainingParameters {
  public:
   // Creates the variables with their initial values, and the job's tables
   // without rows.
@@ -69,13 +69,12 @@ class LocalParameters : public ParameterClient {
       LocalVariables& variables, const job::Job& job,
       TablesElsewhere* tables = nullptr);
 
-  using ParameterClient::Pull;
-  using ParameterClient::Push;
+  using TrainingParameters::Pull;
+  using TrainingParameters::Push;
   // Pulls may run at once on several threads, while nothing is pushed.
   std::unique_ptr<Pending> Pull(PullRequest request) override;
   std::unique_ptr<Pending> Push(PushRequest request) override;
-  // Returns FailedPrecondition: a worker without a cluster has no shards.
-  absl::Status Update(const wire::GetPlacementResponse& placement) override;
+  Awaited Unanswered() const override { return {}; }
   void Stop() override {}
 
   // Return what it holds, for copies to and from another process.

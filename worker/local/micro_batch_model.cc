@@ -14,7 +14,7 @@
 #include "base/status_macros.h"
 #include "ml/model/device_training.h"
 #include "ml/optimizer/device/replica_mean.h"
-#include "worker/local/micro_batches.h"
+#include "parameters/composition.h"
 #include "worker/local/wrapped_model.h"
 
 namespace parasol {

@@ -38,8 +38,7 @@ absl::Status MirroredVariables::UseOptimizers(const job::Job& job) {
   return absl::OkStatus();
 }
 
-absl::Status MirroredVariables::Update(
-    absl::Span<const ParameterClient::DevicePart> parts) {
+absl::Status MirroredVariables::Update(absl::Span<const DevicePart> parts) {
   RETURN_IF_ERROR(means_->Enqueue(parts)) << "sum of gradients";
   return variables_->Update();
 }

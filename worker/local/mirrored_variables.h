@@ -8,9 +8,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "cluster/client/parameter_client.h"
 #include "ml/device/device_group.h"
 #include "ml/layer/variable_spec.h"
+#include "parameters/device_parts.h"
 #include "proto/job.pb.h"
 #include "worker/local/device_variables.h"
 #include "worker/local/gradient_means.h"
@@ -48,7 +48,7 @@ class MirroredVariables {
   // Enqueues on all devices an update by the mean of the replicas' gradients,
   // behind their passes; parts[i] is that of replica i.
   //   Unavailable  a device was lost, or NCCL failed.
-  absl::Status Update(absl::Span<const ParameterClient::DevicePart> parts);
+  absl::Status Update(absl::Span<const DevicePart> parts);
 
  private:
   MirroredVariables(std::vector<VariableSpec> specs,

@@ -20,22 +20,6 @@ const std::byte* BytesOf(const T* values) {
   return reinterpret_cast<const std::byte*>(values);
 }
 
-class Pulled : public ParameterClient::Pending {
- public:
-  Pulled(absl::Status status, int64_t step)
-      : status_(std::move(status)), step_(step) {}
-
-  absl::Status Wait() override { return status_; }
-  bool WaitFor(absl::Duration) override { return true; }
-  Outcome outcome() const override {
-    return {.min_updates = step_, .max_updates = step_};
-  }
-
- private:
-  const absl::Status status_;
-  const int64_t step_;
-};
-
 }  // namespace
 
 // The caller's end of a push.
@@ -77,23 +61,24 @@ ReplicaParameters::ReplicaParameters(LocalParameters& parameters,
   }
 }
 
-std::unique_ptr<ParameterClient::Pending> ReplicaParameters::Pull(
+std::unique_ptr<TrainingParameters::Pending> ReplicaParameters::Pull(
     PullRequest request) {
   int64_t step = request.min_updates;
   {
     absl::MutexLock lock(&mu_);
-    if (!stopped_.ok()) return std::make_unique<Pulled>(stopped_, step);
+    if (!stopped_.ok()) return std::make_unique<DonePending>(stopped_);
     for (const Target& target : request.targets) {
       if (parameters_.variables().specs()[target.variable].frozen) continue;
       step = variables_[target.variable].step;
       CHECK_EQ(step, request.min_updates) << "variable " << target.variable;
     }
   }
-  return std::make_unique<Pulled>(parameters_.Pull(std::move(request))->Wait(),
-                                  step);
+  return std::make_unique<DonePending>(
+      parameters_.Pull(std::move(request))->Wait(),
+      Outcome{.min_updates = step, .max_updates = step});
 }
 
-std::unique_ptr<ParameterClient::Pending> ReplicaParameters::Push(
+std::unique_ptr<TrainingParameters::Pending> ReplicaParameters::Push(
     PushRequest request) {
   const int replica = request.sync->replica;
   auto push = std::make_shared<StepPush>(
@@ -253,13 +238,9 @@ std::optional<absl::Status> ReplicaParameters::Await(const StepPush& push,
   return ResultOf(push);
 }
 
-absl::Status ReplicaParameters::Update(const wire::GetPlacementResponse&) {
-  return absl::FailedPreconditionError("a worker without a cluster has no ps");
-}
-
-std::vector<std::string> ReplicaParameters::Unanswered() const {
+TrainingParameters::Awaited ReplicaParameters::Unanswered() const {
   absl::MutexLock lock(&mu_);
-  std::vector<std::string> names;
+  Awaited awaited;
   for (int replica = 0; replica < options_.replicas; ++replica) {
     const auto lacks = [replica](const Variable& variable) {
       return variable.collected > 0 &&
@@ -270,11 +251,11 @@ std::vector<std::string> ReplicaParameters::Unanswered() const {
     };
     if (std::any_of(variables_.begin(), variables_.end(), lacks) ||
         std::any_of(tables_.begin(), tables_.end(), lacks_rows)) {
-      names.push_back(absl::StrCat("replica/", replica, " (",
-                                   options_.devices[replica], ")"));
+      awaited.peers.push_back(absl::StrCat("replica/", replica, " (",
+                                           options_.devices[replica], ")"));
     }
   }
-  return names;
+  return awaited;
 }
 
 void ReplicaParameters::Stop() {

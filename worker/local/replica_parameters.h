@@ -15,8 +15,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "cluster/client/parameter_client.h"
 #include "cluster/replica_sum/row_accumulator.h"
+#include "parameters/training_parameters.h"
 #include "worker/local/local_parameters.h"
 #include "worker/local/planned_sums.h"
 
@@ -37,7 +37,7 @@ namespace parasol {
 // it have completed, as SyncTrainingLoop does. So no update is under way while
 // values are copied. Thread-safe; a push is waited for by the thread of its
 // replica.
-class ReplicaParameters : public ParameterClient {
+class ReplicaParameters : public TrainingParameters {
  public:
   struct Options {
     int replicas = 1;
@@ -56,8 +56,8 @@ class ReplicaParameters : public ParameterClient {
   // meanwhile.
   ReplicaParameters(LocalParameters& parameters, Options options);
 
-  using ParameterClient::Pull;
-  using ParameterClient::Push;
+  using TrainingParameters::Pull;
+  using TrainingParameters::Push;
   // The outcome has the number of the step that the values are of.
   std::unique_ptr<Pending> Pull(PullRequest request) override
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -66,10 +66,8 @@ class ReplicaParameters : public ParameterClient {
   //   Cancelled  Stop() was called.
   std::unique_ptr<Pending> Push(PushRequest request) override
       ABSL_LOCKS_EXCLUDED(mu_);
-  // Returns FailedPrecondition: there are no shards.
-  absl::Status Update(const wire::GetPlacementResponse& placement) override;
   // Returns the replicas whose gradients others wait for: "replica/1 (cpu:1)".
-  std::vector<std::string> Unanswered() const override ABSL_LOCKS_EXCLUDED(mu_);
+  Awaited Unanswered() const override ABSL_LOCKS_EXCLUDED(mu_);
   void Stop() override ABSL_LOCKS_EXCLUDED(mu_);
 
  private:

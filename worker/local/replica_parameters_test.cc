@@ -29,7 +29,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-using PendingPtr = std::unique_ptr<ParameterClient::Pending>;
+using PendingPtr = std::unique_ptr<TrainingParameters::Pending>;
 
 constexpr size_t kWidth = 2;
 
@@ -70,7 +70,7 @@ class ReplicaParametersTest : public testing::Test {
 
   PendingPtr Push(int64_t step, int replica, size_t variable,
                   const std::vector<float>& gradient) {
-    ParameterClient::PushRequest push;
+    TrainingParameters::PushRequest push;
     push.gradients = {{variable, gradient}};
     push.sync = {.step = step, .replica = replica};
     return parameters_->Push(std::move(push));
@@ -79,7 +79,7 @@ class ReplicaParametersTest : public testing::Test {
   PendingPtr PushRows(int64_t step, int replica,
                       const std::vector<uint64_t>& ids,
                       const std::vector<float>& gradients) {
-    ParameterClient::PushRequest push;
+    TrainingParameters::PushRequest push;
     push.rows = {{0, ids, gradients}};
     push.sync = {.step = step, .replica = replica};
     return parameters_->Push(std::move(push));
@@ -87,7 +87,7 @@ class ReplicaParametersTest : public testing::Test {
 
   std::vector<float> Pull(int64_t step, size_t variable) {
     std::vector<float> values(sizes_[variable]);
-    ParameterClient::PullRequest pull;
+    TrainingParameters::PullRequest pull;
     pull.targets = {{variable, absl::MakeSpan(values)}};
     pull.min_updates = step;
     const auto pending = parameters_->Pull(std::move(pull));
@@ -99,7 +99,7 @@ class ReplicaParametersTest : public testing::Test {
 
   std::vector<float> PullRows(const std::vector<uint64_t>& ids) {
     std::vector<float> values(ids.size() * kWidth);
-    ParameterClient::PullRequest pull;
+    TrainingParameters::PullRequest pull;
     pull.rows = {{0, ids, absl::MakeSpan(values)}};
     EXPECT_OK(parameters_->Pull(std::move(pull))->Wait());
     return values;
@@ -127,7 +127,7 @@ TEST_F(ReplicaParametersTest, TheMeanIsAppliedWhenAllReplicasHavePushed) {
 TEST_F(ReplicaParametersTest, APushOfSeveralVariablesWaitsForAll) {
   Make(2, {1, 1});
   const std::vector<float> gradient = {1};
-  ParameterClient::PushRequest both;
+  TrainingParameters::PushRequest both;
   both.gradients = {{0, gradient}, {1, gradient}};
   both.sync = {.step = 0, .replica = 0};
   const PendingPtr push = parameters_->Push(std::move(both));
@@ -169,7 +169,7 @@ void RunReplica(ReplicaParameters& parameters, int replica, int steps,
     std::vector<PendingPtr> pushes;
     for (size_t i = 0; i < gradients.size(); ++i) {
       const size_t variable = (i + replica + step) % gradients.size();
-      ParameterClient::PushRequest push;
+      TrainingParameters::PushRequest push;
       push.gradients = {{variable, gradients[variable]}};
       push.sync = {.step = step, .replica = replica};
       pushes.push_back(parameters.Push(std::move(push)));
@@ -258,7 +258,7 @@ TEST_F(ReplicaParametersTest, AVariableIsUpdatedAsAWholeWhereItMustBe) {
   for (std::thread& thread : threads) thread.join();
   for (int step = 0; step < kSteps; ++step) {
     for (size_t variable = 0; variable < variables.size(); ++variable) {
-      const ParameterClient::Gradient mean = {variable, means[variable]};
+      const TrainingParameters::Gradient mean = {variable, means[variable]};
       EXPECT_OK(plain->Push({mean})->Wait());
     }
   }
@@ -275,13 +275,14 @@ TEST_F(ReplicaParametersTest, AVariableIsUpdatedAsAWholeWhereItMustBe) {
 
 TEST_F(ReplicaParametersTest, ReplicasThatOthersWaitForAreNamed) {
   Make(3, {1, 1});
-  EXPECT_THAT(parameters_->Unanswered(), IsEmpty());
+  EXPECT_THAT(parameters_->Unanswered().peers, IsEmpty());
   const std::vector<float> gradient = {1};
   const PendingPtr first = Push(0, 0, 0, gradient);
   const PendingPtr second = Push(0, 2, 0, gradient);
-  EXPECT_THAT(parameters_->Unanswered(), ElementsAre("replica/1 (cpu:1)"));
+  EXPECT_THAT(parameters_->Unanswered().peers,
+              ElementsAre("replica/1 (cpu:1)"));
   EXPECT_OK(Push(0, 1, 0, gradient)->Wait());
-  EXPECT_THAT(parameters_->Unanswered(), IsEmpty());
+  EXPECT_THAT(parameters_->Unanswered().peers, IsEmpty());
   EXPECT_OK(first->Wait());
   EXPECT_OK(second->Wait());
 }
@@ -342,7 +343,7 @@ TEST_F(ReplicaParametersTest, StopEndsAllWaits) {
   waiter.join();
   EXPECT_THAT(Push(0, 1, 0, gradient)->Wait(),
               StatusIs(absl::StatusCode::kCancelled));
-  ParameterClient::PullRequest pull;
+  TrainingParameters::PullRequest pull;
   EXPECT_THAT(parameters_->Pull(std::move(pull))->Wait(),
               StatusIs(absl::StatusCode::kCancelled));
 }

@@ -17,7 +17,7 @@
 #include "gtest/gtest.h"
 #include "worker/mirrored/encoded_rows.h"
 #include "worker/mirrored/gradient_packs.h"
-#include "worker/mirrored/mirrored_parameters.h"
+#include "worker/mirrored/group_parameters.h"
 #include "worker/mirrored/mirrored_state.h"
 #include "worker/mirrored/step_group.h"
 #include "worker/mirrored/testing/assignments.h"
@@ -35,14 +35,14 @@ class DamagedPeerTest : public testing::Test {
  protected:
   DamagedPeerTest() : state_(mirrored_testing::MakeState()) {
     mirrored_testing::Initialize(*state_);
-    MirroredParameters::Options options;
+    GroupParameters::Options options;
     options.task.set_role("worker");
     options.task.set_incarnation(100);
     options.replicas = 3;
     options.bytes_per_pack = kBytesPerPack;
     options.report_delay = absl::ZeroDuration();
-    parameters_ = std::make_unique<MirroredParameters>(options, *state_, *own_,
-                                                       Clock::Real(), metrics_);
+    parameters_ = std::make_unique<GroupParameters>(options, *state_, *own_,
+                                                    Clock::Real(), metrics_);
   }
   ~DamagedPeerTest() override { parameters_->Stop(); }
 
@@ -88,7 +88,7 @@ class DamagedPeerTest : public testing::Test {
       network_.MakeEndpoint("h:1");
   MetricsRegistry metrics_;
   mirrored_testing::Assignments assignments_;
-  std::unique_ptr<MirroredParameters> parameters_;
+  std::unique_ptr<GroupParameters> parameters_;
 };
 
 std::string NoRows() {

@@ -10,8 +10,7 @@
 namespace parasol {
 namespace {
 
-using DevicePart = ParameterClient::DevicePart;
-using SyncStep = ParameterClient::SyncStep;
+using SyncStep = TrainingParameters::SyncStep;
 
 // The stream that copies a pass's gradients beside the pass. It waits for
 // passes alone, never for other ranks.
@@ -162,14 +161,16 @@ absl::Status DeviceGradients::Take() {
   return absl::OkStatus();
 }
 
-absl::Status DeviceGradients::Add(const ParameterClient::PushRequest& push) {
-  CHECK(push.sync.has_value() && push.on_device.has_value());
+absl::Status DeviceGradients::Push(const SyncStep& step) {
   absl::MutexLock device_lock(&device_mu_);
-  RETURN_IF_ERROR(ExpectLocked(*push.sync, *push.on_device));
-  RETURN_IF_ERROR(Take());
+  if (expected_ && expected_->step.step == step.step &&
+      expected_->step.replica == step.replica) {
+    RETURN_IF_ERROR(Take());
+  }
   absl::MutexLock lock(&mu_);
-  if (push.sync->step == step_) {
-    replicas_.at(push.sync->replica).has_pushed = true;
+  const auto pushed = replicas_.find(step.replica);
+  if (step.step == step_ && pushed != replicas_.end()) {
+    pushed->second.has_pushed = pushed->second.is_taken;
   }
   return absl::OkStatus();
 }

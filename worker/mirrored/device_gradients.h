@@ -15,11 +15,12 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
-#include "cluster/client/parameter_client.h"
 #include "ml/device/device.h"
 #include "ml/device/device_peer.h"
 #include "ml/layer/variable_spec.h"
 #include "ml/model/device_training.h"
+#include "parameters/device_parts.h"
+#include "parameters/training_parameters.h"
 #include "worker/mirrored/gradient_packs.h"
 
 namespace parasol {
@@ -35,7 +36,7 @@ namespace parasol {
 class DeviceGradients {
  public:
   struct Options {
-    int64_t bytes_per_pack = 0;  // the same as MirroredParameters's
+    int64_t bytes_per_pack = 0;  // the same as GroupParameters's
     // True if the sum is copied to the host: on_host().
     bool fetches_sum = true;
   };
@@ -67,8 +68,8 @@ class DeviceGradients {
   // is over, and gradients that it has.
   //   ResourceExhausted  the device is full.
   //   Unavailable        the device was lost.
-  absl::Status Expect(const ParameterClient::SyncStep& step,
-                      const ParameterClient::DevicePart& part)
+  absl::Status Expect(const TrainingParameters::SyncStep& step,
+                      const DevicePart& part)
       ABSL_LOCKS_EXCLUDED(mu_, device_mu_);
   // Orders a pass that is about to be enqueued behind the copies of the one
   // before.
@@ -80,10 +81,11 @@ class DeviceGradients {
   //   Unavailable  the device was lost.
   absl::Status Take() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_mu_)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // Takes note of the push of a replica, whose gradients count from now on, and
-  // takes them if that was not done: those of the pass that was enqueued last.
-  // Requires PushRequest::sync and on_device. Errors are those of Expect().
-  absl::Status Add(const ParameterClient::PushRequest& push)
+  // Takes note of the push of a replica: its gradients count from now on. Takes
+  // the expected ones if that was not done, as no pass was begun. Ignores a
+  // replica whose gradients are not on this device.
+  //   Unavailable  the device was lost.
+  absl::Status Push(const TrainingParameters::SyncStep& step)
       ABSL_LOCKS_EXCLUDED(mu_, device_mu_);
 
   // Return true if the gradients of all of `replicas` are on their way to
@@ -145,8 +147,8 @@ class DeviceGradients {
     bool has_pushed = false;
   };
   struct Expected {
-    ParameterClient::SyncStep step;
-    ParameterClient::DevicePart part;
+    TrainingParameters::SyncStep step;
+    DevicePart part;
     Replica* replica = nullptr;
   };
 
@@ -155,16 +157,16 @@ class DeviceGradients {
 
   // Returns the place for a replica's gradients; null if the step is over or
   // has them.
-  absl::StatusOr<Replica*> PlaceOf(const ParameterClient::SyncStep& step)
+  absl::StatusOr<Replica*> PlaceOf(const TrainingParameters::SyncStep& step)
       ABSL_LOCKS_EXCLUDED(mu_) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_mu_);
   // Enqueues a copy of the sum to on_host().
   absl::Status CopyToHost() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_mu_);
   // Forgets the gradients of the steps before.
   absl::Status BeginStep(int64_t step) ABSL_LOCKS_EXCLUDED(mu_)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_mu_);
-  absl::Status ExpectLocked(const ParameterClient::SyncStep& step,
-                            const ParameterClient::DevicePart& part)
-      ABSL_LOCKS_EXCLUDED(mu_) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_mu_);
+  absl::Status ExpectLocked(const TrainingParameters::SyncStep& step,
+                            const DevicePart& part) ABSL_LOCKS_EXCLUDED(mu_)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_mu_);
   // Returns the replica's gradients, if it has some of `step`.
   const Replica* Find(int64_t step, int replica) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "cluster/job/strategy.h"
 #include "storage/shard_writer.h"
 #include "worker/mirrored/wait_intervals.h"
 
@@ -53,16 +52,14 @@ class ABSL_SCOPED_LOCKABLE MirroredState::ReadLock {
 };
 
 MirroredState::MirroredState(std::vector<VariableSpec> variables, job::Job job,
-                             Clock& clock)
-    : variables_(std::move(variables)), job_(std::move(job)), clock_(clock) {}
-
-MirroredState::MirroredState(std::vector<VariableSpec> variables, job::Job job,
-                             Clock& clock, LocalVariables& elsewhere)
+                             Clock& clock, RowOwner rows,
+                             LocalVariables* elsewhere)
     : variables_(std::move(variables)),
       job_(std::move(job)),
       clock_(clock),
-      elsewhere_(&elsewhere) {
-  CHECK_EQ(num_tables(), 0);
+      rows_(rows),
+      elsewhere_(elsewhere) {
+  CHECK(elsewhere_ == nullptr || num_tables() == 0);
 }
 
 absl::Status MirroredState::Take(std::unique_ptr<LocalParameters> parameters) {
@@ -92,12 +89,13 @@ absl::Status MirroredState::CopyElsewhere(LocalParameters& from) {
 
 absl::StatusOr<std::unique_ptr<LocalParameters>> MirroredState::MakeParameters()
     const {
-  return IsHybrid(job_) ? LocalParameters::CreateWithoutTables(variables_, job_)
-                        : LocalParameters::Create(variables_, job_);
+  return rows_ == RowOwner::kPs
+             ? LocalParameters::CreateWithoutTables(variables_, job_)
+             : LocalParameters::Create(variables_, job_);
 }
 
 int MirroredState::num_tables() const {
-  return IsHybrid(job_) ? 0 : job_.model().sparse_table_size();
+  return rows_ == RowOwner::kPs ? 0 : job_.model().sparse_table_size();
 }
 
 void MirroredState::Replace(std::unique_ptr<LocalParameters> parameters,
@@ -190,7 +188,7 @@ absl::Status MirroredState::ended() const {
 }
 
 absl::StatusOr<int64_t> MirroredState::Pull(
-    ParameterClient::PullRequest request) {
+    TrainingParameters::PullRequest request) {
   // Whoever copies the variables meanwhile need not be waited for.
   if (request.targets.empty() && request.rows.empty()) {
     absl::MutexLock lock(&mu_);

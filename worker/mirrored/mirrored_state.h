@@ -16,8 +16,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "cluster/client/parameter_client.h"
 #include "ml/layer/variable_spec.h"
+#include "parameters/composition.h"
+#include "parameters/training_parameters.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/job.pb.h"
 #include "worker/local/local_parameters.h"
@@ -26,8 +27,8 @@ namespace parasol {
 
 // The variables, slots and tables that one worker of multi-worker mirrored has,
 // and the number of steps that they have had. All workers of a group have the
-// same. A worker begins without any: it loads them, or takes a peer's. Under
-// the hybrid strategy ps have the tables, and a state has none.
+// same. A worker begins without any: it loads them, or takes a peer's. A state
+// has no tables where ps have them.
 //
 // Invariant: they are always those of a whole step. Thread-safe.
 class MirroredState {
@@ -46,14 +47,13 @@ class MirroredState {
   // Longest time that a hold lasts.
   static constexpr absl::Duration kHoldLimit = absl::Seconds(5);
 
-  // `clock` must outlive the state.
-  MirroredState(std::vector<VariableSpec> variables, job::Job job,
-                Clock& clock);
-  // The same with variables that lie elsewhere, where MakeStep() updates them,
-  // and which other threads may use meanwhile. Borrows `elsewhere`. Such a
-  // state has no tables.
+  // `clock` must outlive the state. The state has the job's tables if `rows`
+  // are here. `elsewhere`, which is borrowed: where the variables lie,
+  // MakeStep() updates them and other threads may use them meanwhile, and then
+  // there are no tables; null: they are the state's own.
   MirroredState(std::vector<VariableSpec> variables, job::Job job, Clock& clock,
-                LocalVariables& elsewhere);
+                RowOwner rows = RowOwner::kHere,
+                LocalVariables* elsewhere = nullptr);
 
   const std::vector<VariableSpec>& variables() const { return variables_; }
   const job::Job& job() const { return job_; }
@@ -95,7 +95,7 @@ class MirroredState {
   // Copies values and rows, and returns the step that they are of; of a request
   // of nothing the step that the variables have, which are read elsewhere.
   //   FailedPrecondition  there is no state yet.
-  absl::StatusOr<int64_t> Pull(ParameterClient::PullRequest request)
+  absl::StatusOr<int64_t> Pull(TrainingParameters::PullRequest request)
       ABSL_LOCKS_EXCLUDED(data_mu_);
 
   // Makes one step, in the group `epoch`, when no hold forbids it: `update`
@@ -168,7 +168,8 @@ class MirroredState {
   const std::vector<VariableSpec> variables_;
   const job::Job job_;
   Clock& clock_;
-  LocalVariables* const elsewhere_ = nullptr;  // null: in `parameters_`
+  const RowOwner rows_;
+  LocalVariables* const elsewhere_;  // null: in `parameters_`
 
   // Held shared to read the parameters, exclusively to change them; before mu_.
   absl::Mutex data_mu_;

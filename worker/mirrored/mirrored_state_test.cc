@@ -98,7 +98,7 @@ TEST(MirroredStateTest, VariablesElsewhereAreLoadedAndReplacedInTheirPlace) {
   const job::Job job = JobWithoutTable();
   Elsewhere elsewhere(job);
   MirroredState state(mirrored_testing::MakeVariables(), job, Clock::Real(),
-                      elsewhere);
+                      RowOwner::kHere, &elsewhere);
   const auto parameters = [&state](float gradient) {
     auto made = *state.MakeParameters();
     made->ApplyBlock(0, 0, std::vector<float>(3, gradient));
@@ -135,7 +135,7 @@ TEST(MirroredStateTest, AStateWhosePlaceElsewhereIsLostEnds) {
   const job::Job job = JobWithoutTable();
   Elsewhere elsewhere(job);
   MirroredState state(mirrored_testing::MakeVariables(), job, Clock::Real(),
-                      elsewhere);
+                      RowOwner::kHere, &elsewhere);
   state.Load(*state.MakeParameters(), 5);
   elsewhere.is_lost = true;
   state.Replace(*state.MakeParameters(), {.step = 6, .epoch = 1});

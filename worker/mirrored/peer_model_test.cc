@@ -135,10 +135,9 @@ TEST_P(CudaPeerModelTest, WhatWasTakenIsNotTakenAgain) {
 
 TEST_P(CudaPeerModelTest, AReplicaWithoutExamplesHasZeros) {
   Pass(0, 0);
-  ParameterClient::PushRequest push;
-  push.sync = {.step = 0, .replica = 1};
-  push.on_device = {.has_examples = false};
-  ASSERT_OK(gradients_->Add(push));
+  ASSERT_OK(
+      gradients_->Expect({.step = 0, .replica = 1}, {.has_examples = false}));
+  ASSERT_OK(gradients_->Push({.step = 0, .replica = 1}));
   EXPECT_TRUE(gradients_->Has(0, {1}));
   EXPECT_FALSE(gradients_->Has(0, {0}));
   EXPECT_THAT(SumOf({1}), Each(0));

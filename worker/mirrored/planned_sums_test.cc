@@ -12,7 +12,7 @@
 #include "cluster/collective/testing/memory_network.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/mirrored/mirrored_parameters.h"
+#include "worker/mirrored/group_parameters.h"
 #include "worker/mirrored/mirrored_state.h"
 #include "worker/mirrored/testing/assignments.h"
 #include "worker/mirrored/testing/mirrored_fixture.h"
@@ -35,13 +35,13 @@ TEST(PlannedSumsTest, APlannerWhoseSumsAreWrongEndsTheWorker) {
   MemoryNetwork network;
   const auto endpoint = network.MakeEndpoint("h:0");
   MetricsRegistry metrics;
-  MirroredParameters::Options options;
+  GroupParameters::Options options;
   options.task.set_role("worker");
   options.task.set_incarnation(100);
   options.replicas = 3;
   options.planner = std::make_shared<IdlePlanner>();
-  MirroredParameters parameters(options, *state, *endpoint, Clock::Real(),
-                                metrics);
+  GroupParameters parameters(options, *state, *endpoint, Clock::Real(),
+                             metrics);
   mirrored_testing::Assignments assignments;
   assignments.Assign({{0, {0, 1, 2}}});
   parameters.Hear(assignments.Claim(0));

@@ -22,11 +22,13 @@ StepGradients::StepGradients(const GradientPacks& packs, size_t tables)
 // Contributions to operations that still run stay where they are: their
 // memory belongs to replicas until the next step.
 void StepGradients::AllocateBy(Allocate allocate) {
+  absl::MutexLock lock(&mu_);
   allocate_ = allocate == nullptr ? AllocateHere : std::move(allocate);
   ++generation_;
 }
 
 void StepGradients::SetShare(std::vector<int> replicas) {
+  absl::MutexLock lock(&mu_);
   share_ = std::move(replicas);
 }
 
@@ -64,15 +66,16 @@ StepGradients::Replica& StepGradients::ReplicaOf(int number) {
 }
 
 StepGradients::Addition StepGradients::Begin(
-    const ParameterClient::PushRequest& push) {
+    const TrainingParameters::PushRequest& push) {
   Addition addition;
   addition.step_ = push.sync->step;
   addition.replica_ = push.sync->replica;
+  absl::MutexLock lock(&mu_);
   if (push.sync->step < step_) return addition;
   if (push.sync->step > step_) BeginStep(push.sync->step);
   Replica& replica = ReplicaOf(push.sync->replica);
   ++replica.additions;
-  for (const ParameterClient::Gradient& gradient : push.gradients) {
+  for (const TrainingParameters::Gradient& gradient : push.gradients) {
     if (replica.has_variable[gradient.variable]) continue;
     replica.has_variable[gradient.variable] = true;
     const GradientPacks::Place& place = packs_.place(gradient.variable);
@@ -86,7 +89,7 @@ StepGradients::Addition StepGradients::Begin(
                                    .first = place.first,
                                    .elements = pack.elements});
   }
-  for (const ParameterClient::RowGradient& rows : push.rows) {
+  for (const TrainingParameters::RowGradient& rows : push.rows) {
     if (replica.takes_rows[rows.table]) continue;
     replica.takes_rows[rows.table] = true;
     addition.rows_.push_back({.gradient = rows});
@@ -106,6 +109,7 @@ void StepGradients::Addition::Copy() {
 }
 
 void StepGradients::End(Addition addition) {
+  absl::MutexLock lock(&mu_);
   if (addition.step_ != step_) return;
   Replica& replica = replicas_.at(addition.replica_);
   --replica.additions;
@@ -120,7 +124,9 @@ void StepGradients::End(Addition addition) {
 
 bool StepGradients::HasPack(int64_t step, size_t pack,
                             const std::vector<int>& replicas) const {
+  absl::MutexLock lock(&mu_);
   return std::all_of(replicas.begin(), replicas.end(), [&](int number) {
+    mu_.AssertHeld();
     const auto replica = replicas_.find(number);
     return step == step_ && replica != replicas_.end() &&
            replica->second.packs[pack].variables == packs_.variables(pack);
@@ -129,7 +135,9 @@ bool StepGradients::HasPack(int64_t step, size_t pack,
 
 bool StepGradients::HasRows(int64_t step, size_t table,
                             const std::vector<int>& replicas) const {
+  absl::MutexLock lock(&mu_);
   return std::all_of(replicas.begin(), replicas.end(), [&](int number) {
+    mu_.AssertHeld();
     const auto replica = replicas_.find(number);
     return step == step_ && replica != replicas_.end() &&
            replica->second.has_rows[table];
@@ -138,6 +146,7 @@ bool StepGradients::HasRows(int64_t step, size_t table,
 
 std::vector<Contribution> StepGradients::ContributionsTo(
     size_t pack, const std::vector<int>& replicas) const {
+  absl::MutexLock lock(&mu_);
   std::vector<Contribution> contributions;
   for (const int number : replicas) {
     contributions.push_back(
@@ -151,6 +160,7 @@ std::vector<Contribution> StepGradients::ContributionsTo(
 
 std::string StepGradients::RowsOf(size_t table,
                                   const std::vector<int>& replicas) const {
+  absl::MutexLock lock(&mu_);
   std::string rows;
   for (const int number : replicas) rows += replicas_.at(number).rows[table];
   return rows;

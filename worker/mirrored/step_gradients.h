@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
-#include "cluster/client/parameter_client.h"
 #include "cluster/collective/collective.h"
+#include "parameters/training_parameters.h"
 #include "worker/mirrored/gradient_packs.h"
 
 namespace parasol {
@@ -21,8 +23,8 @@ namespace parasol {
 // A pack takes memory when a first variable of it is pushed: none where the
 // gradients of variables stay on devices.
 //
-// Not thread-safe, but what takes time, to copy what was pushed, needs no lock:
-// threads that compute replicas copy beside each other.
+// Thread-safe. What takes time, to copy what was pushed, needs no lock: threads
+// that compute replicas copy beside each other.
 class StepGradients {
  public:
   // Returns zeroed memory for a number of elements.
@@ -47,7 +49,7 @@ class StepGradients {
       std::shared_ptr<float[]> elements;
     };
     struct Rows {
-      ParameterClient::RowGradient gradient;
+      TrainingParameters::RowGradient gradient;
       std::string encoded = "";
     };
 
@@ -59,31 +61,34 @@ class StepGradients {
 
   // Takes the memory of packs from `allocate`, from the next step on where
   // there is some; null: from this process.
-  void AllocateBy(Allocate allocate);
+  void AllocateBy(Allocate allocate) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Notes which replicas are this process's. Those of others are freed when the
   // next step begins: until then they may come back, and are not pushed again.
-  void SetShare(std::vector<int> replicas);
+  void SetShare(std::vector<int> replicas) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Returns what a replica has pushed and is not there yet: nothing of a step
   // that is over. The first push of a step forgets those of the steps before.
   // The caller calls Copy(), and then End().
-  Addition Begin(const ParameterClient::PushRequest& push);
+  Addition Begin(const TrainingParameters::PushRequest& push)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Adds what was copied, unless its step is over.
-  void End(Addition addition);
+  void End(Addition addition) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Return true if all of `replicas` have pushed the pack or table of `step`.
   bool HasPack(int64_t step, size_t pack,
-               const std::vector<int>& replicas) const;
+               const std::vector<int>& replicas) const ABSL_LOCKS_EXCLUDED(mu_);
   bool HasRows(int64_t step, size_t table,
-               const std::vector<int>& replicas) const;
+               const std::vector<int>& replicas) const ABSL_LOCKS_EXCLUDED(mu_);
 
   // Returns the contributions of `replicas`, which have pushed the pack. Valid
   // until the next step begins.
   std::vector<Contribution> ContributionsTo(
-      size_t pack, const std::vector<int>& replicas) const;
+      size_t pack, const std::vector<int>& replicas) const
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Returns the rows of `replicas`, as EncodedRows has them.
-  std::string RowsOf(size_t table, const std::vector<int>& replicas) const;
+  std::string RowsOf(size_t table, const std::vector<int>& replicas) const
+      ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct Pack {
@@ -100,16 +105,18 @@ class StepGradients {
     int additions = 0;             // number that this step's Begin() gave out
   };
 
-  void BeginStep(int64_t step);
-  Replica& ReplicaOf(int replica);
+  void BeginStep(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Replica& ReplicaOf(int replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const GradientPacks& packs_;
   const size_t tables_;
-  Allocate allocate_;
-  std::vector<int> share_;
-  int64_t generation_ = 0;
-  int64_t step_ = -1;
-  std::map<int, Replica> replicas_;
+
+  mutable absl::Mutex mu_;
+  Allocate allocate_ ABSL_GUARDED_BY(mu_);
+  std::vector<int> share_ ABSL_GUARDED_BY(mu_);
+  int64_t generation_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t step_ ABSL_GUARDED_BY(mu_) = -1;
+  std::map<int, Replica> replicas_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace parasol

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "cluster/client/parameter_client.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "parameters/training_parameters.h"
 #include "worker/mirrored/gradient_packs.h"
 
 namespace parasol {
@@ -30,12 +30,12 @@ class StepGradientsTest : public testing::Test {
 
   void Push(int64_t step, int replica, float gradient) {
     const std::vector<float> values(2, gradient);
-    ParameterClient::PushRequest push;
+    TrainingParameters::PushRequest push;
     push.gradients = {{0, values}};
     push.sync = {.step = step, .replica = replica};
     Add(push);
   }
-  void Add(const ParameterClient::PushRequest& push) {
+  void Add(const TrainingParameters::PushRequest& push) {
     StepGradients::Addition addition = gradients_.Begin(push);
     addition.Copy();
     gradients_.End(std::move(addition));
@@ -86,7 +86,7 @@ TEST_F(StepGradientsTest, GradientsOfAStepThatIsOverAreIgnored) {
 
 TEST_F(StepGradientsTest, APackIsThereWhenItsCopyIs) {
   const std::vector<float> values = {3, 4};
-  ParameterClient::PushRequest push;
+  TrainingParameters::PushRequest push;
   push.gradients = {{0, values}};
   push.sync = {.step = 2, .replica = 0};
   gradients_.SetShare({0});
@@ -105,7 +105,7 @@ TEST_F(StepGradientsTest, APackIsThereWhenItsCopyIs) {
 TEST_F(StepGradientsTest, ALateCopyOfAnOlderStepTouchesNothingOfTheNextOne) {
   const std::vector<float> values = {3, 4};
   const std::vector<uint64_t> ids = {7};
-  ParameterClient::PushRequest push;
+  TrainingParameters::PushRequest push;
   push.gradients = {{0, values}};
   push.rows = {{0, ids, values}};
   push.sync = {.step = 2, .replica = 0};
@@ -127,7 +127,7 @@ TEST_F(StepGradientsTest, ALateCopyOfAnOlderStepTouchesNothingOfTheNextOne) {
 TEST_F(StepGradientsTest, RowsAloneTakeNoMemoryForVariables) {
   const std::vector<uint64_t> ids = {7};
   const std::vector<float> values = {3};
-  ParameterClient::PushRequest push;
+  TrainingParameters::PushRequest push;
   push.rows = {{0, ids, values}};
   push.sync = {.step = 2, .replica = 1};
   gradients_.SetShare({1});

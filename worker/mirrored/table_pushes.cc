@@ -9,8 +9,8 @@
 #include "worker/mirrored/wait_intervals.h"
 
 namespace parasol {
-TablePushes::TablePushes(ParameterClient& client, size_t tables, bool in_step,
-                         Clock& clock)
+TablePushes::TablePushes(TrainingParameters& client, size_t tables,
+                         bool in_step, Clock& clock)
     : client_(client), num_tables_(tables), in_step_(in_step), clock_(clock) {}
 
 // The client reads what it sends from this object's memory.
@@ -19,8 +19,9 @@ TablePushes::~TablePushes() {
   for (const auto& sent : sent_) sent->answer->Wait().IgnoreError();
 }
 
-void TablePushes::Add(const ParameterClient::SyncStep& step,
-                      const std::vector<ParameterClient::RowGradient>& rows) {
+void TablePushes::Add(
+    const TrainingParameters::SyncStep& step,
+    const std::vector<TrainingParameters::RowGradient>& rows) {
   if (rows.empty()) return;
   absl::MutexLock lock(&mu_);
   if (step.step < step_) return;
@@ -31,7 +32,7 @@ void TablePushes::Add(const ParameterClient::SyncStep& step,
   Replica& replica = replicas_[step.replica];
   replica.tables.resize(num_tables_);
   std::vector<size_t> again;
-  for (const ParameterClient::RowGradient& table : rows) {
+  for (const TrainingParameters::RowGradient& table : rows) {
     std::shared_ptr<const Rows>& added = replica.tables[table.table];
     if (added != nullptr) {
       again.push_back(table.table);
@@ -81,7 +82,7 @@ absl::Status TablePushes::Send(int64_t step, const std::vector<int>& replicas,
 void TablePushes::Push(int number, const std::vector<size_t>& tables) {
   auto sent = std::make_unique<Sent>();
   sent->step = {.step = step_, .replica = number};
-  ParameterClient::PushRequest push;
+  TrainingParameters::PushRequest push;
   if (in_step_) push.sync = sent->step;
   for (const size_t table : tables) {
     sent->rows.push_back(replicas_.at(number).tables[table]);
@@ -111,7 +112,7 @@ absl::Status TablePushes::AwaitAnswers(
 }
 
 void TablePushes::NoteAnswer(const Sent& sent) {
-  const ParameterClient::Pending::Outcome outcome = sent.answer->outcome();
+  const TrainingParameters::Pending::Outcome outcome = sent.answer->outcome();
   if (!in_step_ || !outcome.stale) return;
   LOG_EVERY(WARNING, kLogInterval)
       << "rows' gradients of step " << sent.step.step
@@ -120,7 +121,7 @@ void TablePushes::NoteAnswer(const Sent& sent) {
   replicas_.at(sent.step.replica).is_dropped = true;
 }
 
-bool TablePushes::HasDropped(const ParameterClient::SyncStep& step) const {
+bool TablePushes::HasDropped(const TrainingParameters::SyncStep& step) const {
   absl::MutexLock lock(&mu_);
   const auto replica = replicas_.find(step.replica);
   return step.step == step_ && replica != replicas_.end() &&

@@ -14,12 +14,12 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
-#include "cluster/client/parameter_client.h"
+#include "parameters/training_parameters.h"
 
 namespace parasol {
 
 // The way of rows' gradients to the ps where workers have the other variables
-// (hybrid strategy). Replicas add theirs while they compute; the thread that
+// (PushedRows). Replicas add theirs while they compute; the thread that
 // makes the steps sends them when they may leave, and awaits the answers.
 //
 // A ps answers pushes in step when it has made the step's update of the tables,
@@ -34,7 +34,7 @@ class TablePushes {
  public:
   // `client` and `clock` must outlive this object. `tables`: number of the
   // model's tables.
-  TablePushes(ParameterClient& client, size_t tables, bool in_step,
+  TablePushes(TrainingParameters& client, size_t tables, bool in_step,
               Clock& clock);
   ~TablePushes();
 
@@ -44,8 +44,8 @@ class TablePushes {
   // the steps before. Those that were sent already, to a ps that was replaced
   // since, are sent again if the pushes are in step. Ignores what belongs to a
   // step that is over.
-  void Add(const ParameterClient::SyncStep& step,
-           const std::vector<ParameterClient::RowGradient>& rows)
+  void Add(const TrainingParameters::SyncStep& step,
+           const std::vector<TrainingParameters::RowGradient>& rows)
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Blocks until `replicas` have added the gradients of all tables, and sends
@@ -55,13 +55,13 @@ class TablePushes {
       ABSL_LOCKS_EXCLUDED(mu_);
   // Blocks until all that was sent is answered. Called by one thread. Errors
   // are those of `may_go_on`, after which the answers can be awaited again, and
-  // of ParameterClient::Pending::Wait().
+  // of TrainingParameters::Pending::Wait().
   absl::Status AwaitAnswers(absl::FunctionRef<absl::Status()> may_go_on)
       ABSL_LOCKS_EXCLUDED(mu_);
   // Returns true if a ps has dropped gradients of the newest step's replica:
   // its tables had made the step without them. Known once all is answered;
   // false for a step that is over.
-  bool HasDropped(const ParameterClient::SyncStep& step) const
+  bool HasDropped(const TrainingParameters::SyncStep& step) const
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Ends the client's waits with Cancelled.
@@ -80,9 +80,9 @@ class TablePushes {
     bool is_dropped = false;
   };
   struct Sent {
-    ParameterClient::SyncStep step;
+    TrainingParameters::SyncStep step;
     std::vector<std::shared_ptr<const Rows>> rows;
-    std::unique_ptr<ParameterClient::Pending> answer;
+    std::unique_ptr<TrainingParameters::Pending> answer;
   };
 
   bool HasAll(int64_t step, const std::vector<int>& replicas) const
@@ -92,7 +92,7 @@ class TablePushes {
   void Push(int replica, const std::vector<size_t>& tables)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  ParameterClient& client_;
+  TrainingParameters& client_;
   const size_t num_tables_;
   const bool in_step_;
   Clock& clock_;

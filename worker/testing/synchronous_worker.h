@@ -197,7 +197,7 @@ class FakeShard {
   std::map<int, std::map<uint64_t, float>> held_rows_ ABSL_GUARDED_BY(mu_);
 };
 
-class FakeParameters : public ParameterClient {
+class FakeParameters : public TrainingParameters, public DeviceParts {
  public:
   explicit FakeParameters(FakeShard& shard) : shard_(shard) {}
 
@@ -228,7 +228,6 @@ class FakeParameters : public ParameterClient {
     {
       absl::MutexLock lock(&mu_);
       tables_pushed += request.rows.size();
-      if (request.on_device) on_device.push_back(*request.on_device);
     }
     auto reply = std::make_unique<Reply>(*this, request.sync->step + 1);
     const float gradient =
@@ -237,12 +236,9 @@ class FakeParameters : public ParameterClient {
         !shard_.Push(request.sync->step, request.sync->replica, gradient, rows);
     return reply;
   }
-  absl::Status Update(const wire::GetPlacementResponse&) override {
-    return absl::OkStatus();
+  Awaited Unanswered() const override {
+    return {.peers = {"ps/3"}, .last_loading = loading_at, .moves = moved};
   }
-  int64_t moves() const override { return moved; }
-  absl::Time last_loading() const override { return loading_at; }
-  std::vector<std::string> Unanswered() const override { return {"ps/3"}; }
   void Stop() override { stopped = true; }
 
   std::atomic<int64_t> moved = 0;
@@ -251,9 +247,8 @@ class FakeParameters : public ParameterClient {
   int64_t pull_lag = 0;
   size_t tables_pushed = 0;
   size_t variables_pulled = 0;
-  std::vector<DevicePart> on_device;  // parts of pushes, in order
-  std::vector<DevicePart> expected;   // parts of passes
-  std::vector<int64_t> row_pulls;     // the step of each pull of rows
+  std::vector<DevicePart> expected;  // parts, in order
+  std::vector<int64_t> row_pulls;    // the step of each pull of rows
   std::atomic<bool> stopped = false;
 
  private:

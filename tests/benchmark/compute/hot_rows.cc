@@ -171,12 +171,12 @@ class Steps {
   absl::Status Run(const Batch& batch) {
     StagedBatch& staged = *staged_[step_ % 2];
     RETURN_IF_ERROR(model_->Stage(batch, staged));
-    ParameterClient::PullRequest pull;
+    TrainingParameters::PullRequest pull;
     for (const StagedBatch::Rows& rows : staged.rows()) {
       pull.rows.push_back({rows.table, rows.ids, rows.values});
     }
     RETURN_IF_ERROR(parameters_->Pull(std::move(pull))->Wait());
-    ParameterClient::PushRequest push;
+    TrainingParameters::PushRequest push;
     RETURN_IF_ERROR(
         model_
             ->Gradients(staged, /*seed=*/step_++,

@@ -7,7 +7,7 @@
 #include "proto/chief.pb.h"
 #include "tests/simulation/group/group_auditor.h"
 #include "tests/simulation/replica_claims.h"
-#include "worker/mirrored/mirrored_parameters.h"
+#include "worker/mirrored/group_parameters.h"
 
 namespace parasol::simulation {
 
@@ -17,7 +17,7 @@ class GroupClaims : public ReplicaClaims {
   using ReplicaClaims::ReplicaClaims;
 
   // Sets what the chief's answers are for; before Begin().
-  void SetParameters(MirroredParameters* parameters, GroupAuditor* auditor) {
+  void SetParameters(GroupParameters* parameters, GroupAuditor* auditor) {
     auditor_ = auditor;
     parameters_ = parameters;
   }
@@ -48,7 +48,7 @@ class GroupClaims : public ReplicaClaims {
     SetCompleted(parameters_->steps());
   }
 
-  MirroredParameters* parameters_ = nullptr;
+  GroupParameters* parameters_ = nullptr;
   GroupAuditor* auditor_ = nullptr;
 };
 

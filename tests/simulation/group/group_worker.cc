@@ -19,9 +19,8 @@ constexpr absl::Duration kNamedAfter = absl::Seconds(10);
 constexpr absl::Duration kStepTimeout = absl::Minutes(5);
 constexpr absl::Duration kEndInterval = absl::Milliseconds(100);
 
-MirroredParameters::Options OptionsOf(const Shape& shape,
-                                      const wire::Task& task) {
-  MirroredParameters::Options options;
+GroupParameters::Options OptionsOf(const Shape& shape, const wire::Task& task) {
+  GroupParameters::Options options;
   options.task = task;
   options.replicas = shape.replicas;
   options.bytes_per_pack = kBytesPerPack;
@@ -113,7 +112,7 @@ void GroupWorker::OnState(const wire::HeartbeatResponse& state) {
 
 void GroupWorker::BeginLoop() {
   threads_.Start([this] {
-    parameters_ = std::make_unique<MirroredParameters>(
+    parameters_ = std::make_unique<GroupParameters>(
         OptionsOf(world().schedule().shape, task()), *state_, endpoint_,
         threads_, registry_);
   });
@@ -140,7 +139,7 @@ void GroupWorker::BeginStep() {
 void GroupWorker::TakeValues() {
   if (stage_ != Stage::kPulling || is_ending_) return;
   values_.clear();
-  ParameterClient::PullRequest pull;
+  TrainingParameters::PullRequest pull;
   for (const VariableSpec& variable : state_->variables()) {
     values_.emplace_back(variable.elements());
   }
@@ -183,7 +182,7 @@ void GroupWorker::Compute(int replica) {
 
 void GroupWorker::Push(int replica) {
   std::vector<std::vector<float>> gradients;
-  ParameterClient::PushRequest push;
+  TrainingParameters::PushRequest push;
   for (size_t i = 0; i < values_.size(); ++i) {
     gradients.push_back(
         GroupGradient(world().schedule().shape, step_, replica, i, values_[i]));
@@ -235,10 +234,9 @@ void GroupWorker::Watch() {
   // One look may come right after the process stood still.
   const bool is_long = is_waiting && now - waits_since_ >= kNamedAfter;
   if (is_long && std::exchange(long_wait_, waits_since_) == waits_since_) {
-    const std::vector<std::string> names = parameters_->Unanswered();
-    cluster_.auditor.Waits(name(), names);
-    const absl::Time since =
-        std::max(waits_since_, parameters_->last_loading());
+    const TrainingParameters::Awaited awaited = parameters_->Unanswered();
+    cluster_.auditor.Waits(name(), awaited.peers);
+    const absl::Time since = std::max(waits_since_, awaited.last_loading);
     if (now - since >= kStepTimeout) {
       return Fail(absl::UnavailableError("a step was not complete"));
     }

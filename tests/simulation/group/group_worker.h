@@ -19,12 +19,12 @@
 #include "tests/simulation/process.h"
 #include "tests/simulation/session.h"
 #include "tests/simulation/world.h"
-#include "worker/mirrored/mirrored_parameters.h"
+#include "worker/mirrored/group_parameters.h"
 #include "worker/mirrored/mirrored_state.h"
 
 namespace parasol::simulation {
 
-// A worker that has variables: the real MirroredState and MirroredParameters
+// A worker that has variables: the real MirroredState and GroupParameters
 // with their thread, and the models of WorkerTask and SyncTrainingLoop around
 // them.
 class GroupWorker : public Process {
@@ -100,7 +100,7 @@ class GroupWorker : public Process {
   Session session_;
   GroupClaims claims_;
   std::unique_ptr<MirroredState> state_;
-  std::unique_ptr<MirroredParameters> parameters_;
+  std::unique_ptr<GroupParameters> parameters_;
   std::vector<std::thread> more_threads_;
 
   MirroredState::Version seen_;

@@ -68,7 +68,7 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
   static size_t HelpersByCores();
 
   // Creates the job's tables, which are on the host until Start(). Borrows
-  // `device`. The job must be one of CanUpdateOnDevice().
+  // `device`, where the job's composition has the variables.
   //   InvalidArgument    an optimizer can't be used.
   //   ResourceExhausted  the device is full.
   static absl::StatusOr<std::unique_ptr<DeviceTables>> Create(

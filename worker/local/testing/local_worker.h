@@ -83,7 +83,7 @@ class LocalWorker {
          .rows =
              [this](size_t table, absl::Span<const uint64_t> ids,
                     absl::Span<const float> gradients) {
-               ParameterClient::PushRequest push;
+               TrainingParameters::PushRequest push;
                push.rows.push_back({table, ids, gradients});
                EXPECT_OK(parameters_->Push(std::move(push))->Wait());
              }});
@@ -162,7 +162,7 @@ class LocalWorker {
   // Returns the values of rows, as a pull gives them.
   std::vector<float> PullRows(size_t table, const std::vector<uint64_t>& ids) {
     std::vector<float> values(ids.size() * parameters_->table_width(table));
-    ParameterClient::PullRequest pull;
+    TrainingParameters::PullRequest pull;
     pull.rows.push_back({table, ids, absl::MakeSpan(values)});
     EXPECT_OK(parameters_->Pull(std::move(pull))->Wait());
     return values;
@@ -194,7 +194,7 @@ class LocalWorker {
   }
 
   void Pull(const StagedBatch& staged) {
-    ParameterClient::PullRequest pull;
+    TrainingParameters::PullRequest pull;
     for (size_t i = 0; i < model_->variables().size(); ++i) {
       pull.targets.push_back({i, model_->HostValue(i)});
     }

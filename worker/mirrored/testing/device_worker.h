@@ -26,7 +26,7 @@
 #include "ml/model/device_training.h"
 #include "worker/local/device_variables.h"
 #include "worker/mirrored/device_gradients.h"
-#include "worker/mirrored/mirrored_parameters.h"
+#include "worker/mirrored/group_parameters.h"
 #include "worker/mirrored/testing/assignments.h"
 #include "worker/mirrored/testing/mirrored_fixture.h"
 
@@ -126,7 +126,7 @@ class DeviceWorker {
         steps_(steps),
         assignments_(assignments),
         endpoint_(network.MakeEndpoint(absl::StrCat("h:", index))) {
-    MirroredParameters::Options options;
+    GroupParameters::Options options;
     options.task.set_role("worker");
     options.task.set_index(index);
     options.task.set_incarnation(100 + index);
@@ -150,13 +150,14 @@ class DeviceWorker {
                                    {{place.training.get(), place.device.get(),
                                      &place.gradients->device_mutex()}});
       options.variables_on_device = variables_.get();
-      state_ = std::make_unique<MirroredState>(MakeVariables(), job,
-                                               Clock::Real(), *variables_);
+      state_ =
+          std::make_unique<MirroredState>(MakeVariables(), job, Clock::Real(),
+                                          RowOwner::kHere, variables_.get());
     } else {
       state_ =
           std::make_unique<MirroredState>(MakeVariables(), job, Clock::Real());
     }
-    parameters_ = std::make_unique<MirroredParameters>(
+    parameters_ = std::make_unique<GroupParameters>(
         options, *state_, *endpoint_, Clock::Real(), metrics_);
   }
   ~DeviceWorker() { Stop(); }
@@ -173,7 +174,7 @@ class DeviceWorker {
   }
 
   MirroredState& state() { return *state_; }
-  MirroredParameters& parameters() { return *parameters_; }
+  GroupParameters& parameters() { return *parameters_; }
   // Ends the training before the pushes of `step`.
   void EndBefore(int64_t step) { steps_ = step; }
   // Has the gradients of a step not be numbers.
@@ -202,7 +203,7 @@ class DeviceWorker {
     std::vector<uint64_t> ids;
     std::vector<float> gradients;
   };
-  using PendingPtr = std::unique_ptr<ParameterClient::Pending>;
+  using PendingPtr = std::unique_ptr<TrainingParameters::Pending>;
 
   void Train() {
     while (state_->version().step < steps_ && TrainStep().ok()) {
@@ -212,7 +213,7 @@ class DeviceWorker {
   absl::Status TrainStep() {
     std::vector<std::vector<float>> values;
     for (const int64_t size : kSizes) values.emplace_back(size);
-    ParameterClient::PullRequest pull;
+    TrainingParameters::PullRequest pull;
     for (size_t i = 0; i < values.size(); ++i) {
       pull.targets.push_back({i, absl::MakeSpan(values[i])});
     }
@@ -254,7 +255,7 @@ class DeviceWorker {
                                : 0.1f * (replica + 1) * value[i] + 0.001f * i);
       }
     }
-    ParameterClient::PushRequest push;
+    TrainingParameters::PushRequest push;
     push.sync = {.step = step, .replica = replica};
     Rows rows;
     if (state_->num_tables() > 0) {
@@ -267,11 +268,10 @@ class DeviceWorker {
     if (!places_.empty()) {
       const size_t number = (replica + step) % places_.size();
       Place& place = places_[number];
-      push.on_device = {.has_examples = has_examples,
-                        .weight = weight,
-                        .device = static_cast<int>(number)};
+      parameters_->Expect(*push.sync, {.has_examples = has_examples,
+                                       .weight = weight,
+                                       .device = static_cast<int>(number)});
       if (has_examples) {
-        parameters_->Expect(*push.sync, *push.on_device);
         absl::MutexLock lock(&place.gradients->device_mutex());
         RETURN_IF_ERROR(place.gradients->BeginPass());
         RETURN_IF_ERROR(place.training->Write(*gradients));
@@ -297,7 +297,7 @@ class DeviceWorker {
       rows.ids.push_back((2 * replica + step + i) % 9);
     }
     std::vector<float> values(rows.ids.size() * kWidth);
-    ParameterClient::PullRequest pull;
+    TrainingParameters::PullRequest pull;
     pull.rows = {{0, rows.ids, absl::MakeSpan(values)}};
     RETURN_IF_ERROR(parameters_->Pull(std::move(pull))->Wait());
     for (size_t i = 0; i < values.size(); ++i) {
@@ -315,7 +315,7 @@ class DeviceWorker {
   std::vector<Place> places_;
   std::unique_ptr<DeviceVariables> variables_;
   std::unique_ptr<MirroredState> state_;
-  std::unique_ptr<MirroredParameters> parameters_;
+  std::unique_ptr<GroupParameters> parameters_;
   std::function<void(int64_t step)> before_passes_;
   std::function<void(int64_t step)> before_pushes_;
   int64_t nan_at_ = -1;

@@ -98,7 +98,7 @@ inline Contents ContentsOf(MirroredState& state) {
   std::vector<uint64_t> ids;
   for (uint64_t id = 0; id < 10; ++id) ids.push_back(id);
   contents.rows.resize(ids.size() * kWidth);
-  ParameterClient::PullRequest pull;
+  TrainingParameters::PullRequest pull;
   pull.rows = {{0, ids, absl::MakeSpan(contents.rows)}};
   EXPECT_OK(state.Pull(std::move(pull)));
   return contents;

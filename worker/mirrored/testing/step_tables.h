@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "cluster/client/parameter_client.h"
+#include "parameters/training_parameters.h"
 
 namespace parasol::mirrored_testing {
 
@@ -48,7 +48,7 @@ class StepTables {
     on_gradient_ = std::move(on_gradient);
   }
   // Returns a worker's client of the table.
-  std::unique_ptr<ParameterClient> MakeClient() {
+  std::unique_ptr<TrainingParameters> MakeClient() {
     return std::make_unique<Client>(*this);
   }
 
@@ -58,7 +58,7 @@ class StepTables {
     std::vector<float> values;
   };
 
-  class Client : public ParameterClient {
+  class Client : public TrainingParameters {
    public:
     explicit Client(StepTables& tables) : tables_(tables) {}
 
@@ -77,10 +77,7 @@ class StepTables {
       return std::make_unique<Answer>(
           *this, request.sync->step + 1, [] {}, is_stale);
     }
-    absl::Status Update(const wire::GetPlacementResponse&) override {
-      return absl::OkStatus();
-    }
-    std::vector<std::string> Unanswered() const override { return {"ps/0"}; }
+    Awaited Unanswered() const override { return {.peers = {"ps/0"}}; }
     void Stop() override {
       absl::MutexLock lock(&tables_.mu_);
       is_stopped_ = true;
@@ -127,7 +124,7 @@ class StepTables {
     bool is_stopped_ = false;  // guarded by the tables' mutex
   };
 
-  void Read(int64_t step, const ParameterClient::RowTarget& target) {
+  void Read(int64_t step, const TrainingParameters::RowTarget& target) {
     absl::MutexLock lock(&mu_);
     const bool is_before = step < step_;
     if (is_before && !previous_) ++late_pulls_;
@@ -143,8 +140,8 @@ class StepTables {
 
   // Returns false if the gradient is stale. The step before this one has had
   // those of all replicas.
-  bool Add(const ParameterClient::SyncStep& push,
-           const ParameterClient::RowGradient& rows) {
+  bool Add(const TrainingParameters::SyncStep& push,
+           const TrainingParameters::RowGradient& rows) {
     absl::MutexLock lock(&mu_);
     if (push.step != step_) return push.step == step_ - 1;
     if (on_gradient_ != nullptr) on_gradient_(push.step);
