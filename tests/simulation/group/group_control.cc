@@ -354,8 +354,10 @@ void GroupControl::OnChiefExit(const Process& process,
 // Worker 0, whose steps count, makes none behind the last checkpoint.
 void GroupControl::CheckStopped(const ChiefProcess& chief) {
   if (chief.coordinator() == nullptr) return;
-  const int64_t counted = chief.coordinator()->Status().global_step();
-  const int64_t saved = chief.coordinator()->newest_checkpoint().value_or(0);
+  const Coordinator& coordinator = *chief.coordinator();
+  const int64_t counted = coordinator.Status(chief.now()).global_step();
+  const int64_t saved =
+      coordinator.NewsAt(chief.now()).newest_checkpoint.value_or(0);
   if (counted <= saved) return;
   world_.auditor().Violate(
       "stopped behind its checkpoint",
