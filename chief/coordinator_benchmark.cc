@@ -81,8 +81,9 @@ class Lockstep {
     if (const auto* load = std::get_if<LoadOrder>(&*order)) {
       chief_.Done(LoadResult{load->targets[0], absl::OkStatus()}, now_);
     } else {
-      chief_.CheckpointDone(std::get<CheckpointOrder>(*order), absl::OkStatus(),
-                            now_);
+      chief_.Done(
+          CheckpointResult{std::get<CheckpointOrder>(*order), absl::OkStatus()},
+          now_);
     }
   }
   // Returns true if the worker may take a step.
