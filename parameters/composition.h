@@ -12,9 +12,9 @@ namespace parasol {
 // The place of the values of variables and of their slots.
 enum class Store { kHost, kDevices, kPs };
 
-// The gradients of variables that are added before an optimizer sees them:
-// none, as each is an update or for ps to add; those of the replicas of this
-// process; those of a group of workers.
+// The sum of the gradients of variables that an optimizer sees: none is made
+// here, as each is an update or ps add them; over the replicas of this process;
+// over a group of workers.
 enum class Sum { kNone, kReplicas, kGroup };
 
 // The adder: all replicas or devices, a share each; the first one, everything;

@@ -13,7 +13,7 @@ struct DevicePart {
   bool has_examples = true;
   // Factor of the gradients.
   float weight = 1;
-  // Number of the device, among those of this process.
+  // Index of the device in this process.
   int device = 0;
 };
 

@@ -77,7 +77,7 @@ class WorkerParameters {
   // registration with, and for `devices`, whose models it makes the ones to
   // train; makes room for the variables that this worker is to have, and lets
   // the chief order worker 0 to load them. Says in the log how the job is
-  // trained. Polls `cancelled`. Errors are those of StateKeeper::Join() and
+  // trained. Polls `cancelled`. Returns errors of StateKeeper::Join() and
   // MakeAllReducePlanner(), and
   //   InvalidArgument    it was started for another strategy than the chief; or
   //                      NCCL is not here, or a device is no CUDA device: says
@@ -90,7 +90,7 @@ class WorkerParameters {
   const Composition& composition() const { return composition_; }
 
   // Returns the parameters of the training loop, of the shards of `placement`
-  // where ps have something. Errors are those of ParameterClient::Create().
+  // where ps have something. Returns errors of ParameterClient::Create().
   absl::StatusOr<std::unique_ptr<TrainingParameters>> Make(
       const wire::GetPlacementResponse& placement);
 

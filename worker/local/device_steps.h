@@ -48,8 +48,8 @@ class DeviceSteps : public TrainingParameters, public DeviceParts {
   void Expect(const SyncStep& step, const DevicePart& part) override
       ABSL_LOCKS_EXCLUDED(mu_);
   // Requires PushRequest::sync and nothing else, and that each replica expects
-  // and pushes once per step. Errors of the push are those of
-  // MirroredVariables::Update(), and
+  // and pushes once per step. Errors of the push are
+  // what MirroredVariables::Update() returns, and
   //   Cancelled  Stop() was called.
   std::unique_ptr<Pending> Push(PushRequest request) override
       ABSL_LOCKS_EXCLUDED(mu_);

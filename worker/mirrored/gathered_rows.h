@@ -20,7 +20,7 @@ namespace parasol {
 class GatheredRows : public GroupRows {
  public:
   // `widths`: of each table. `replicas`: all of the job. Borrows `gradients`,
-  // those of this worker's replicas.
+  // which this worker's replicas have pushed.
   GatheredRows(const std::vector<size_t>& widths, int replicas,
                const StepGradients& gradients);
 

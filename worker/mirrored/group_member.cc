@@ -83,7 +83,7 @@ TrainingParameters::Awaited GroupMember::Unanswered() const {
   return {.peers = membership_.Awaited(), .last_loading = last_loading_};
 }
 
-// Values before that may be others than those of the group.
+// Before that a pull could return values that the group does not go on with.
 bool GroupMember::AwaitAgreed(absl::Duration limit) {
   {
     absl::MutexLock lock(&mu_);

@@ -29,12 +29,12 @@ namespace parasol {
 // The parameters of a worker whose group has the variables: what the ps are to
 // synchronous training. Each worker has all variables (MirroredState). The
 // workers sum a step's gradients among themselves, over all replicas in
-// ascending order, and each applies the means: the same bits everywhere, and
-// those of ps.
+// ascending order, and each applies the means: all get the same bits, which are
+// also what ps would compute.
 //
 // The chief names the workers that take part, a group, and their replicas
 // (GroupMember). The gradients that were pushed to a step stay when its group
-// ends, so only those of replicas that changed hands are computed again. A step
+// ends, so only replicas that changed hands compute theirs again. A step
 // is made when all sums of it are there, never in part. So two workers are one
 // step apart at most, and the next group goes on with the later one.
 //
@@ -48,8 +48,8 @@ class GroupParameters : public TrainingParameters, public DeviceParts {
     std::shared_ptr<TrainingParameters> tables = nullptr;
     bool tables_in_step = false;
     // The gradients of variables on each of this worker's devices, where they
-    // stay, and NCCL adds them; none: they are in host memory, as those of rows
-    // always are. Must outlive the parameters. All workers have as many
+    // stay, and NCCL adds them; none: they are in host memory, where gradients
+    // of rows always are. Must outlive the parameters. All workers have as many
     // devices.
     std::vector<DeviceGradients*> on_devices = {};
     // The variables of the state, if they are on the device of `on_devices`,

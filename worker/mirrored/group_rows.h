@@ -13,8 +13,7 @@
 namespace parasol {
 
 // How a group's gradients of rows of sparse tables travel, and where they are
-// applied. Errors of a step are, besides the ones that functions name, those of
-// GroupRun::AwaitLocal().
+// applied. A step fails also with the errors of GroupRun::AwaitLocal().
 class GroupRows {
  public:
   virtual ~GroupRows() = default;

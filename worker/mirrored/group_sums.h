@@ -11,8 +11,8 @@
 namespace parasol {
 
 // How a group adds the gradients of variables of a step, and applies the means.
-// Used by the thread that makes steps. Errors are, besides the ones that
-// functions name, those of GroupRun::AwaitLocal().
+// Used by the thread that makes steps. Functions fail also with the errors of
+// GroupRun::AwaitLocal().
 class GroupSums {
  public:
   virtual ~GroupSums() = default;

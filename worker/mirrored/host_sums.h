@@ -15,7 +15,7 @@ namespace parasol {
 // Sums of gradients in host memory, by the group's collectives.
 class HostSums : public GroupSums {
  public:
-  // Borrows `gradients`, those of this worker's replicas.
+  // Borrows `gradients`, which this worker's replicas have pushed.
   HostSums(PackedSums sums, StepGradients& gradients)
       : sums_(std::move(sums)), gradients_(gradients) {}
 

@@ -269,7 +269,8 @@ TEST(MirroredStateTest, ASnapshotThatFailsHasNothingStay) {
   const auto state = MakeState();
   Initialize(*state, 3);
   ASSERT_OK(state->Hold());
-  EXPECT_FALSE(state->Save(/*step=*/2, NewFile(), Never, /*stays=*/true).ok());
+  EXPECT_THAT(state->Save(/*step=*/2, NewFile(), Never, /*stays=*/true),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("3 steps")));
   EXPECT_OK(MakeStep(*state, 1, 1));
 }
 
