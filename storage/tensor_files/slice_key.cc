@@ -53,7 +53,7 @@ void AppendString(absl::string_view text, std::string& key) {
 }  // namespace
 
 std::string SliceKey(absl::string_view tensor,
-                     const tensorflow::TensorSliceProto& slice) {
+                     const tensor_bundle::TensorSliceProto& slice) {
   std::string key;
   AppendUnsigned(0, key);
   AppendString(tensor, key);
@@ -61,7 +61,7 @@ std::string SliceKey(absl::string_view tensor,
   for (const auto& extent : slice.extent()) {
     const bool is_whole =
         extent.has_length_case() ==
-        tensorflow::TensorSliceProto::Extent::HAS_LENGTH_NOT_SET;
+        tensor_bundle::TensorSliceProto::Extent::HAS_LENGTH_NOT_SET;
     AppendSigned(extent.start(), key);
     AppendSigned(is_whole ? kWhole : extent.length(), key);
   }

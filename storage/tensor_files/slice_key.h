@@ -11,7 +11,7 @@ namespace parasol {
 // Returns the key under which a TensorBundle has one slice of a tensor, in
 // TensorFlow's OrderedCode.
 std::string SliceKey(absl::string_view tensor,
-                     const tensorflow::TensorSliceProto& slice);
+                     const tensor_bundle::TensorSliceProto& slice);
 
 }  // namespace parasol
 

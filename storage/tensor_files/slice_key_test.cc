@@ -16,7 +16,7 @@ struct Range {
 };
 
 std::string HexKey(const std::string& tensor, const std::vector<Range>& axes) {
-  tensorflow::TensorSliceProto slice;
+  tensor_bundle::TensorSliceProto slice;
   for (const Range& axis : axes) {
     auto& extent = *slice.add_extent();
     extent.set_start(axis.start);

@@ -43,7 +43,7 @@ inline constexpr std::pair<ElementType, int> kTensorFlowTypes[] = {
 //   any other        as for storage/durable_file.h.
 absl::StatusOr<std::unique_ptr<TensorWriter>> NewTensorBundleWriter(
     const std::string& prefix, std::vector<TensorPart> parts,
-    const tensorflow::TrackableObjectGraph& graph = {});
+    const tensor_bundle::TrackableObjectGraph& graph = {});
 
 // Opens a checkpoint by its prefix. A tensor has the full name that the object
 // graph gives it ("hidden/kernel", "Adam/hidden/kernel/m"), where that is its

@@ -24,9 +24,9 @@
 namespace parasol {
 namespace {
 
-using ::parasol::tensorflow::BundleEntryProto;
-using ::parasol::tensorflow::BundleHeaderProto;
-using ::parasol::tensorflow::TrackableObjectGraph;
+using ::parasol::tensor_bundle::BundleEntryProto;
+using ::parasol::tensor_bundle::BundleHeaderProto;
+using ::parasol::tensor_bundle::TrackableObjectGraph;
 
 constexpr size_t kMaxIndexBytes = 256 << 20;
 constexpr size_t kMaxStateBytes = 16 << 20;
@@ -182,11 +182,11 @@ class TensorBundleReader : public TensorReader {
   }
 
   // The slices in ascending order of their first rows.
-  static std::vector<tensorflow::TensorSliceProto> Sorted(
+  static std::vector<tensor_bundle::TensorSliceProto> Sorted(
       const BundleEntryProto& entry) {
-    std::vector<tensorflow::TensorSliceProto> slices(entry.slices().begin(),
-                                                     entry.slices().end());
-    const auto first_row = [](const tensorflow::TensorSliceProto& slice) {
+    std::vector<tensor_bundle::TensorSliceProto> slices(entry.slices().begin(),
+                                                        entry.slices().end());
+    const auto first_row = [](const tensor_bundle::TensorSliceProto& slice) {
       return slice.extent_size() == 0 ? 0 : slice.extent(0).start();
     };
     std::stable_sort(slices.begin(), slices.end(),
@@ -198,7 +198,8 @@ class TensorBundleReader : public TensorReader {
 
   // The bytes of a slice, which must be some rows, whole.
   absl::StatusOr<uint64_t> BytesOfSlice(
-      const TensorInfo& info, const tensorflow::TensorSliceProto& slice) const {
+      const TensorInfo& info,
+      const tensor_bundle::TensorSliceProto& slice) const {
     if (info.shape.empty() ||
         slice.extent_size() != static_cast<int>(info.shape.size())) {
       return Damaged(absl::StrCat("a slice of ", info.name,

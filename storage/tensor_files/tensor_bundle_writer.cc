@@ -18,8 +18,8 @@
 namespace parasol {
 namespace {
 
-using ::parasol::tensorflow::BundleEntryProto;
-using ::parasol::tensorflow::BundleHeaderProto;
+using ::parasol::tensor_bundle::BundleEntryProto;
+using ::parasol::tensor_bundle::BundleHeaderProto;
 
 constexpr int kProducer = 1;  // version of the format
 
@@ -40,8 +40,8 @@ BundleEntryProto EntryOf(const TensorInfo& tensor) {
   return entry;
 }
 
-tensorflow::TensorSliceProto SliceOf(const TensorPart& part) {
-  tensorflow::TensorSliceProto slice;
+tensor_bundle::TensorSliceProto SliceOf(const TensorPart& part) {
+  tensor_bundle::TensorSliceProto slice;
   for (size_t axis = 0; axis < part.tensor.shape.size(); ++axis) {
     auto& extent = *slice.add_extent();
     extent.set_start(axis == 0 ? part.first_row : 0);
@@ -103,7 +103,7 @@ class TensorBundleWriter : public TensorWriter {
     entry.set_size(static_cast<int64_t>(data_.size() - begin_));
     entry.set_crc32c(MaskCrc(crc_));
     if (part.parts == 1) return AddEntry(name, entry);
-    const tensorflow::TensorSliceProto slice = SliceOf(part);
+    const tensor_bundle::TensorSliceProto slice = SliceOf(part);
     sliced_.emplace(name, EntryOf(part.tensor));
     *sliced_[name].add_slices() = slice;
     return AddEntry(SliceKey(name, slice), entry);
@@ -151,7 +151,7 @@ std::string DataFileName(absl::string_view prefix, int shard, int shards) {
 
 absl::StatusOr<std::unique_ptr<TensorWriter>> NewTensorBundleWriter(
     const std::string& prefix, std::vector<TensorPart> parts,
-    const tensorflow::TrackableObjectGraph& graph) {
+    const tensor_bundle::TrackableObjectGraph& graph) {
   ASSIGN_OR_RETURN(StagedFile data,
                    StagedFile::Create(DataFileName(prefix, 0, 1)));
   auto writer = std::make_unique<TensorBundleWriter>(prefix, std::move(parts),

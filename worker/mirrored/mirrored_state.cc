@@ -268,6 +268,17 @@ absl::Status MirroredState::AwaitCut(
   return version_.step >= step ? absl::OkStatus() : ended_;
 }
 
+absl::StatusOr<LocalSnapshot> MirroredState::CopyAt(
+    std::optional<int64_t> step) {
+  if (parameters_ == nullptr) return NotThere();
+  const int64_t had = version().step;
+  if (step && had > *step) {
+    return absl::AbortedError(absl::StrCat("this worker has had ", had,
+                                           " steps, the cut is at ", *step));
+  }
+  return parameters_->TakeSnapshot();
+}
+
 absl::StatusOr<LocalSnapshot> MirroredState::TakeSnapshot(
     std::optional<int64_t> step, const std::function<bool()>& is_cancelled,
     bool stays) {
@@ -276,16 +287,8 @@ absl::StatusOr<LocalSnapshot> MirroredState::TakeSnapshot(
   // No step is made while it is copied.
   ReadLock data_lock(*this);
   const int64_t had = version().step;
-  const auto copy = [&]() -> absl::StatusOr<LocalSnapshot> {
-    RETURN_IF_ERROR(there);
-    if (parameters_ == nullptr) return NotThere();
-    if (step && had > *step) {
-      return absl::AbortedError(absl::StrCat("this worker has had ", had,
-                                             " steps, the cut is at ", *step));
-    }
-    return parameters_->TakeSnapshot();
-  };
-  absl::StatusOr<LocalSnapshot> snapshot = copy();
+  absl::StatusOr<LocalSnapshot> snapshot =
+      there.ok() ? CopyAt(step) : absl::StatusOr<LocalSnapshot>(there);
   absl::MutexLock lock(&mu_);
   if (stays && snapshot.ok()) {
     held_ = {.step = had, .until = absl::InfiniteFuture()};

@@ -161,6 +161,10 @@ class MirroredState {
     return held_ && held_->until == absl::InfiniteFuture();
   }
   absl::Status AwaitNoHold() ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns a copy of the state. Errors are Aborted and FailedPrecondition of
+  // TakeSnapshot().
+  absl::StatusOr<LocalSnapshot> CopyAt(std::optional<int64_t> step)
+      ABSL_SHARED_LOCKS_REQUIRED(data_mu_);
   absl::Status AwaitCut(int64_t step, const std::function<bool()>& is_cancelled)
       ABSL_LOCKS_EXCLUDED(mu_);
   void SetVersion(const Version& version) ABSL_LOCKS_EXCLUDED(mu_);

@@ -1,6 +1,7 @@
 #include "worker/mirrored/step_gradients.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/types/span.h"
@@ -34,9 +35,11 @@ void StepGradients::SetShare(std::vector<int> replicas) {
 
 void StepGradients::BeginStep(int64_t step) {
   step_ = step;
-  std::erase_if(replicas_, [this](const auto& entry) {
-    return std::count(share_.begin(), share_.end(), entry.first) == 0;
-  });
+  for (auto it = replicas_.begin(); it != replicas_.end();) {
+    const bool has_left =
+        std::count(share_.begin(), share_.end(), it->first) == 0;
+    it = has_left ? replicas_.erase(it) : std::next(it);
+  }
   for (auto& [number, replica] : replicas_) {
     std::fill(replica.has_variable.begin(), replica.has_variable.end(), false);
     std::fill(replica.takes_rows.begin(), replica.takes_rows.end(), false);

@@ -15,7 +15,7 @@ namespace parasol {
 // Keras model with an optimizer of optimizer_v2.
 struct KerasCheckpoint {
   // Objects and their variables, so that restore() finds them.
-  tensorflow::TrackableObjectGraph graph = {};
+  tensor_bundle::TrackableObjectGraph graph = {};
   // Keys in the checkpoint, by the names of tensor_names.h:
   // "model/layer_with_weights-0/kernel/.ATTRIBUTES/VARIABLE_VALUE".
   std::map<std::string, std::string> keys = {};

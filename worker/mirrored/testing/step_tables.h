@@ -102,12 +102,13 @@ class StepTables {
         return absl::OkStatus();
       }
       bool WaitFor(absl::Duration limit) override {
-        absl::Mutex& mu = client_.tables_.mu_;
-        absl::MutexLock lock(&mu);
-        const auto is_there = [this] {
-          return client_.is_stopped_ || client_.tables_.step_ >= step_;
-        };
-        return mu.AwaitWithTimeout(absl::Condition(&is_there), limit);
+        absl::MutexLock lock(&client_.tables_.mu_);
+        const auto is_there =
+            [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(client_.tables_.mu_) {
+              return client_.is_stopped_ || client_.tables_.step_ >= step_;
+            };
+        return client_.tables_.mu_.AwaitWithTimeout(absl::Condition(&is_there),
+                                                    limit);
       }
       Outcome outcome() const override {
         return {.min_updates = step_, .max_updates = step_, .stale = is_stale_};
