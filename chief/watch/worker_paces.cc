@@ -81,6 +81,14 @@ std::vector<double> Difference(const std::vector<double>& a,
   return difference;
 }
 
+// The time between two samples in which a worker ran while it waited for values
+// and acknowledgements.
+double Awake(const std::vector<double>& base, const std::vector<double>& last) {
+  double awake = base[kStoodStill] - last[kStoodStill];
+  for (const Part part : {kPull, kPush}) awake += last[part] - base[part];
+  return std::max(0., awake);
+}
+
 // The parts of a worker's own time as shares of it, the largest first.
 std::string Shares(std::vector<double> parts, bool in_step) {
   // Time in which the process stood still is in that of its waits.
@@ -150,6 +158,34 @@ void WorkerPaces::StartOver() {
   }
 }
 
+double WorkerPaces::Own(const Sample& base, const Sample& last) const {
+  const double own = last.own - base.own;
+  if (!in_step_ || !messages_) return own;
+  const double stood_still = last.parts[kStoodStill] - base.parts[kStoodStill];
+  const double awake = Awake(base.parts, last.parts);
+  if (stood_still <= 0 || awake <= 0) return own;
+  // The times are of one device, `own` is of all.
+  const double steps = last.steps - base.steps + kHalf;
+  const double devices =
+      std::max(1., (last.batches - base.batches) / std::max(1., steps));
+  const double costs = *messages_ * stood_still / awake * steps;
+  return std::max(0., own - devices * std::max(0., stood_still - costs));
+}
+
+std::optional<double> WorkerPaces::Messages() const {
+  std::optional<double> least;
+  for (const auto& [index, worker] : workers_) {
+    if (!IsMeasured(worker)) continue;
+    const Sample& base = Base(worker, limits_.window, kBatches);
+    const Sample& last = worker.samples.back();
+    const double steps = last.steps - base.steps;
+    if (steps < 1) continue;
+    const double awake = Awake(base.parts, last.parts) / steps;
+    if (!least || awake < *least) least = awake;
+  }
+  return least;
+}
+
 const WorkerPaces::Sample& WorkerPaces::Base(const Worker& worker,
                                              absl::Duration window,
                                              double batches) {
@@ -189,15 +225,14 @@ std::optional<double> WorkerPaces::Typical(const Worker& worker) const {
   const Sample& last = worker.samples.back();
   const double batches = last.batches - base.batches;
   if (batches < 1) return std::nullopt;
-  return (last.own - base.own) / batches;
+  return Own(base, last) / batches;
 }
 
 bool WorkerPaces::IsSlow(const Worker& worker, double median) const {
   const Sample& last = worker.samples.back();
   // Returns the time of a batch, or what it is at least, over `median`.
   const auto ratio = [&](const Sample& base) {
-    return (last.own - base.own) / (last.batches - base.batches + kHalf) /
-           median;
+    return Own(base, last) / (last.batches - base.batches + kHalf) / median;
   };
   const Sample& window = Base(worker, limits_.window, 0);
   const double slowness =
@@ -207,7 +242,7 @@ bool WorkerPaces::IsSlow(const Worker& worker, double median) const {
                ratio(Base(worker, limits_.recent, kRecentBatches)));
   const double elapsed = absl::ToDoubleSeconds(last.time - window.time);
   const double lost =
-      last.own - window.own - median * (last.batches - window.batches + kHalf);
+      Own(window, last) - median * (last.batches - window.batches + kHalf);
   const double limit = worker.is_slow ? limits_.quick : limits_.slow;
   return slowness > limit && recently > limits_.quick &&
          lost >= limits_.min_loss / limits_.slow * limit * elapsed;
@@ -216,6 +251,7 @@ bool WorkerPaces::IsSlow(const Worker& worker, double median) const {
 void WorkerPaces::Judge(absl::Time now) {
   if (now < next_) return;
   next_ = now + kInterval;
+  messages_ = Messages();
   std::map<int, double> typical;
   std::vector<double> sorted;
   for (const auto& [index, worker] : workers_) {
@@ -255,7 +291,7 @@ void WorkerPaces::Measure(Worker& worker, std::optional<double> median,
     *worker.pace.mutable_step() = TimesOf(parts);
   }
   const double batch =
-      (last.own - base.own) / std::max(kHalf, last.batches - base.batches);
+      Own(base, last) / std::max(kHalf, last.batches - base.batches);
   *worker.pace.mutable_batch() = ToProto(absl::Seconds(batch));
   if (median) worker.pace.set_slowness(batch / *median);
   const bool is_slow = IsMeasured(worker) && median && IsSlow(worker, *median);

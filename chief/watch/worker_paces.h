@@ -38,11 +38,18 @@ struct PaceLimits {
 // are slow. Pure.
 //
 // A worker's own time for a batch is compared with the lower median of the
-// others': of two workers the other one's. In steps that workers make together
-// its own time is that in which it has a batch to wait for or to compute, or
-// stands still; in waits for values and acknowledgements it waits for others.
-// Workers that are not in step wait for nobody, but perhaps for a step to be
-// granted: all other time is their own.
+// others': of two workers the other one's. Workers that are not in step wait
+// for nobody, but perhaps for a step to be granted: all other time is their
+// own.
+//
+// In steps that workers make together a worker's own time is that in which it
+// has a batch to wait for or to compute; in waits for values and
+// acknowledgements it waits for others. A worker that stands still in its waits
+// sends and receives later, too. That costs a step what it needs for the
+// messages, as often as the worker runs too rarely; more of the standstill
+// holds up nobody: on a machine with too much to do all that wait for a slow
+// worker stand still. What messages need is the least time that a worker was
+// awake in its waits.
 class WorkerPaces {
  public:
   static constexpr absl::Duration kInterval = absl::Milliseconds(500);
@@ -91,6 +98,11 @@ class WorkerPaces {
     std::string why = {};
   };
 
+  // Returns the own time between two samples.
+  double Own(const Sample& base, const Sample& last) const;
+  // Returns the least time of a step in which a worker was awake in its waits;
+  // nullopt if none has made a step.
+  std::optional<double> Messages() const;
   Sample SampleOf(const wire::WorkerTotals& totals, absl::Time now) const;
   // Returns the newest sample that is `window` older than the last one and has
   // `batches` less; the oldest one if there is none.
@@ -107,7 +119,8 @@ class WorkerPaces {
   const PaceLimits limits_;
   const bool in_step_;
   absl::Time next_ = absl::InfinitePast();
-  std::map<int, Worker> workers_;  // key: index
+  std::optional<double> messages_ = std::nullopt;  // Messages() when judged
+  std::map<int, Worker> workers_;                  // key: index
 };
 
 }  // namespace parasol

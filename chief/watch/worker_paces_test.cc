@@ -247,6 +247,30 @@ TEST(WorkerPacesTest, AWorkerThatStandsStillInWaitsIsNamed) {
   }
 }
 
+// On a machine with too much to do all processes wake late: those that wait for
+// a slow worker stand still for most of their waits.
+TEST(WorkerPacesTest, OfABusyMachineThatWhichOthersWaitForIsNamed) {
+  for (const double share : {.3, .6, .9}) {
+    SCOPED_TRACE(share);
+    Cluster cluster(3, kInStep);
+    cluster.worker(1).compute = 3;
+    for (const int waiter : {0, 2})
+      cluster.worker(waiter).stood_still = 3 * share;
+    EXPECT_LE(cluster.TimeUntil(true), 2 * kNamedWithin);
+    EXPECT_THAT(cluster.Slow(), ElementsAre(1));
+    cluster.Train(absl::Minutes(1));
+    EXPECT_THAT(cluster.Slow(), ElementsAre(1));
+  }
+}
+
+TEST(WorkerPacesTest, NobodyOfABusyMachineIsSlowIfAllAreAlike) {
+  Cluster cluster(3, kInStep);
+  for (const int worker : {0, 1, 2}) cluster.worker(worker).push = .03;
+  for (const int worker : {0, 2}) cluster.worker(worker).stood_still = .004;
+  cluster.Train(absl::Minutes(1));
+  EXPECT_THAT(cluster.Slow(), IsEmpty());
+}
+
 TEST(WorkerPacesTest, AWorkerThatIsNotHeardIsNamedBeforeItIsLost) {
   Cluster cluster(2, kInStep);
   cluster.Train(absl::Seconds(20));

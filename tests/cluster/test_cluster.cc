@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kSide = 8;
-constexpr absl::Duration kLimit = absl::Minutes(1);
+constexpr absl::Duration kLimit = absl::Minutes(3);
 
 // Pixel noise below 128, and the label's quadrant twice as bright.
 void WriteQuadrants(const fs::path& directory, const std::string& name,

@@ -32,7 +32,7 @@ std::string DigitsJob();
 //   DeadlineExceeded  it did not hold within `limit`; the message names `what`.
 absl::Status WaitUntil(const std::string& what,
                        const std::function<bool()>& condition,
-                       absl::Duration limit = absl::Seconds(60));
+                       absl::Duration limit = absl::Minutes(3));
 
 // A whole cluster of real processes, run by the launcher as a user runs it.
 class LaunchedCluster {
