@@ -33,11 +33,11 @@ void Push(ParameterShard& shard, int64_t step, absl::Notification& done) {
   wire::Push push = MakePush(0, {MakeRange(0, 0, 1)});
   push.mutable_sync()->set_step(step);
   const std::string gradient = Floats(1, 1);
-  shard.Push(7, push, {{ViewOf(gradient)}},
-             [&done](absl::StatusOr<OperationResult> result) {
-               EXPECT_OK(result);
-               done.Notify();
-             });
+  shard.Execute(7, OperationOf(push), {{ViewOf(gradient)}},
+                [&done](absl::StatusOr<OperationResult> result) {
+                  EXPECT_OK(result);
+                  done.Notify();
+                });
 }
 
 TEST(CutHoldTest, AShardWhoseChiefDoesNotComeBackGoesOnByItself) {

@@ -347,30 +347,15 @@ void ParameterServer::Execute(const ReceivedMessage& message, size_t operation,
   const absl::StatusOr<std::shared_ptr<Shard>> shard = ShardFor(message);
   if (!shard.ok()) return Reject(shard.status(), done);
   ParameterShard& parameters = *(*shard)->parameters;
-  const uint64_t worker = message.worker_incarnation();
   const wire::Operation& order = message.operation(operation);
   const absl::Span<const PayloadView> payloads = message.payloads(operation);
-  switch (order.kind_case()) {
-    case wire::Operation::kPush:
-      return parameters.Push(
-          worker, order.push(), payloads,
-          CountedPush(*shard, BytesOf(payloads), std::move(done)));
-    case wire::Operation::kPull:
-      return parameters.Pull(order.pull(),
-                             CountedPull(*shard, std::move(done)));
-    case wire::Operation::kRowPush:
-      parameters.PushRows(
-          worker, order.row_push(), payloads,
-          CountedPush(*shard, BytesOf(payloads), std::move(done)));
-      return metrics_.row_bytes.Set(parameters.row_bytes());
-    case wire::Operation::kRowPull:
-      parameters.PullRows(order.row_pull(), payloads,
-                          CountedPull(*shard, std::move(done)));
-      return metrics_.row_bytes.Set(parameters.row_bytes());
-    case wire::Operation::KIND_NOT_SET:
-      break;
-  }
-  Reject(absl::InvalidArgumentError("neither a push nor a pull"), done);
+  const bool is_push = order.has_push() || order.has_row_push();
+  const bool is_of_rows = order.has_row_push() || order.has_row_pull();
+  parameters.Execute(
+      message.worker_incarnation(), order, payloads,
+      is_push ? CountedPush(*shard, BytesOf(payloads), std::move(done))
+              : CountedPull(*shard, std::move(done)));
+  if (is_of_rows) metrics_.row_bytes.Set(parameters.row_bytes());
 }
 
 ParameterServer::Holding ParameterServer::holding() const {

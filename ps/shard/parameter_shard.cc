@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "ps/dense/received_gradient.h"
+#include "ps/shard/operation_places.h"
 #include "ps/sparse/received_rows.h"
 
 namespace parasol {
@@ -15,10 +15,6 @@ namespace {
 constexpr int64_t kMaxUpdates = int64_t{1} << 62;
 // Number of updates that a shard which was restored may be behind others.
 constexpr int64_t kMaxAhead = int64_t{1} << 40;
-
-OperationResult ResultOf(const UpdateBounds& updates) {
-  return {.min_updates = updates.min, .max_updates = updates.max};
-}
 
 // Gives the result the values that were pulled, and their updates.
 void SetPulled(DenseParts::Pulled pulled, OperationResult& result) {
@@ -33,14 +29,9 @@ void SetPulled(SparseTable::Pulled pulled, OperationResult& result) {
   result.payloads.push_back(std::move(pulled.payload));
 }
 
-OperationResult ResultOf(DenseParts::Pulled pulled) {
-  OperationResult result;
-  SetPulled(std::move(pulled), result);
-  return result;
-}
-
-absl::StatusOr<OperationResult> ResultOf(
-    absl::StatusOr<SparseTable::Pulled> pulled) {
+// `pulled`: what chunks or a table have given, or a status with it.
+template <typename Pulled>
+absl::StatusOr<OperationResult> ResultOf(absl::StatusOr<Pulled> pulled) {
   RETURN_IF_ERROR(pulled.status());
   OperationResult result;
   SetPulled(*std::move(pulled), result);
@@ -53,16 +44,30 @@ absl::Status NotSynchronous() {
       "complete");
 }
 
-absl::Status BeingApplied(uint64_t sequence) {
-  return absl::UnavailableError(absl::StrCat(
-      "push ", sequence, " came on another stream and is being applied"));
-}
-
 // Gradients of lower replicas always have room: a resend ends.
 absl::Status NoRoom() {
   return absl::UnavailableError(
       "no memory is left for gradients that wait for those of lower replicas: "
       "send this one again, or raise --memory_limit_bytes");
+}
+
+// Reads the values of now, or when they have had `min_updates`.
+template <typename Place>
+void PullFrom(Place place, job::Encoding encoding, int64_t min_updates,
+              CountedDone done) {
+  if (min_updates == 0) return done(ResultOf(place.Pull(encoding, 0)));
+  place.Keep();
+  const auto kept = std::make_shared<const Place>(std::move(place));
+  const auto latch = std::make_shared<Latch>(
+      kept->size(), [kept, encoding, min_updates,
+                     done = std::move(done)](const Latch::Outcome& outcome) {
+        if (!outcome.status.ok()) return done(outcome.status);
+        done(OperationResult{.read = [kept, encoding, min_updates] {
+          return ResultOf(kept->Pull(encoding, min_updates));
+        }});
+      });
+  Released released;
+  kept->NotifyAt(min_updates, latch, released);
 }
 
 }  // namespace
@@ -73,67 +78,41 @@ ParameterShard::ParameterShard(std::unique_ptr<DenseParts> dense,
                                const DedupWindows& dedup)
     : dense_(std::move(dense)),
       tables_(std::move(tables)),
-      sync_(std::move(sync)) {
-  absl::MutexLock lock(&dedup_mu_);
-  dedup_.Restore(dedup);
+      sync_(std::move(sync)),
+      gate_(dedup) {}
+
+void ParameterShard::Execute(uint64_t worker_incarnation,
+                             const wire::Operation& operation,
+                             absl::Span<const PayloadView> payloads,
+                             CountedDone done) {
+  switch (operation.kind_case()) {
+    case wire::Operation::kPush:
+      return PushDense(worker_incarnation, operation.push(), payloads,
+                       std::move(done));
+    case wire::Operation::kRowPush:
+      return PushRows(worker_incarnation, operation.row_push(), payloads,
+                      std::move(done));
+    case wire::Operation::kPull:
+      return PullDense(operation.pull(), std::move(done));
+    case wire::Operation::kRowPull:
+      return PullRows(operation.row_pull(), payloads, std::move(done));
+    case wire::Operation::KIND_NOT_SET:
+      break;
+  }
+  done(absl::InvalidArgumentError("neither a push nor a pull"));
 }
 
-void ParameterShard::Push(uint64_t worker_incarnation, const wire::Push& push,
-                          absl::Span<const PayloadView> payloads,
-                          CountedDone done) {
+void ParameterShard::PushDense(uint64_t worker_incarnation,
+                               const wire::Push& push,
+                               absl::Span<const PayloadView> payloads,
+                               CountedDone done) {
   const absl::Status mode = CheckMode(push.has_sync());
   if (!mode.ok()) return done(mode);
   const absl::StatusOr<DenseParts::Gradients> gradients =
       dense_->Parse(push, payloads);
   if (!gradients.ok()) return done(gradients.status());
-  if (!push.has_sync()) {
-    absl::StatusOr<OperationResult> result =
-        ApplyOnce(worker_incarnation, push.sequence(),
-                  [&] { return dense_->Apply(*gradients); });
-    if (result.ok() && push.with_values()) {
-      // The encoding is a known one: the gradients were parsed by it.
-      SetPulled(dense_->Pull(gradients->ranges, *EncodingOf(push.encoding()),
-                             /*min_updates=*/0),
-                *result);
-    }
-    return done(std::move(result));
-  }
-  if (push.with_values()) return done(NotSynchronous());
-  const absl::StatusOr<StepPush> step = CheckStep(push.sync());
-  if (!step.ok()) return done(step.status());
-  const DenseParts::Ranges& ranges = gradients->ranges;
-  const absl::Status not_ahead = dense_->CheckNotAhead(ranges, step->step);
-  if (!not_ahead.ok()) return done(not_ahead);
-  ContributeStep(
-      DenseParts::Chunks(ranges),
-      [&](const std::shared_ptr<Latch>& latch, Released& released) {
-        return dense_->Contribute(*step, *gradients, latch, released);
-      },
-      [this, ranges] { return dense_->Updates(ranges); }, std::move(done));
-}
-
-void ParameterShard::Pull(const wire::Pull& pull, CountedDone done) {
-  const absl::Status wait = CheckWait(pull.min_updates());
-  if (!wait.ok()) return done(wait);
-  const absl::StatusOr<job::Encoding> encoding = EncodingOf(pull.encoding());
-  if (!encoding.ok()) return done(encoding.status());
-  absl::StatusOr<DenseParts::Ranges> ranges = dense_->Resolve(pull);
-  if (!ranges.ok()) return done(ranges.status());
-  if (pull.min_updates() == 0) {
-    return done(ResultOf(dense_->Pull(*ranges, *encoding, 0)));
-  }
-  const size_t chunks = DenseParts::Chunks(*ranges);
-  const auto latch = std::make_shared<Latch>(
-      chunks, [this, ranges = *ranges, encoding = *encoding,
-               min_updates = pull.min_updates(),
-               done = std::move(done)](const Latch::Outcome& outcome) {
-        if (!outcome.status.ok()) return done(outcome.status);
-        done(OperationResult{.read = [this, ranges, encoding, min_updates] {
-          return ResultOf(dense_->Pull(ranges, encoding, min_updates));
-        }});
-      });
-  Released released;
-  dense_->NotifyAt(*ranges, pull.min_updates(), latch, released);
+  PushTo(ChunkGradients{*dense_, *gradients}, worker_incarnation, push,
+         std::move(done));
 }
 
 void ParameterShard::PushRows(uint64_t worker_incarnation,
@@ -147,24 +126,19 @@ void ParameterShard::PushRows(uint64_t worker_incarnation,
   const absl::StatusOr<ReceivedRows> gradients =
       (*table)->Parse(push, payloads);
   if (!gradients.ok()) return done(gradients.status());
-  if (!push.has_sync()) {
-    return done(
-        push.with_values()
-            ? ApplyAndPullRows(worker_incarnation, push, **table, *gradients)
-            : ApplyOnce(worker_incarnation, push.sequence(),
-                        [&] { return (*table)->Apply(*gradients); }));
-  }
-  if (push.with_values()) return done(NotSynchronous());
-  const absl::StatusOr<StepPush> step = CheckStep(push.sync());
-  if (!step.ok()) return done(step.status());
-  const absl::Status not_ahead = (*table)->CheckNotAhead(step->step);
-  if (!not_ahead.ok()) return done(not_ahead);
-  ContributeStep(
-      1,
-      [&](const std::shared_ptr<Latch>& latch, Released& released) {
-        return (*table)->Contribute(*step, *gradients, latch, released);
-      },
-      [table = *table] { return table->updates(); }, std::move(done));
+  PushTo(TableGradients{**table, *gradients}, worker_incarnation, push,
+         std::move(done));
+}
+
+void ParameterShard::PullDense(const wire::Pull& pull, CountedDone done) {
+  const absl::Status wait = CheckWait(pull.min_updates());
+  if (!wait.ok()) return done(wait);
+  const absl::StatusOr<job::Encoding> encoding = EncodingOf(pull.encoding());
+  if (!encoding.ok()) return done(encoding.status());
+  absl::StatusOr<DenseParts::Ranges> ranges = dense_->Resolve(pull);
+  if (!ranges.ok()) return done(ranges.status());
+  PullFrom(ChunkPull{*dense_, *std::move(ranges)}, *encoding,
+           pull.min_updates(), std::move(done));
 }
 
 void ParameterShard::PullRows(const wire::RowPull& pull,
@@ -178,95 +152,68 @@ void ParameterShard::PullRows(const wire::RowPull& pull,
   if (!table.ok()) return done(table.status());
   absl::StatusOr<ReceivedRows> ids = (*table)->Parse(pull, payloads);
   if (!ids.ok()) return done(ids.status());
-  if (pull.min_updates() == 0) {
-    return done(ResultOf((*table)->Pull(*ids, *encoding, 0)));
-  }
-  ids->KeepIds();
-  const auto latch = std::make_shared<Latch>(
-      1, [table = *table, encoding = *encoding,
-          ids = std::make_shared<const ReceivedRows>(*std::move(ids)),
-          min_updates = pull.min_updates(),
-          done = std::move(done)](const Latch::Outcome& outcome) {
-        if (!outcome.status.ok()) return done(outcome.status);
-        done(OperationResult{.read = [table, encoding, ids, min_updates] {
-          return ResultOf(table->Pull(*ids, encoding, min_updates));
-        }});
-      });
-  Released released;
-  (*table)->NotifyAt(pull.min_updates(), latch, released);
+  PullFrom(TablePull{**table, *std::move(ids)}, *encoding, pull.min_updates(),
+           std::move(done));
 }
 
-absl::StatusOr<OperationResult> ParameterShard::ApplyAndPullRows(
-    uint64_t worker_incarnation, const wire::RowPush& push, SparseTable& table,
-    const ReceivedRows& gradients) {
+template <typename Message, typename Place>
+void ParameterShard::PushTo(const Place& place, uint64_t worker_incarnation,
+                            const Message& push, CountedDone done) {
+  if (!push.has_sync()) {
+    return done(push.with_values()
+                    ? ApplyAndPull(place, worker_incarnation, push)
+                    : gate_.ApplyOnce(worker_incarnation, push.sequence(),
+                                      [&] { return place.Apply(); }));
+  }
+  if (push.with_values()) return done(NotSynchronous());
+  const absl::StatusOr<StepPush> step = CheckStep(push.sync());
+  if (!step.ok()) return done(step.status());
+  const absl::Status not_ahead = place.CheckNotAhead(step->step);
+  if (!not_ahead.ok()) return done(not_ahead);
+  ContributeStep(place, *step, std::move(done));
+}
+
+template <typename Message, typename Place>
+absl::StatusOr<OperationResult> ParameterShard::ApplyAndPull(
+    const Place& place, uint64_t worker_incarnation, const Message& push) {
   ASSIGN_OR_RETURN(const job::Encoding encoding, EncodingOf(push.encoding()));
-  absl::StatusOr<SparseTable::Pulled> pulled;
+  absl::StatusOr<typename Place::Pulled> pulled;
   ASSIGN_OR_RETURN(OperationResult result,
-                   ApplyOnce(worker_incarnation, push.sequence(),
-                             [&]() -> absl::StatusOr<UpdateBounds> {
-                               pulled = table.ApplyAndPull(gradients, encoding);
-                               RETURN_IF_ERROR(pulled.status());
-                               return pulled->updates;
-                             }));
+                   gate_.ApplyOnce(worker_incarnation, push.sequence(),
+                                   [&]() -> absl::StatusOr<UpdateBounds> {
+                                     pulled = place.ApplyAndPull(encoding);
+                                     RETURN_IF_ERROR(pulled.status());
+                                     return pulled->updates;
+                                   }));
   // What was applied before is looked up alone.
-  if (result.duplicate) pulled = table.Pull(gradients, encoding, 0);
+  if (result.duplicate) pulled = place.Pull(encoding);
   RETURN_IF_ERROR(pulled.status());
   SetPulled(*std::move(pulled), result);
   return result;
 }
 
-absl::StatusOr<OperationResult> ParameterShard::ApplyOnce(
-    uint64_t worker_incarnation, uint64_t sequence,
-    absl::FunctionRef<absl::StatusOr<UpdateBounds>()> apply) {
-  absl::ReaderMutexLock applying(&snapshot_mu_);
-  if (is_sealed_) {
-    return absl::UnavailableError(
-        "the ps is leaving: its successor takes the push");
-  }
-  if (stays_) {
-    return absl::UnavailableError(
-        "the chief, or a ps, leaves with a checkpoint: the push is taken when "
-        "its successor is there");
-  }
-  {
-    absl::MutexLock lock(&dedup_mu_);
-    ASSIGN_OR_RETURN(const Claim claim,
-                     dedup_.Mark(worker_incarnation, sequence));
-    if (claim == Claim::kDuplicate) return OperationResult{.duplicate = true};
-    if (claim == Claim::kUnderWay) return BeingApplied(sequence);
-  }
-  const absl::StatusOr<UpdateBounds> updates = apply();
-  absl::MutexLock lock(&dedup_mu_);
-  if (!updates.ok()) {
-    dedup_.Unmark(worker_incarnation, sequence);
-    return updates.status();
-  }
-  pushes_.fetch_add(1, std::memory_order_release);
-  dedup_.Confirm(worker_incarnation, sequence);
-  return ResultOf(*updates);
-}
-
-void ParameterShard::ContributeStep(size_t places, Contribute contribute,
-                                    std::function<UpdateBounds()> updates,
+template <typename Place>
+void ParameterShard::ContributeStep(const Place& place, const StepPush& step,
                                     CountedDone done) {
+  const size_t places = place.size();
   const auto entries = std::make_shared<StepEntries>();
   const auto answer = std::make_shared<const CountedDone>(std::move(done));
   // One more than the places: `entries` are complete before it calls back.
   const auto latch = std::make_shared<Latch>(
-      places + 1, [entries, places, updates = std::move(updates),
+      places + 1, [entries, places, updates = place.Updates(),
                    answer](const Latch::Outcome& outcome) {
         if (entries->no_room > 0) return;  // it was answered below
         if (!outcome.status.ok()) return (*answer)(outcome.status);
-        OperationResult result = ResultOf(updates());
-        result.duplicate = entries->duplicates == places;
-        result.stale = entries->stale > 0 || outcome.dropped;
-        (*answer)(std::move(result));
+        const UpdateBounds bounds = updates();
+        (*answer)(
+            OperationResult{.duplicate = entries->duplicates == places,
+                            .stale = entries->stale > 0 || outcome.dropped,
+                            .min_updates = bounds.min,
+                            .max_updates = bounds.max});
       });
   {
     Released released;
-    absl::ReaderMutexLock applying(&snapshot_mu_);
-    *entries = contribute(latch, released);
-    pushes_.fetch_add(1, std::memory_order_release);
+    gate_.Enter([&] { *entries = place.Contribute(step, latch, released); });
   }
   if (entries->no_room > 0) (*answer)(NoRoom());
   latch->CountDown();
@@ -317,12 +264,14 @@ absl::Status ParameterShard::TakeRules(
     return absl::InvalidArgumentError(absl::StrCat(
         "table \"", rows[i]->name(), "\" would have other slots than it has"));
   }
-  absl::WriterMutexLock no_push(&snapshot_mu_);
-  RETURN_IF_ERROR(dense_->UseOptimizers(std::move(optimizers)));
-  for (size_t i = 0; i < rows.size(); ++i) {
-    RETURN_IF_ERROR(tables_[i]->rows().TakeRulesOf(*rows[i]));
-  }
-  return absl::OkStatus();
+  absl::Status taken;
+  gate_.WithoutPushes([&] {
+    taken = dense_->UseOptimizers(std::move(optimizers));
+    for (size_t i = 0; i < rows.size() && taken.ok(); ++i) {
+      taken = tables_[i]->rows().TakeRulesOf(*rows[i]);
+    }
+  });
+  return taken;
 }
 
 ShardSnapshot ParameterShard::TakeSnapshot(bool stays) {
@@ -331,19 +280,18 @@ ShardSnapshot ParameterShard::TakeSnapshot(bool stays) {
   std::vector<RowSnapshot> tables;
   DedupWindows windows;
   int64_t progress;
-  {
-    absl::WriterMutexLock no_push(&snapshot_mu_);
-    stays_ |= stays;
-    progress = this->progress();
-    for (const std::unique_ptr<Chunk>& chunk : dense_->chunks()) {
-      contents.push_back(chunk->Snapshot());
-    }
-    for (const std::unique_ptr<SparseTable>& table : tables_) {
-      tables.push_back(table->TakeSnapshot());
-    }
-    absl::MutexLock lock(&dedup_mu_);
-    windows = dedup_.Windows();
-  }
+  gate_.WithoutPushes(
+      [&] {
+        progress = this->progress();
+        for (const std::unique_ptr<Chunk>& chunk : dense_->chunks()) {
+          contents.push_back(chunk->Snapshot());
+        }
+        for (const std::unique_ptr<SparseTable>& table : tables_) {
+          tables.push_back(table->TakeSnapshot());
+        }
+        windows = gate_.Windows();
+      },
+      stays);
   ShardSnapshot snapshot =
       NamedSnapshot(dense_->layout(), std::move(contents), std::move(tables));
   snapshot.dedup = std::move(windows);
@@ -384,16 +332,12 @@ void ParameterShard::EndHold() {
 }
 
 bool ParameterShard::stays() const {
-  absl::MutexLock hold_lock(&hold_mu_);
-  absl::ReaderMutexLock lock(&snapshot_mu_);
-  return stays_ || stays_at_ < INT64_MAX;
+  absl::MutexLock lock(&hold_mu_);
+  return gate_.stays() || stays_at_ < INT64_MAX;
 }
 
 void ParameterShard::GoOn() {
-  {
-    absl::WriterMutexLock lock(&snapshot_mu_);
-    stays_ = false;
-  }
+  gate_.GoOn();
   Released released;
   absl::MutexLock lock(&hold_mu_);
   stays_at_ = INT64_MAX;
@@ -403,11 +347,12 @@ void ParameterShard::GoOn() {
 void ParameterShard::HoldAt(int64_t updates, Released& released) {
   if (!sync_.has_value()) return;
   // It may make an update: not while TakeRules() changes the optimizers.
-  absl::ReaderMutexLock applying(&snapshot_mu_);
-  dense_->Hold(updates, released);
-  for (const std::unique_ptr<SparseTable>& table : tables_) {
-    table->Hold(updates, released);
-  }
+  gate_.Enter([&] {
+    dense_->Hold(updates, released);
+    for (const std::unique_ptr<SparseTable>& table : tables_) {
+      table->Hold(updates, released);
+    }
+  });
 }
 
 void ParameterShard::GoOnAt(int64_t updates) {
@@ -431,13 +376,10 @@ absl::StatusOr<std::unique_ptr<StepSnapshot>> ParameterShard::BeginSnapshotAt(
   return snapshot;
 }
 
-void ParameterShard::Seal() {
-  absl::WriterMutexLock no_push(&snapshot_mu_);
-  is_sealed_ = true;
-}
+void ParameterShard::Seal() { gate_.Seal(); }
 
 int64_t ParameterShard::progress() const {
-  if (!sync_.has_value()) return pushes_.load(std::memory_order_acquire);
+  if (!sync_.has_value()) return gate_.applied();
   int64_t most = 0;
   for (const std::unique_ptr<Chunk>& chunk : dense_->chunks()) {
     if (!chunk->is_frozen()) most = std::max(most, chunk->updates());

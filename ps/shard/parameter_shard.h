@@ -1,17 +1,14 @@
 #ifndef PARASOL_PS_SHARD_PARAMETER_SHARD_H_
 #define PARASOL_PS_SHARD_PARAMETER_SHARD_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -25,6 +22,7 @@
 #include "ps/dense/part_optimizers.h"
 #include "ps/operation/operation.h"
 #include "ps/shard/dedup_window.h"
+#include "ps/shard/push_gate.h"
 #include "ps/shard/shard_snapshot.h"
 #include "ps/sparse/sparse_table.h"
 #include "ps/step/step_state.h"
@@ -46,46 +44,36 @@ class ParameterShard {
                  std::vector<std::unique_ptr<SparseTable>> tables,
                  std::optional<wire::SyncSpec> sync, const DedupWindows& dedup);
 
-  // Carry out one operation each. `payloads` are the operation's; no reference
-  // to them is kept. Errors, after which nothing has been changed:
+  // Carries out an operation; no reference to it or to its `payloads` is kept.
+  // Errors, after which nothing has been changed:
   //   InvalidArgument    the message, a payload's size or an element is wrong.
   //   ResourceExhausted  a sparse table can't make the rows.
   //   Unavailable        another thread is applying the same push right now; or
   //                      the shard is sealed; or a synchronous gradient has to
   //                      be sent again, of which a part may have been taken.
   // and the status of Abandon().
-  void Push(uint64_t worker_incarnation, const wire::Push& push,
-            absl::Span<const PayloadView> payloads, CountedDone done)
-      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
-  void Pull(const wire::Pull& pull, CountedDone done);
-  void PushRows(uint64_t worker_incarnation, const wire::RowPush& push,
-                absl::Span<const PayloadView> payloads, CountedDone done)
-      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
-  void PullRows(const wire::RowPull& pull,
-                absl::Span<const PayloadView> payloads, CountedDone done);
+  void Execute(uint64_t worker_incarnation, const wire::Operation& operation,
+               absl::Span<const PayloadView> payloads, CountedDone done);
 
   // Goes on with the optimizers, and with the initializers and seeds of `rows`,
   // which are in the order of the tables. Every push goes by the old ones or by
   // the new ones, in asynchronous training at all of its places.
   //   InvalidArgument  the slots or tables are others; nothing has changed.
   absl::Status TakeRules(PartOptimizers optimizers,
-                         const std::vector<std::unique_ptr<RowTable>>& rows)
-      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+                         const std::vector<std::unique_ptr<RowTable>>& rows);
 
   // Waits for the pushes that are being applied, then holds up others while it
   // copies references to the arrays and blocks. With `stays` it answers pushes
   // of asynchronous training from then on as after Seal(), until GoOn().
-  ShardSnapshot TakeSnapshot(bool stays = false)
-      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+  ShardSnapshot TakeSnapshot(bool stays = false);
 
   // Returns the numbers of updates of the chunks and tables, and lets none have
   // more than the largest of them until EndHold() or BeginSnapshotAt().
   //   FailedPrecondition  pushes are asynchronous.
-  absl::StatusOr<UpdateBounds> Hold()
-      ABSL_LOCKS_EXCLUDED(hold_mu_, snapshot_mu_);
+  absl::StatusOr<UpdateBounds> Hold() ABSL_LOCKS_EXCLUDED(hold_mu_);
   // Makes the updates that a hold has put off, but for those behind a snapshot
   // with which the shard stays. May be called without a hold.
-  void EndHold() ABSL_LOCKS_EXCLUDED(hold_mu_, snapshot_mu_);
+  void EndHold() ABSL_LOCKS_EXCLUDED(hold_mu_);
 
   // Returns OK if the shard can be cut at some number of updates, and at
   // `updates` if given.
@@ -103,17 +91,16 @@ class ParameterShard {
   // One at a time.
   //   FailedPrecondition  pushes are asynchronous.
   absl::StatusOr<std::unique_ptr<StepSnapshot>> BeginSnapshotAt(
-      int64_t updates, bool stays = false)
-      ABSL_LOCKS_EXCLUDED(hold_mu_, snapshot_mu_);
+      int64_t updates, bool stays = false) ABSL_LOCKS_EXCLUDED(hold_mu_);
 
   // Returns true if a snapshot has had the shard stay.
-  bool stays() const ABSL_LOCKS_EXCLUDED(hold_mu_, snapshot_mu_);
+  bool stays() const ABSL_LOCKS_EXCLUDED(hold_mu_);
   // Takes updates again after a snapshot with which the shard stayed.
-  void GoOn() ABSL_LOCKS_EXCLUDED(hold_mu_, snapshot_mu_);
+  void GoOn() ABSL_LOCKS_EXCLUDED(hold_mu_);
 
   // Applies no more pushes of asynchronous training: returns when none is being
   // applied, and answers later ones with Unavailable.
-  void Seal() ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+  void Seal();
   // Number of pushes of asynchronous training that the shard has applied since
   // it was made; in synchronous training the largest number of updates that a
   // chunk or table has had.
@@ -129,48 +116,44 @@ class ParameterShard {
   uint64_t row_bytes() const;
 
  private:
-  absl::StatusOr<OperationResult> ApplyOnce(
-      uint64_t worker_incarnation, uint64_t sequence,
-      absl::FunctionRef<absl::StatusOr<UpdateBounds>()> apply)
-      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
-  // Applies a push with values: ApplyOnce(), with the rows' values.
-  absl::StatusOr<OperationResult> ApplyAndPullRows(
-      uint64_t worker_incarnation, const wire::RowPush& push,
-      SparseTable& table, const ReceivedRows& gradients)
-      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
-  // A synchronous push that goes to `places` chunks or tables. It is answered
-  // with the `updates` of all of them when its step is complete in all.
-  using Contribute = absl::FunctionRef<StepEntries(
-      const std::shared_ptr<Latch>& latch, Released& released)>;
-  void ContributeStep(size_t places, Contribute contribute,
-                      std::function<UpdateBounds()> updates, CountedDone done)
-      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+  void PushDense(uint64_t worker_incarnation, const wire::Push& push,
+                 absl::Span<const PayloadView> payloads, CountedDone done);
+  void PushRows(uint64_t worker_incarnation, const wire::RowPush& push,
+                absl::Span<const PayloadView> payloads, CountedDone done);
+  void PullDense(const wire::Pull& pull, CountedDone done);
+  void PullRows(const wire::RowPull& pull,
+                absl::Span<const PayloadView> payloads, CountedDone done);
+  // Applies a push, or enters it into its step. `place`: its gradients, with
+  // the chunks or the table that they go to.
+  template <typename Message, typename Place>
+  void PushTo(const Place& place, uint64_t worker_incarnation,
+              const Message& push, CountedDone done);
+  template <typename Message, typename Place>
+  absl::StatusOr<OperationResult> ApplyAndPull(const Place& place,
+                                               uint64_t worker_incarnation,
+                                               const Message& push);
+  // Enters a gradient into its step. It is answered when the step is complete
+  // in all chunks or tables.
+  template <typename Place>
+  void ContributeStep(const Place& place, const StepPush& step,
+                      CountedDone done);
 
   absl::StatusOr<StepPush> CheckStep(const wire::SyncStep& step) const;
   absl::Status CheckMode(bool is_synchronous) const;
   absl::Status CheckWait(int64_t min_updates) const;
   absl::StatusOr<SparseTable*> TableNumber(uint32_t table) const;
   void HoldAt(int64_t updates, Released& released)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(hold_mu_) ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(hold_mu_);
 
   const std::unique_ptr<DenseParts> dense_;
   const std::vector<std::unique_ptr<SparseTable>> tables_;
   const std::optional<wire::SyncSpec> sync_;
 
-  // Serialises the holds of synchronous training; before snapshot_mu_.
-  mutable absl::Mutex hold_mu_ ABSL_ACQUIRED_BEFORE(snapshot_mu_);
+  PushGate gate_;
+  // Serialises the holds of synchronous training; before the gate's locks.
+  mutable absl::Mutex hold_mu_;
   // The number of updates with which the shard stays.
   int64_t stays_at_ ABSL_GUARDED_BY(hold_mu_) = INT64_MAX;
-
-  // Held shared while a push is claimed and being applied, exclusively while
-  // there must be none. Taken before dedup_mu_ and before a chunk's or table's
-  // lock.
-  mutable absl::Mutex snapshot_mu_;
-  bool is_sealed_ ABSL_GUARDED_BY(snapshot_mu_) = false;
-  bool stays_ ABSL_GUARDED_BY(snapshot_mu_) = false;
-  std::atomic<int64_t> pushes_ = 0;
-  mutable absl::Mutex dedup_mu_ ABSL_ACQUIRED_AFTER(snapshot_mu_);
-  DedupIndex dedup_ ABSL_GUARDED_BY(dedup_mu_);
 };
 
 }  // namespace parasol

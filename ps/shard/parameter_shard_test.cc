@@ -58,7 +58,7 @@ absl::StatusOr<Claim> Push(ParameterShard& table, uint64_t worker,
                            const wire::Push& push,
                            const std::vector<PayloadView>& gradients) {
   PendingResult pending;
-  table.Push(worker, push, gradients, pending.Done());
+  table.Execute(worker, OperationOf(push), gradients, pending.Done());
   RETURN_IF_ERROR(pending.Get().status());
   return pending.Get()->duplicate ? Claim::kDuplicate : Claim::kNew;
 }
@@ -66,7 +66,8 @@ absl::StatusOr<Claim> Push(ParameterShard& table, uint64_t worker,
 absl::StatusOr<OperationResult::Payloads> Pull(ParameterShard& table,
                                                const wire::Pull& pull) {
   PendingResult pending;
-  table.Pull(pull, pending.Done());
+  table.Execute(/*worker_incarnation=*/1, OperationOf(pull), {},
+                pending.Done());
   RETURN_IF_ERROR(pending.Get().status());
   return pending.Get()->payloads;
 }
@@ -120,7 +121,8 @@ TEST(ParameterShardTest, APushPullIsAnsweredWithTheValuesBehindIt) {
   push.set_with_values(true);
   for (const bool is_duplicate : {false, true}) {
     PendingResult pending;
-    table->Push(kWorker, push, {{ViewOf(small), ViewOf(big)}}, pending.Done());
+    table->Execute(kWorker, OperationOf(push), {{ViewOf(small), ViewOf(big)}},
+                   pending.Done());
     ASSERT_OK(pending.Get());
     EXPECT_EQ(pending.Get()->duplicate, is_duplicate);
     EXPECT_EQ(pending.Get()->min_updates, 1);
@@ -138,7 +140,8 @@ TEST(ParameterShardTest, APushPullIsOfTheEncodingOfItsGradient) {
   push.set_encoding(wire::BFLOAT16);
   push.set_with_values(true);
   PendingResult pending;
-  table->Push(kWorker, push, {{ViewOf(gradient)}}, pending.Done());
+  table->Execute(kWorker, OperationOf(push), {{ViewOf(gradient)}},
+                 pending.Done());
   ASSERT_OK(pending.Get());
   ASSERT_EQ(pending.Get()->payloads.size(), 1u);
   const PayloadRef& values = pending.Get()->payloads[0];
@@ -269,11 +272,12 @@ TEST(ParameterShardTest, AResultTellsHowManyUpdatesThereHaveBeen) {
   const std::string small = Floats(5, 1), big = Floats(2 * kChunk + 9, 1);
   ASSERT_OK(Push(*table, kWorker, MakePush(1, {kSmall}), {ViewOf(small)}));
   PendingResult push, pull;
-  table->Push(kWorker, MakePush(2, {kSmall, kBig}),
-              {{ViewOf(small), ViewOf(big)}}, push.Done());
+  table->Execute(kWorker, OperationOf(MakePush(2, {kSmall, kBig})),
+                 {{ViewOf(small), ViewOf(big)}}, push.Done());
   EXPECT_EQ(push.Get()->min_updates, 1);
   EXPECT_EQ(push.Get()->max_updates, 2);
-  table->Pull(MakePull({kSmall, kBig}), pull.Done());
+  table->Execute(/*worker_incarnation=*/1,
+                 OperationOf(MakePull({kSmall, kBig})), {}, pull.Done());
   EXPECT_EQ(pull.Get()->min_updates, 1);
   EXPECT_EQ(pull.Get()->max_updates, 2);
 }

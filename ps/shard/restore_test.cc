@@ -78,20 +78,23 @@ void Push(ParameterShard& table, int step, bool is_synchronous = false) {
   const std::string gradient = SomeFloats(kElements, step),
                     ids = Ids({uint64_t(step % 3), 7}),
                     rows = SomeFloats(2 * kWidth, step);
-  table.Push(kWorker, push, {{ViewOf(gradient)}}, dense.Done());
-  table.PushRows(kWorker, row_push, {{ViewOf(ids), ViewOf(rows)}},
-                 sparse.Done());
+  table.Execute(kWorker, OperationOf(push), {{ViewOf(gradient)}}, dense.Done());
+  table.Execute(kWorker, OperationOf(row_push), {{ViewOf(ids), ViewOf(rows)}},
+                sparse.Done());
   ASSERT_OK(dense.Get());
   ASSERT_OK(sparse.Get());
 }
 
 std::vector<float> Everything(ParameterShard& table) {
   PendingResult dense, sparse;
-  table.Pull(MakePull({MakeRange(0, 0, kElements)}), dense.Done());
+  table.Execute(/*worker_incarnation=*/1,
+                OperationOf(MakePull({MakeRange(0, 0, kElements)})), {},
+                dense.Done());
   wire::RowPull pull;
   const std::string ids = Ids({0, 1, 2, 7, 9});
   pull.set_rows(5);
-  table.PullRows(pull, {{ViewOf(ids)}}, sparse.Done());
+  table.Execute(/*worker_incarnation=*/1, OperationOf(pull), {{ViewOf(ids)}},
+                sparse.Done());
   std::vector<float> values = FloatsOf(dense.Get()->payloads);
   const std::vector<float> rows = FloatsOf(sparse.Get()->payloads);
   values.insert(values.end(), rows.begin(), rows.end());
@@ -189,8 +192,8 @@ wire::LoadRequest MakeOrderWithMovingMean() {
 void PushBoth(ParameterShard& table, const wire::Push& push, float gradient) {
   PendingResult pushed;
   const std::string elements = Floats(4, gradient);
-  table.Push(kWorker, push, {{ViewOf(elements), ViewOf(elements)}},
-             pushed.Done());
+  table.Execute(kWorker, OperationOf(push),
+                {{ViewOf(elements), ViewOf(elements)}}, pushed.Done());
   if (!pushed.is_done()) return;  // waits for the other replica
   ASSERT_OK(pushed.Get());
 }
@@ -199,7 +202,7 @@ std::vector<float> Moving(ParameterShard& table, int64_t min_updates = 0) {
   PendingResult pulled;
   wire::Pull pull = MakePull({MakeRange(1, 0, 4)});
   pull.set_min_updates(min_updates);
-  table.Pull(pull, pulled.Done());
+  table.Execute(/*worker_incarnation=*/1, OperationOf(pull), {}, pulled.Done());
   return FloatsOf(pulled.Get()->payloads);
 }
 

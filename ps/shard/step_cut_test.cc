@@ -31,7 +31,8 @@ void PushVariable(Shard& shard, int64_t step, int replica, int variable,
   push.mutable_sync()->set_step(step);
   push.mutable_sync()->set_replica(replica);
   const std::string bytes = Floats(1, gradient);
-  shard.table().Push(7, push, {{ViewOf(bytes)}}, PendingResult().Done());
+  shard.table().Execute(7, OperationOf(push), {{ViewOf(bytes)}},
+                        PendingResult().Done());
 }
 
 absl::StatusOr<ShardSnapshot> TakeSnapshotAt(

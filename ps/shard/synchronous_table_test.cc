@@ -144,8 +144,8 @@ TEST(SynchronousTableTest, WhatIsNoGradientOfAStepIsRefused) {
   }
   PendingResult without_step;
   const std::string gradient = Floats(1, 1);
-  shard.table().Push(kWorker, MakePush(1, {MakeRange(0, 0, 1)}),
-                     {{ViewOf(gradient)}}, without_step.Done());
+  shard.table().Execute(kWorker, OperationOf(MakePush(1, {MakeRange(0, 0, 1)})),
+                        {{ViewOf(gradient)}}, without_step.Done());
   EXPECT_THAT(without_step.Get().status(),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(shard.Pull(-1).Get().status(),
@@ -181,7 +181,8 @@ TEST(SynchronousTableTest, RequestsToTablesAreChecked) {
     push.set_rows(c.rows);
     push.mutable_sync();
     PendingResult result;
-    shard.table().PushRows(kWorker, push, c.payloads, result.Done());
+    shard.table().Execute(kWorker, OperationOf(push), c.payloads,
+                          result.Done());
     EXPECT_THAT(result.Get().status(), StatusIs(c.want)) << c.name;
   }
   wire::RowPush push_pull;
@@ -189,14 +190,15 @@ TEST(SynchronousTableTest, RequestsToTablesAreChecked) {
   push_pull.mutable_sync();
   push_pull.set_with_values(true);
   PendingResult refused;
-  shard.table().PushRows(kWorker, push_pull, {{ViewOf(ids), ViewOf(rows)}},
-                         refused.Done());
+  shard.table().Execute(kWorker, OperationOf(push_pull),
+                        {{ViewOf(ids), ViewOf(rows)}}, refused.Done());
   EXPECT_THAT(refused.Get().status(),
               StatusIs(absl::StatusCode::kInvalidArgument));
   wire::RowPull pull;
   pull.set_rows(UINT32_MAX);
   PendingResult result;
-  shard.table().PullRows(pull, {{ViewOf(ids)}}, result.Done());
+  shard.table().Execute(/*worker_incarnation=*/1, OperationOf(pull),
+                        {{ViewOf(ids)}}, result.Done());
   EXPECT_THAT(result.Get().status(),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
@@ -307,15 +309,19 @@ void Work(Shard& shard, int replica, int steps) {
   for (int64_t step = 0; step < steps; ++step) {
     wire::Pull pull = MakePull({MakeRange(0, 0, 1), MakeRange(1, 0, 1)});
     pull.set_min_updates(step);
-    ASSERT_TRUE(Comes(
-        step, [&](OperationDone done) { table.Pull(pull, std::move(done)); }))
+    ASSERT_TRUE(Comes(step,
+                      [&](OperationDone done) {
+                        table.Execute(/*worker_incarnation=*/1,
+                                      OperationOf(pull), {}, std::move(done));
+                      }))
         << "replica " << replica << " at step " << step;
     wire::RowPull row_pull;
     row_pull.set_min_updates(step);
     ASSERT_TRUE(Comes(step,
                       [&](OperationDone done) {
-                        table.PullRows(row_pull, {{PayloadView()}},
-                                       std::move(done));
+                        table.Execute(/*worker_incarnation=*/1,
+                                      OperationOf(row_pull), {{PayloadView()}},
+                                      std::move(done));
                       }))
         << "replica " << replica << " at step " << step;
     shard.Push(step, replica, SomeGradient(step, replica), worker);

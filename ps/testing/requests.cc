@@ -109,6 +109,30 @@ wire::Pull MakePull(const std::vector<wire::TensorRange>& ranges) {
   return pull;
 }
 
+wire::Operation OperationOf(const wire::Push& push) {
+  wire::Operation operation;
+  *operation.mutable_push() = push;
+  return operation;
+}
+
+wire::Operation OperationOf(const wire::Pull& pull) {
+  wire::Operation operation;
+  *operation.mutable_pull() = pull;
+  return operation;
+}
+
+wire::Operation OperationOf(const wire::RowPush& push) {
+  wire::Operation operation;
+  *operation.mutable_row_push() = push;
+  return operation;
+}
+
+wire::Operation OperationOf(const wire::RowPull& pull) {
+  wire::Operation operation;
+  *operation.mutable_row_pull() = pull;
+  return operation;
+}
+
 std::string Floats(size_t count, float value) {
   const std::vector<float> floats(count, value);
   return std::string(reinterpret_cast<const char*>(floats.data()),

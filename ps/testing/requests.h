@@ -33,6 +33,11 @@ wire::Push MakePush(uint64_t sequence,
                     const std::vector<wire::TensorRange>& ranges);
 wire::Pull MakePull(const std::vector<wire::TensorRange>& ranges);
 
+wire::Operation OperationOf(const wire::Push& push);
+wire::Operation OperationOf(const wire::Pull& pull);
+wire::Operation OperationOf(const wire::RowPush& push);
+wire::Operation OperationOf(const wire::RowPull& pull);
+
 // Returns `count` float32 of `value`, as bytes.
 std::string Floats(size_t count, float value);
 

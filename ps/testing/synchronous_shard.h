@@ -64,14 +64,15 @@ class SynchronousShard {
     push.mutable_sync()->set_step(step);
     push.mutable_sync()->set_replica(replica);
     const std::string v0 = Floats(1, gradient.v0), v1 = Floats(1, gradient.v1);
-    table_->Push(worker, push, {{ViewOf(v0), ViewOf(v1)}}, pushed.dense.Done());
+    table_->Execute(worker, OperationOf(push), {{ViewOf(v0), ViewOf(v1)}},
+                    pushed.dense.Done());
     wire::RowPush row_push;
     row_push.set_rows(gradient.rows.size());
     *row_push.mutable_sync() = push.sync();
     const std::string ids = BytesOf(gradient.rows),
                       of_rows = BytesOf(gradient.of_rows);
-    table_->PushRows(worker, row_push, {{ViewOf(ids), ViewOf(of_rows)}},
-                     pushed.rows.Done());
+    table_->Execute(worker, OperationOf(row_push),
+                    {{ViewOf(ids), ViewOf(of_rows)}}, pushed.rows.Done());
     return pushed;
   }
 
@@ -79,7 +80,8 @@ class SynchronousShard {
     PendingResult pulled;
     wire::Pull pull = MakePull({MakeRange(0, 0, 1), MakeRange(1, 0, 1)});
     pull.set_min_updates(min_updates);
-    table_->Pull(pull, pulled.Done());
+    table_->Execute(/*worker_incarnation=*/1, OperationOf(pull), {},
+                    pulled.Done());
     return pulled;
   }
 
@@ -95,7 +97,8 @@ class SynchronousShard {
     pull.set_rows(rows.size());
     pull.set_min_updates(min_updates);
     const std::string ids = BytesOf(rows);
-    table_->PullRows(pull, {{ViewOf(ids)}}, pulled.Done());
+    table_->Execute(/*worker_incarnation=*/1, OperationOf(pull),
+                    {{ViewOf(ids)}}, pulled.Done());
     return pulled;
   }
 

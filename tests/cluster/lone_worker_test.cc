@@ -118,10 +118,10 @@ void Push(ParameterShard& ps, int step) {
                     gradient = BytesOf(SomeFloats(kElements, step)),
                     rows = BytesOf(SomeFloats(ids.size() * kWidth, step));
   PendingResult dense;
-  ps.Push(kWorker,
-          MakePush(3 * step + 1,
-                   {MakeRange(0, 0, kElements), MakeRange(1, 0, kElements)}),
-          {{ViewOf(gradient), ViewOf(gradient)}}, dense.Done());
+  ps.Execute(kWorker,
+             OperationOf(MakePush(3 * step + 1, {MakeRange(0, 0, kElements),
+                                                 MakeRange(1, 0, kElements)})),
+             {{ViewOf(gradient), ViewOf(gradient)}}, dense.Done());
   ASSERT_OK(dense.Get());
   for (uint32_t table = 0; table < 2; ++table) {
     wire::RowPush push;
@@ -129,8 +129,8 @@ void Push(ParameterShard& ps, int step) {
     push.set_table(table);
     push.set_rows(ids.size());
     PendingResult sparse;
-    ps.PushRows(kWorker, push, {{ViewOf(id_bytes), ViewOf(rows)}},
-                sparse.Done());
+    ps.Execute(kWorker, OperationOf(push), {{ViewOf(id_bytes), ViewOf(rows)}},
+               sparse.Done());
     ASSERT_OK(sparse.Get());
   }
 }
@@ -156,8 +156,10 @@ std::vector<float> Everything(LocalParameters& parameters) {
 
 std::vector<float> Everything(ParameterShard& ps) {
   PendingResult dense;
-  ps.Pull(MakePull({MakeRange(0, 0, kElements), MakeRange(1, 0, kElements)}),
-          dense.Done());
+  ps.Execute(/*worker_incarnation=*/1,
+             OperationOf(MakePull(
+                 {MakeRange(0, 0, kElements), MakeRange(1, 0, kElements)})),
+             {}, dense.Done());
   std::vector<float> all = FloatsOf(dense.Get()->payloads);
   const std::string ids = BytesOf(kPulled);
   for (uint32_t table = 0; table < 2; ++table) {
@@ -165,7 +167,8 @@ std::vector<float> Everything(ParameterShard& ps) {
     pull.set_table(table);
     pull.set_rows(kPulled.size());
     PendingResult sparse;
-    ps.PullRows(pull, {{ViewOf(ids)}}, sparse.Done());
+    ps.Execute(/*worker_incarnation=*/1, OperationOf(pull), {{ViewOf(ids)}},
+               sparse.Done());
     const std::vector<float> rows = FloatsOf(sparse.Get()->payloads);
     all.insert(all.end(), rows.begin(), rows.end());
   }

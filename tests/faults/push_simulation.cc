@@ -22,6 +22,7 @@
 #include "ps/shard/shard_snapshot.h"
 #include "ps/sparse/sparse_table.h"
 #include "ps/step/training_rules.h"
+#include "ps/testing/requests.h"
 
 namespace parasol {
 namespace {
@@ -202,18 +203,19 @@ void PushSimulation::Deliver(Worker& worker, Stream& stream, bool is_ghost) {
     std::vector<PayloadRef> values_ahead;
     if (options_.mutant == Mutant::kPullsAhead) values_ahead = ValuesOf(push);
     size_t answers = 0;
-    table_->Push(incarnation, push, PayloadsOf(*entry.operation),
-                 [&](const absl::StatusOr<OperationResult>& result) {
-                   CHECK(result.ok()) << result.status();
-                   ++answers;
-                   if (result->duplicate) ++report_.duplicates;
-                   if (push.with_values() && !is_ghost) {
-                     CheckValues(*entry.operation,
-                                 options_.mutant == Mutant::kPullsAhead
-                                     ? absl::MakeConstSpan(values_ahead)
-                                     : result->payloads);
-                   }
-                 });
+    table_->Execute(incarnation, OperationOf(push),
+                    PayloadsOf(*entry.operation),
+                    [&](const absl::StatusOr<OperationResult>& result) {
+                      CHECK(result.ok()) << result.status();
+                      ++answers;
+                      if (result->duplicate) ++report_.duplicates;
+                      if (push.with_values() && !is_ghost) {
+                        CheckValues(*entry.operation,
+                                    options_.mutant == Mutant::kPullsAhead
+                                        ? absl::MakeConstSpan(values_ahead)
+                                        : result->payloads);
+                      }
+                    });
     CHECK_EQ(answers, 1u) << "a push that waits for nobody";
     if (is_ghost) {
       ++report_.late_deliveries;
@@ -227,10 +229,12 @@ std::vector<PayloadRef> PushSimulation::ValuesOf(const wire::Push& push) {
   wire::Pull pull;
   *pull.mutable_range() = push.range();
   std::vector<PayloadRef> values;
-  table_->Pull(pull, [&](const absl::StatusOr<OperationResult>& result) {
-    CHECK(result.ok()) << result.status();
-    values.assign(result->payloads.begin(), result->payloads.end());
-  });
+  table_->Execute(/*worker_incarnation=*/1, OperationOf(pull), {},
+                  [&](const absl::StatusOr<OperationResult>& result) {
+                    CHECK(result.ok()) << result.status();
+                    values.assign(result->payloads.begin(),
+                                  result->payloads.end());
+                  });
   return values;
 }
 

@@ -291,28 +291,24 @@ void StepSimulation::Execute(Worker& worker, const Operation& operation) {
     min_updates =
         std::max(min_updates, UpdatesOf(operation.shard, operation.place));
   }
+  wire::Operation request;
+  std::vector<PayloadView> payloads;
+  if (operation.place >= kVariables) payloads = {ViewOf(operation.ids)};
+  if (operation.is_push) payloads.push_back(ViewOf(operation.values));
   if (operation.place < kVariables && operation.is_push) {
-    wire::Push push;
-    *push.add_range() = range;
-    *push.mutable_sync() = sync;
-    table.Push(worker.incarnation, push, {{ViewOf(operation.values)}}, done);
+    *request.mutable_push()->add_range() = range;
+    *request.mutable_push()->mutable_sync() = sync;
   } else if (operation.place < kVariables) {
-    wire::Pull pull;
-    *pull.add_range() = range;
-    pull.set_min_updates(min_updates);
-    table.Pull(pull, done);
+    *request.mutable_pull()->add_range() = range;
+    request.mutable_pull()->set_min_updates(min_updates);
   } else if (operation.is_push) {
-    wire::RowPush push;
-    push.set_rows(operation.ids.size());
-    *push.mutable_sync() = sync;
-    table.PushRows(worker.incarnation, push,
-                   {{ViewOf(operation.ids), ViewOf(operation.values)}}, done);
+    request.mutable_row_push()->set_rows(operation.ids.size());
+    *request.mutable_row_push()->mutable_sync() = sync;
   } else {
-    wire::RowPull pull;
-    pull.set_rows(operation.ids.size());
-    pull.set_min_updates(min_updates);
-    table.PullRows(pull, {{ViewOf(operation.ids)}}, done);
+    request.mutable_row_pull()->set_rows(operation.ids.size());
+    request.mutable_row_pull()->set_min_updates(min_updates);
   }
+  table.Execute(worker.incarnation, request, payloads, done);
 }
 
 void StepSimulation::Hear(Worker& worker) {
