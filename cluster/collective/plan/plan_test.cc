@@ -351,7 +351,7 @@ TEST(PlanRunTest, WhatIsNotDueIsRefused) {
   PlanRun run(Shared(std::move(plan)), buffers);
   std::vector<PlanRun::Send> sends;
   run.Begin(sends);
-  const uint64_t sums = uint64_t{2} << 32;
+  const uint64_t sums = uint64_t{2} << 62;
   EXPECT_OK(run.Target(1, sums, kChunk));
   const auto refused =
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("piece"));

@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "cluster/collective/plan/chain_plan.h"
-#include "cluster/collective/plan/machine_plan.h"
 #include "cluster/collective/plan/owner_plan.h"
 
 namespace parasol {
@@ -30,6 +29,13 @@ size_t MostReplicas(const ReplicaLayout& layout) {
     most = std::max(most, replicas.size());
   }
   return most;
+}
+
+// Returns the reduction as if each rank had a machine of its own.
+Reduction OfRanks(const Reduction& reduction) {
+  return {.layout = reduction.layout,
+          .count = reduction.count,
+          .chunk_bytes = reduction.chunk_bytes};
 }
 
 // Returns the algorithm that is done first, as far as the link of the busiest
@@ -57,7 +63,7 @@ ReductionAlgorithm ChooseBetweenMachines(
   const size_t one_round = cost(contributions * bytes, 1);
   const size_t owner = cost((contributions + sums) * bytes / ranks, 2);
   const size_t chain =
-      cost(MachineTraffic(reduction) * bytes, 2 * machines.size());
+      cost(ChainTraffic(reduction) * bytes, 2 * machines.size());
   if (one_round <= std::min(owner, chain)) return ReductionAlgorithm::kOneRound;
   return owner <= chain ? ReductionAlgorithm::kOwnerSlices
                         : ReductionAlgorithm::kMachines;
@@ -145,7 +151,7 @@ ReductionAlgorithm ChooseReduction(const Reduction& reduction) {
   if (bytes * most * (ranks - 1) <= kOneRoundBytes) {
     return ReductionAlgorithm::kOneRound;
   }
-  const size_t chain = ChainTraffic(reduction.layout) * ranks;
+  const size_t chain = ChainTraffic(OfRanks(reduction)) * ranks;
   // With as many bytes on the way, one machine's caches decide.
   if (machines.size() == 1 && ranks == 2 && most == 1) {
     return bytes >= kLocalHalvesBytes ? ReductionAlgorithm::kOwnerSlices
@@ -169,9 +175,9 @@ CollectivePlan AllReducePlan(const Reduction& reduction,
     case ReductionAlgorithm::kOwnerSlices:
       return OwnerSlicesPlan(reduction, rank, OwnerResult::kAllSlices);
     case ReductionAlgorithm::kChain:
-      return ChainPlan(reduction, rank);
+      return ChainPlan(OfRanks(reduction), rank);
     case ReductionAlgorithm::kMachines:
-      return MachinePlan(reduction, rank);
+      return ChainPlan(reduction, rank);
     case ReductionAlgorithm::kOneRound:
       break;
     case ReductionAlgorithm::kPlanner:
