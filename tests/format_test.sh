@@ -10,6 +10,7 @@ if ! command -v clang-format >/dev/null; then
   echo "skipped: no clang-format here (apt-get install clang-format)"
   exit 0
 fi
-find base chief cluster deploy evaluator ml proto ps storage tests worker third_party \
+find base chief cluster deploy evaluator ml parameters proto ps serving storage tests \
+  third_party tool worker \
   -name '*.cc' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' |
   xargs clang-format --dry-run -Werror

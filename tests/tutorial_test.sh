@@ -9,7 +9,7 @@ mkdir -p "$work/bin"
 link() {  # NAME PROGRAM
   ln -s "$(realpath "$tree/$2")" "$work/bin/$1"
 }
-link parasol deploy/parasol
+link parasol tool/parasol
 link parasol-launch deploy/local/launcher
 for role in chief ps worker evaluator; do
   link "parasol-$role" "$role/$role"

@@ -9,16 +9,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
-#include "deploy/tool/testing/http_client.h"
-#include "deploy/tool/testing/run_tool.h"
-#include "deploy/tool/testing/serve_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "proto/job.pb.h"
+#include "serving/testing/http_client.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
 #include "tests/end_to_end/launched_cluster.h"
+#include "tool/testing/run_tool.h"
+#include "tool/testing/serve_fixture.h"
 
 namespace parasol {
 namespace {

@@ -111,7 +111,7 @@ TEST_F(TwoTowerTest, FindsWhatIsToAUsersTasteEachTimeAlike) {
     EXPECT_EQ(again[name], trained[name]) << name;
   }
   const nlohmann::json evaluated = nlohmann::json::parse(
-      Run({"deploy/parasol", "evaluate", (directory_ / "a").string(), "--json"})
+      Run({"tool/parasol", "evaluate", (directory_ / "a").string(), "--json"})
           .standard_output,
       nullptr, false);
   for (const char* const name :

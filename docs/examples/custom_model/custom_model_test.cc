@@ -16,10 +16,10 @@
 #include "absl/time/time.h"
 #include "base/status_matchers.h"
 #include "base/subprocess.h"
-#include "deploy/tool/testing/http_client.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "serving/testing/http_client.h"
 
 namespace parasol {
 namespace {
@@ -122,7 +122,7 @@ TEST_F(CustomModelTest, TheToolWithTheLayersCodePredicts) {
                                    "--layer=maxout", "--output=" + outputs}},
                          kLimit);
   };
-  ASSERT_OK_AND_ASSIGN(CompletedProcess tool, predict("deploy/parasol"));
+  ASSERT_OK_AND_ASSIGN(CompletedProcess tool, predict("tool/parasol"));
   EXPECT_EQ(tool.end.code(), 1);
   EXPECT_THAT(tool.standard_error,
               AllOf(HasSubstr("no custom layer \"maxout\""),

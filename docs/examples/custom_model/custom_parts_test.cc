@@ -171,7 +171,7 @@ TEST_F(CustomPartsTest, TheToolNamesWhatItLacksOrIsWrong) {
     std::string flag;
     std::string message;
   };
-  const std::string plain = Built("deploy/parasol");
+  const std::string plain = Built("tool/parasol");
   const std::string own = Own("parasol");
   const Case cases[] = {
       {plain, "--set=name=a", "no custom data source \"fvecs\" (it has: none)"},

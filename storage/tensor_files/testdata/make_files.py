@@ -1,6 +1,6 @@
 """Writes small files with the real numpy, safetensors and TensorFlow.
 
-The tests of storage/tensor_files and deploy/tool read them. part.*, lso_ckpt.*
+The tests of storage/tensor_files and tool read them. part.*, lso_ckpt.*
 and snappy.* are from TensorFlow's own repositories. Run it in this directory:
 
   pip install numpy safetensors tensorflow tf_keras torch

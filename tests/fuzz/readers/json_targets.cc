@@ -8,11 +8,11 @@
 #include "base/log.h"
 #include "base/strict_json.h"
 #include "cluster/cluster_spec/tf_config.h"
-#include "deploy/tool/serving/json_request.h"
 #include "google/protobuf/text_format.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/input/format/given_examples.h"
 #include "proto/job.pb.h"
+#include "serving/json_request.h"
 
 namespace parasol {
 namespace {

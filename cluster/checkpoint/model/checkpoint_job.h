@@ -1,0 +1,20 @@
+#ifndef PARASOL_CLUSTER_CHECKPOINT_MODEL_CHECKPOINT_JOB_H_
+#define PARASOL_CLUSTER_CHECKPOINT_MODEL_CHECKPOINT_JOB_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "cluster/job/job_file.h"
+
+namespace parasol {
+
+// Returns the job of the checkpoint in `directory` with `overrides`
+// ("eval.batch_size=100"). Errors are those of CheckpointReader::Open(), and of
+// LoadJob() with the directory in front.
+absl::StatusOr<LoadedJob> JobOfCheckpoint(
+    const std::string& directory, absl::Span<const std::string> overrides);
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_CHECKPOINT_MODEL_CHECKPOINT_JOB_H_

@@ -1,0 +1,77 @@
+#include "cluster/checkpoint/model/checkpoint_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cluster/checkpoint/evaluated_array.h"
+#include "storage/checkpoint_reader.h"
+
+namespace parasol {
+
+absl::StatusOr<std::unique_ptr<CheckpointModel>> CheckpointModel::Create(
+    const job::Job& job, const Graph& graph, const Options& options) {
+  std::unique_ptr<CheckpointModel> created(new CheckpointModel(options));
+  ASSIGN_OR_RETURN(created->device_,
+                   Device::Open(options.device, {.threads = options.threads}));
+  ASSIGN_OR_RETURN(created->model_, Model::Create(graph, *created->device_));
+  for (const job::SparseTable& table : job.model().sparse_table()) {
+    ASSIGN_OR_RETURN(CheckpointRows rows,
+                     CheckpointRows::Create(table, job.seed()));
+    created->tables_.push_back(std::move(rows));
+  }
+  return created;
+}
+
+absl::StatusOr<durable::CheckpointManifest> CheckpointModel::Load(
+    const std::string& directory, VisitValues visit) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
+                   CheckpointReader::Open(directory));
+  const std::vector<VariableSpec>& variables = model_->variables();
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const absl::Status read =
+        ReadEvaluated(*checkpoint, variables[i].name, model_->HostValue(i));
+    if (absl::IsNotFound(read)) {
+      return absl::DataLossError(absl::StrCat(directory, ": ", read.message()));
+    }
+    RETURN_IF_ERROR(read);
+    visit(i, model_->HostValue(i));
+    RETURN_IF_ERROR(model_->Upload(i));
+  }
+  size_t free_bytes = options_.table_memory;
+  for (CheckpointRows& table : tables_) {
+    const absl::Status read =
+        table.Load(*checkpoint, {.memory_bytes = free_bytes,
+                                 .directory = options_.table_dir,
+                                 .with_sample = options_.with_samples});
+    if (absl::IsNotFound(read)) {
+      return absl::DataLossError(absl::StrCat(directory, ": ", read.message()));
+    }
+    RETURN_IF_ERROR(read) << directory;
+    if (options_.table_memory != SIZE_MAX && !table.is_in_file()) {
+      free_bytes -= std::min(free_bytes, table.memory_bytes());
+    }
+  }
+  RETURN_IF_ERROR(checkpoint->Verify());
+  return checkpoint->manifest();
+}
+
+absl::Status CheckpointModel::ReadRows(
+    absl::Span<const StagedBatch::Rows> tables) {
+  for (const StagedBatch::Rows& rows : tables) {
+    RETURN_IF_ERROR(tables_[rows.table].Read(rows.ids, rows.values));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<absl::Span<const float>> CheckpointModel::Outputs(
+    const Batch& batch) {
+  if (staged_ == nullptr) staged_ = model_->NewStagedBatch();
+  RETURN_IF_ERROR(model_->Stage(batch, *staged_));
+  RETURN_IF_ERROR(ReadRows(staged_->rows()));
+  ASSIGN_OR_RETURN(const EvaluatedBatch evaluated, model_->Evaluate(*staged_));
+  return evaluated.outputs;
+}
+
+}  // namespace parasol

@@ -1,0 +1,136 @@
+#include "cluster/checkpoint/model/checkpoint_rows.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "cluster/rows/row_sample.h"
+
+namespace parasol {
+namespace {
+
+// Bytes of rows that are sorted in memory at once on their way to a file, if
+// the limit is below.
+constexpr size_t kLeastRunBytes = 16 << 20;
+
+// Bytes of a row's place in a run that is being sorted.
+constexpr size_t kPlaceBytes = sizeof(HashedRow);
+
+}  // namespace
+
+absl::StatusOr<CheckpointRows> CheckpointRows::Create(
+    const job::SparseTable& table, uint64_t seed) {
+  ASSIGN_OR_RETURN(RowInitializer initializer,
+                   RowInitializer::Create(table.initializer(), seed,
+                                          table.name(), table.width()),
+                   _ << "table " << table.name());
+  return CheckpointRows(table.name(), table.width(), initializer);
+}
+
+absl::Status CheckpointRows::Load(const CheckpointReader& checkpoint,
+                                  const Limits& limits) {
+  in_memory_ = RowMap(width_);
+  file_ = nullptr;
+  for (const durable::CheckpointTable& table : checkpoint.manifest().table()) {
+    if (table.name() != name_ || table.width() == width_) continue;
+    return absl::DataLossError(absl::StrCat("rows of table ", name_,
+                                            " have width ", table.width(),
+                                            ", the job's ", width_));
+  }
+  std::unique_ptr<RowFileWriter> writer;
+  RETURN_IF_ERROR(ReadAll(checkpoint, limits, writer));
+  if (writer == nullptr && in_memory_.BytesWith(0) <= limits.memory_bytes) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(Spill(limits, writer));
+  return FinishFile(*writer);
+}
+
+absl::Status CheckpointRows::ReadAll(const CheckpointReader& checkpoint,
+                                     const Limits& limits,
+                                     std::unique_ptr<RowFileWriter>& writer) {
+  RowSample sample(width_);
+  RETURN_IF_ERROR(checkpoint.ReadRows(name_, [&](const RowBatch& batch) {
+    if (limits.with_sample) {
+      for (const uint64_t id : batch.ids) sample.Add(id);
+    }
+    return Insert(batch, limits, writer);
+  }));
+  sampled_ = sample.Ids();
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointRows::Insert(const RowBatch& batch, const Limits& limits,
+                                    std::unique_ptr<RowFileWriter>& writer) {
+  if (batch.ids.empty()) return absl::OkStatus();
+  const size_t floats = batch.rows.size() / batch.ids.size();
+  if (floats < width_) {
+    return absl::DataLossError(
+        absl::StrCat("rows of table ", name_, " have ", floats, " float32"));
+  }
+  const bool is_limited = limits.memory_bytes != SIZE_MAX;
+  const size_t more = batch.ids.size();
+  if (is_limited && in_memory_.rows() > 0 &&
+      in_memory_.BytesWith(more) + (in_memory_.rows() + more) * kPlaceBytes >
+          std::max(limits.memory_bytes, kLeastRunBytes)) {
+    RETURN_IF_ERROR(Spill(limits, writer));
+  }
+  for (size_t i = 0; i < batch.ids.size(); ++i) {
+    in_memory_.Set(batch.ids[i], &batch.rows[i * floats]);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointRows::Spill(const Limits& limits,
+                                   std::unique_ptr<RowFileWriter>& writer) {
+  if (writer == nullptr) {
+    ASSIGN_OR_RETURN(writer, RowFileWriter::Create(limits.directory, width_),
+                     _ << "table " << name_);
+  }
+  RETURN_IF_ERROR(writer->AddRun(in_memory_.Sorted())) << "table " << name_;
+  in_memory_.Clear();
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointRows::FinishFile(RowFileWriter& writer) {
+  in_memory_ = RowMap(width_);
+  ASSIGN_OR_RETURN(file_, writer.Finish(), _ << "table " << name_);
+  malloc_trim(0);  // or what the runs needed stays the process's
+  LOG(INFO) << "table " << name_ << ": " << file_->rows() << " rows, "
+            << file_->file_bytes() << " bytes, are read from a file";
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<float>> CheckpointRows::Sample() {
+  std::vector<float> values(sampled_.size() * width_);
+  RETURN_IF_ERROR(Read(sampled_, absl::MakeSpan(values)));
+  return values;
+}
+
+absl::Status CheckpointRows::Read(absl::Span<const uint64_t> ids,
+                                  absl::Span<float> values) {
+  CHECK_EQ(values.size(), ids.size() * width_) << name_;
+  if (file_ != nullptr) {
+    RETURN_IF_ERROR(file_->Read(
+        ids, values,
+        [this](uint64_t id, float* row) { initializer_.Fill(id, row); }))
+        << "table " << name_;
+    return absl::OkStatus();
+  }
+  for (size_t i = 0; i < ids.size(); ++i) {
+    float* const row = values.data() + i * width_;
+    const float* const found = in_memory_.Find(ids[i]);
+    if (found == nullptr) {
+      initializer_.Fill(ids[i], row);
+    } else {
+      std::copy_n(found, width_, row);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace parasol

@@ -1,5 +1,0 @@
-#include "deploy/tool/json_flag.h"
-
-#include "absl/flags/flag.h"
-
-ABSL_FLAG(bool, json, false, "Prints one JSON object.");

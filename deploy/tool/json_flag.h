@@ -1,9 +1,0 @@
-#ifndef PARASOL_DEPLOY_TOOL_JSON_FLAG_H_
-#define PARASOL_DEPLOY_TOOL_JSON_FLAG_H_
-
-#include "absl/flags/declare.h"
-
-// --json, a flag of several commands.
-ABSL_DECLARE_FLAG(bool, json);
-
-#endif  // PARASOL_DEPLOY_TOOL_JSON_FLAG_H_

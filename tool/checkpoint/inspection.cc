@@ -1,0 +1,86 @@
+#include "tool/checkpoint/inspection.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cluster/checkpoint/checkpoint_argument.h"
+#include "storage/checkpoint_reader.h"
+#include "tool/checkpoint/checkpoint_values.h"
+
+namespace parasol {
+namespace {
+
+constexpr char kValueName[] = "value";
+
+template <typename VariableOrTable>
+std::vector<Inspection::Array> ArraysOf(const VariableOrTable& entry) {
+  std::vector<Inspection::Array> arrays = {{.name = kValueName}};
+  for (const std::string& slot : entry.slot()) arrays.push_back({.name = slot});
+  return arrays;
+}
+
+absl::StatusOr<Inspection::Contents> InspectVariable(
+    const CheckpointReader& checkpoint,
+    const durable::CheckpointVariable& variable) {
+  Inspection::Contents contents;
+  contents.arrays = ArraysOf(variable);
+  for (size_t array = 0; array < contents.arrays.size(); ++array) {
+    ArrayStatistics& statistics = contents.arrays[array].statistics;
+    ASSIGN_OR_RETURN(
+        const int64_t updates,
+        VisitElements(checkpoint, variable, static_cast<int>(array),
+                      [&](int64_t, absl::Span<const float> values) {
+                        statistics.Add(values);
+                        return absl::OkStatus();
+                      }));
+    contents.updates = std::max(contents.updates, updates);
+  }
+  return contents;
+}
+
+absl::StatusOr<Inspection::Contents> InspectTable(
+    const CheckpointReader& checkpoint, const durable::CheckpointTable& table) {
+  Inspection::Contents contents;
+  contents.arrays = ArraysOf(table);
+  const size_t width = table.width();
+  // The reader has compared the rows' width with the manifest's.
+  RETURN_IF_ERROR(checkpoint.ReadRows(table.name(), [&](const RowBatch& batch) {
+    contents.updates = std::max(contents.updates, batch.updates);
+    contents.rows += static_cast<int64_t>(batch.ids.size());
+    for (size_t first = 0; width > 0 && first < batch.rows.size();
+         first += width) {
+      const size_t array = first / width % contents.arrays.size();
+      contents.arrays[array].statistics.Add(batch.rows.subspan(first, width));
+    }
+    return absl::OkStatus();
+  }));
+  return contents;
+}
+
+}  // namespace
+
+absl::StatusOr<Inspection> Inspect(const std::string& path) {
+  Inspection inspection;
+  ASSIGN_OR_RETURN(inspection.path, CheckpointAt(path));
+  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
+                   CheckpointReader::Open(inspection.path));
+  inspection.manifest = checkpoint->manifest();
+  for (const auto& variable : inspection.manifest.variable()) {
+    ASSIGN_OR_RETURN(Inspection::Contents contents,
+                     InspectVariable(*checkpoint, variable),
+                     _ << inspection.path);
+    inspection.variables.push_back(std::move(contents));
+  }
+  for (const auto& table : inspection.manifest.table()) {
+    ASSIGN_OR_RETURN(Inspection::Contents contents,
+                     InspectTable(*checkpoint, table), _ << inspection.path);
+    inspection.tables.push_back(std::move(contents));
+  }
+  RETURN_IF_ERROR(checkpoint->Verify());
+  return inspection;
+}
+
+}  // namespace parasol

@@ -1,0 +1,258 @@
+#include "tool/exchange/foreign_tensors.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "absl/types/span.h"
+#include "tool/exchange/pytorch_tensors.h"
+#include "tool/exchange/tensor_names.h"
+
+namespace parasol {
+namespace {
+
+// Keras's name of the variable of an embedding layer.
+std::string EmbeddingsName(absl::string_view table) {
+  return absl::StrCat(table, "/embeddings");
+}
+
+std::string PyTorchEmbeddingName(absl::string_view table) {
+  return absl::StrCat(absl::StrReplaceAll(table, {{"/", "."}}), ".weight");
+}
+
+// All names by which files of other programs may have values of the model.
+std::set<std::string, std::less<>> NamesOfValues(
+    const CheckpointContents& contents) {
+  std::set<std::string, std::less<>> names;
+  for (const durable::CheckpointVariable& variable : contents.variables) {
+    names.insert(variable.name());
+    names.insert(PyTorchName(variable.name()));
+  }
+  for (const durable::CheckpointTable& table : contents.tables) {
+    names.insert(EmbeddingsName(table.name()));
+    names.insert(PyTorchEmbeddingName(table.name()));
+    names.insert(RowsName(table.name()));
+  }
+  names.erase("");
+  return names;
+}
+
+// Names that Keras 3 gives to optimizers' slots.
+std::string NewSlotName(const job::Optimizer& optimizer,
+                        const std::string& slot) {
+  static const auto* const names = new std::map<std::string, std::string>{
+      {"m", "momentum"},
+      {"v", "velocity"},
+      {"vhat", "velocity_hat"},
+      {"rms", "velocity"},
+      {"mg", "average_gradient"},
+      {"accum_grad", "accumulated_grad"},
+      {"accum_var", "accumulated_delta_var"}};
+  if (optimizer.has_adamax() && slot == "v") return "norm";
+  const auto found = names->find(slot);
+  return found == names->end() ? slot : found->second;
+}
+
+// "adamw" of "adam_w_1", the name of the second one that a program has made.
+std::string OptimizerIn(absl::string_view name) {
+  std::string plain;
+  for (const char c : name) {
+    if (absl::ascii_isalpha(c)) plain += absl::ascii_tolower(c);
+  }
+  return plain;
+}
+
+std::string Flat(absl::string_view name) {
+  return absl::StrReplaceAll(name, {{"/", "_"}});
+}
+
+bool IsMatrixOfFloats(const TensorInfo& tensor) {
+  return tensor.shape.size() == 2 && tensor.type != ElementType::kOther &&
+         tensor.type != ElementType::kInt32 &&
+         tensor.type != ElementType::kInt64 &&
+         tensor.type != ElementType::kUint64;
+}
+
+class ForeignTensors : public TensorReader {
+ public:
+  explicit ForeignTensors(std::unique_ptr<TensorReader> reader)
+      : reader_(std::move(reader)), tensors_(reader_->tensors()) {
+    Index();
+  }
+
+  void Translate(const CheckpointContents& contents, const job::Job& job) {
+    const std::string front = FrontOfNames(tensors_, contents);
+    RemoveFront(front);
+    RenameNew(NewName(job.optimizer(), "iteration"),
+              IterationsName(job.optimizer()));
+    for (const durable::CheckpointVariable& variable : contents.variables) {
+      for (const std::string& slot : variable.slot()) {
+        RenameSlot(job.optimizer(), slot, absl::StrCat(front, variable.name()),
+                   variable.name());
+      }
+    }
+    for (const durable::CheckpointTable& table : contents.tables) {
+      TranslateTable(front, table, OptimizerOfTable(table.name(), job));
+    }
+  }
+
+  const std::vector<TensorInfo>& tensors() const override { return tensors_; }
+
+  absl::Status Read(size_t tensor, uint64_t first,
+                    absl::Span<char> out) override {
+    if (tensor < reader_->tensors().size()) {
+      return reader_->Read(tensor, first, out);
+    }
+    // The ids of an embedding's rows.
+    int64_t id = static_cast<int64_t>(first / sizeof(int64_t));
+    for (size_t i = 0; i < out.size(); i += sizeof(id), ++id) {
+      std::memcpy(&out[i], &id, sizeof(id));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Finds the tensors by their names, and those of Keras 3's optimizers also by
+  // NewName().
+  void Index() {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const std::string& name = tensors_[i].name;
+      by_name_.emplace(name, i);
+      absl::string_view rest = name;
+      absl::ConsumePrefix(&rest, "optimizer/");
+      const size_t slash = rest.find('/');
+      if (slash == absl::string_view::npos) continue;
+      by_new_name_.emplace(
+          absl::StrCat(OptimizerIn(rest.substr(0, slash)), rest.substr(slash)),
+          i);
+    }
+  }
+
+  void RemoveFront(const std::string& front) {
+    for (size_t i = 0; !front.empty() && i < tensors_.size(); ++i) {
+      absl::string_view name = tensors_[i].name;
+      if (absl::ConsumePrefix(&name, front)) SetName(i, std::string(name));
+    }
+  }
+
+  // Gives a tensor another name, unless there is none of the old one or
+  // another one has the new one.
+  void Rename(const std::string& from, const std::string& to) {
+    const auto found = by_name_.find(from);
+    if (found != by_name_.end()) SetName(found->second, to);
+  }
+
+  // Does the same with what NewName() has named.
+  void RenameNew(const std::string& from, const std::string& to) {
+    const auto found = by_new_name_.find(from);
+    if (found != by_new_name_.end()) SetName(found->second, to);
+  }
+
+  void SetName(size_t tensor, const std::string& name) {
+    if (by_name_.emplace(name, tensor).second) tensors_[tensor].name = name;
+  }
+
+  // Keras 3's name of what an optimizer has.
+  static std::string NewName(const job::Optimizer& optimizer,
+                             absl::string_view what) {
+    return absl::StrCat(OptimizerIn(KerasNameOf(optimizer)), "/", what);
+  }
+
+  // `there` is the whole name of the variable that the slot is of.
+  void RenameSlot(const job::Optimizer& optimizer, const std::string& slot,
+                  absl::string_view there, absl::string_view here) {
+    RenameNew(NewName(optimizer, absl::StrCat(Flat(there), "_",
+                                              NewSlotName(optimizer, slot))),
+              SlotName(optimizer, here, slot));
+  }
+
+  void TranslateTable(const std::string& front,
+                      const durable::CheckpointTable& table,
+                      const job::Optimizer& optimizer) {
+    const std::string embeddings = EmbeddingsName(table.name());
+    const std::string rows = RowsName(table.name());
+    if (by_name_.contains(IdsName(table.name()))) return;
+    std::optional<size_t> found;
+    for (const std::string& name :
+         {embeddings, PyTorchEmbeddingName(table.name())}) {
+      const auto place = by_name_.find(name);
+      if (place == by_name_.end() || found) continue;
+      if (IsMatrixOfFloats(tensors_[place->second])) found = place->second;
+    }
+    if (!found) return;
+    SetName(*found, rows);
+    tensors_.push_back({IdsName(table.name()),
+                        ElementType::kInt64,
+                        {tensors_[*found].shape[0]}});
+    for (const std::string& slot : table.slot()) {
+      RenameSlot(optimizer, slot, absl::StrCat(front, embeddings), rows);
+      const std::string name = SlotName(optimizer, rows, slot);
+      Rename(SlotName(optimizer, embeddings, slot), name);
+      Rename(absl::StrCat(KerasNameOf(optimizer), "/", slot, "/", embeddings),
+             name);
+    }
+  }
+
+  const std::unique_ptr<TensorReader> reader_;
+  // Those of the reader, and behind them ids.
+  std::vector<TensorInfo> tensors_;
+  std::map<std::string, size_t> by_name_;
+  // Apart, for a layer's name may be like that of an optimizer.
+  std::map<std::string, size_t> by_new_name_;
+};
+
+}  // namespace
+
+std::string FrontOfNames(const std::vector<TensorInfo>& tensors,
+                         const CheckpointContents& contents) {
+  const std::set<std::string, std::less<>> names = NamesOfValues(contents);
+  std::map<std::string, size_t> counts;
+  for (const TensorInfo& tensor : tensors) {
+    const absl::string_view name = tensor.name;
+    size_t begin = 0;
+    while (true) {
+      // Compared where it is: a name may have a separator at every second byte.
+      if (names.contains(name.substr(begin))) {
+        ++counts[std::string(name.substr(0, begin))];
+      }
+      const size_t separator = name.find_first_of("/.", begin);
+      if (separator == absl::string_view::npos) break;
+      begin = separator + 1;
+    }
+  }
+  size_t most = 0;
+  for (const auto& [front, count] : counts) most = std::max(most, count);
+  const size_t values = contents.variables.size() + contents.tables.size();
+  if (2 * most < values || most == 0) return "";
+  // An optimizer that has as many slots has them behind a name of its own.
+  std::optional<std::string> best;
+  for (const auto& [front, count] : counts) {
+    if (count == most && (!best || front.size() < best->size())) best = front;
+  }
+  for (const auto& [front, count] : counts) {
+    if (count == most && !absl::EndsWith(front, *best)) return "";
+  }
+  return *best;
+}
+
+std::unique_ptr<TensorReader> TranslateForeign(
+    std::unique_ptr<TensorReader> reader, const CheckpointContents& contents,
+    const job::Job& job) {
+  auto translated = std::make_unique<ForeignTensors>(std::move(reader));
+  translated->Translate(contents, job);
+  return translated;
+}
+
+}  // namespace parasol

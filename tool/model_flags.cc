@@ -1,0 +1,71 @@
+#include "tool/model_flags.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "absl/flags/flag.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cluster/checkpoint/model/row_file.h"
+#include "cluster/cluster_spec/compute_flags.h"
+
+ABSL_FLAG(std::string, device, "auto",
+          "Where to compute: auto (a CUDA device if there is one), cpu, "
+          "cuda:N.");
+ABSL_FLAG(int, threads, 1, "Number of CPU threads that compute.");
+ABSL_FLAG(
+    std::optional<int64_t>, table_memory, std::nullopt,
+    "Bytes of memory for the rows of all sparse tables of a checkpoint. A "
+    "table that does not fit is kept in a file on disk. Default: all "
+    "tables are in memory.");
+ABSL_FLAG(std::string, table_dir, "",
+          "Directory on disk for the files of --table_memory. Default: TMPDIR, "
+          "or /tmp.");
+
+namespace parasol {
+namespace {
+
+// Says which tables are kept in files, and where.
+absl::Status SetTableOptions(CheckpointModel::Options& options) {
+  const std::optional<int64_t> memory = absl::GetFlag(FLAGS_table_memory);
+  options.table_dir = absl::GetFlag(FLAGS_table_dir);
+  if (!memory.has_value()) {
+    if (options.table_dir.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("--table_dir=", options.table_dir,
+                     " is for tables beyond --table_memory; set that too"));
+  }
+  if (*memory < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--table_memory=", *memory, " is not at least 0"));
+  }
+  options.table_memory = *memory;
+  if (options.table_dir.empty()) {
+    std::error_code error;
+    options.table_dir = std::filesystem::temp_directory_path(error).string();
+    if (error) {
+      return absl::InvalidArgumentError(
+          "TMPDIR: names no directory for the files of --table_memory; set it, "
+          "or --table_dir");
+    }
+  }
+  const absl::Status usable =
+      RowFileWriter::Create(options.table_dir, /*width=*/1).status();
+  if (usable.ok()) return usable;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--table_dir=", options.table_dir, ": ", usable.message()));
+}
+
+}  // namespace
+
+absl::StatusOr<CheckpointModel::Options> ModelOptionsFromFlags() {
+  CheckpointModel::Options options = {.device = absl::GetFlag(FLAGS_device),
+                                      .threads = absl::GetFlag(FLAGS_threads)};
+  RETURN_IF_ERROR(CheckComputeFlags(
+      {.device = options.device, .threads = options.threads}));
+  RETURN_IF_ERROR(SetTableOptions(options));
+  return options;
+}
+
+}  // namespace parasol

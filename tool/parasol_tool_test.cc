@@ -1,0 +1,150 @@
+// The `parasol` binary as users start it: its output, errors and exit codes.
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "cluster/checkpoint/model/testing/model_checkpoint.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tool/testing/run_tool.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// One line on stderr that names the tool.
+auto IsOneErrorLineWith(const std::string& words) {
+  return AllOf(MatchesRegex("parasol: [^\n]*\n"), HasSubstr(words));
+}
+
+TEST(ParasolToolTest, HelpNamesTheCommandsAndEachHasItsOwnFlags) {
+  const CompletedProcess general = RunTool({"--help"});
+  EXPECT_EQ(general.end.code(), 0);
+  EXPECT_THAT(general.standard_output,
+              AllOf(HasSubstr("  inspect: "), HasSubstr("  predict: ")));
+  const CompletedProcess inspect = RunTool({"inspect", "--help"});
+  EXPECT_EQ(inspect.end.code(), 0);
+  EXPECT_THAT(inspect.standard_output,
+              AllOf(HasSubstr("parasol inspect /ckpt/mnist\n"),
+                    HasSubstr("--[no]json"), Not(HasSubstr("--tolerance"))));
+}
+
+TEST(ParasolToolTest, OutputThatCannotBeWrittenIsAnError) {
+  SubprocessOptions options;
+  options.argv = {"/bin/sh", "-c",
+                  "tool/parasol cluster --from=hosts --hosts=a,b "
+                  "--task=worker/0 > /dev/full"};
+  const absl::StatusOr<CompletedProcess> run =
+      RunSubprocess(std::move(options), absl::Minutes(1));
+  ASSERT_OK(run);
+  EXPECT_EQ(run->end.code(), 1);
+  EXPECT_EQ(run->standard_error, "parasol: stdout can't be written\n");
+}
+
+TEST(ParasolToolTest, BadCommandLinesAreOneLineAndExitCode2) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{}, "no command"},
+      {{"inspekt", "x"}, "unknown command inspekt (did you mean inspect?)"},
+      {{"inspect"}, "CKPT is missing"},
+      {{"inspect", "a", "b"}, "unexpected argument b"},
+      {{"inspect", "a", "--tolerance=1"}, "unknown flag --tolerance"},
+      {{"inspect", "/none"}, "/none"},
+      {{"check"}, "JOB is missing"},
+      {{"check", "/none", "--ps=-1"}, "--ps=-1"},
+      {{"check", "/none", "--adapt"}, "--adapt: needs --output"},
+      {{"check", "/none", "--data_dir=/none"}, "--data_dir=/none"},
+      {{"status"}, "CHIEF is missing"},
+      {{"status", "chief-0"}, "chief-0: is not an address"},
+      {{"status", "chief-0:0"}, "chief-0:0: is not an address"},
+      {{"status", "a:1", "--timeout=0s"}, "--timeout=0"},
+      {{"diff", "/none"}, "A or B is missing"},
+      {{"diff", "/none", "/none", "--tolerance=-1"}, "--tolerance=-1"}};
+  for (const auto& [arguments, words] : cases) {
+    const CompletedProcess run = RunTool(arguments);
+    EXPECT_EQ(run.end.code(), 2) << words;
+    EXPECT_THAT(run.standard_error, IsOneErrorLineWith(words));
+    EXPECT_THAT(run.standard_output, IsEmpty());
+  }
+}
+
+TEST(ParasolToolTest, CheckReportsAllFaultsEachAsALine) {
+  const std::string job = EmptyTestDirectory() + "/job.textproto";
+  std::ofstream(job) << "model { input_shape: 4 layer { dense { unit: 1 } }\n"
+                        "loss { mean_squared_eror {} } }\n"
+                        "train { csv { file: 'a' label { column: 'y' } } }\n"
+                        "optimizer { sgd {} }\n";
+  const CompletedProcess run = RunTool({"check", job, "--nodata"});
+  EXPECT_EQ(run.end.code(), 2);
+  EXPECT_THAT(run.standard_error,
+              AllOf(StartsWith(job + ":1:40: \"unit\""),
+                    HasSubstr(job + ":2:8: \"mean_squared_eror\""),
+                    HasSubstr(job + ": end: neither steps nor epochs")));
+  const CompletedProcess json =
+      RunTool({"check", job, "--nodata", "--json", "--set=end.steps=3"});
+  EXPECT_EQ(json.end.code(), 2);
+  EXPECT_EQ(nlohmann::json::parse(json.standard_output)["faults"].size(), 2);
+}
+
+TEST(ParasolToolTest, AChiefThatDoesNotAnswerIsOneLineAndExitCode138) {
+  const CompletedProcess run =
+      RunTool({"status", "127.0.0.1:1", "--timeout=1s"});
+  EXPECT_EQ(run.end.code(), 138);
+  EXPECT_THAT(
+      run.standard_error,
+      IsOneErrorLineWith("chief at 127.0.0.1:1: nothing listens there"));
+}
+
+TEST(ParasolToolTest, InspectShowsTextOrJson) {
+  const std::string directory = EmptyTestDirectory();
+  ASSERT_OK(ModelCheckpoint().Write(directory));
+  const CompletedProcess text = RunTool({"inspect", directory});
+  EXPECT_EQ(text.end.code(), 0);
+  EXPECT_THAT(text.standard_output, StartsWith("checkpoint  " + directory));
+  const CompletedProcess json = RunTool({"inspect", "--json", directory});
+  EXPECT_EQ(nlohmann::json::parse(json.standard_output)["global_step"], 12);
+}
+
+TEST(ParasolToolTest, DamageIsExitCode1OfInspectAnd2OfDiff) {
+  const std::string directory = EmptyTestDirectory();
+  ASSERT_OK(ModelCheckpoint().Write(directory));
+  const std::string checkpoint = ModelCheckpoint().PathIn(directory);
+  std::filesystem::resize_file(checkpoint + "/ps-1.sst", 100);
+  const CompletedProcess inspect = RunTool({"inspect", checkpoint});
+  EXPECT_EQ(inspect.end.code(), 1);
+  EXPECT_THAT(inspect.standard_error, IsOneErrorLineWith("ps-1.sst"));
+  const CompletedProcess diff = RunTool({"diff", checkpoint, checkpoint});
+  EXPECT_EQ(diff.end.code(), 2);
+  EXPECT_THAT(diff.standard_error, IsOneErrorLineWith("ps-1.sst"));
+}
+
+TEST(ParasolToolTest, DiffEndsAsDiffDoes) {
+  const std::string directory = EmptyTestDirectory();
+  ModelCheckpoint other;
+  other.kernel[0] = 1.5;
+  ASSERT_OK(ModelCheckpoint().Write(directory + "/a"));
+  ASSERT_OK(other.Write(directory + "/b"));
+  EXPECT_EQ(RunTool({"diff", directory + "/a", directory + "/a"}).end.code(),
+            0);
+  const CompletedProcess differ =
+      RunTool({"diff", directory + "/a", directory + "/b"});
+  EXPECT_EQ(differ.end.code(), 1);
+  EXPECT_THAT(differ.standard_output,
+              HasSubstr("dense/kernel: 1 of 6 elements differ, by 0.5"));
+  EXPECT_EQ(
+      RunTool({"diff", directory + "/a", directory + "/b", "--tolerance=0.5"})
+          .end.code(),
+      0);
+}
+
+}  // namespace
+}  // namespace parasol
