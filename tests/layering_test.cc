@@ -34,8 +34,25 @@ const std::map<std::string, int> kLayer = {
 // A role is a binary of its own: nothing but tests looks into one.
 constexpr char kRole[] = "^(ps|worker|chief|evaluator)/";
 
-// The floors inside `ml` and `ps`, in the same sense.
-const std::map<std::string, int> kFloor = {{"ml/custom", 0},
+// The floors inside of these folders, each for itself, in the same sense.
+const std::map<std::string, int> kFloor = {{"cluster/cluster_spec", 0},
+                                           {"cluster/job/syntax", 0},
+                                           {"cluster/job", 1},
+                                           {"cluster/job/task", 2},
+                                           {"cluster/placement", 0},
+                                           {"cluster/rows", 1},
+                                           {"cluster/replica_sum", 2},
+                                           {"cluster/check", 2},
+                                           {"cluster/checkpoint", 2},
+                                           {"cluster/checkpoint/model", 3},
+                                           {"cluster/progress", 0},
+                                           {"cluster/rpc", 0},
+                                           {"cluster/payload_lane", 1},
+                                           {"cluster/client", 3},
+                                           {"cluster/collective/plan", 0},
+                                           {"cluster/collective/custom", 1},
+                                           {"cluster/collective", 2},
+                                           {"ml/custom", 0},
                                            {"ml/compression", 0},
                                            {"ml/device", 0},
                                            {"ml/initializer", 0},
@@ -68,10 +85,36 @@ const std::map<std::string, int> kFloor = {{"ml/custom", 0},
                                            {"ps/sparse", 3},
                                            {"ps/shard", 4},
                                            {"ps/exchange", 5},
-                                           {"ps", 6}};
+                                           {"ps", 6},
+                                           {"worker/step", 0},
+                                           {"worker/local/table", 0},
+                                           {"worker/local", 1},
+                                           {"worker/mirrored", 2},
+                                           {"worker", 3},
+                                           {"tool/check", 0},
+                                           {"tool/checkpoint", 0},
+                                           {"tool/first_job", 0},
+                                           {"tool/prediction", 0},
+                                           {"tool/status", 0},
+                                           {"tool/exchange", 1},
+                                           {"tool/exchange/onnx", 2},
+                                           {"tool", 3}};
+constexpr char kWithFloors[] = "^(cluster|ml|ps|tool|worker)/";
 
-// More files than this in one folder can't be taken in at a glance.
-constexpr int kMaxFilesPerFolder = 64;
+// More files than this in one folder can't be taken in at a glance. Folders
+// with more are listed with what they have; a number may fall, and is lowered
+// here when it has.
+constexpr int kMostFilesPerFolder = 60;
+const std::map<std::string, int> kMoreFiles = {
+    {"base", 64},         {"chief", 61},
+    {"cluster/job", 64},  {"ml/input/format", 63},
+    {"ml/layer", 61},     {"ml/model", 63},
+    {"ml/optimizer", 64}, {"storage", 64}};
+
+// Files with more lines are cut, as a rule where classes are: tests have only
+// cases to be cut at.
+constexpr size_t kMostLines = 500;
+constexpr size_t kMostLinesOfTest = 700;
 
 const std::vector<SourceFile>& Tree() {
   static const auto* const tree = [] {
@@ -123,10 +166,11 @@ TEST(LayeringTest, IncludesPointDown) {
   EXPECT_THAT(upward, IsEmpty());
 }
 
-TEST(LayeringTest, IncludesPointDownInsideMlAndPs) {
+TEST(LayeringTest, IncludesPointDownInsideFolders) {
+  const RE2 with_floors(kWithFloors);
   std::vector<std::string> upward;
   for (const SourceFile& file : Tree()) {
-    if (file.is_test() || (file.top() != "ml" && file.top() != "ps")) continue;
+    if (file.is_test() || !RE2::PartialMatch(file.path, with_floors)) continue;
     const auto floor = kFloor.find(file.folder());
     if (floor == kFloor.end()) {
       upward.push_back(absl::StrCat(file.path, ": kFloor has no such folder"));
@@ -134,7 +178,8 @@ TEST(LayeringTest, IncludesPointDownInsideMlAndPs) {
     }
     for (const std::string& included : IncludesOf(file)) {
       const auto below = kFloor.find(FolderOf(included));
-      if (below != kFloor.end() && below->second > floor->second) {
+      if (below != kFloor.end() && below->second > floor->second &&
+          absl::StartsWith(included, file.top() + "/")) {
         upward.push_back(absl::StrCat(file.path, ": ", included));
       }
     }
@@ -188,14 +233,12 @@ TEST(LayeringTest, FakesAndFixturesLieInFoldersForTesting) {
 TEST(LayeringTest, NoFolderHasMoreFilesThanAReaderTakesIn) {
   std::map<std::string, int> files;
   for (const SourceFile& file : Tree()) ++files[file.folder()];
-  std::vector<std::string> found;
   for (const auto& [folder, count] : files) {
-    if (count > kMaxFilesPerFolder) {
-      found.push_back(absl::StrCat(folder, ": ", count, " files, of at most ",
-                                   kMaxFilesPerFolder));
-    }
+    const auto more = kMoreFiles.find(folder);
+    EXPECT_LE(count,
+              more == kMoreFiles.end() ? kMostFilesPerFolder : more->second)
+        << folder;
   }
-  EXPECT_THAT(found, IsEmpty());
 }
 
 TEST(LayeringTest, NobodyButTestsIncludesARole) {
@@ -359,10 +402,8 @@ TEST(LayeringTest, FilesAndNamesStayReadable) {
                 R"(Common|Impl2|V2)\b)");
   std::vector<std::string> found;
   for (const SourceFile& file : Tree()) {
-    if (file.lines.size() > 500) {
-      found.push_back(absl::StrCat(file.path, ": ", file.lines.size(),
-                                   " lines, of at most 500"));
-    }
+    EXPECT_LE(file.lines.size(), file.is_test() ? kMostLinesOfTest : kMostLines)
+        << file.path;
     for (const std::string& line : file.lines) {
       if (RE2::PartialMatch(line, fog)) {
         found.push_back(absl::StrCat(file.path, ": ", line));
