@@ -106,10 +106,9 @@ constexpr char kWithFloors[] = "^(cluster|ml|ps|tool|worker)/";
 // here when it has.
 constexpr int kMostFilesPerFolder = 60;
 const std::map<std::string, int> kMoreFiles = {
-    {"base", 64},         {"chief", 61},
-    {"cluster/job", 64},  {"ml/input/format", 63},
-    {"ml/layer", 61},     {"ml/model", 63},
-    {"ml/optimizer", 64}, {"storage", 64}};
+    {"base", 64},     {"chief", 61},    {"ml/input/format", 63},
+    {"ml/layer", 61}, {"ml/model", 63}, {"ml/optimizer", 64},
+    {"storage", 64}};
 
 // Files with more lines are cut, as a rule where classes are: tests have only
 // cases to be cut at.

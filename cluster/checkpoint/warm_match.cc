@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/did_you_mean.h"
 #include "base/shown_text.h"
+#include "cluster/job/name_pattern.h"
 
 namespace parasol {
 namespace {
@@ -19,15 +19,6 @@ namespace {
 // As many faults, and names like one, stand in an error.
 constexpr size_t kMaxFaults = 8;
 constexpr size_t kMaxLike = 3;
-
-bool IsPrefix(absl::string_view name) {
-  return name.empty() || absl::EndsWith(name, "/");
-}
-
-// Returns true if `pattern` is the name, or a prefix of it.
-bool Covers(absl::string_view pattern, absl::string_view name) {
-  return IsPrefix(pattern) ? absl::StartsWith(name, pattern) : pattern == name;
-}
 
 std::string NamesLike(absl::string_view name,
                       const std::vector<std::string>& names) {
@@ -45,9 +36,11 @@ std::string NamesLike(absl::string_view name,
       }));
 }
 
-class Matcher {
+// Looks up what a job wants by the names that its warm start gives the source,
+// and notes what does not fit.
+class WarmNames {
  public:
-  explicit Matcher(const job::WarmStart& warm_start)
+  explicit WarmNames(const job::WarmStart& warm_start)
       : warm_start_(warm_start),
         is_map_used_(warm_start.map_size()),
         is_exclude_used_(warm_start.exclude_size()) {}
@@ -110,7 +103,7 @@ class Matcher {
   bool IsExcluded(absl::string_view name) {
     bool is_excluded = false;
     for (int i = 0; i < warm_start_.exclude_size(); ++i) {
-      if (!Covers(warm_start_.exclude(i), name)) continue;
+      if (!PatternCovers(warm_start_.exclude(i), name)) continue;
       is_exclude_used_[i] = true;
       is_excluded = true;
     }
@@ -120,7 +113,7 @@ class Matcher {
   std::string SourceNameOf(const std::string& name) {
     for (int i = 0; i < warm_start_.map_size(); ++i) {
       const job::NameMap& map = warm_start_.map(i);
-      if (!Covers(map.to(), name)) continue;
+      if (!PatternCovers(map.to(), name)) continue;
       is_map_used_[i] = true;
       return absl::StrCat(map.from(),
                           absl::string_view(name).substr(map.to().size()));
@@ -162,9 +155,9 @@ std::vector<std::string> NamesLeft(const WarmMatch& match,
 absl::StatusOr<WarmMatch> MatchWarmStart(const job::WarmStart& warm_start,
                                          const CheckpointContents& contents,
                                          const WarmSource& source) {
-  Matcher matcher(warm_start);
+  WarmNames names(warm_start);
   WarmMatch match;
-  match.variables = matcher.Find(
+  match.variables = names.Find(
       "variable", contents.variables, source.variables(),
       [](const durable::CheckpointVariable& wanted,
          const WarmSource::Variable& there) -> std::string {
@@ -176,15 +169,15 @@ absl::StatusOr<WarmMatch> MatchWarmStart(const job::WarmStart& warm_start,
                             ShapeText(wanted.shape()), " in the job");
       });
   match.tables =
-      matcher.Find("table", contents.tables, source.tables(),
-                   [](const durable::CheckpointTable& wanted,
-                      const WarmSource::Table& there) -> std::string {
-                     if (wanted.width() == there.width) return "";
-                     return absl::StrCat("of width ", there.width, " there, ",
-                                         wanted.width(), " in the job");
-                   });
+      names.Find("table", contents.tables, source.tables(),
+                 [](const durable::CheckpointTable& wanted,
+                    const WarmSource::Table& there) -> std::string {
+                   if (wanted.width() == there.width) return "";
+                   return absl::StrCat("of width ", there.width, " there, ",
+                                       wanted.width(), " in the job");
+                 });
   match.left = NamesLeft(match, source);
-  const absl::Status verdict = matcher.Verdict();
+  const absl::Status verdict = names.Verdict();
   if (!verdict.ok()) return verdict;
   return match;
 }

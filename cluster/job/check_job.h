@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "cluster/job/column_patterns.h"
-#include "cluster/job/job_text.h"
+#include "cluster/job/syntax/job_text.h"
 #include "ml/model/graph.h"
 #include "proto/job.pb.h"
 

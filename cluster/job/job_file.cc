@@ -16,8 +16,8 @@
 #include "base/status_macros.h"
 #include "cluster/job/column_patterns.h"
 #include "cluster/job/defaults.h"
-#include "cluster/job/first_parse_error.h"
 #include "cluster/job/override.h"
+#include "cluster/job/syntax/first_parse_error.h"
 #include "cluster/job/validate.h"
 
 namespace parasol {

@@ -20,7 +20,7 @@
 #include "base/did_you_mean.h"
 #include "base/shown_text.h"
 #include "base/status_macros.h"
-#include "cluster/job/first_parse_error.h"
+#include "cluster/job/syntax/first_parse_error.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/text_format.h"

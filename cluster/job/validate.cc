@@ -17,6 +17,7 @@
 #include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "cluster/job/evaluation_policy.h"
+#include "cluster/job/name_pattern.h"
 #include "cluster/job/strategy.h"
 #include "cluster/job/validate_dataset.h"
 #include "cluster/job/validate_layer.h"
@@ -165,12 +166,9 @@ Faults ValidateEnd(const job::TrainingEnd& end) {
 Faults ValidateWarmStart(const job::WarmStart& warm_start) {
   Faults faults;
   faults.Add(RequirePath("warm_start.checkpoint", warm_start.checkpoint()));
-  const auto is_prefix = [](absl::string_view name) {
-    return name.empty() || absl::EndsWith(name, "/");
-  };
   for (int i = 0; i < warm_start.map_size(); ++i) {
     const job::NameMap& map = warm_start.map(i);
-    if (is_prefix(map.from()) == is_prefix(map.to()) &&
+    if (IsNamePrefix(map.from()) == IsNamePrefix(map.to()) &&
         map.from() != map.to()) {
       continue;
     }

@@ -1,4 +1,4 @@
-#include "cluster/job/first_parse_error.h"
+#include "cluster/job/syntax/first_parse_error.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "cluster/job/job_tokens.h"
 #include "cluster/job/syntax/bracket_fault.h"
+#include "cluster/job/syntax/job_tokens.h"
 #include "google/protobuf/text_format.h"
 
 namespace parasol {

@@ -1,5 +1,5 @@
-#ifndef PARASOL_CLUSTER_JOB_FIRST_PARSE_ERROR_H_
-#define PARASOL_CLUSTER_JOB_FIRST_PARSE_ERROR_H_
+#ifndef PARASOL_CLUSTER_JOB_SYNTAX_FIRST_PARSE_ERROR_H_
+#define PARASOL_CLUSTER_JOB_SYNTAX_FIRST_PARSE_ERROR_H_
 
 #include <optional>
 #include <string>
@@ -44,4 +44,4 @@ std::string ValueNames(const google::protobuf::EnumDescriptor& values);
 
 }  // namespace parasol
 
-#endif  // PARASOL_CLUSTER_JOB_FIRST_PARSE_ERROR_H_
+#endif  // PARASOL_CLUSTER_JOB_SYNTAX_FIRST_PARSE_ERROR_H_

@@ -1,4 +1,4 @@
-#include "cluster/job/job_text.h"
+#include "cluster/job/syntax/job_text.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -12,9 +12,9 @@
 #include "absl/strings/strip.h"
 #include "base/did_you_mean.h"
 #include "base/shown_text.h"
-#include "cluster/job/first_parse_error.h"
-#include "cluster/job/job_tokens.h"
 #include "cluster/job/syntax/bracket_fault.h"
+#include "cluster/job/syntax/first_parse_error.h"
+#include "cluster/job/syntax/job_tokens.h"
 #include "google/protobuf/descriptor.h"
 
 namespace parasol {

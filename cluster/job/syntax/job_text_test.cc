@@ -1,4 +1,4 @@
-#include "cluster/job/job_text.h"
+#include "cluster/job/syntax/job_text.h"
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
-#ifndef PARASOL_CLUSTER_JOB_JOB_TEXT_H_
-#define PARASOL_CLUSTER_JOB_JOB_TEXT_H_
+#ifndef PARASOL_CLUSTER_JOB_SYNTAX_JOB_TEXT_H_
+#define PARASOL_CLUSTER_JOB_SYNTAX_JOB_TEXT_H_
 
 #include <cstddef>
 #include <memory>
@@ -94,4 +94,4 @@ class JobText {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CLUSTER_JOB_JOB_TEXT_H_
+#endif  // PARASOL_CLUSTER_JOB_SYNTAX_JOB_TEXT_H_

@@ -1,5 +1,5 @@
-#ifndef PARASOL_CLUSTER_JOB_JOB_TOKENS_H_
-#define PARASOL_CLUSTER_JOB_JOB_TOKENS_H_
+#ifndef PARASOL_CLUSTER_JOB_SYNTAX_JOB_TOKENS_H_
+#define PARASOL_CLUSTER_JOB_SYNTAX_JOB_TOKENS_H_
 
 #include <cstddef>
 #include <optional>
@@ -66,4 +66,4 @@ class JobTokens {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CLUSTER_JOB_JOB_TOKENS_H_
+#endif  // PARASOL_CLUSTER_JOB_SYNTAX_JOB_TOKENS_H_

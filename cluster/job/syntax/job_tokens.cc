@@ -1,4 +1,4 @@
-#include "cluster/job/job_tokens.h"
+#include "cluster/job/syntax/job_tokens.h"
 
 #include <algorithm>
 #include <map>
