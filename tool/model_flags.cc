@@ -1,11 +1,11 @@
 #include "tool/model_flags.h"
 
-#include <filesystem>
-#include <system_error>
+#include <cstdlib>
 
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "cluster/checkpoint/model/row_file.h"
 #include "cluster/cluster_spec/compute_flags.h"
@@ -41,20 +41,19 @@ absl::Status SetTableOptions(CheckpointModel::Options& options) {
         absl::StrCat("--table_memory=", *memory, " is not at least 0"));
   }
   options.table_memory = *memory;
+  absl::string_view where = "--table_dir";
   if (options.table_dir.empty()) {
-    std::error_code error;
-    options.table_dir = std::filesystem::temp_directory_path(error).string();
-    if (error) {
-      return absl::InvalidArgumentError(
-          "TMPDIR: names no directory for the files of --table_memory; set it, "
-          "or --table_dir");
-    }
+    where = "TMPDIR";
+    const char* const variable = std::getenv("TMPDIR");
+    options.table_dir = variable == nullptr ? "" : variable;
+    if (options.table_dir.empty()) options.table_dir = "/tmp";
   }
   const absl::Status usable =
       RowFileWriter::Create(options.table_dir, /*width=*/1).status();
   if (usable.ok()) return usable;
   return absl::InvalidArgumentError(
-      absl::StrCat("--table_dir=", options.table_dir, ": ", usable.message()));
+      absl::StrCat(where, "=", options.table_dir, ": ", usable.message(),
+                   "; name another with --table_dir"));
 }
 
 }  // namespace
