@@ -16,12 +16,12 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "ml/input/file/known_format.h"
 
 namespace parasol {
 namespace {
 
 constexpr size_t kPackedBufferBytes = 256 << 10;
-constexpr uint8_t kGzipMagic[] = {0x1f, 0x8b};
 
 absl::Status Corrupt(const std::string& path, int64_t offset,
                      absl::string_view what) {
@@ -156,12 +156,10 @@ absl::StatusOr<std::unique_ptr<PlainFile>> OpenPlain(const std::string& path) {
 absl::StatusOr<std::unique_ptr<InputFile>> InputFile::Open(
     const std::string& path) {
   ASSIGN_OR_RETURN(std::unique_ptr<PlainFile> plain, OpenPlain(path));
-  uint8_t start[sizeof(kGzipMagic)];
+  uint8_t start[kTfRecordHeaderBytes];
   ASSIGN_OR_RETURN(const size_t n, plain->Read(absl::MakeSpan(start)));
   plain->Rewind();
-  if (n < sizeof(start) || !std::equal(start, start + n, kGzipMagic)) {
-    return plain;
-  }
+  if (!IsGzip({reinterpret_cast<const char*>(start), n})) return plain;
   auto gzip = std::make_unique<GzipFile>(std::move(plain));
   RETURN_IF_ERROR(gzip->Initialize());
   return gzip;

@@ -10,8 +10,8 @@
 
 namespace parasol {
 
-// A file of examples, read from its start to its end. A file whose first bytes
-// are gzip's is unpacked on the way, whatever its name is.
+// A file of examples, read from its start to its end. One that IsGzip() by its
+// first bytes is unpacked on the way, whatever its name is.
 class InputFile {
  public:
   // Opens the file.

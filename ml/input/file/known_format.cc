@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/crc32c.h"
 
 namespace parasol {
 namespace {
@@ -26,8 +28,8 @@ struct Signature {
   const char* advice;
 };
 
-// Beginnings that no CIFAR or IDX file has, and no TFRecord file of records
-// below 1 GiB, but for chances that can be left alone.
+// Beginnings that no CIFAR or IDX file has, but for chances that can be left
+// alone. A TFRecord file may have them, and is known by its own.
 constexpr Signature kSignatures[] = {
     {"PK\x03\x04", "a zip archive, as .xlsx and .npz are, too",
      "unpack it, or save the table as CSV"},
@@ -70,6 +72,7 @@ constexpr Signature kOfTexts[] = {
     {"\0\0\xfe\xff", "UTF-32", kAsUtf8},
     {"\xff\xfe", "UTF-16", kAsUtf8},
     {"\xfe\xff", "UTF-16", kAsUtf8},
+    {"\x1f\x8b", "packed by gzip, with a damaged header", "fetch it again"},
     {"\x1f\x9d", "packed by compress", "unpack it, or pack it by gzip"},
     {"\x04\x22\x4d\x18", "packed by lz4", "unpack it, or pack it by gzip"},
     {"\x80\x02", "a pickle of Python", kSaveAs},
@@ -81,6 +84,12 @@ constexpr Signature kOfTexts[] = {
 };
 
 constexpr size_t kTarMagicAt = 257;
+constexpr size_t kTfRecordLengthBytes = 8;
+constexpr char kGzipMagic[] = "\x1f\x8b";
+constexpr size_t kGzipMethodAt = 2;
+constexpr char kGzipDeflate = 8;
+constexpr size_t kGzipFlagsAt = 3;
+constexpr uint8_t kGzipReservedFlags = 0xe0;
 constexpr size_t kPairsLookedAt = 8;
 
 std::string Described(const char* what, const char* advice) {
@@ -109,7 +118,29 @@ bool IsHtml(absl::string_view start) {
 
 }  // namespace
 
+bool HasTfRecordHeader(absl::string_view start) {
+  if (start.size() < kTfRecordHeaderBytes) return false;
+  uint32_t stored = 0;
+  for (size_t i = kTfRecordHeaderBytes; i-- > kTfRecordLengthBytes;) {
+    stored = stored << 8 | static_cast<uint8_t>(start[i]);
+  }
+  return stored == MaskCrc(Crc32cOf(start.substr(0, kTfRecordLengthBytes)));
+}
+
+bool IsGzip(absl::string_view start) {
+  if (!absl::StartsWith(start, kGzipMagic)) return false;
+  if (start.size() > kGzipMethodAt && start[kGzipMethodAt] != kGzipDeflate) {
+    return false;
+  }
+  if (start.size() > kGzipFlagsAt &&
+      (static_cast<uint8_t>(start[kGzipFlagsAt]) & kGzipReservedFlags) != 0) {
+    return false;
+  }
+  return !HasTfRecordHeader(start);
+}
+
 std::string KnownFormat(absl::string_view start, bool is_text) {
+  if (!is_text && HasTfRecordHeader(start)) return "";
   for (const Signature& signature : kSignatures) {
     if (!absl::StartsWith(start, signature.start)) continue;
     // A CSV file's first column may be called so.

@@ -2,8 +2,10 @@
 
 #include <string>
 
+#include "base/crc32c.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ml/input/testing/tf_example_writer.h"
 
 namespace parasol {
 namespace {
@@ -60,6 +62,42 @@ TEST(KnownFormatTest, TextsHaveEncodingsThatBinaryFilesMayBeginWith) {
   EXPECT_THAT(KnownFormat("\n<!DOCTYPE HTML><html>", true), HasSubstr("HTML"));
   // The first record of a TFRecord file may have any length.
   EXPECT_EQ(KnownFormat(utf16, false), "");
+}
+
+// The beginning of a TFRecord file whose first record has this length.
+std::string TfRecordStart(uint64_t length) {
+  std::string start = LittleEndianBytes(length, 8);
+  return start + LittleEndianBytes(MaskCrc(Crc32cOf(start)), 4);
+}
+
+TEST(KnownFormatTest, ATfRecordFileIsKnownByTheChecksumOfItsFirstLength) {
+  for (const uint64_t length :
+       {uint64_t{0x8b1f}, uint64_t{0x088b1f}, uint64_t{0x18088b1f},
+        uint64_t{0x685a42}, uint64_t{0x43524f}, uint64_t{0xffd8ff},
+        uint64_t{0x016a624f}, uint64_t{0x04034b50}, uint64_t{0x31524150}}) {
+    SCOPED_TRACE(length);
+    const std::string start = TfRecordStart(length);
+    EXPECT_TRUE(HasTfRecordHeader(start));
+    EXPECT_FALSE(IsGzip(start));
+    EXPECT_EQ(KnownFormat(start + "record", false), "");
+    EXPECT_FALSE(HasTfRecordHeader(start.substr(0, 11)));
+  }
+  std::string damaged = TfRecordStart(0x685a42);
+  damaged[11] ^= 1;
+  EXPECT_FALSE(HasTfRecordHeader(damaged));
+  EXPECT_THAT(KnownFormat(damaged, false), HasSubstr("bzip2"));
+}
+
+TEST(KnownFormatTest, GzipHasItsMethodAndNoReservedFlags) {
+  EXPECT_TRUE(IsGzip("\x1f\x8b\x08\0\0\0\0\0\0\x03\x4b\x4c"s));
+  EXPECT_TRUE(IsGzip("\x1f\x8b\x08\x1f"s)) << "with a name and a comment";
+  EXPECT_TRUE(IsGzip("\x1f\x8b"s)) << "one that is cut off";
+  EXPECT_FALSE(IsGzip("\x1f\x8b\0\0"s));
+  EXPECT_FALSE(IsGzip("\x1f\x8b\x08\x20"s));
+  EXPECT_FALSE(IsGzip("\x1f"s));
+  EXPECT_FALSE(IsGzip(""));
+  EXPECT_THAT(KnownFormat("\x1f\x8b\x07\0"s, true),
+              HasSubstr("packed by gzip, with a damaged header"));
 }
 
 TEST(KnownFormatTest, WhatDataSetsHaveIsNone) {

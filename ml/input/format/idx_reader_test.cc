@@ -125,7 +125,7 @@ TEST(IdxReaderTest, CorruptImagesAreDataLossAtAnOffset) {
        "gzip data is cut off"},
       {"gzip_checksum", bad_checksum, "incorrect data check"},
       {"gzip_then_garbage", packed + "garbage", "gzip data is corrupt"},
-      {"gzip_method", Bytes({0x1f, 0x8b, 1, 2, 3, 4}), "gzip data is corrupt"},
+      {"gzip_method", Bytes({0x1f, 0x8b, 1, 2, 3, 4}), "byte 0: magic number"},
       {"gzip_of_too_little", Gzip(good.substr(0, 20)), "byte 20: ends early"},
       {"gzip_of_too_much", Gzip(good + "x"), "byte 34: goes on"},
   };

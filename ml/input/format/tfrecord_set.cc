@@ -22,6 +22,7 @@
 #include "ml/input/feature/column_features.h"
 #include "ml/input/feature/value.h"
 #include "ml/input/file/input_file.h"
+#include "ml/input/file/known_format.h"
 #include "ml/input/format/column_examples.h"
 #include "ml/input/format/data_files.h"
 #include "ml/input/format/file_set.h"
@@ -34,7 +35,7 @@ namespace {
 
 constexpr size_t kLengthBytes = 8;
 constexpr size_t kCrcBytes = 4;
-constexpr size_t kHeaderBytes = kLengthBytes + kCrcBytes;
+constexpr size_t kHeaderBytes = kTfRecordHeaderBytes;
 constexpr int64_t kRecordsLookedAt = 1000;
 constexpr size_t kMaxTfRecordColumns = 65536;
 
@@ -59,9 +60,7 @@ size_t WholeTfRecords(absl::string_view start) {
     const size_t rest = start.size() - at - kHeaderBytes - kCrcBytes;
     if (length > rest) {
       // One that is damaged stays, and is named.
-      const bool is_length = CrcIs(start.substr(at + kLengthBytes, kCrcBytes),
-                                   start.substr(at, kLengthBytes));
-      return is_length ? at : start.size();
+      return HasTfRecordHeader(start.substr(at)) ? at : start.size();
     }
     at += kHeaderBytes + length + kCrcBytes;
   }
@@ -271,7 +270,7 @@ absl::StatusOr<int64_t> AddNamesOfFile(const std::string& path, int64_t limit,
     if (header.size() < kHeaderBytes) {
       return broken(i, "ends within the frame of a record");
     }
-    if (!CrcIs(header.substr(kLengthBytes), header.substr(0, kLengthBytes))) {
+    if (!HasTfRecordHeader(header)) {
       return broken(i, "the crc32c of a record's length is wrong");
     }
     const uint64_t length = LittleEndian(header.substr(0, kLengthBytes));
@@ -363,8 +362,7 @@ void IndexTfRecords(absl::string_view file, Records& records) {
     if (rest.size() < kHeaderBytes + kCrcBytes) {
       return broken("ends within the frame of a record");
     }
-    if (!CrcIs(rest.substr(kLengthBytes, kCrcBytes),
-               rest.substr(0, kLengthBytes))) {
+    if (!HasTfRecordHeader(rest)) {
       return broken("the crc32c of a record's length is wrong");
     }
     const uint64_t length = LittleEndian(rest.substr(0, kLengthBytes));

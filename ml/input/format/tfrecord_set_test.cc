@@ -172,6 +172,33 @@ TEST(TfRecordSetTest, ABrokenFrameCostsTheRestOfItsFile) {
   }
 }
 
+// gzip, bzip2 and ORC files begin so.
+TEST(TfRecordSetTest, ALengthMayHaveTheBytesOfAnotherFormat) {
+  for (const size_t length : {0x8b1f, 0x088b1f, 0x685a42, 0x43524f}) {
+    SCOPED_TRACE(length);
+    std::string features = RealFeature("x", {1, 2}) + IntegerFeature("y", {1});
+    std::string example;
+    for (size_t padding = length - 200; example.size() < length; ++padding) {
+      example =
+          ExampleOf(features + TextFeature("z", {std::string(padding, 'z')}));
+    }
+    ASSERT_EQ(example.size(), length);
+    WriteTestFile("set.tfrecord", TfRecord(example) + Labelled({3, 4}, 0));
+    ASSERT_OK_AND_ASSIGN(const Batch all, ReadAll(kSet, kModel));
+    EXPECT_THAT(all.labels, ElementsAre(1, 0));
+  }
+}
+
+// Not gzip's method: the damage is named.
+TEST(TfRecordSetTest, ADamagedLengthIsNotTakenForGzip) {
+  std::string bytes = TfRecord(std::string(0x8b1f, 'x'));
+  bytes[9] ^= 1;
+  WriteTestFile("set.tfrecord", bytes);
+  EXPECT_THAT(ReadAll(kSet, kModel),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("the crc32c of a record's length is wrong")));
+}
+
 TEST(TfRecordSetTest, FeaturesThatNoExampleHasAreNamed) {
   WriteTestFile("set.tfrecord", Labelled({1, 2}, 1));
   const struct {
