@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/process.h"
+#include "base/resource_limits.h"
 #include "base/status_macros.h"
 #include "base/subprocess.h"
 #include "deploy/remote/launcher_watch.h"
@@ -124,6 +125,7 @@ absl::StatusOr<ProcessEnd> RunGuarded(const std::vector<std::string>& command,
 
 int Main(int argc, char** argv) {
   const std::vector<std::string> command = ParseCommandLine(argc, argv, kUsage);
+  ApplySystemLimits();
   // Outputs end with the connection, the guard later.
   signal(SIGPIPE, SIG_IGN);
   const TerminationSignal termination;

@@ -1,8 +1,11 @@
 // The `remote_task` binary, with shell scripts for tasks.
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -10,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/resource_limits.h"
 #include "base/status_matchers.h"
 #include "base/subprocess.h"
 #include "deploy/remote/guard_protocol.h"
@@ -69,6 +73,19 @@ TEST(RemoteTaskTest, TheTaskHasItsPlace) {
   ASSERT_OK_AND_ASSIGN(const CompletedProcess run,
                        RunSubprocess(options, kLimit));
   EXPECT_EQ(run.standard_output, "{\"x\": 1}\n");
+}
+
+TEST(RemoteTaskTest, TheTaskMayOpenWhatTheSystemAllows) {
+  SubprocessOptions options = Guarded("ulimit -Sn");
+  const std::string low = "ulimit -Sn 64; exec \"$@\"";
+  options.argv.insert(options.argv.begin(), {"/bin/sh", "-c", low, "sh"});
+  rlimit limit = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  ASSERT_OK_AND_ASSIGN(const CompletedProcess run,
+                       RunSubprocess(options, kLimit));
+  EXPECT_EQ(
+      run.standard_output,
+      absl::StrCat(std::min<int64_t>(limit.rlim_max, kMostDescriptors), "\n"));
 }
 
 TEST(RemoteTaskTest, ASignalIsToldAsAShellDoes) {
