@@ -174,6 +174,7 @@ void JobAccount::AddLosses(const JobView& job, wire::JobStatus& status) const {
                                              total.output_loss_sums.end());
   }
   if (!job.phases.training_since()) return;
+  status.set_seen_from(reports_.epochs().seen_from());
   for (const EpochLosses::End& end : reports_.epochs().ends()) {
     wire::EpochEnd* entry = status.add_epoch_end();
     entry->set_step(end.step);
@@ -182,6 +183,7 @@ void JobAccount::AddLosses(const JobView& job, wire::JobStatus& status) const {
     entry->set_loss_sum(end.sums.loss_sum);
     entry->set_loss_examples(end.sums.examples);
     entry->set_is_complete(end.is_complete);
+    entry->set_seen_from(end.seen_from);
     entry->mutable_output_loss_sum()->Assign(end.sums.output_loss_sums.begin(),
                                              end.sums.output_loss_sums.end());
     if (rate_) entry->set_learning_rate(rate_->At(end.step));

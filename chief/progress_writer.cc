@@ -19,7 +19,8 @@ TrainingSample SampleOf(const wire::JobStatus& status) {
       .output_loss_sums = {status.output_loss_sum().begin(),
                            status.output_loss_sum().end()},
       .examples = status.loss_examples(),
-      .learning_rate = status.learning_rate()};
+      .learning_rate = status.learning_rate(),
+      .seen_from = status.seen_from()};
   if (status.has_staleness()) sample.staleness = status.staleness();
   return sample;
 }
@@ -86,6 +87,7 @@ bool ProgressWriter::WriteEpochs(const wire::JobStatus& status, bool is_last,
     sample.output_loss_sums.assign(end.output_loss_sum().begin(),
                                    end.output_loss_sum().end());
     sample.learning_rate = end.learning_rate();
+    sample.seen_from = end.seen_from();
     const bool is_newest = i + 1 == status.epoch_end_size();
     const absl::Duration trained = FromProto(end.trained());
     // Of parts of epochs there are points alone.

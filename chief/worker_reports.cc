@@ -47,6 +47,7 @@ void WorkerReports::Count(const wire::HeartbeatRequest& heartbeat) {
   // A late message says nothing new.
   if (!is_new && examples <= known.examples) return;
   CountEpochs(heartbeat, !is_new, known.epochs);
+  if (is_new && examples > 0) epochs_.Miss();
   // A sum stays what it is, but later epochs may be finite.
   if (!std::isfinite(heartbeat.loss_sum())) return;
   // What a worker has done before its first report was for another chief.

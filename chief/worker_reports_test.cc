@@ -56,6 +56,27 @@ TEST(WorkerReportsTest, WhatWasDoneForAnotherChiefDoesNotCount) {
 }
 
 // A worker that goes on after such a loss (non_finite_loss: CONTINUE).
+// Steps are seen from the step at which the last such worker has come, not from
+// a worker's that no chief has known, or that comes back to the same chief.
+TEST(WorkerReportsTest, AWorkerOfAnotherChiefBringsStepsThatAreNotSeen) {
+  const auto reach = [](WorkerReports& reports, int64_t step) {
+    reports.epochs().Reach(step, CurvePoints(10, 0), std::nullopt,
+                           absl::UnixEpoch());
+    return reports.epochs().seen_from();
+  };
+  WorkerReports reports(20);
+  EXPECT_EQ(reach(reports, 20), 20);
+  reports.Keep(Totals({{.loss_sum = 8, .examples = 4}}));
+  EXPECT_EQ(reach(reports, 23), 23);
+  reports.Keep(Totals({{.loss_sum = 9, .examples = 8}}));
+  EXPECT_EQ(reach(reports, 26), 23);
+  WorkerReports with_new(20);
+  EXPECT_EQ(reach(with_new, 20), 20);
+  with_new.Begin(7);
+  with_new.Keep(Totals({{.loss_sum = 8, .examples = 4}}));
+  EXPECT_EQ(reach(with_new, 23), 20);
+}
+
 TEST(WorkerReportsTest, ALossThatIsNotFiniteSpoilsNoOtherEpoch) {
   WorkerReports reports(0);
   reports.Begin(7);

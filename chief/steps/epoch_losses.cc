@@ -1,5 +1,6 @@
 #include "chief/steps/epoch_losses.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace parasol {
@@ -30,13 +31,22 @@ void EpochLosses::Begin(const CurvePoints& points) {
   if (first_step_ > 0 && !points.IsPoint(first_step_)) partial_ = next_;
 }
 
+void EpochLosses::SeeFrom(int64_t step) {
+  seen_from_ = step;
+  for (size_t i = ends_.size() - open_ends_; i < ends_.size(); ++i) {
+    ends_[i].seen_from = std::min(step, ends_[i].step);
+  }
+}
+
 void EpochLosses::Reach(int64_t global_step, const CurvePoints& points,
                         std::optional<int64_t> examples_per_epoch,
                         absl::Time now) {
+  if (std::exchange(has_missed_, false)) SeeFrom(global_step);
   if (!points.are_known()) return;
   Begin(points);
   for (; next_end_ <= global_step; ++next_) {
-    ends_.push_back({next_, next_end_, next_end_ - next_begin_, now});
+    ends_.push_back({next_, next_end_, next_end_ - next_begin_, now,
+                     std::min(seen_from_, next_end_)});
     next_begin_ = next_end_;
     next_end_ = points.NextAfter(next_end_);
     ++open_ends_;

@@ -40,16 +40,24 @@ class EpochLosses {
     int64_t step = 0;
     int64_t steps = 0;  // number of its own
     absl::Time time;
+    // The step behind which this process has seen all of it: `step` if nothing.
+    int64_t seen_from = 0;
     Sums sums = {};
     bool is_complete = false;
   };
 
   // The training begins, or goes on, at `first_step`.
-  explicit EpochLosses(int64_t first_step) : first_step_(first_step) {}
+  explicit EpochLosses(int64_t first_step)
+      : first_step_(first_step), seen_from_(first_step) {}
 
   // Adds a worker's examples of an epoch; the first one is 0. They count with
   // the next Reach().
   void Add(int64_t epoch, const Sums& sums);
+  // Notes that steps up to the next Reach() may have been made for another
+  // chief, to whom their losses were reported.
+  void Miss() { has_missed_ = true; }
+  // Returns the last of these steps, or `first_step` if there are none.
+  int64_t seen_from() const { return seen_from_; }
   // Returns true if what is added to the epoch counts.
   bool IsOpen(int64_t epoch) const {
     return epoch >= open_ && epoch < open_ + kMaxAhead;
@@ -67,12 +75,16 @@ class EpochLosses {
 
  private:
   void Begin(const CurvePoints& points);
+  void SeeFrom(int64_t step);
   // Completes the first epoch that is open.
   void Complete(End& end);
   bool IsReported(const End& end, const CurvePoints& points,
                   std::optional<int64_t> examples_per_epoch) const;
 
   const int64_t first_step_;
+  int64_t seen_from_;
+  // Workers may have told of steps before the first Reach().
+  bool has_missed_ = true;
   bool has_begun_ = false;
   // The epoch within which the training goes on.
   std::optional<int64_t> partial_;

@@ -74,6 +74,37 @@ TEST_F(EpochLossesTest, ARunThatGoesOnWithinAnEpochHasThePartSinceThen) {
   EXPECT_EQ(resumed.ends()[0].sums.examples, 20);
 }
 
+// A chief that restarts at the end of an epoch, which it takes for seen.
+TEST_F(EpochLossesTest, StepsThatWorkersBringAreNotSeen) {
+  EpochLosses resumed(20);
+  resumed.Reach(27, CurvePoints(10, 0), 40, At(0));
+  EXPECT_EQ(resumed.seen_from(), 27);
+  resumed.Reach(30, CurvePoints(10, 0), 40, At(1));
+  ASSERT_EQ(resumed.ends().size(), 1);
+  EXPECT_EQ(resumed.ends()[0].seen_from, 27);
+  // A worker comes late, behind that epoch's end, and before it is complete.
+  resumed.Miss();
+  resumed.Reach(34, CurvePoints(10, 0), 40, At(1));
+  EXPECT_EQ(resumed.ends()[0].seen_from, 30) << "nothing of it";
+  resumed.Reach(40, CurvePoints(10, 0), 40, At(9));
+  EXPECT_EQ(resumed.ends()[1].seen_from, 34);
+  // What is complete stays what it is.
+  resumed.Miss();
+  resumed.Reach(41, CurvePoints(10, 0), 40, At(12));
+  EXPECT_TRUE(resumed.ends()[0].is_complete);
+  EXPECT_EQ(resumed.ends()[0].seen_from, 30);
+}
+
+TEST_F(EpochLossesTest, ARunWithoutStepsForAnotherChiefIsSeenFromItsStart) {
+  for (const int64_t first : {0, 20, 25}) {
+    EpochLosses losses(first);
+    losses.Reach(first, CurvePoints(), std::nullopt, At(0));
+    losses.Reach(30, CurvePoints(10, 0), 40, At(1));
+    EXPECT_EQ(losses.seen_from(), first);
+    EXPECT_EQ(losses.ends().back().seen_from, first);
+  }
+}
+
 TEST_F(EpochLossesTest, TheNewestEndsAreKept) {
   losses_.Add(0, {.loss_sum = 5, .examples = 40});
   Reach(10 * (EpochLosses::kMaxEnds + 1), 1);

@@ -22,11 +22,16 @@ Json NumberOrNull(const std::optional<double>& value) {
   return value ? Json(*value) : Json();
 }
 
-// Returns the seconds of a line of the run up to `newest_step`; nullopt of any
+// A line's end.
+struct LineEnd {
+  int64_t step = 0;
+  double seconds = 0;
+};
+
+// Returns the end of a line of the run up to `newest_step`; nullopt of any
 // other.
-std::optional<double> SecondsOf(absl::string_view line,
-                                const std::string& run_id,
-                                int64_t newest_step) {
+std::optional<LineEnd> EndOf(absl::string_view line, const std::string& run_id,
+                             int64_t newest_step) {
   const absl::StatusOr<Json> json = ParseOrderedJson(line);
   if (!json.ok() || !json->is_object() ||
       json->value("run_id", Json()) != run_id) {
@@ -38,7 +43,7 @@ std::optional<double> SecondsOf(absl::string_view line,
       !seconds.is_number()) {
     return std::nullopt;
   }
-  return seconds.get<double>();
+  return LineEnd{step.get<int64_t>(), seconds.get<double>()};
 }
 
 // Returns the losses of named outputs as they are called; none if they are not
@@ -75,6 +80,7 @@ std::string ToJsonLine(const ProgressRecord& record, const std::string& run_id,
                        const std::vector<std::string>& outputs) {
   Json line;
   line["global_step"] = record.global_step;
+  if (record.from_step) line["from_step"] = *record.from_step;
   line["epoch"] = NumberOrNull(record.epoch);
   line["loss"] = NumberOrNull(record.loss);
   for (const auto& [name, loss] : OutputLosses(record, outputs)) {
@@ -126,10 +132,11 @@ absl::Status TrainingJournal::Clean() {
   std::string kept;
   for (const absl::string_view line :
        absl::StrSplit(*before, '\n', absl::SkipEmpty())) {
-    const std::optional<double> seconds =
-        SecondsOf(line, options_.run_id, options_.first_step);
-    if (!seconds) continue;
-    elapsed_ = absl::Seconds(*seconds);
+    const std::optional<LineEnd> end =
+        EndOf(line, options_.run_id, options_.first_step);
+    if (!end) continue;
+    elapsed_ = absl::Seconds(end->seconds);
+    last_step_ = end->step;
     absl::StrAppend(&kept, line, "\n");
   }
   if (kept == *before) return absl::OkStatus();
@@ -139,10 +146,13 @@ absl::Status TrainingJournal::Clean() {
 absl::Status TrainingJournal::Add(const ProgressRecord& record,
                                   absl::Time now) {
   const bool is_sync_due = now - synced_ >= kSyncInterval;
+  ProgressRecord written = record;
+  if (written.from_step == last_step_) written.from_step.reset();
   const std::string line =
-      ToJsonLine(record, options_.run_id, options_.outputs);
+      ToJsonLine(written, options_.run_id, options_.outputs);
   absl::Status added =
       is_sync_due ? AppendLineDurably(path_, line) : AppendLine(path_, line);
+  if (added.ok()) last_step_ = record.global_step;
   if (events_) {
     added.Update(events_->Add(record.global_step,
                               ScalarsOf(record, options_.outputs), {}, now,

@@ -20,8 +20,9 @@ namespace parasol {
 //   {"global_step":1200,"epoch":1.5,"loss":0.1,"learning_rate":0.001,
 //    "examples_per_second":3000,"seconds":41.2,"run_id":"9f0c"}
 // The losses of the model's named outputs are behind "loss", as "ctr/loss";
-// "staleness" is behind "examples_per_second" where there is one. What is not
-// known or not finite is null.
+// "from_step" is behind "global_step", and "staleness" behind
+// "examples_per_second", where there is one. What is not known or not finite is
+// null.
 std::string ToJsonLine(const ProgressRecord& record, const std::string& run_id,
                        const std::vector<std::string>& outputs = {});
 
@@ -50,14 +51,15 @@ class TrainingJournal {
   // The time of the training by the last line that is left.
   absl::Duration elapsed() const { return elapsed_; }
 
-  // Appends a record to both files. The second one is written also if the first
+  // Appends a record to both files. The line has from_step if that is not where
+  // the line before it ends. The second one is written also if the first
   // can't be. What is added within kSyncInterval may be lost with the machine,
   // but not with the process: a disk would hold up a training of short epochs.
   absl::Status Add(const ProgressRecord& record, absl::Time now);
 
  private:
   explicit TrainingJournal(Options options);
-  // Removes lines from the file, and sets elapsed_.
+  // Removes lines from the file, and sets elapsed_ and last_step_.
   absl::Status Clean();
 
   static constexpr absl::Duration kSyncInterval = absl::Seconds(10);
@@ -66,6 +68,7 @@ class TrainingJournal {
   const std::string path_;
   absl::Time synced_ = absl::InfinitePast();
   absl::Duration elapsed_;
+  int64_t last_step_ = 0;
   std::optional<EventFile> events_;
 };
 

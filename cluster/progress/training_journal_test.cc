@@ -104,6 +104,37 @@ TEST_F(TrainingJournalTest, LinesThatAreVeryDeepOrLongAreDropped) {
   EXPECT_EQ(Lines(), absl::StrCat(ToJsonLine(At(10), "a"), "\n"));
 }
 
+// A process that goes on behind the last line has not seen what is between.
+TEST_F(TrainingJournalTest, ALineSaysWhereItBeginsIfNotAtTheOneBefore) {
+  const auto between = [](int64_t from, int64_t step) {
+    ProgressRecord record = At(step);
+    record.from_step = from;
+    return record;
+  };
+  {
+    const auto journal = Open("a", 0);
+    ASSERT_OK(journal->Add(between(0, 10), {}));
+    ASSERT_OK(journal->Add(between(10, 20), {}));
+    ASSERT_OK(journal->Add(between(20, 27), {}));
+  }
+  // Twice within one epoch.
+  ASSERT_OK(Open("a", 24)->Add(between(24, 26), {}));
+  {
+    const auto journal = Open("a", 26);
+    ASSERT_OK(journal->Add(between(28, 30), {}));
+    ASSERT_OK(journal->Add(between(30, 40), {}));
+  }
+  // At the end of an epoch whose line is there.
+  ASSERT_OK(Open("a", 40)->Add(between(40, 50), {}));
+  EXPECT_EQ(Lines(),
+            absl::StrCat(ToJsonLine(At(10), "a"), "\n", ToJsonLine(At(20), "a"),
+                         "\n", ToJsonLine(between(24, 26), "a"), "\n",
+                         ToJsonLine(between(28, 30), "a"), "\n",
+                         ToJsonLine(At(40), "a"), "\n", ToJsonLine(At(50), "a"),
+                         "\n"));
+  EXPECT_THAT(Lines(), HasSubstr(R"({"global_step":26,"from_step":24,)"));
+}
+
 TEST_F(TrainingJournalTest, ANewRunBeginsAnew) {
   ASSERT_OK(Open("a", 0)->Add(At(10), {}));
   const auto journal = Open("b", 0);

@@ -1,5 +1,6 @@
 #include "cluster/progress/training_progress.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -131,8 +132,9 @@ std::optional<LogLine> TrainingProgress::EpochLine(const TrainingSample& sample,
     absl::StrAppendFormat(&line, ", %.0f examples/s", speed);
     fields.AddNumber("examples_per_second", speed);
   }
-  if (from.global_step % steps != 0) {
-    absl::StrAppend(&line, ", from step ", from.global_step);
+  const int64_t seen_from = std::max(from.global_step, sample.seen_from);
+  if (seen_from % steps != 0 || seen_from > from.global_step) {
+    absl::StrAppend(&line, ", from step ", seen_from);
   }
   fields.AddNumber("seconds", absl::ToDoubleSeconds(now - epoch_->time));
   epoch_ = Mark{now, sample};
@@ -145,6 +147,7 @@ ProgressRecord TrainingProgress::RecordOf(const TrainingSample& sample,
   elapsed_ += elapsed;
   ProgressRecord record = {
       .global_step = sample.global_step,
+      .from_step = std::max(record_->sample.global_step, sample.seen_from),
       .loss = MeanLoss(record_->sample, sample),
       .output_losses = MeanOutputLosses(record_->sample, sample),
       .learning_rate = sample.learning_rate,

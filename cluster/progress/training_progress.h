@@ -26,11 +26,15 @@ struct TrainingSample {
   double learning_rate = 0;
   // Steps by which the clocks of workers differ, in bounded staleness.
   std::optional<int64_t> staleness = std::nullopt;
+  // Step up to which the totals may lack steps.
+  int64_t seen_from = 0;
 };
 
 // An interval of a training, as a line of training.jsonl has it.
 struct ProgressRecord {
   int64_t global_step = 0;  // the step at its end
+  // The step behind which the process has seen all of it; nullopt: not known.
+  std::optional<int64_t> from_step = std::nullopt;
   // Number of epochs at its end, with a fraction; nullopt if it is not known.
   std::optional<double> epoch = std::nullopt;
   // Mean over the interval's examples; nullopt if there are none.

@@ -10,6 +10,10 @@
 namespace parasol {
 namespace {
 
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 absl::Time At(double seconds) {
   return absl::UnixEpoch() + absl::Seconds(seconds);
 }
@@ -101,6 +105,32 @@ TEST(TrainingProgressTest, APartOfAnEpochSaysFromWhichStep) {
   sample.loss_sum = 6;
   EXPECT_EQ(progress.Observe(sample, At(2)).epoch_line,
             "Epoch 3/5: loss 0.2500, 2.0 s, 12 examples/s, from step 24");
+}
+
+TEST(TrainingProgressTest, StepsThatOthersHaveMadeAreNotOfTheEpoch) {
+  TrainingProgress progress(Every(0, 10));
+  progress.Begin(AtStep(20), At(0));
+  TrainingSample sample = AtStep(30);
+  sample.seen_from = 27;
+  const auto first = progress.Observe(sample, At(2));
+  EXPECT_THAT(first.epoch_line.value().text, EndsWith(", from step 27"));
+  EXPECT_EQ(first.record.value().from_step, 27);
+  // Every later sample says it, too.
+  sample = AtStep(40);
+  sample.seen_from = 27;
+  const auto second = progress.Observe(sample, At(4));
+  EXPECT_THAT(second.epoch_line.value().text, Not(HasSubstr("from step")));
+  EXPECT_EQ(second.record.value().from_step, 30);
+}
+
+// At an epoch's end as within it.
+TEST(TrainingProgressTest, AnEpochOfWhichNothingWasSeenSaysSo) {
+  TrainingProgress progress(Every(0, 10));
+  progress.Begin(AtStep(20), At(0));
+  TrainingSample sample = AtStep(30);
+  sample.seen_from = 30;
+  EXPECT_THAT(progress.Observe(sample, At(2)).epoch_line.value().text,
+              EndsWith(", from step 30"));
 }
 
 TEST(TrainingProgressTest, WithoutReportsThereIsATime) {
