@@ -69,6 +69,10 @@ ChiefMetrics::ChiefMetrics(MetricsRegistry& registry)
         registry.AddGauge("parasol_chief_missing_tasks",
                           "Tasks that the job waits for, or goes on without.",
                           {{"role", role}}));
+    doubled_tasks_.emplace(
+        role, registry.AddGauge("parasol_chief_doubled_tasks",
+                                "Tasks as which two processes ran.",
+                                {{"role", role}}));
     expired_leases_total_.emplace(
         role, registry.AddCounter("parasol_chief_expired_leases_total",
                                   "Tasks that were lost.", {{"role", role}}));
@@ -83,6 +87,13 @@ void ChiefMetrics::Show(const wire::JobStatus& status) {
       alive += task.alive() && task.task().role() == role;
     }
     gauge.Set(alive);
+  }
+  for (auto& [role, gauge] : doubled_tasks_) {
+    int doubled = 0;
+    for (const wire::TaskStatus& task : status.task()) {
+      doubled += !task.doubled().empty() && task.task().role() == role;
+    }
+    gauge.Set(doubled);
   }
   for (auto& [role, gauge] : missing_tasks_) {
     int missing = 0;

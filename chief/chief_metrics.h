@@ -39,6 +39,7 @@ class ChiefMetrics {
   std::map<wire::JobPhase, Gauge> phase_;
   std::map<std::string, Gauge> live_tasks_;     // key: role
   std::map<std::string, Gauge> missing_tasks_;  // key: role
+  std::map<std::string, Gauge> doubled_tasks_;  // key: role
   std::map<std::string, Counter> expired_leases_total_;
   Gauge global_step_;
   Gauge end_step_;

@@ -212,6 +212,7 @@ void JobAccount::AddTasks(const JobView& job, wire::JobStatus& status) const {
     task->set_address(options_.tasks.at(id));
     task->set_metrics_address(member.metrics_address);
     task->set_alive(member.alive);
+    task->set_doubled(member.doubled);
     if (!member.alive) continue;
     const absl::Duration silence =
         job.last_tick - (member.lease_end - options_.lease);

@@ -17,9 +17,14 @@ namespace {
 constexpr int kEpochShift = 32;
 constexpr int64_t kMaxProcesses = int64_t{1} << 31;
 
-absl::Status Replaced(const TaskId& id) {
+// Returns " (host7, process 4242)"; nothing of a process without a name.
+std::string InBrackets(const std::string& process) {
+  return process.empty() ? "" : absl::StrCat(" (", process, ")");
+}
+
+absl::Status Replaced(const TaskId& id, const std::string& by) {
   return absl::FailedPreconditionError(absl::StrCat(
-      "another process has registered as ", id.ToString(),
+      "another process", InBrackets(by), " has registered as ", id.ToString(),
       " after this one; run one process for each task of TF_CONFIG"));
 }
 
@@ -34,7 +39,8 @@ Membership::Arrival Membership::Arrival::Of(
     const wire::RegisterRequest& request) {
   Arrival arrival = {.epoch = request.place_epoch(),
                      .metrics_address = request.metrics_address(),
-                     .collective_address = request.collective_address()};
+                     .collective_address = request.collective_address(),
+                     .process = request.process()};
   if (request.join_unix_micros() > 0) {
     arrival.joined_at = absl::FromUnixMicros(request.join_unix_micros());
   }
@@ -64,22 +70,26 @@ absl::StatusOr<Membership::Member*> Membership::Find(const wire::Task& task) {
     return absl::InvalidArgumentError(
         absl::StrCat(id.ToString(), " has no incarnation"));
   }
-  const std::deque<uint64_t>& replaced = it->second.replaced;
-  if (std::find(replaced.begin(), replaced.end(), task.incarnation()) !=
-      replaced.end()) {
-    return Replaced(id);
+  Member& member = it->second;
+  for (const Former& former : member.replaced) {
+    if (former.incarnation != task.incarnation()) continue;
+    member.doubled = absl::StrCat(
+        "two processes run as it: the one", InBrackets(member.process),
+        " that came last has its place, the one", InBrackets(former.process),
+        " before is told to end");
+    return Replaced(id, member.process);
   }
-  if (it->second.predecessor == task.incarnation()) {
-    it->second.predecessor_is_heard = true;
-    return absl::UnavailableError(
-        absl::StrCat("another process has registered as ", id.ToString(),
-                     " after this one, and is yet to be heard again"));
+  if (member.predecessor == task.incarnation()) {
+    member.predecessor_is_heard = true;
+    return absl::UnavailableError(absl::StrCat(
+        "another process", InBrackets(member.process), " has registered as ",
+        id.ToString(), " after this one, and is yet to be heard again"));
   }
-  return &it->second;
+  return &member;
 }
 
-void Membership::Replace(Member& member, uint64_t incarnation) {
-  member.replaced.push_back(incarnation);
+void Membership::Replace(Member& member, Former former) {
+  member.replaced.push_back(std::move(former));
   if (member.replaced.size() > kMaxReplaced) member.replaced.pop_front();
 }
 
@@ -117,7 +127,7 @@ absl::StatusOr<int64_t> Membership::EpochOf(const wire::Task& task,
   if (holder_is_new && IsBefore(member.joined_at, arrival.joined_at)) {
     return member.epoch + 1;
   }
-  return Replaced(id);
+  return Replaced(id, member.process);
 }
 
 bool Membership::HasPrecedence(const Member& member, const Arrival& arrival,
@@ -149,20 +159,23 @@ absl::StatusOr<Membership::Registration> Membership::Register(
   const bool is_other = member->incarnation != task.incarnation();
   if (is_other && HasPrecedence(*member, arrival, now)) {
     return absl::UnavailableError(absl::StrCat(
-        "a process that was started after this one is ",
-        TaskId::Of(task).ToString(), ": this one waits until it is gone"));
+        "a process", InBrackets(member->process),
+        " that was started after this one is ", TaskId::Of(task).ToString(),
+        ": this one waits until it is gone"));
   }
   if (is_other && member->incarnation != 0) {
     registration.replaced = member->incarnation;
     registration.replaced_was_alive = member->alive;
     if (member->alive && member->predecessor == 0) {
       member->predecessor = member->incarnation;
+      member->predecessor_process = member->process;
       member->predecessor_epoch = member->epoch;
       member->predecessor_is_heard = false;
       member->predecessor_joined_at = member->joined_at;
     } else {
-      Replace(*member, member->incarnation);
+      Replace(*member, {member->incarnation, member->process});
     }
+    member->doubled.clear();
   }
   member->incarnation = task.incarnation();
   member->epoch = registration.epoch;
@@ -171,6 +184,7 @@ absl::StatusOr<Membership::Registration> Membership::Register(
   member->lease_end = now + lease_;
   member->metrics_address = arrival.metrics_address;
   member->collective_address = arrival.collective_address;
+  member->process = arrival.process;
   member->joined_at = arrival.joined_at;
   return registration;
 }
@@ -184,7 +198,8 @@ absl::Status Membership::Renew(const wire::Task& task, absl::Time now) {
   }
   member->lease_end = now + lease_;
   if (member->predecessor != 0) {
-    Replace(*member, std::exchange(member->predecessor, 0));
+    Replace(*member, {std::exchange(member->predecessor, 0),
+                      member->predecessor_process});
   }
   return absl::OkStatus();
 }
@@ -216,11 +231,12 @@ std::vector<Membership::Lost> Membership::Expire(absl::Time now) {
     const uint64_t predecessor = std::exchange(member.predecessor, 0);
     if (!member.predecessor_is_heard ||
         IsBefore(member.predecessor_joined_at, member.joined_at)) {
-      Replace(member, predecessor);
+      Replace(member, {predecessor, member.predecessor_process});
       continue;
     }
-    Replace(member, member.incarnation);
+    Replace(member, {member.incarnation, member.process});
     member.incarnation = predecessor;
+    member.process = member.predecessor_process;
     member.joined_at = member.predecessor_joined_at;
     // Its predecessor is to have the larger one, wherever both come.
     ++member.epoch;

@@ -57,6 +57,12 @@ class Membership {
     std::map<TaskId, int64_t> newest_epochs = {};
   };
 
+  // A process that has held a place.
+  struct Former {
+    uint64_t incarnation = 0;
+    std::string process;
+  };
+
   struct Member {
     // The process that holds the place; 0 if none has held it yet.
     uint64_t incarnation = 0;
@@ -74,11 +80,17 @@ class Membership {
     std::string metrics_address;
     // Address of a worker for its peers.
     std::string collective_address;
+    // Name of the process for people.
+    std::string process;
     absl::Time joined_at = absl::InfinitePast();
-    std::deque<uint64_t> replaced;
+    std::deque<Former> replaced;
+    // Names the process at the place and one that was heard after it: both ran
+    // at a time, or the other one stood still. Empty if there was none.
+    std::string doubled;
     // The live process whose place a newcomer has taken that has not been heard
     // again, and its place epoch; 0 if there is none.
     uint64_t predecessor = 0;
+    std::string predecessor_process;
     int64_t predecessor_epoch = 0;
     // The predecessor may have the place again if it was heard since, and is
     // not known to have begun to join before the newcomer.
@@ -98,6 +110,7 @@ class Membership {
     absl::Time joined_at = absl::InfinitePast();
     std::string metrics_address = {};
     std::string collective_address = {};
+    std::string process = {};
   };
 
   struct Registration {
@@ -172,8 +185,8 @@ class Membership {
   bool HasPrecedence(const Member& member, const Arrival& arrival,
                      absl::Time now) const;
   void SetAlive(const TaskId& id, Member& member, bool alive);
-  // Refuses `incarnation` at this place from now on.
-  static void Replace(Member& member, uint64_t incarnation);
+  // Refuses `former` at this place from now on.
+  static void Replace(Member& member, Former former);
 
   // Notes that some task is heard.
   void Hear(absl::Time now);

@@ -153,6 +153,46 @@ TEST(Membership, RemembersBoundedlyManyReplacedIncarnations) {
             Membership::kMaxReplaced);
 }
 
+// One that is heard after another process has its place. A restart is not one:
+// nothing is heard of the process before it.
+TEST(Membership, TwoProcessesOfOneTaskAreBothNamed) {
+  Membership membership = TwoPsAndAWorker();
+  const auto doubled = [&membership] {
+    return membership.members().at({"worker", 3}).doubled;
+  };
+  const auto at = [](const std::string& host) {
+    return Membership::Arrival{.process = host + ", process 9"};
+  };
+  ASSERT_OK(membership.Register(Task("worker", 3, 7), at("a"), At(0)));
+  ASSERT_OK(membership.Register(Task("worker", 3, 8), at("b"), At(1)));
+  ASSERT_OK(membership.Renew(Task("worker", 3, 8), At(2)));
+  EXPECT_EQ(doubled(), "");
+  EXPECT_THAT(membership.Renew(Task("worker", 3, 7), At(3)),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("another process (b, process 9) has reg")));
+  EXPECT_EQ(doubled(),
+            "two processes run as it: the one (b, process 9) that came last "
+            "has its place, the one (a, process 9) before is told to end");
+  EXPECT_OK(membership.Renew(Task("worker", 3, 8), At(4)));
+  EXPECT_NE(doubled(), "");
+  ASSERT_OK(membership.Register(Task("worker", 3, 9), at("b"), At(5)));
+  EXPECT_EQ(doubled(), "") << "killed, and started again";
+  ASSERT_OK(membership.Renew(Task("worker", 3, 9), At(6)));
+  EXPECT_EQ(doubled(), "");
+}
+
+TEST(Membership, ATaskThatStoodStillAndReturnsIsNamedWithItsSuccessor) {
+  Membership membership = TwoPsAndAWorker();
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), {}, At(0)));
+  membership.Expire(At(20));
+  ASSERT_OK(membership.Register(Task("ps", 0, 8), {}, At(21)));
+  EXPECT_THAT(membership.Renew(Task("ps", 0, 7), At(22)),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(membership.members().at({"ps", 0}).doubled,
+            "two processes run as it: the one that came last has its place, "
+            "the one before is told to end");
+}
+
 TEST(Membership, AbsentNamesThoseOfTheRoleThatAreNotAlive) {
   Membership membership = TwoPsAndAWorker();
   ASSERT_OK(membership.Register(Task("ps", 0, 7), {}, At(0)));

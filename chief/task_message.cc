@@ -32,6 +32,7 @@ absl::Status CheckMessage(const wire::RegisterRequest& request) {
   absl::Status status = CheckTask(request.task());
   status.Update(CheckText("run_id", request.run_id()));
   status.Update(CheckText("metrics_address", request.metrics_address()));
+  status.Update(CheckText("process", request.process()));
   return status;
 }
 

@@ -15,6 +15,7 @@
 #include "cluster/checkpoint/final_checkpoint.h"
 #include "cluster/client/chief_outage.h"
 #include "cluster/client/ended_job.h"
+#include "cluster/client/task_identity.h"
 #include "cluster/client/wait_log.h"
 #include "cluster/rpc/proto_duration.h"
 
@@ -267,6 +268,7 @@ absl::StatusOr<bool> HeartbeatingSession::TryRegister() {
   wire::RegisterRequest request;
   *request.mutable_task() = options_.task;
   request.set_metrics_address(options_.metrics_address);
+  request.set_process(NameOfThisProcess());
   request.set_place_epoch(place_epoch_);
   request.set_join_unix_micros(absl::ToUnixMicros(joined_at_));
   if (options_.describe) options_.describe(request);

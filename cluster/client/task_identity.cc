@@ -1,5 +1,8 @@
 #include "cluster/client/task_identity.h"
 
+#include <unistd.h>
+
+#include <iterator>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +20,12 @@ wire::Task NewTask(const TaskConfig& config) {
   task.set_index(config.index);
   task.set_incarnation(NewIncarnation());
   return task;
+}
+
+std::string NameOfThisProcess() {
+  char host[256] = {};
+  if (gethostname(host, std::size(host) - 1) != 0) host[0] = '\0';
+  return absl::StrCat(host, ", process ", getpid());
 }
 
 std::string WithPort(absl::string_view address, int port) {

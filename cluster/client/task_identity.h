@@ -18,6 +18,9 @@ uint64_t NewIncarnation();
 // incarnation drawn at random, never 0. Call it once per process.
 wire::Task NewTask(const TaskConfig& config);
 
+// Returns what people find this process by: "host7, process 4242".
+std::string NameOfThisProcess();
+
 // Returns `address`, "host:port", with another port: for another server on the
 // same host.
 std::string WithPort(absl::string_view address, int port);

@@ -15,6 +15,7 @@ std::vector<TaskNotes::Note> TaskNotes::Notes(const wire::JobStatus& status) {
   std::vector<Note> notes;
   NoteSlow(status, notes);
   NoteAbsent(status, notes);
+  NoteDoubled(status, notes);
   return notes;
 }
 
@@ -56,6 +57,21 @@ void TaskNotes::NoteAbsent(const wire::JobStatus& status,
     notes.push_back({absl::StrCat(name, " is there")});
   }
   absent_ = std::move(absent);
+}
+
+void TaskNotes::NoteDoubled(const wire::JobStatus& status,
+                            std::vector<Note>& notes) {
+  for (const wire::TaskStatus& task : status.task()) {
+    const std::string name = NameOfTask(task);
+    std::string& noted = doubled_[name];
+    if (noted == task.doubled()) continue;
+    noted = task.doubled();
+    if (noted.empty()) continue;
+    notes.push_back({absl::StrCat(name, ": ", noted,
+                                  "; run one process for each task of "
+                                  "TF_CONFIG"),
+                     /*is_warning=*/true});
+  }
 }
 
 }  // namespace parasol

@@ -1,6 +1,7 @@
 #ifndef PARASOL_CLUSTER_PROGRESS_TASK_NOTES_H_
 #define PARASOL_CLUSTER_PROGRESS_TASK_NOTES_H_
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,7 +11,8 @@
 namespace parasol {
 
 // Lines about tasks that are slower than others, and about those without which
-// a training goes on: one when this begins, and one when it is over. Pure.
+// a training goes on: one when this begins, and one when it is over; and about
+// tasks as which two processes run. Pure.
 class TaskNotes {
  public:
   struct Note {
@@ -24,9 +26,11 @@ class TaskNotes {
  private:
   void NoteSlow(const wire::JobStatus& status, std::vector<Note>& notes);
   void NoteAbsent(const wire::JobStatus& status, std::vector<Note>& notes);
+  void NoteDoubled(const wire::JobStatus& status, std::vector<Note>& notes);
 
   std::set<std::string> slow_;
   std::set<std::string> absent_;
+  std::map<std::string, std::string> doubled_;  // key: the task's name
 };
 
 // Returns "worker/1", or "chief".

@@ -38,6 +38,20 @@ class TaskNotesTest : public testing::Test {
   TaskNotes notes_;
 };
 
+TEST_F(TaskNotesTest, TwoProcessesOfOneTaskAreAWarningOnce) {
+  wire::JobStatus status = Training();
+  status.mutable_task(0)->set_doubled("two processes run as it: a, b");
+  const std::vector<TaskNotes::Note> notes = notes_.Notes(status);
+  ASSERT_EQ(notes.size(), 1);
+  EXPECT_EQ(notes[0].line,
+            "worker/0: two processes run as it: a, b; run one process for each "
+            "task of TF_CONFIG");
+  EXPECT_TRUE(notes[0].is_warning);
+  EXPECT_THAT(Lines(status), IsEmpty());
+  EXPECT_THAT(Lines(Training()), IsEmpty());
+  EXPECT_EQ(Lines(status).size(), 1) << "again";
+}
+
 TEST_F(TaskNotesTest, ASlowWorkerIsNamedOnceAndOnceWhenItIsOver) {
   EXPECT_THAT(Lines(Training()), IsEmpty());
   wire::JobStatus status = Training();

@@ -173,6 +173,11 @@ std::string StatusReport::ToText() const {
     absl::StrAppend(&text, "slow        ", NameOfTask(task), ": ", task.slow(),
                     "\n");
   }
+  for (const wire::TaskStatus& task : status_.task()) {
+    if (task.doubled().empty()) continue;
+    absl::StrAppend(&text, "doubled     ", NameOfTask(task), ": ",
+                    task.doubled(), "\n");
+  }
   for (const wire::AbsentTask& task : status_.absent_task()) {
     absl::StrAppend(&text, "without     ", task.task(),
                     task.was_there() ? ", gone for " : ", not come for ",
@@ -245,6 +250,7 @@ std::string StatusReport::ToJson() const {
          {"address", task.address()},
          {"metrics_address", task.metrics_address()},
          {"slow", task.slow()},
+         {"doubled", task.doubled()},
          {"seconds_since_heard",
           task.has_silence() ? Json(SecondsOf(task.silence())) : Json(nullptr)},
          {"pace", task.has_pace() ? PaceJson(task.pace()) : Json(nullptr)}});

@@ -112,6 +112,18 @@ TEST(StatusReportTest, AWorkerThatHoldsUpOthersIsNamed) {
                                      HasSubstr("worker/0    awaited ")));
 }
 
+TEST(StatusReportTest, TwoProcessesOfOneTaskAreNamed) {
+  StatusReport report;
+  wire::JobStatus status = Training(100);
+  status.mutable_task(2)->set_doubled("two processes run as it: a, b");
+  report.Observe(status, {}, absl::FromUnixSeconds(0));
+  EXPECT_THAT(
+      report.ToText(),
+      HasSubstr("doubled     worker/0: two processes run as it: a, b\n"));
+  const nlohmann::json json = nlohmann::json::parse(report.ToJson());
+  EXPECT_EQ(json["tasks"][2]["doubled"], "two processes run as it: a, b");
+}
+
 TEST(StatusReportTest, ASlowWorkerAndAnAbsentOneAreNamed) {
   StatusReport report;
   wire::JobStatus status = Training(100);
