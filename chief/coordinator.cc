@@ -310,6 +310,7 @@ void Coordinator::Advance(absl::Time now) {
       {.global_step = grants_.plan().global_step(),
        .is_training =
            phases_.phase() == wire::TRAINING && !orders_.stop_requested(),
+       .is_over = phases_.phase() > wire::TRAINING,
        .is_failing = orders_.schedule().failures() > 0,
        .has_evaluator = membership_.CountAlive("evaluator") > 0,
        .now = now});

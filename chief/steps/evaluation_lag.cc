@@ -51,7 +51,7 @@ int64_t EvaluationLag::DueAt(int64_t global_step) const {
 
 std::optional<std::string> EvaluationLag::Observe(const Look& look) {
   now_ = look.now;
-  is_training_ = look.is_training;
+  is_over_ = look.is_over;
   is_failing_ = look.is_failing;
   due_ = has_times_ && look.is_training ? DueAt(look.global_step) : 0;
   const std::optional<int64_t> limit = StepLimit();
@@ -86,7 +86,7 @@ std::string EvaluationLag::BehindLine(int64_t global_step) const {
 }
 
 std::optional<int64_t> EvaluationLag::StepLimit() const {
-  if (!max_lag_ || has_given_up_ || !is_training_) return std::nullopt;
+  if (!max_lag_ || has_given_up_ || is_over_) return std::nullopt;
   if (IsOver()) return 0;
   if (every_steps_ <= 0 || is_failing_) return std::nullopt;
   const int64_t intervals = newest_ / every_steps_ + *max_lag_ + 1 -

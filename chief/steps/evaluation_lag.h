@@ -26,6 +26,9 @@ class EvaluationLag {
     int64_t global_step = 0;
     // False before and after training: then nothing is due.
     bool is_training = false;
+    // True once the training is over: then no step is held back. Before it
+    // workers of another chief's time may go on.
+    bool is_over = false;
     // True if a checkpoint can't be written now: a job does not wait for the
     // evaluation of one that it lacks.
     bool is_failing = false;
@@ -78,7 +81,7 @@ class EvaluationLag {
   std::deque<int64_t> unevaluated_;  // steps of checkpoints, ascending
   int64_t due_ = 0;
   bool is_failing_ = false;
-  bool is_training_ = false;
+  bool is_over_ = false;
   bool is_waiting_ = false;
   bool has_given_up_ = false;
   bool has_warned_ = false;

@@ -186,10 +186,22 @@ TEST(EvaluationLagTest, NothingIsAwaitedBeforeAndAfterTraining) {
   EvaluationLag::Look look = At(100);
   look.is_training = false;
   EXPECT_EQ(lag.Observe(look), std::nullopt);
-  EXPECT_EQ(lag.StepLimit(), std::nullopt);
   EXPECT_EQ(lag.due(), 0);
   look.now += absl::Hours(1);
   EXPECT_EQ(lag.Observe(look), std::nullopt);
+}
+
+// Workers of a chief before this one may claim before the training goes on.
+TEST(EvaluationLagTest, StepsAreHeldBackBeforeTheTrainingAndNotBehindIt) {
+  EvaluationLag lag(EverySteps(100, 0), 100, -1, kLimit);
+  lag.Written(100);
+  EvaluationLag::Look look = At(100);
+  look.is_training = false;
+  lag.Observe(look);
+  EXPECT_EQ(lag.StepLimit(), 0);
+  look.is_over = true;
+  lag.Observe(look);
+  EXPECT_EQ(lag.StepLimit(), std::nullopt);
 }
 
 TEST(EvaluationLagTest, FallingBehindIsSaidOnce) {

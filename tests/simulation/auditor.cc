@@ -209,6 +209,7 @@ void Auditor::CheckCut(const Checkpoint& checkpoint) {
 }
 
 void Auditor::CheckpointFails(const absl::Status& status) {
+  if (on_checkpoint_fails_) on_checkpoint_fails_();
   if (!schedule_.faults.empty() || schedule_.shape.loss > 0) return;
   Violate("checkpoint failed without a fault", status.ToString());
 }
@@ -242,6 +243,7 @@ void Auditor::RateTaken(int ps, const ShardValues& values) {
 }
 
 void Auditor::Evaluated(const Evaluation& evaluation) {
+  if (on_evaluated_) on_evaluated_(evaluation);
   if (evaluation.global_step == 0) return;
   const auto [it, is_first] = best_.try_emplace(
       evaluation.run_id, Best{evaluation.global_step, evaluation.loss});

@@ -72,10 +72,18 @@ class Auditor {
   }
   // A checkpoint could not be written.
   void CheckpointFails(const absl::Status& status);
+  // Sets what else looks at each failure.
+  void OnCheckpointFails(std::function<void()> look) {
+    on_checkpoint_fails_ = std::move(look);
+  }
   // The process `ps` has been given the rate of `values`.
   void RateTaken(int ps, const ShardValues& values);
   // A checkpoint that is there was evaluated.
   void Evaluated(const Evaluation& evaluation);
+  // Sets what else looks at each evaluation.
+  void OnEvaluated(std::function<void(const Evaluation&)> look) {
+    on_evaluated_ = std::move(look);
+  }
   // A chief of the run has removed old checkpoints.
   void Pruned(const Disk& disk, const std::string& run_id);
   // The job is complete; `final` is the last checkpoint, and `evaluations` are
@@ -130,6 +138,8 @@ class Auditor {
   std::map<std::string, Best> best_;  // key: run
   int newest_chief_ = -1;
   std::function<void(const Checkpoint&)> on_committed_;
+  std::function<void(const Evaluation&)> on_evaluated_;
+  std::function<void()> on_checkpoint_fails_;
 };
 
 }  // namespace parasol::simulation

@@ -16,15 +16,18 @@ int TotalReplicas(const Shape& shape) {
              : 1;
 }
 
-// Gives the job each of the decisions that evaluations make.
+void KeepBest(job::Job& job) {
+  job::KeepBest& best = *job.mutable_checkpoint()->mutable_keep_best();
+  best.set_metric("loss");
+  best.set_mode(job::MIN);
+}
+
+// Gives the job the other decisions that evaluations make.
 void GoByLoss(int patience, job::Job& job) {
   job::EarlyStopping& stopping = *job.mutable_end()->mutable_early_stopping();
   stopping.set_metric("loss");
   stopping.set_mode(job::MIN);
   stopping.set_patience(patience);
-  job::KeepBest& best = *job.mutable_checkpoint()->mutable_keep_best();
-  best.set_metric("loss");
-  best.set_mode(job::MIN);
   job::ReduceOnPlateau& plateau =
       *job.mutable_optimizer()->mutable_reduce_on_plateau();
   plateau.set_metric("loss");
@@ -52,7 +55,12 @@ job::Job MakeJob(const Shape& shape, const JobChoice& choice) {
   }
   job.mutable_checkpoint()->set_every_steps(shape.checkpoint_every);
   job.mutable_checkpoint()->set_max_to_keep(shape.max_to_keep);
-  if (shape.evaluation > absl::ZeroDuration()) GoByLoss(shape.patience, job);
+  if (shape.evaluation > absl::ZeroDuration()) KeepBest(job);
+  // The reference of a group makes all steps, at one rate.
+  if (shape.evaluation > absl::ZeroDuration() &&
+      shape.mode != Shape::Mode::kGroup) {
+    GoByLoss(shape.patience, job);
+  }
   if (shape.evaluation > absl::ZeroDuration() && shape.max_lag >= 0) {
     job.mutable_evaluation()->set_every_steps(shape.checkpoint_every);
     job.mutable_evaluation()->set_max_lag(shape.max_lag);

@@ -13,10 +13,16 @@ GroupAuditor::GroupAuditor(const Schedule& schedule, job::Job job,
       may_go_on_(!shape_.chief_beside ||
                  schedule.Has(Fault::Kind::kReplace, "worker")),
       job_(std::move(job)),
-      auditor_(auditor) {
+      auditor_(auditor),
+      has_lag_(job_.evaluation().has_max_lag()),
+      may_forget_(!schedule.faults.empty()) {
   references_.push_back(std::make_unique<GroupReference>(job_, shape_));
   auditor_.OnCommitted(
       [this](const Checkpoint& checkpoint) { Committed(checkpoint); });
+  auditor_.OnEvaluated(
+      [this](const Evaluation& evaluation) { Evaluated(evaluation); });
+  auditor_.OnCheckpointFails([this] { CheckpointFails(); });
+  AllowByLag();
 }
 
 void GroupAuditor::Named(const wire::ClaimStepsResponse& answer) {
@@ -94,6 +100,7 @@ void GroupAuditor::StateChanges(const std::string& worker,
   }
   auditor_.StepReached(after.step);
   if (after.epoch == 0) return;
+  CheckLag(worker, after.step);
   CheckGroups(worker, after);
   CheckAlike(worker, after, contents);
 }
@@ -136,8 +143,55 @@ void GroupAuditor::CheckAlike(const std::string& worker, const Version& version,
                                 version.epoch));
 }
 
+// By what lies on the disk, of which a chief may know less.
+void GroupAuditor::AllowByLag() {
+  if (!has_lag_) return;
+  const int64_t every = job_.evaluation().every_steps();
+  const int64_t newest = due_.empty() ? 0 : *due_.rbegin();
+  auto open = std::count_if(due_.begin(), due_.end(), [this](int64_t s) {
+    return !evaluated_.contains(s);
+  });
+  if (may_forget_) open = std::min<int64_t>(open, 1);
+  allowed_ = std::max(
+      allowed_,
+      (newest / every + job_.evaluation().max_lag() + 1 - open) * every);
+}
+
+void GroupAuditor::CheckLag(const std::string& worker, int64_t step) {
+  reached_ = std::max(reached_, step);
+  if (is_failing_) allowed_ = std::max(allowed_, step + 1);
+  if (!has_lag_ || step <= allowed_) return;
+  auditor_.Violate("beyond max_lag",
+                   absl::StrCat(worker, " makes step ", step, ", of ", allowed_,
+                                " that evaluations allow"));
+}
+
+// Steps that begin until the next checkpoint may end later.
+void GroupAuditor::CheckpointFails() {
+  is_failing_ = has_failed_ = true;
+  allowed_ = std::max(allowed_, reached_ + 1);
+}
+
+void GroupAuditor::Evaluated(const Evaluation& evaluation) {
+  evaluated_.insert(evaluation.global_step);
+  AllowByLag();
+}
+
+// A job that waits at each evaluation leaves none out.
+void GroupAuditor::Ended() {
+  if (!has_lag_ || has_failed_ || job_.evaluation().max_lag() > 0) return;
+  const int64_t every = job_.evaluation().every_steps();
+  for (int64_t step = every; step < shape_.steps; step += every) {
+    if (evaluated_.contains(step)) continue;
+    auditor_.Violate("evaluation left out", absl::StrCat("of step ", step));
+  }
+}
+
 void GroupAuditor::Committed(const Checkpoint& checkpoint) {
   const int64_t step = checkpoint.manifest.global_step();
+  is_failing_ = false;
+  if (checkpoint.manifest.evaluation_due()) due_.insert(step);
+  AllowByLag();
   for (const auto& file : checkpoint.files) {
     if (IsRight(step, {file->elements, file->updates})) continue;
     auditor_.Violate("wrong checkpoint",

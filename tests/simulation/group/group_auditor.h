@@ -32,6 +32,10 @@ class GroupAuditor {
   void StateChanges(const std::string& worker, const Version& before,
                     const Version& after, const GroupContents& contents);
   void Committed(const Checkpoint& checkpoint);
+  void CheckpointFails();
+  void Evaluated(const Evaluation& evaluation);
+  // The job is complete.
+  void Ended();
   // A worker has waited for a long time, for these, as it says.
   void Waits(const std::string& worker,
              const std::vector<std::string>& for_whom);
@@ -54,6 +58,9 @@ class GroupAuditor {
   // remembers steps whose variables were lost with all workers.
   bool GoesOn(const Version& version, const GroupContents& contents);
   void CheckGroups(const std::string& worker, const Version& made);
+  // Raises the step up to which evaluation.max_lag may have allowed steps.
+  void AllowByLag();
+  void CheckLag(const std::string& worker, int64_t step);
   void CheckAlike(const std::string& worker, const Version& version,
                   const GroupContents& contents);
 
@@ -64,6 +71,17 @@ class GroupAuditor {
   std::vector<std::unique_ptr<GroupReference>> references_;
   std::map<int64_t, Group> groups_;  // key: epoch
   std::map<Version, GroupContents> seen_;
+  const bool has_lag_;
+  // A chief that restarts waits for the evaluation of the checkpoint alone that
+  // it resumes from, not for evaluations of earlier ones.
+  const bool may_forget_;
+  // True while no checkpoint can be written: the job waits for none then.
+  bool is_failing_ = false;
+  bool has_failed_ = false;
+  std::set<int64_t> due_;  // steps of checkpoints that are to be evaluated
+  std::set<int64_t> evaluated_;
+  int64_t allowed_ = 0;
+  int64_t reached_ = 0;  // the newest step that a group has made
 };
 
 }  // namespace parasol::simulation

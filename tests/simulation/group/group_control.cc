@@ -61,6 +61,7 @@ GroupControl::GroupControl(const Schedule& schedule)
               [this](GroupWorker& worker, const absl::Status& result) {
                 OnLeft(worker, result);
               }},
+      evaluator_(world_),
       stop_(
           world_, [this](Process& process) { Terminate(process); },
           [this] { StartAgain(); }) {
@@ -104,6 +105,7 @@ void GroupControl::StartAgain() {
 }
 
 void GroupControl::LaunchAll() {
+  evaluator_.Start();
   if (!IsBeside()) Launch(kChief);
   for (int i = 0; i < schedule_.shape.workers; ++i) {
     LaunchLater(
@@ -373,6 +375,7 @@ void GroupControl::EndJob() {
     return world_.auditor().Violate("ended early", "no checkpoint");
   }
   world_.auditor().Ended(*world_.disk().Find(steps[0]), {});
+  auditor_.Ended();
 }
 
 ChiefProcess* GroupControl::chief() const {

@@ -13,6 +13,7 @@
 #include "tests/simulation/chief_process.h"
 #include "tests/simulation/cluster_stop.h"
 #include "tests/simulation/control_plane.h"
+#include "tests/simulation/evaluator.h"
 #include "tests/simulation/group/group_auditor.h"
 #include "tests/simulation/group/group_keeper.h"
 #include "tests/simulation/group/group_worker.h"
@@ -89,6 +90,7 @@ class GroupControl {
   GroupAuditor auditor_;
   ProtocolPoints points_;
   GroupWorker::Cluster cluster_;
+  Evaluator evaluator_;
   ClusterStop stop_;
   int launched_ = 0;
   // The number of the newest process at each place, live or not.

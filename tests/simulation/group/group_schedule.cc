@@ -17,6 +17,8 @@ using Kind = Fault::Kind;
 constexpr absl::Duration kLongest = absl::Seconds(25);
 // One seed of so many has a cluster that is stopped as a whole.
 constexpr uint64_t kStopEvery = 8;
+// One seed of so many has a job that waits for its evaluations.
+constexpr uint64_t kLagEvery = 3;
 // The protocol of a step among three workers has about so many points.
 constexpr int64_t kPointsOfAStep = 25;
 
@@ -156,6 +158,11 @@ Schedule DrawGroupSchedule(uint64_t seed) {
   schedule.shape.all_reduce = DrawAllReduce(random);
   DrawDevices(random, schedule.shape);
   DrawFlips(random, last, schedule);
+  if (seed / 3 % kLagEvery == 0) {
+    schedule.shape.evaluation =
+        random.Between(absl::Milliseconds(300), absl::Milliseconds(4000));
+    schedule.shape.max_lag = static_cast<int>(random.Below(3));
+  }
   if (seed % kStopEvery == kStopEvery - 1) {
     schedule.faults = {DrawStop(last, random)};
     schedule.shape.loss = 0;
