@@ -19,7 +19,7 @@ class Faults {
   void Add(absl::Status status) {
     if (!status.ok()) all_.push_back(std::move(status));
   }
-  // The same with "<where>: " in front of its message.
+  // Takes `status`, unless it is OK, with "<where>: " in front of its message.
   void Add(absl::string_view where, const absl::Status& status) {
     if (status.ok()) return;
     all_.push_back(absl::Status(status.code(),

@@ -24,7 +24,8 @@ absl::Status RequireInRange(absl::string_view path, int64_t value, int64_t low,
                             int64_t high);
 absl::Status RequireBetween(absl::string_view path, double value, double low,
                             double high);
-// The same check of every number; the error names the first that is not.
+// Checks that each number is in [low, high]; the error names the first one that
+// is not.
 absl::Status RequireAllInRange(absl::string_view path,
                                absl::Span<const int64_t> numbers, int64_t low,
                                int64_t high);

@@ -63,9 +63,9 @@ class Histogram {
 //
 // Names are parasol_<role>_<what>_<unit>, in base units; the names of counters
 // end in _total. A label must have a bounded set of values: never a row, an
-// address that can change, or an error text. The same name and labels give the
-// same metric. A name that Prometheus does not allow, or that a metric of
-// another kind has, aborts the process. Thread-safe.
+// address that can change, or an error text. Asking twice for a name with equal
+// labels gives one metric. A name that Prometheus does not allow, or that a
+// metric of another kind has, aborts the process. Thread-safe.
 class MetricsRegistry {
  public:
   MetricsRegistry();

@@ -18,8 +18,9 @@
 // ASSIGN_OR_RETURN(lhs, expr);
 // ASSIGN_OR_RETURN(lhs, expr, _ << "what this hop knows");
 //
-//   The same for absl::StatusOr: on success moves the value into `lhs`, which
-//   may declare a variable. It is several statements: brace it after an `if`.
+//   Moves the value of `expr` (absl::StatusOr) into `lhs`, which may declare a
+//   variable. On an error the enclosing function returns it, as above. Expands
+//   to several statements: brace it after an `if`.
 #define RETURN_IF_ERROR(expr)                                         \
   if (::parasol::internal::StatusAnnotator parasol_annotator((expr)); \
       parasol_annotator.ok()) {                                       \

@@ -76,7 +76,7 @@ TEST(CommentsTest, PointersAreCountedAcrossLines) {
 // number may fall, and is lowered here when it has.
 TEST(CommentsTest, CommentsSayWhatTheySpeakOf) {
   const std::map<std::string, int> most = {
-      {"base", 4},     {"chief", 29},    {"cluster", 104}, {"deploy", 7},
+      {"base", 0},     {"chief", 29},    {"cluster", 104}, {"deploy", 7},
       {"docs", 4},     {"evaluator", 3}, {"ml", 83},       {"ps", 17},
       {"serving", 11}, {"storage", 23},  {"tests", 37},    {"third_party", 10},
       {"tool", 35},    {"worker", 130}};
