@@ -34,9 +34,9 @@ absl::StatusOr<durable::CheckpointManifest> DecodeManifest(
 // Errors as for ReadFile().
 absl::StatusOr<std::string> ReadManifestBytes(const std::string& directory);
 
-// Decodes the manifest of the checkpoint in `directory`, whose messages name
-// it. Errors as for DecodeManifest(), and
-//   DataLoss  the directory's name is that of another step's checkpoint.
+// Decodes the manifest of the checkpoint in `directory`; messages name the
+// directory. Fails as DecodeManifest() does, or with
+//   DataLoss  the directory has the name of another step's checkpoint.
 absl::StatusOr<durable::CheckpointManifest> DecodeManifestIn(
     const std::string& directory, absl::string_view bytes);
 

@@ -132,8 +132,8 @@ class ShardedCheckpointReader : public CheckpointReader {
   }
 
  private:
-  // Files of a checkpoint are in the order of the shards that wrote them. That
-  // of a worker's variables comes after those of ps (hybrid strategy).
+  // A checkpoint lists its files in the order of the shards that wrote them. A
+  // worker's file comes after the files of all ps (hybrid strategy).
   bool HasFileAt(const std::optional<ShardNumber>& shard) const {
     return shard.has_value() && shard->shard < shard->num_shards &&
            shard->shard < static_cast<size_t>(manifest_.file_size());

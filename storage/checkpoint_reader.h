@@ -33,11 +33,11 @@ class CheckpointReader {
   //                      names the file. The checkpoint may be intact.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(
       const std::string& directory);
-  // Opens a checkpoint for a shard, which reads its own file alone if the same
-  // shard of as many has written one, whoever wrote the files after those of
-  // the shards (hybrid strategy: a worker). Other files are opened when
-  // something is asked for that is not in those opened before. Errors are those
-  // of Open(); the functions below return them, too, for such files.
+  // Opens a checkpoint for a shard. If as many shards wrote it, opens the
+  // shard's own file alone; a worker's file may follow the shards' files
+  // (hybrid strategy). Opens other files when something is asked for that no
+  // open file has. Fails as Open() does; so do the functions below, for these
+  // files.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> OpenForShard(
       const std::string& directory, const ShardNumber& shard);
   virtual ~CheckpointReader() = default;
@@ -62,9 +62,9 @@ class CheckpointReader {
   //   any other  the first error that `visit` returns.
   virtual absl::Status ReadRows(absl::string_view table,
                                 RowVisit visit) const = 0;
-  // The same, without rows that are known not to be of shard `shard`: those
-  // that other shards of as many have written. Some of those that are given may
-  // be of others all the same.
+  // Visits rows as ReadRows() does. If as many shards wrote the checkpoint,
+  // visits only the rows that `shard` wrote; otherwise other shards' rows come,
+  // too.
   virtual absl::Status ReadRowsFor(absl::string_view table,
                                    const ShardNumber& shard,
                                    RowVisit visit) const = 0;

@@ -38,7 +38,7 @@ class CheckpointStore {
   // Creates a store for reading; the directory need not exist yet.
   explicit CheckpointStore(std::string directory);
 
-  // Returns true if `name` is that of a directory that Begin() makes.
+  // Returns true if Begin() makes directories with names like `name`.
   static bool IsWorkingName(absl::string_view name);
 
   const std::string& directory() const { return directory_; }
@@ -65,8 +65,8 @@ class CheckpointStore {
       const std::function<bool()>& cancelled = [] { return false; }) const;
 
   // Returns the step of the newest checkpoint that CheckComplete() accepts, or
-  // nullopt if there is none; without those of `damaged`, steps whose files
-  // were found damaged. Logs and skips damaged checkpoints.
+  // nullopt if there is none. Passes over the steps `damaged`, whose files were
+  // found damaged. Logs and skips damaged checkpoints.
   //   FailedPrecondition, Unavailable, …  a newer checkpoint can't be read,
   //   but it is not damaged: an older one would lose steps.
   absl::StatusOr<std::optional<int64_t>> NewestComplete(
@@ -93,13 +93,13 @@ class CheckpointStore {
   // there. Removes no checkpoint, also after a Commit() that failed.
   void Abandon(const std::string& working_directory);
 
-  // Removes the oldest checkpoints so that at most `max_to_keep` stay (0: keeps
-  // all), and removes all working directories. What has the name of a
-  // checkpoint and is none does not count, and is removed once it is older than
-  // these. Must not be called between Begin() and Commit(). Checkpoints after
-  // step `newest` do not count: they are damaged ones, and the run has gone
-  // back to an earlier checkpoint. Those of the steps `spared` stay beside the
-  // others.
+  // Removes the oldest checkpoints so that at most `max_to_keep` stay (0: all
+  // stay), and removes all working directories. Keeps the checkpoints of the
+  // steps `spared` besides. Checkpoints after step `newest` do not count: they
+  // are damaged, and the run has gone back to an earlier one. Nor does a
+  // directory count that has a checkpoint's name and is none; it goes once it
+  // is older than the checkpoints that stay. Must not be called between Begin()
+  // and Commit().
   absl::Status Prune(int max_to_keep, int64_t newest = INT64_MAX,
                      absl::Span<const int64_t> spared = {});
 

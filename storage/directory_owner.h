@@ -41,10 +41,10 @@ absl::Status WriteOwner(const std::string& directory,
 absl::Status TouchOwner(const std::string& directory,
                         const durable::DirectoryOwner& owner);
 
-// Returns the record of this process as the owner after that of `sight`. Its
-// epoch is one larger. Without an owner before it, it is the time in seconds
-// since the year 2026, so that epochs grow even if the file is lost; they stay
-// below 2^30 for 30 years.
+// Returns the record of this process as the owner after the one in `sight`,
+// with an epoch that is one larger. Without an owner in `sight`, the epoch is
+// the time in seconds since the year 2026, so that epochs grow even if the file
+// is lost; they stay below 2^30 for 30 years.
 durable::DirectoryOwner NextOwner(const OwnerSight& sight,
                                   const std::string& job_name, absl::Time now);
 

@@ -59,7 +59,7 @@ class DirectoryOwnership {
       Options options, Clock& clock);
   ~DirectoryOwnership();
 
-  // Number of this owner; larger than those of the owners before it.
+  // Number of this owner, larger than the number of any owner before it.
   int64_t chief_epoch() const { return chief_epoch_; }
   // Newest process at each ps's place, as the owner before has recorded it.
   const std::vector<durable::PlaceEpoch>& ps_at_start() const {

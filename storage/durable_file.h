@@ -29,8 +29,7 @@ absl::Status FileError(int code, absl::string_view action,
 // An open file, closed with the object. Move-only.
 class FileDescriptor {
  public:
-  // Opens the file at `path`. `flags` and `mode` are those of open(2);
-  // O_CLOEXEC is added.
+  // Opens the file at `path` with open(2)'s `flags` and `mode`, and O_CLOEXEC.
   static absl::StatusOr<FileDescriptor> Open(const std::string& path, int flags,
                                              int mode = 0644);
   // Opens a regular file for reading. Never waits, whatever is at `path`.
@@ -48,13 +47,13 @@ class FileDescriptor {
 };
 
 // Returns the error for `code`, the errno of doing `action` to `path`, which
-// was to be read. Its codes are those of FileDescriptor::OpenForReading().
+// was to be read. Its code is one of FileDescriptor::OpenForReading().
 absl::Status ReadError(int code, absl::string_view action,
                        absl::string_view path);
 
 // Returns the contents of the file, but at most `max_bytes` + 1 bytes, so that
-// the caller sees that the file is too large. Errors are those of
-// FileDescriptor::OpenForReading().
+// the caller sees that the file is too large. Fails as
+// FileDescriptor::OpenForReading() does.
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes);
 
 // Creates or replaces the file and fsyncs it, so that its bytes survive a
@@ -72,8 +71,8 @@ absl::Status ReplaceFileDurably(const std::string& path,
 // come between them, and fsyncs it. Creates the file if it is missing.
 absl::Status AppendDurably(const std::string& path, absl::string_view bytes);
 
-// The same without the fsync: the bytes survive the process, but perhaps not
-// the machine.
+// Appends `bytes` as AppendDurably() does, but without fsync: the bytes survive
+// the process, but perhaps not the machine.
 absl::Status Append(const std::string& path, absl::string_view bytes);
 
 // Appends `line`, which has no newline, and a newline as AppendDurably() does.
@@ -81,7 +80,7 @@ absl::Status Append(const std::string& path, absl::string_view bytes);
 // its own.
 absl::Status AppendLineDurably(const std::string& path, absl::string_view line);
 
-// The same without the fsync.
+// Appends `line` as AppendLineDurably() does, but without fsync.
 absl::Status AppendLine(const std::string& path, absl::string_view line);
 
 // Makes the names in a directory survive a crash (fsync).
@@ -99,8 +98,8 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
 // Removes a directory and everything in it. Returns OK if it does not exist.
 absl::Status RemoveTree(const std::string& path);
 
-// Returns the size of a regular file. Errors are those of
-// FileDescriptor::OpenForReading().
+// Returns the size of a regular file. Fails as FileDescriptor::OpenForReading()
+// does.
 absl::StatusOr<uint64_t> FileSize(const std::string& path);
 bool IsDirectory(const std::string& path);
 

@@ -20,9 +20,9 @@ struct PickledTensor {
   bool is_contiguous = true;
 };
 
-// Returns the tensors in the dictionary that `pickle` is, in its order, those
-// of dictionaries in it with names such as "model.hidden.weight". Goes by what
-// torch.save() writes and makes no other objects. Pure.
+// Returns the tensors in the dictionary that `pickle` is, in its order. A
+// tensor of a dictionary in it has a name such as "model.hidden.weight". Goes
+// by what torch.save() writes and makes no other objects. Pure.
 //   DataLoss         the bytes are no pickle, or do what state_dicts don't.
 //   InvalidArgument  the pickle is no dictionary, but a module.
 absl::StatusOr<std::vector<PickledTensor>> PickledTensors(

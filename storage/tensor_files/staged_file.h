@@ -49,7 +49,7 @@ class StagedFile {
   std::string staged_path_;  // empty: it has no name
   FileDescriptor file_;
   std::string buffer_;    // appended, not written
-  uint64_t written_ = 0;  // bytes before those of the buffer
+  uint64_t written_ = 0;  // bytes before the buffer's
 };
 
 }  // namespace parasol

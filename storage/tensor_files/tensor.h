@@ -46,8 +46,8 @@ struct TensorInfo {
 //   DataLoss  a size is negative, or the product is too large.
 absl::StatusOr<uint64_t> CountElements(absl::Span<const int64_t> shape);
 
-// Returns the bytes of all elements of a tensor; 0 for kOther. Errors are those
-// of CountElements(); the message names the tensor.
+// Returns the bytes of all elements of a tensor; 0 for kOther. Fails as
+// CountElements() does; the message names the tensor.
 absl::StatusOr<uint64_t> CountBytes(const TensorInfo& tensor);
 
 // Converts `bytes`, whole elements of `type`, to float32, rounding to nearest.
@@ -55,8 +55,8 @@ absl::StatusOr<uint64_t> CountBytes(const TensorInfo& tensor);
 void ToFloat32(ElementType type, absl::Span<const char> bytes,
                absl::Span<float> out);
 
-// The same of whole numbers. `type` is kInt32, kInt64 or kUint64. Ids are
-// unsigned: negative numbers are those of their bits.
+// Converts `bytes`, whole elements of `type`, to ids. `type` is kInt32, kInt64
+// or kUint64. A negative number becomes the id that has its 64 bits.
 void ToUint64(ElementType type, absl::Span<const char> bytes,
               absl::Span<uint64_t> out);
 

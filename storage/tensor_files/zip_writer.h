@@ -15,7 +15,7 @@ namespace parasol {
 
 // Writes a ZIP archive of members that are stored, not compressed. Sizes,
 // offsets and counts that do not fit the old fields are in the fields of 64
-// bits. The same members give the same bytes. Errors as for StagedFile.
+// bits. Equal members give equal bytes. Fails as StagedFile does.
 class ZipWriter {
  public:
   struct Options {
