@@ -14,9 +14,9 @@ namespace parasol {
 // /proc says nothing.
 uint64_t MachineMemoryBytes();
 
-// Returns the smallest of what the texts say: `meminfo` is /proc/meminfo's, and
-// `limits` are those of control groups, a number of bytes or "max". What can't
-// be read counts as no limit.
+// Returns the smallest number of bytes in the texts: `meminfo` is the text of
+// /proc/meminfo, each of `limits` a control group's, a number of bytes or
+// "max". A text that can't be read sets no limit.
 uint64_t SmallestMemory(absl::string_view meminfo,
                         const std::vector<std::string>& limits);
 

@@ -101,9 +101,9 @@ std::shared_ptr<ChiefSession> PsTask::BeginStop() {
   return session_;
 }
 
-// While others train, a checkpoint needs this shard: a ps that has no updates
-// to lose waits for one as well, so that those of others, which may be told to
-// stop next, are in it.
+// While others train, a checkpoint needs this shard. So a ps without updates to
+// lose waits for one as well: the checkpoint then also has the updates of
+// another ps that is told to stop next.
 void PsTask::AwaitCheckpoint(ChiefSession& session) {
   using Updates = ParameterServer::Updates;
   server_.Seal();

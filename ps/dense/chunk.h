@@ -39,7 +39,7 @@ struct ChunkUpdater {
   ArrayPool& pool;
   // Number of gradients that make an update; synchronous training only.
   size_t replicas_to_aggregate = 0;
-  // The same as in TrainingRules.
+  // Reference to TrainingRules::memory.
   const std::shared_ptr<RowMemory>& memory;
 };
 
@@ -103,8 +103,8 @@ class Chunk {
       ABSL_LOCKS_EXCLUDED(mu_);
 
   int64_t updates() const ABSL_LOCKS_EXCLUDED(mu_);
-  // Returns, without the slots, the oldest contents that the chunk has of those
-  // that have had `min_updates`; if it has none, those of now.
+  // Returns, without the slots, the chunk's oldest contents that have had at
+  // least `min_updates` updates; if there are none, its present contents.
   ChunkContents Value(int64_t min_updates) const ABSL_LOCKS_EXCLUDED(mu_);
   ChunkContents Snapshot() const ABSL_LOCKS_EXCLUDED(mu_);
 

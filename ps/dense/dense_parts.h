@@ -36,7 +36,7 @@ class DenseParts {
       const wire::PartSpec& part, int array, int64_t first,
       absl::Span<float> out)>;
 
-  // Errors are those of `fill`, and
+  // Fails as `fill` does, or with
   //   ResourceExhausted  the arrays don't fit in memory.
   static absl::StatusOr<std::unique_ptr<DenseParts>> Create(
       PartLayout layout, PartOptimizers optimizers, const TrainingRules& rules,
@@ -72,7 +72,7 @@ class DenseParts {
                          Released& released);
   void NotifyAt(const Ranges& ranges, int64_t updates,
                 const std::shared_ptr<Latch>& latch, Released& released);
-  // The same functions of all chunks.
+  // Functions of synchronous training that act on all chunks.
   void HoldNow(UpdateBounds& updates);
   void Hold(int64_t updates, Released& released);
   void GoOnAt(int64_t updates, Released& released);

@@ -16,8 +16,8 @@ namespace parasol {
 // ascending order of their replicas, so that their sum has the same bits
 // whatever the order of arrival. A gradient is added at once if all lower
 // replicas' are in the sum; otherwise it is held, as float32, until they are.
-// The memory of what is held is limited; that of the sum is not counted here.
-// Not thread-safe.
+// The memory of held gradients is limited; the sum's is not counted here. Not
+// thread-safe.
 class StepSum {
  public:
   // Returns true if there is memory for a gradient of `size` elements, or if it

@@ -79,7 +79,8 @@ class DedupIndex {
 
   // Returns all windows. Call it while no claim is under way.
   DedupWindows Windows() const;
-  // Adds `windows`, as those of workers that have not pushed since.
+  // Adds the windows of workers that have not pushed since the shard was
+  // loaded.
   void Restore(const DedupWindows& windows);
 
  private:

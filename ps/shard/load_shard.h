@@ -25,7 +25,7 @@ struct LoadLimits {
   // included, and of the gradients of a synchronous step.
   uint64_t memory_bytes = UINT64_MAX;
   NonFinite non_finite = NonFinite::kReject;
-  // The same as in RowTable::Options.
+  // RowTable::Options::helpers.
   std::shared_ptr<WorkHelpers> helpers = nullptr;
 };
 

@@ -44,7 +44,7 @@ class ParameterServer {
     uint64_t incarnation = 0;
     uint64_t memory_limit_bytes = UINT64_MAX;
     NonFinite non_finite = NonFinite::kReject;
-    // The same as in RowTable::Options.
+    // RowTable::Options::helpers.
     std::shared_ptr<WorkHelpers> helpers = nullptr;
   };
 
@@ -133,7 +133,7 @@ class ParameterServer {
           parameters(std::move(parameters)),
           loaded_progress(this->parameters->progress()),
           saved(std::make_shared<SavedFile>()) {}
-    // The same variables under another order.
+    // Keeps the variables of `held` under another order.
     Shard(const wire::LoadRequest& order, const Shard& held)
         : order(order),
           parameters(held.parameters),

@@ -13,7 +13,7 @@ namespace parasol {
 // Writes the snapshot of shard `shard` of `num_shards` as one durable file,
 // which must not be there yet. Lets go of each array as soon as it is written.
 //   InvalidArgument  there is such a file already; it is not touched.
-//   any other        those of ShardWriter.
+//   any other        an error of ShardWriter.
 absl::StatusOr<durable::CheckpointFile> WriteShard(ShardSnapshot snapshot,
                                                    uint32_t shard,
                                                    uint32_t num_shards,

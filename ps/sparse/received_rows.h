@@ -32,8 +32,8 @@ class FlatBytes {
 class ReceivedRows {
  public:
   // `ids` and `gradients` must outlive the ReceivedRows.
-  //   InvalidArgument  a payload's size is not that of `rows` ids, or of `rows`
-  //                    rows.
+  //   InvalidArgument  `ids` has a wrong size for `rows` ids, or `gradients`
+  //                    for `rows` rows.
   static absl::StatusOr<ReceivedRows> Create(const PayloadView& ids,
                                              uint32_t rows);
   static absl::StatusOr<ReceivedRows> Create(const PayloadView& ids,

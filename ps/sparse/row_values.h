@@ -18,8 +18,8 @@ class RowValues {
   RowValues(const std::vector<uint64_t>& ids, std::vector<float> values,
             size_t width, HeldMemory memory);
 
-  // Replaces those of the `count` rows of `ids` that are here. `ids`: count
-  // uint64 at any alignment; `rows`: count x width elements.
+  // Overwrites the rows whose ids are here. `ids`: count uint64 at any
+  // alignment; `rows`: count x width elements, a row for each id.
   void CopyTo(const std::byte* ids, size_t count, float* rows) const;
 
  private:

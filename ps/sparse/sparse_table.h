@@ -59,7 +59,7 @@ class SparseTable {
   //                      has been changed.
   absl::StatusOr<UpdateBounds> Apply(const ReceivedRows& gradients);
   // Makes one update and returns the new values of its rows, as Pull() would
-  // right after; asynchronous training only. Errors are those of Apply().
+  // right after; asynchronous training only. Fails as Apply() does.
   struct Pulled {
     PayloadRef payload = {};
     UpdateBounds updates;
@@ -87,9 +87,9 @@ class SparseTable {
   void Abandon(const absl::Status& status, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Returns the rows; makes those that are missing. In synchronous training
-  // they are the oldest that the table has of those that have had
-  // `min_updates`; if it has none, those of now.
+  // Returns the rows; makes rows that are missing. In synchronous training
+  // returns the table's oldest rows that have had at least `min_updates`
+  // updates; if there are none, its present rows.
   //   ResourceExhausted  as Apply().
   absl::StatusOr<Pulled> Pull(const ReceivedRows& ids, job::Encoding encoding,
                               int64_t min_updates) const

@@ -16,8 +16,8 @@ struct TrainingRules {
   size_t replicas_to_aggregate = 0;
   StepState::Origin origin = StepState::Origin::kInitial;
   NonFinite non_finite = NonFinite::kReject;
-  // The memory that gradients take while they wait for those of lower replicas;
-  // null: no limit.
+  // Memory for gradients that wait until lower replicas' have come; null: no
+  // limit.
   std::shared_ptr<RowMemory> memory = nullptr;
 };
 
