@@ -50,7 +50,7 @@ class CudaDevice : public Device {
   // Returns the stream on which kernels are launched, and makes this device the
   // calling thread's current one.
   absl::StatusOr<CUstream_st*> ComputeStream();
-  // The same for one of the other streams.
+  // Returns another stream, and makes this device the current one, too.
   absl::StatusOr<CUstream_st*> StreamOf(Stream stream);
   // Returns CUDA's own of an event of NewEvent().
   static CUevent_st* EventOf(Event& event);

@@ -133,7 +133,7 @@ class Device {
   absl::Status Copy(Stream stream, absl::Span<const T> from, T* to) {
     return CopyBytes(stream, from.data(), to, from.size() * sizeof(T));
   }
-  // The same for arrays between layers, which are of the same type.
+  // Enqueues a copy of an array between layers to another of its type.
   absl::Status Copy(Stream stream, ConstElements from, int64_t size,
                     Elements to) {
     CHECK(from.type() == to.type());

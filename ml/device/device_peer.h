@@ -17,14 +17,15 @@ namespace parasol {
 // A CUDA device's place among devices of this and other processes, a rank,
 // whose arrays NCCL adds. Its work has a stream of its own, so other threads
 // may use the device meanwhile. Used by one thread at a time, and each rank of
-// a process by a thread of its own: calls of one wait for those of the others.
+// a process by a thread of its own: a rank's calls wait for the others'.
 class DevicePeer {
  public:
   // Longest time that the ranks take to connect.
   static constexpr absl::Duration kJoinLimit = absl::Minutes(1);
 
-  // Says whether a wait for others goes on: an error ends it, and becomes that
-  // of the function that waits. NCCL itself may wait for a lost rank for ever.
+  // Says whether a wait for others goes on: an error ends the wait, and the
+  // function that waits returns it. NCCL itself may wait for a lost rank for
+  // ever.
   using MayGoOn = absl::FunctionRef<absl::Status()>;
 
   // Returns OK if NCCL can add arrays of `device` and other processes'.
@@ -33,13 +34,13 @@ class DevicePeer {
   static absl::Status Check(const Device& device);
 
   // Returns the name of new ranks' meeting, which one of them makes and all
-  // bring. Errors are those of Check(), and
+  // bring. Fails as Check() does, or with
   //   Unavailable  NCCL can't make one: the message has its reason.
   static absl::StatusOr<std::string> NewMeeting();
 
   // Connects rank `rank` of `ranks`. Blocks until all have come, for kJoinLimit
-  // at most. `device` must outlive the result. Errors are those of `may_go_on`,
-  // and
+  // at most. `device` must outlive the result. Fails as `may_go_on` does, or
+  // with
   //   InvalidArgument   `meeting` is none of NewMeeting(), or NCCL refuses this
   //                     rank: the message has its reason.
   //   DeadlineExceeded  ranks are missing.
@@ -69,11 +70,11 @@ class DevicePeer {
   // that were begun before: the ranks begin the same packs in the same order.
   // Does not wait for them, but that NCCL may want the other ranks to begin the
   // first one. After an error the rank is of no use, and the arrays are
-  // undefined. Errors are those of `may_go_on`, and
+  // undefined. Fails as `may_go_on` does, or with
   //   Unavailable  NCCL or the device fails: the message has its reason.
   virtual absl::Status Begin(const Pack& pack, MayGoOn may_go_on) = 0;
-  // Blocks until all sums and copies that were begun are there. Errors are
-  // those of Begin().
+  // Blocks until all sums and copies that were begun are there. Fails as
+  // Begin() does.
   virtual absl::Status Await(MayGoOn may_go_on) = 0;
 };
 

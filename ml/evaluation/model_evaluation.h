@@ -45,9 +45,8 @@ class ModelEvaluation {
       absl::FunctionRef<absl::Status(absl::Span<const float> outputs)>;
 
   // Opens `dataset`, whose paths are relative to `data_dir`, for `model`, whose
-  // graph is `graph`.
-  // Errors are those of CheckLossCode(), InputPipeline::Open() and
-  // Metrics::Create().
+  // graph is `graph`. Fails as CheckLossCode(), InputPipeline::Open() and
+  // Metrics::Create() do.
   static absl::StatusOr<std::unique_ptr<ModelEvaluation>> Open(
       const job::Model& model, const Graph& graph, const job::Dataset& dataset,
       const std::string& data_dir);
@@ -58,7 +57,7 @@ class ModelEvaluation {
   // the first one on the caller's. However many there are, batches are added in
   // the order of the data, so the result has the same bits. Calls `cancelled`
   // before each batch, and `visit` with its outputs in the order of the data;
-  // no two of these calls and of those of `read_rows` overlap.
+  // no two calls of `cancelled`, `visit` and `read_rows` overlap.
   //   Cancelled  `cancelled` returned true.
   //   any other  as for `read_rows`, `visit`, InputPipeline and
   //              Model::Evaluate().

@@ -17,7 +17,7 @@ namespace parasol {
 // Immutable; thread-safe.
 class RowInitializer {
  public:
-  // Returns the initializer of the table `table`. Fans are those of the shape
+  // Returns the initializer of the table `table`. Computes fans of the shape
   // [1, width], because a table has no fixed number of rows.
   //   InvalidArgument  the initializer is not set, or a parameter is out of
   //                    range.

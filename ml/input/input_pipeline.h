@@ -33,8 +33,8 @@ struct InputOptions {
   int64_t first_batch = 0;
   // True if the reader reads all `num_shards` shards, and Next() returns the
   // batches that SetNext() names; `shard`, `repeat` and `first_batch` then have
-  // no effect. Batches are numbered from 0 over all epochs. An epoch has the
-  // batches of shard 0, then those of shard 1, and so on.
+  // no effect. Batches are numbered from 0 over all epochs. An epoch has all
+  // batches of shard 0, then all of shard 1, and so on.
   bool by_number = false;
   // True if Next() returns batches of which corrupt records left nothing, with
   // size 0; otherwise it passes over them. A reader by number returns them.
@@ -46,8 +46,8 @@ struct InputOptions {
   // SetOptions::sample_bytes; 0: all. Open() alone reads this.
   int64_t sample_bytes = 0;
   // Columns of labels and masks of outputs that a part of a job's model lacks.
-  // Only with `without_labels`: like those of its own outputs they need not be
-  // there. Open() alone reads this.
+  // Only with `without_labels`: they need not be there, nor need the columns of
+  // the outputs that it has. Open() alone reads this.
   std::vector<std::string> label_columns = {};
 };
 

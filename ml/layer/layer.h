@@ -71,7 +71,7 @@ class LayerPass {
     bool training = false;
     // Seed of all randomness in this pass: the same seed gives the same values.
     uint64_t seed = 0;
-    // The same seed, where kernels read it; for layers that draw from it.
+    // `seed` where kernels read it; for layers that draw from it.
     StoredSeed stored_seed;
   };
   struct Backward {

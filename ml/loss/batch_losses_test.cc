@@ -1,6 +1,6 @@
-// The losses that compare the examples of a batch with each other: with those
-// of PyTorch and TensorFlow Recommenders, with plain loops in float64, and
-// gradients with differences of these.
+// Compares the losses that compare the examples of a batch with each other:
+// with PyTorch's and TensorFlow Recommenders', and with plain loops in float64;
+// gradients with differences of the loops' losses.
 
 #include <algorithm>
 #include <cmath>
@@ -207,7 +207,7 @@ class BatchLossesTest : public DeviceTest {
       moved.outputs[i] = value;
       EXPECT_NEAR(result.gradient[i], difference, 2e-6) << i;
     }
-    // The same bits again.
+    // A second pass gives the same bits.
     const Result again = Compute(text, examples);
     EXPECT_EQ(again.losses, result.losses);
     EXPECT_EQ(again.gradient, result.gradient);

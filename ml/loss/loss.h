@@ -12,7 +12,7 @@
 namespace parasol {
 
 // The function that training minimises: a number for each example, computed
-// from the model's outputs for it and its labels, or from those of all examples
+// from the model's outputs and the labels of this example, or of all examples
 // of its batch. Immutable, thread-safe.
 class Loss {
  public:

@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<CustomMetric>> MakeCustomMetric(
     const job::Custom& spec, const LossSpec& loss);
 
 // Checks the type's name, and the rest as far as this program has the code.
-//   InvalidArgument  the type is no name, or that of another result, or as for
+//   InvalidArgument  the type is no name, or another result's, or as for
 //                    MakeCustomMetric().
 absl::Status CheckCustomMetric(const job::Custom& spec, const LossSpec& loss);
 

@@ -47,9 +47,9 @@ absl::StatusOr<std::vector<job::Metric>> ResolveMetrics(
     const google::protobuf::RepeatedPtrField<job::Metric>& wanted,
     const LossSpec& loss);
 
-// Returns the metrics of each of a model's outputs: model.metric, or those of
-// model.output. Errors are those of ResolveMetrics(); the message names a named
-// output.
+// Returns the metrics of each of a model's outputs: model.metric, or the
+// metrics of each model.output. Fails as ResolveMetrics() does; the message
+// names a named output.
 absl::StatusOr<std::vector<std::vector<job::Metric>>> ResolveAllMetrics(
     const job::Model& model, absl::Span<const OutputSpec> outputs);
 
@@ -69,7 +69,7 @@ std::string ResultName(const OutputSpec& output, absl::string_view metric);
 absl::string_view MetricOf(absl::string_view result);
 
 // Returns the names of all results of evaluations: "loss", the loss of each
-// named output, and the metrics. Errors are those of ResolveAllMetrics().
+// named output, and the metrics. Fails as ResolveAllMetrics() does.
 absl::StatusOr<std::vector<std::string>> ResultNames(
     const job::Model& model, absl::Span<const OutputSpec> outputs);
 

@@ -30,8 +30,7 @@ namespace parasol {
 class Metrics {
  public:
   // Returns the metrics of `model`, whose outputs are `outputs` (Graph::outputs
-  // of ml/model). Errors are those of ResolveAllMetrics() and
-  // MakeCustomMetric().
+  // of ml/model). Fails as ResolveAllMetrics() and MakeCustomMetric() do.
   static absl::StatusOr<Metrics> Create(const job::Model& model,
                                         absl::Span<const OutputSpec> outputs);
 
@@ -43,11 +42,11 @@ class Metrics {
   // Adds all batches of `other`, whose model must be the same.
   void Merge(const Metrics& other);
 
-  // Returns the metrics with their names in the job file, in its order, those
-  // of a named output behind its name ("ctr/auc"). NaN stands for undefined:
-  // all metrics without examples, auc without examples of both kinds, r_squared
-  // of labels that are all equal, calibration of labels that are all 0, and
-  // what RankedGroups says.
+  // Returns the metrics with their names in the job file, in its order; a named
+  // output's name is in front ("ctr/auc"). NaN stands for undefined: all
+  // metrics without examples, auc without examples of both kinds, r_squared of
+  // labels that are all equal, calibration of labels that are all 0, and what
+  // RankedGroups says.
   MetricResults Results() const;
 
  private:

@@ -51,7 +51,7 @@ class DeviceTraining {
     // enqueues the updates of the variables and of the tables that are on the
     // device there.
     absl::FunctionRef<absl::Status(absl::Span<const Rows> rows)> update;
-    // The same as GradientSinks::rows, for the tables that are on the host.
+    // Takes gradients as GradientSinks::rows does, of the tables on the host.
     absl::FunctionRef<void(size_t table, absl::Span<const uint64_t> ids,
                            absl::Span<const float> gradients)>
         rows;
@@ -85,8 +85,8 @@ class DeviceTraining {
 
   // Runs the pass of Model::Gradients(), and returns when the losses and the
   // gradients of rows on the host are there. The device may go on; it has done
-  // with `staged` when the next call returns. Errors are those of Gradients()
-  // and of `sinks.update`.
+  // with `staged` when the next call returns. Fails as Gradients() and
+  // `sinks.update` do.
   virtual absl::StatusOr<BatchResult> Train(StagedBatch& staged, uint64_t seed,
                                             Sinks sinks) = 0;
 };

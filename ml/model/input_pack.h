@@ -40,8 +40,8 @@ class InputPack {
   const T* data(size_t array) const {
     return static_cast<const T*>(Address(array));
   }
-  // The same, but never null where the device does not share the host's memory:
-  // the address of the array's room.
+  // Address of the array's room, never null where the device does not share the
+  // host's memory.
   template <typename T>
   const T* room(size_t array) const {
     return reinterpret_cast<const T*>(on_device_.data() +

@@ -287,10 +287,10 @@ class GraphModel final : public Model, private DeviceTraining {
   PassExecutor executor_;
   PassRecordings recordings_;
   // The batch of the last pass, if Gradients() has returned before its last
-  // kernels had run, which read it; null otherwise. Those of passes before it
-  // have run. Callers of Train() wait themselves.
+  // kernels had run, which read it; null otherwise. Earlier passes have run.
+  // Callers of Train() wait themselves.
   const StagedBatch* still_read_ = nullptr;
-  // Those of WriteInPieces(), and the event of each.
+  // The pieces of WriteInPieces(), and the event of each.
   std::vector<VariableRange> pieces_;
   std::vector<std::unique_ptr<Device::Event>> piece_events_;
   DeviceRows* tables_on_device_ = nullptr;  // null: none is

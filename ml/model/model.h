@@ -26,9 +26,9 @@ struct BatchResult {
   // Sum of the per-example losses, each times its weight, plus `examples` times
   // the L2 terms. Divided by `examples` it is Keras's loss.
   double loss_sum = 0;
-  // The same of each of the model's named outputs, without its weight in the
-  // model's loss and without L2 terms. The mean is over the examples that count
-  // for the output: it is this divided by `examples`.
+  // Sum of the losses of each of the model's named outputs, without the
+  // output's weight in the model's loss and without L2 terms. Divided by
+  // `examples` it is the mean over the examples that count for the output.
   std::vector<double> output_loss_sums = {};
 
   // Adds the sums of another batch.
@@ -87,8 +87,8 @@ struct GradientSinks {
 
 struct EvaluatedBatch {
   BatchResult result;
-  // Outputs [examples, Graph::output_width()] on the host: for each example
-  // those of all outputs in their order. Valid until the next pass.
+  // Outputs [examples, Graph::output_width()] on the host: for each example all
+  // outputs in their order. Valid until the next pass.
   absl::Span<const float> outputs;
 };
 
@@ -140,8 +140,8 @@ class Model {
                                                 uint64_t seed,
                                                 GradientSinks sinks) = 0;
 
-  // Runs the forward pass only, as in evaluation, without dropout. Errors are
-  // those of Gradients().
+  // Runs the forward pass only, as in evaluation, without dropout. Fails as
+  // Gradients() does.
   virtual absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) = 0;
 
   // Returns the model's passes with variables that stay in its device's memory.

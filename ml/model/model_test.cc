@@ -167,8 +167,8 @@ TEST_P(ModelTest, BatchesOfAnySizeAddUp) {
   EXPECT_EQ(correct, want.correct);
 }
 
-// The same function written with layers of their own and with one in the dense
-// layer; the activation in front is below every variable.
+// Activations are layers of their own in one model, and part of a dense layer
+// in the other; the first one is below every variable.
 TEST_P(ModelTest, AnActivationIsTheSameInsideALayerAndOnItsOwn) {
   const std::unique_ptr<Model> inside = Make(
       "input_shape: 6 layer { activation: RELU }"

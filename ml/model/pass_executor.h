@@ -52,9 +52,9 @@ class PassExecutor {
   absl::Status RunForward();
 
   // Ranges of variables that RunBackward() calls `written` for, in its order,
-  // for each operation of the backward pass: on a device that shares the host's
-  // memory those of each step, otherwise the pieces in which VariableMemory
-  // copies them, or those of WriteInPieces().
+  // for each operation of the backward pass. On a device that shares the host's
+  // memory a range is a step's variables; otherwise it is a piece in which
+  // VariableMemory copies gradients, or a piece of WriteInPieces().
   absl::Span<const std::vector<VariableRange>> written() const {
     return written_;
   }

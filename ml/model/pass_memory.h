@@ -56,8 +56,8 @@ class PassMemory {
   // are [examples, elements of all outputs].
   absl::Status AwaitLosses();
   absl::StatusOr<absl::Span<const float>> AwaitOutputs();
-  // Two sums of losses that are on the host: of the terms, and `sum` plus those
-  // of an output, one after the other.
+  // Two functions that add losses on the host, one after the other: the terms,
+  // and an output's losses to `sum`.
   double TermSum() const;
   double AddLosses(size_t output, double sum) const;
 

@@ -66,8 +66,9 @@ void PlacesByRow::Begin(absl::Span<const int32_t> offsets) {
   starts_[0] = 0;
 }
 
-// The same sort. A group's places and rows stay in the processor's first cache.
-// A row's end is where it began, moved on by each of its places.
+// Sorts a group as Assign() sorts all; its places and rows stay in the
+// processor's first cache. A row's end is where it began, moved on by each of
+// its places.
 void PlacesByRow::AssignGroup(DistinctIds::Range rows,
                               const DistinctIds::GroupPlaces& group) {
   int32_t* const ends = starts_.data() + 1 + rows.first;

@@ -170,8 +170,8 @@ class EdgePlanner {
     steps_.push_back(std::move(step));
   }
 
-  // Returns the place of a step whose output is float32: that of the step which
-  // was the `step`-th one, or of a conversion of its output.
+  // Returns the place of a step with a float32 output: of the step that was the
+  // `step`-th one, or of a conversion of its output.
   size_t Float32OutputOf(size_t step) {
     const size_t place = places_[step];
     const PlanStep& producer = steps_[place];

@@ -91,7 +91,7 @@ struct Plan {
 
 // `edges` is the device's Device::edge_type(). If it is bfloat16, tensors are
 // bfloat16 as their layers' bfloat16_use() says, and steps that convert come
-// between those of different types.
+// between tensors of different types.
 Plan MakePlan(const Graph& graph, EdgeType edges = EdgeType::kFloat32);
 
 }  // namespace parasol

@@ -270,8 +270,8 @@ std::vector<std::string> TypedStepsOf(const Plan& plan) {
   return steps;
 }
 
-// Every tensor that a step reads has the type of its output, but for
-// conversions, and every gradient that of its tensor.
+// Every tensor that a step reads has the type of the step's output, but for
+// conversions, and every gradient its tensor's type.
 void ExpectConsistent(const Plan& plan) {
   const auto type_of = [&](const PlanTensor& tensor) {
     return tensor.is_input ? EdgeType::kFloat32 : plan.steps[tensor.index].type;

@@ -26,7 +26,7 @@ absl::Status RowGradientMemory::Next(const StagedInputs& batch) {
   return absl::OkStatus();
 }
 
-// Those of the tables that are, or are not, on the device.
+// Gives a part to each table that is, or is not, on the device.
 void RowGradientMemory::Place(const StagedInputs& batch, bool on_device) {
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (batch.is_on_device(i) != on_device) continue;

@@ -46,7 +46,7 @@ class RowGradientMemory {
   // Returns true if the table's gradients go to the host.
   bool goes_to_host(size_t table) const { return parts_[table].goes_to_host; }
   // Fetch() enqueues their copy behind the work that is on the compute stream
-  // now; Await() blocks until they are there, as those of OnHost().
+  // now; Await() blocks until OnHost() has them.
   absl::Status Fetch();
   absl::Status Await();
   // Returns true if Await() has waited for the pass, or there are no tables:

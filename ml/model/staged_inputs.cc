@@ -199,7 +199,7 @@ absl::Status StagedInputs::FindRows(DeviceRows* tables) {
   return absl::OkStatus();
 }
 
-// Those on the host lie behind those of the tables before.
+// Lays the rows of each table on the host behind the rows of the last one.
 void StagedInputs::PlaceRows() {
   row_elements_ = 0;
   rows_on_host_.clear();

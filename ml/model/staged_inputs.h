@@ -48,8 +48,8 @@ class StagedInputs : public StagedBatch {
   int64_t examples() const { return examples_; }
   // Adds the addresses from which a pass reads all but the rows.
   void ListArrays(std::vector<const void*>& arrays) const;
-  // Addresses in the device's memory. Null weights stand for 1. Those of a
-  // named output have all that its losses are multiplied by as factors.
+  // Addresses in the device's memory. Null weights stand for 1. A named
+  // output's weights have all factors of its losses in them.
   const float* dense(size_t input) const {
     return pack_.data<float>(dense_[input]);
   }
@@ -90,8 +90,8 @@ class StagedInputs : public StagedBatch {
   };
   // The distinct ids of some id inputs.
   struct Lookup {
-    // Index of the lookup whose results are those of this one: its own, or that
-    // of one before it whose inputs have the same ids in this batch.
+    // Index of the lookup whose results this one has, too: its own, or an
+    // earlier one's whose inputs have equal ids in this batch.
     size_t source = 0;
     std::vector<size_t> id_inputs;
     DistinctIds distinct;

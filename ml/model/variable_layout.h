@@ -47,14 +47,14 @@ struct VariableLayout {
 
 VariableLayout LayOutVariables(const Graph& graph);
 
-// Returns, for each operation of the plan's backward pass, the variables whose
-// gradients are to leave behind it: those of each of `pieces` once all of them
-// are written, in the order of `pieces`.
+// Returns, for each operation of the plan's backward pass, which of `pieces`
+// are complete with it, in the order of `pieces`: their gradients leave behind
+// it.
 std::vector<std::vector<VariableRange>> PiecesBehind(
     const Plan& plan, const std::vector<VariableRange>& pieces);
 
-// Returns the same for gradients that leave as soon as they are written: behind
-// a step those of its own variables.
+// Returns, for each operation of the plan's backward pass, the variables of its
+// step, whose gradients leave as soon as they are written.
 std::vector<std::vector<VariableRange>> VariablesBehind(const Plan& plan);
 
 }  // namespace parasol

@@ -33,8 +33,8 @@ class VariableMemory {
 
   const VariableLayout& layout() const { return layout_; }
 
-  // The same as Model's functions of these names. On a CUDA device Upload() of
-  // a piece's last variable starts the copy of the whole piece, on the copy-in
+  // Act as Model's functions of these names. On a CUDA device Upload() of a
+  // piece's last variable starts the copy of the whole piece, on the copy-in
   // stream.
   absl::Span<float> HostValue(size_t index);
   absl::Status Upload(size_t index);
@@ -54,8 +54,8 @@ class VariableMemory {
     return device_gradients_.span();
   }
 
-  // Prepares a backward pass: the gradients written from now on leave those of
-  // the last pass in place. The first call allocates.
+  // Prepares a backward pass that leaves the last pass's gradients in place.
+  // The first call allocates.
   absl::Status NextGradients();
   // Index, 0 or 1, of the host array of each gradient that is written now.
   int gradient_side() const { return gradient_side_; }

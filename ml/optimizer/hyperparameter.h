@@ -26,7 +26,7 @@ inline absl::Status CheckNotNegative(absl::string_view name, double value) {
       name, " is ", value, "; it must be a float32 of at least 0"));
 }
 
-// The same check for a float32 above 0.
+// Returns such an error unless `value` is a float32 above 0.
 inline absl::Status CheckPositive(absl::string_view name, double value) {
   if (value > 0 && value <= std::numeric_limits<float>::max()) {
     return absl::OkStatus();
@@ -35,7 +35,7 @@ inline absl::Status CheckPositive(absl::string_view name, double value) {
       absl::StrCat(name, " is ", value, "; it must be a float32 above 0"));
 }
 
-// The same check for a float32 of at most 0.
+// Returns such an error unless `value` is a float32 of at most 0.
 inline absl::Status CheckNotPositive(absl::string_view name, double value) {
   if (value <= 0 && value >= -std::numeric_limits<float>::max()) {
     return absl::OkStatus();
@@ -44,14 +44,14 @@ inline absl::Status CheckNotPositive(absl::string_view name, double value) {
       absl::StrCat(name, " is ", value, "; it must be a float32 of at most 0"));
 }
 
-// The same check for a number in [0, 1].
+// Returns such an error unless `value` is in [0, 1].
 inline absl::Status CheckUpToOne(absl::string_view name, double value) {
   if (value >= 0 && value <= 1) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(name, " is ", value, "; it must be in [0, 1]"));
 }
 
-// The same check for a number in [0, 1).
+// Returns such an error unless `value` is in [0, 1).
 inline absl::Status CheckBelowOne(absl::string_view name, double value) {
   if (value >= 0 && value < 1) return absl::OkStatus();
   return absl::InvalidArgumentError(

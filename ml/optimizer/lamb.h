@@ -21,8 +21,8 @@ namespace parasol {
 // every machine and device. An update of elements or rows takes them for a
 // whole variable each (Optimizer::needs_whole_variable()).
 //
-// The optimizer is that of variables in none of the lists; LambOf() resolves
-// the lists. An empty expression is in all names.
+// The optimizer is for variables in none of the lists; LambOf() resolves the
+// lists. An empty expression is in all names.
 //   InvalidArgument  a beta is not in [0, 1), epsilon is not above 0, another
 //                    number is negative, or an expression is none.
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeLamb(

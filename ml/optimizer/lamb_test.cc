@@ -224,7 +224,7 @@ TEST(LambTest, ParametersOutOfRangeAreNamed) {
   }
 }
 
-// ---- What must not change a bit, at sizes around those of chunks. ----
+// ---- What must not change a bit, at sizes around a chunk's. ----
 
 class LambBitsTest : public testing::TestWithParam<size_t> {
  protected:

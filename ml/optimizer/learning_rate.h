@@ -14,8 +14,8 @@ namespace parasol {
 // Returns all kinds of schedules, each once.
 absl::Span<const ScheduleKind* const> ScheduleKinds();
 
-// Sets the unset fields of the chosen schedule's message to Keras's defaults,
-// and those of the warm-up.
+// Sets unset fields to their defaults: the chosen schedule's to Keras's, and
+// the warm-up's.
 void FillDefaults(job::LearningRateSchedule& schedule);
 
 // Checks that every number of `schedule` is in its range.
@@ -23,10 +23,9 @@ void FillDefaults(job::LearningRateSchedule& schedule);
 absl::Status CheckLearningRateSchedule(
     const job::LearningRateSchedule& schedule);
 
-// The learning rate as a function of the number of updates. The formulas are
-// those of Keras's schedules, written out in job.proto, with that of the
-// warm-up over them; computed in double.
-// Immutable.
+// The learning rate as a function of the number of updates. Has the formulas of
+// Keras's schedules, which job.proto writes out, and the warm-up over them;
+// computes in double. Immutable.
 class LearningRate {
  public:
   // Returns a learning rate that starts at `initial`, which is finite and not

@@ -57,7 +57,7 @@ struct RowUpdate {
 
 // A rule by which a gradient changes a value. Owns no memory: it works on spans
 // of a table that owns values and slots (on plain arrays through apply.h).
-// Formulas and defaults are those of Keras optimizer_v2, TensorFlow 2.10.
+// Formulas and defaults come from Keras optimizer_v2, TensorFlow 2.10.
 // Immutable; thread-safe.
 class Optimizer {
  public:

@@ -2,10 +2,10 @@
 //
 //   bazel run //ml/optimizer:optimizer_benchmark
 //
-// BM_Dense: an update in place of 64 MiB of values. `of_triad` is the median,
-// over pairs of runs, of its bandwidth by that of a triad (STREAM's kernel: one
-// multiplication and one addition) that reads and writes as many streams of the
-// same length.
+// BM_Dense: an update in place of 64 MiB of values. `of_triad` is its share of
+// a triad's bandwidth, the median over pairs of runs. The triad (STREAM's
+// kernel: one multiplication and one addition) reads and writes as many streams
+// of the same length.
 //
 // BM_Rows: updates of 10,000 random rows of 16 values in a table of 2^20 rows.
 // `of_touch` is the same beside an addition to one element of each cache line.

@@ -15,7 +15,7 @@ namespace parasol {
 // job::LearningRateSchedule. A kind is a constant of its own file
 // (kCosineDecayKind in ml/optimizer/cosine_decay.h), and has one line in the
 // list of ml/optimizer/learning_rate.cc. Each function gets a schedule of this
-// kind. The formulas and defaults are those of tf.keras.optimizers.schedules.
+// kind. Formulas and defaults come from tf.keras.optimizers.schedules.
 struct ScheduleKind {
   // The kind's field in job::LearningRateSchedule.
   job::LearningRateSchedule::KindCase field =

@@ -22,8 +22,8 @@ struct DlrmOptions {
 };
 
 // DLRM (Naumov et al., 2019): the numbers become one more embedding; the dot
-// products of all pairs of embeddings, beside that of the numbers, go through
-// dense layers to the logit.
+// products of all pairs of embeddings, and the numbers' embedding beside them,
+// go through dense layers to the logit.
 job::Model Dlrm(const DlrmOptions& options);
 
 }  // namespace parasol::zoo

@@ -130,7 +130,7 @@ inline std::string DeviceName(
 }
 
 // A matrix [rows, columns] of values in [-1, 1) that float32 represents
-// exactly. The same seed gives the same values.
+// exactly, and that follow from the seed.
 inline reference::Matrix RandomMatrix(int64_t rows, int64_t columns,
                                       uint32_t seed) {
   reference::Matrix m(rows, columns);

@@ -46,7 +46,7 @@ struct TargetInput {
 // A column that a loss or a metric reads beside labels.
 struct ExampleColumn {
   enum class Kind {
-    kKey,          // any value, compared with those of other examples
+    kKey,          // any value, compared with other examples' values
     kProbability,  // a number above 0, up to 1
   };
   std::string name = {};
@@ -93,8 +93,8 @@ bool ReadsWhole(const job::ModelInput& input, absl::string_view column);
 // held its largest number of examples.
 void ClearBatch(const ModelInputs& inputs, Batch& batch);
 
-// Removes from `batch` all elements of the examples from number `size` on,
-// including those of an example that is incomplete.
+// Removes the examples from number `size` on from `batch`, and the elements of
+// an example that is incomplete.
 void TruncateBatch(const ModelInputs& inputs, int64_t size, Batch& batch);
 
 // Checks the label for the data set `format`, whose examples have one number as
@@ -140,7 +140,7 @@ int64_t ClassOf(const LabelForm& form, absl::Span<const float> label);
 // called while their weights say only who counts.
 void SetScales(Batch& batch);
 
-// Multiplies the weights of the batch's examples by those of their classes.
+// Multiplies the weight of each of the batch's examples by its class's weight.
 void ApplyClassWeights(const ModelInputs& inputs, Batch& batch);
 
 // Appends an example's weight.

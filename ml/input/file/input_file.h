@@ -17,7 +17,7 @@ class InputFile {
   // Opens the file.
   //   NotFound         there is no such file.
   //   InvalidArgument  it is a directory, a pipe, …
-  // Other errors are those of the system.
+  //   any other        the system's error.
   static absl::StatusOr<std::unique_ptr<InputFile>> Open(
       const std::string& path);
   virtual ~InputFile() = default;

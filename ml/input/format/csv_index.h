@@ -26,8 +26,8 @@ class CsvIndexer {
 
   // Takes the next file. Quotes that do not end make broken records. Of a file
   // that is cut off only whole records are taken.
-  //   InvalidArgument  the header is no list of columns, or another one than
-  //                    those of the files before it.
+  //   InvalidArgument  the header is no list of columns, or differs from the
+  //                    header of the files before it.
   absl::Status Add(DataFile file);
 
   // Notes that the files have more than was added.

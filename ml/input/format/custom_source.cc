@@ -100,8 +100,8 @@ struct CustomSet final : public ExampleSet {
   const std::string type;
   const Source source;
   const ColumnExamples examples;
-  // Places among the source's columns: those of the examples' columns, label,
-  // weight.
+  // Places of the examples' columns, of the label and of the weight among the
+  // source's columns.
   std::vector<size_t> column_places;
   size_t label_place = 0;
   size_t weight_place = 0;

@@ -93,7 +93,7 @@ constexpr char kModel[] =
     "input { name: 'name' ids { column { name: 'name' hash {} } } } "
     "layer { dense { units: 1 } } loss { mean_squared_error {} }";
 
-// The same examples as lines of two files.
+// Writes the examples as lines of two files.
 std::string Csv(bool is_corrupt) {
   std::string files[2] = {"number,name,x,weight\n", "number,name,x,weight\n"};
   for (int64_t i = 0; i < kExamples; ++i) {

@@ -49,7 +49,7 @@ class ExampleSet {
   int64_t size() const { return file_starts().back(); }
 };
 
-// Options for opening a set, beside those of its format.
+// Options for opening a set of any format.
 struct SetOptions {
   // Directory that the dataset's paths are relative to.
   std::string data_dir;

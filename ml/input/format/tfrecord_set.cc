@@ -90,8 +90,8 @@ struct TfRecordSet final : public ExampleSet {
   const Records records;
   const std::vector<int64_t> starts;
   const ColumnExamples examples;
-  // Slots of a ColumnValues for each feature: those of the examples' columns,
-  // label, weight.
+  // Slots of a ColumnValues for each feature: the examples' columns come first,
+  // then label and weight.
   const size_t label_slot;
   absl::flat_hash_map<std::string, std::vector<size_t>> slots;
 };
@@ -174,9 +174,9 @@ void AddNames(absl::string_view example, std::set<std::string>& names) {
   }).IgnoreError();
 }
 
-// Names in the first records, and those of `wanted` that later ones have: looks
-// no further than it takes to find these. Records that can't be read are the
-// decoder's business.
+// Returns the names in the first records, and the `wanted` ones that later
+// records have: looks no further than it takes to find these. Records that
+// can't be read are the decoder's business.
 std::vector<std::string> ColumnsOf(const Records& records,
                                    const std::vector<std::string>& wanted) {
   std::set<std::string> names;

@@ -11,8 +11,8 @@ __device__ int64_t Before(const FieldPairs& shape, int64_t field) {
   return shape.with_itself ? field * (field + 1) / 2 : field * (field - 1) / 2;
 }
 
-// The products of element i's two fields f and g, i = (example, f, g): those
-// of f < g, and of f = g without pairs of a field with itself, are no pairs.
+// Writes the product of fields f and g of an example, element i = (example, f,
+// g), if they are a pair: f > g, or f = g in pairs of a field with itself.
 struct ProductOf {
   FieldPairs shape;
   int64_t count;

@@ -8,8 +8,8 @@
 
 namespace parasol {
 
-// Examples whose candidates are those of all others, and which of them are
-// computed. All arrays are [size] and in the device's memory.
+// Examples that have each other's candidates, and which of them are computed.
+// All arrays are [size] and in the device's memory.
 struct CandidateBatch {
   int64_t size = 0;
   // The examples from `first` on, `rows` of them; at most to `size`.

@@ -9,9 +9,9 @@
 
 namespace parasol {
 
-// The pairs of one example, as ranges of places in an order of all examples:
-// it is above those of [begin, lower_end), and below those of [higher_begin,
-// end).
+// The pairs of one example, as ranges of places in an order of all examples: it
+// is above the examples in [begin, lower_end), and below the examples in
+// [higher_begin, end).
 struct PairRanges {
   int32_t example;
   int32_t begin;
@@ -28,7 +28,7 @@ struct PairRanges {
 //     L(i) is empty,
 //   gradient[i] = 1 / rows · (Σ_{j in H(i)} w[j] / |L(j)| · σ(s[i] - s[j])
 //     - w[i] / |L(i)| · Σ_{j in L(i)} σ(s[j] - s[i])).
-// The order of a sum is that of the places, so that the bits are the same every
+// A sum goes in the order of the places, so that its bits are the same every
 // time. Enqueues on the compute stream and returns. Error Unavailable: the
 // device was lost.
 absl::Status PairwiseLogisticLoss(Device& device, const LossBatch& batch,

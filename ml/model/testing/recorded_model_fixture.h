@@ -19,7 +19,7 @@
 
 namespace parasol {
 
-// Compares the passes of a model that may be recorded with those of models that
+// Compares passes of a model that may be recorded with passes of models that
 // never are. The suite needs RecordersUnderTest().
 class RecordedModelFixture : public ModelTestBase {
  protected:

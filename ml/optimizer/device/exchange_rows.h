@@ -15,10 +15,10 @@ struct ExchangedRow {
   uint32_t floats;  // number of elements
 };
 
-// Exchanges the elements of each of `count` rows with those of `buffer`. Rows
-// don't overlap, and neither do their places in the buffer. The list `rows` and
-// the buffer are in the device's memory. Enqueues one kernel on the compute
-// stream, or none if there are no rows, and returns.
+// Exchanges each of `count` rows with its place in `buffer`. Neither rows nor
+// places overlap. The list `rows` and the buffer are in the device's memory.
+// Enqueues one kernel on the compute stream, or none if there are no rows, and
+// returns.
 //   Unavailable  the device was lost.
 absl::Status ExchangeRows(Device& device, const ExchangedRow* rows,
                           int64_t count, float* buffer);

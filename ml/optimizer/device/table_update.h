@@ -48,7 +48,7 @@ class TableUpdate {
 };
 
 // Returns the mark of the rows that the update behind `iterations` others has
-// touched: never 0, which is that of new rows.
+// touched: never 0, the mark of new rows.
 inline int32_t MarkOfUpdate(int64_t iterations) {
   return static_cast<int32_t>(1 + iterations % INT32_MAX);
 }

@@ -243,8 +243,8 @@ TEST_P(TableUpdateTest, GradientsThatAreNotFiniteHaveTheBitsOfTheHost) {
   }
 }
 
-// The mark of an update that is 2^31 - 1 updates back is the same again, and
-// never that of a row that was not touched at all.
+// Updates have one mark again after 2^31 - 1 others, but none has the mark of a
+// row that was not touched at all.
 TEST(MarkOfUpdateTest, IsNeverThatOfANewRow) {
   for (const int64_t iterations :
        {int64_t{0}, int64_t{INT32_MAX} - 1, int64_t{INT32_MAX},

@@ -64,8 +64,8 @@ struct LambSums {
 };
 
 // Makes LAMB's update in three calls, for the step needs the sums of whole
-// variables: changes the slots of some chunks, as for LaunchUpdate(), and sums
-// the squares of each; adds up those of each variable; changes the values.
+// variables: changes the slots of some chunks, as LaunchUpdate() does, and sums
+// each chunk's squares; adds up each variable's; changes the values.
 absl::Status LaunchLambSlots(Device& device, const LambRule& rule,
                              const UpdateTables& tables, int64_t first_chunk,
                              int64_t num_chunks, const GradientClip& clip,
