@@ -327,8 +327,8 @@ void DataCheck::Normalize(const std::vector<ColumnUse>& uses,
           numbers.min, ": it tells the model nothing"));
       continue;
     }
-    // The defaults of both are filled in: 0 and 1 are those of a column that
-    // has none, or needs none.
+    // The defaults of both are filled in: a column that has neither, or needs
+    // neither, has 0 and 1.
     if (column->mean() != 0 || column->stddev() != 1) continue;
     const std::string path =
         uses[i].path.substr(0, uses[i].path.rfind(".name"));

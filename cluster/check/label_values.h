@@ -24,8 +24,8 @@ class LabelValues {
     std::string line;  // "<path>: …"
   };
 
-  // Returns each name in `label` that no value is. `path` is that of `label`,
-  // "train.csv.label".
+  // Returns each name in `label` that no value is. `path` is the path of
+  // `label`, "train.csv.label".
   std::vector<Unseen> NeverSeen(const std::string& path,
                                 const job::CsvLabel& label) const;
 

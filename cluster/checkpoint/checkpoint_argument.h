@@ -10,9 +10,10 @@
 
 namespace parasol {
 
-// Returns the directory of the checkpoint that a user means with `path`: that
-// of a checkpoint, or one with many checkpoints, of which the newest complete
-// one is meant, or with "/BEST" behind it the one that its file BEST names.
+// Returns the directory of the checkpoint that a user means with `path`: a
+// checkpoint's own; a directory of many, which means the newest complete one;
+// or such a directory with "/BEST" behind it, which means the one that its file
+// BEST names.
 //   NotFound  there is no such directory, or no checkpoint in it, or no BEST.
 //   DataLoss  all checkpoints in it are damaged, or BEST is.
 //   InvalidArgument, Unavailable  the path can't be read as a directory.
@@ -22,8 +23,8 @@ absl::StatusOr<std::string> CheckpointAt(const std::string& path);
 // nullopt if it means something else.
 std::optional<std::string> DirectoryOfBest(const std::string& path);
 
-// Opens the checkpoint at CheckpointAt(path). Errors are those of
-// CheckpointAt() and CheckpointReader::Open().
+// Opens the checkpoint at CheckpointAt(path). Fails as CheckpointAt() and
+// CheckpointReader::Open() do.
 absl::StatusOr<std::unique_ptr<CheckpointReader>> OpenCheckpointAt(
     const std::string& path);
 

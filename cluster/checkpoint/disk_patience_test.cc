@@ -49,7 +49,7 @@ TEST(DiskPatienceTest, ItsLimitAsksForARestartAndNamesTheError) {
   EXPECT_EQ(clock.Now() - begin, absl::Seconds(1));
 }
 
-// Whatever its errors were before: the limit is that of the newest one.
+// The newest error sets the limit, whatever the errors were before.
 TEST(DiskPatienceTest, AFullDiskHasItsOwnLimitAndIsBadConfiguration) {
   QuickClock clock;
   DiskPatience patience(

@@ -12,13 +12,13 @@ namespace parasol {
 
 // Returns the number of the array that has the variable's values as they are
 // evaluated: its moving average, or the value itself if it has none, or one
-// that has had no update and so is not there yet. Errors are those of
-// CheckpointReader::ReadElements().
+// that has had no update and so is not there yet. Fails as
+// CheckpointReader::ReadElements() does.
 absl::StatusOr<int> EvaluatedArray(const CheckpointReader& checkpoint,
                                    const durable::CheckpointVariable& variable);
 
-// Fills `out` with all elements of a variable, of EvaluatedArray(). Errors are
-// those of CheckpointReader::ReadElements().
+// Fills `out` with all elements of a variable, of EvaluatedArray(). Fails as
+// CheckpointReader::ReadElements() does.
 absl::Status ReadEvaluated(const CheckpointReader& checkpoint,
                            absl::string_view variable, absl::Span<float> out);
 

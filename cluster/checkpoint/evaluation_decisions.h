@@ -35,11 +35,11 @@ bool HasEvaluationDecisions(const job::Job& job);
 // the job's last one.
 bool IsToBeEvaluated(const durable::CheckpointManifest& manifest);
 
-// Returns the decisions after these evaluations, which are those of one run in
+// Returns the decisions after `evaluations`, which one run has had, in
 // ascending order of their steps. `job` has its defaults filled in and was
 // validated. Counts as Keras's EarlyStopping and ReduceLROnPlateau do, an
 // evaluation being an epoch. The evaluation of step 0, before any training, and
-// those that lack the metric count for nothing; a value that is NaN is no
+// evaluations that lack the metric count for nothing; a value that is NaN is no
 // improvement. Pure.
 EvaluationDecisions DecideByEvaluations(
     const job::Job& job, absl::Span<const Evaluation> evaluations);

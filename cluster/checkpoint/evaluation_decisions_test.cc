@@ -58,7 +58,7 @@ TEST(EvaluationDecisionsTest, AMetricThatNeverWasANumberHasNoBestValue) {
             "one at step 20");
 }
 
-// The ends are those of tf.keras.callbacks.EarlyStopping over the same values.
+// The job ends where tf.keras.callbacks.EarlyStopping ends it.
 TEST(EvaluationDecisionsTest, TheJobEndsAfterPatienceWithoutImprovement) {
   const job::Job job = Stopping("patience: 2");
   EXPECT_EQ(EndAfter(job, {.5, .6, .7}), 0);
@@ -112,7 +112,7 @@ TEST(EvaluationDecisionsTest, TheBestCheckpointComesFirst) {
   EXPECT_THAT(DecideByEvaluations(job, {}).best_first, IsEmpty());
 }
 
-// The rates are those of tf.keras.callbacks.ReduceLROnPlateau.
+// The rates are tf.keras.callbacks.ReduceLROnPlateau's.
 TEST(EvaluationDecisionsTest, TheRateIsReducedOnAPlateau) {
   const std::string plateau =
       "optimizer { sgd { learning_rate: .5 } reduce_on_plateau { metric: "

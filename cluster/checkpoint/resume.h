@@ -32,7 +32,7 @@ struct ResumedRun {
 // Returns the run of the newest complete checkpoint in `store`, or a new run if
 // there is none, and logs which it is and what has changed in the job. Passes
 // over the steps `damaged`, whose files were found damaged by a process that
-// has read them. Errors are those of FindCheckpoint() and CheckResumable().
+// has read them. Fails as FindCheckpoint() and CheckResumable() do.
 absl::StatusOr<ResumedRun> ResumeRun(const CheckpointStore& store,
                                      const job::Job& job,
                                      const CheckpointContents& contents,
@@ -48,9 +48,10 @@ struct Verification {
   std::function<bool()> cancelled = [] { return false; };
 };
 
-// The same, of the newest checkpoint that is intact: reads the files of each
-// checkpoint that it tries, once. All shards then go on from one step; a
-// damaged file that only its ps finds costs that shard its newest updates.
+// Returns the run of the newest checkpoint that is intact, as ResumeRun() does:
+// reads the files of each checkpoint that it tries, once. All shards then go on
+// from one step; a damaged file that only its ps finds costs that shard its
+// newest updates.
 //   Cancelled  `verification.cancelled` returned true.
 absl::StatusOr<ResumedRun> ResumeIntactRun(
     const CheckpointStore& store, const job::Job& job,

@@ -29,7 +29,7 @@ class RunDecisions {
   // steps. Returns lines for the log about what they have changed.
   std::vector<std::string> Update(absl::Span<const Evaluation> evaluations);
 
-  // The same as in EvaluationDecisions.
+  // Return what EvaluationDecisions has under these names.
   const std::optional<std::string>& stop() const { return decisions_.stop; }
   const std::vector<int64_t>& best_first() const {
     return decisions_.best_first;

@@ -15,8 +15,8 @@ namespace parasol {
 // lost with the process, whatever becomes of the chief. Thread-safe.
 class SavedFile {
  public:
-  // Notes that `file` was written into `working_directory`, a directory in that
-  // of the checkpoints, for `run_id`. `progress` grows with each update.
+  // Notes that `file` was written into `working_directory`, a directory in the
+  // checkpoint directory, for `run_id`. `progress` grows with each update.
   void Note(const std::string& working_directory, const std::string& run_id,
             durable::CheckpointFile file, int64_t progress)
       ABSL_LOCKS_EXCLUDED(mu_);

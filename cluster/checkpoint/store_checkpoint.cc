@@ -10,7 +10,7 @@
 namespace parasol {
 namespace {
 
-// Returns the steps of `kept` among those of the store.
+// Returns the steps of the store's checkpoints that `kept` spares.
 absl::StatusOr<std::vector<int64_t>> StepsOf(const KeptCheckpoints& kept,
                                              const CheckpointStore& store) {
   std::vector<int64_t> spared;

@@ -40,11 +40,11 @@ inline KeptCheckpoints NoneKept() { return {}; }
 
 // Writes one checkpoint: begins it, has `write_files` write its files, commits
 // it with `manifest`, which lacks only the files, and prunes the store to
-// `max_to_keep` and those that `kept` returns then. Calls `check_owner` before
-// each of these changes. A failure to prune is logged: the checkpoint is there.
+// `max_to_keep` and what `kept` returns then. Calls `check_owner` before each
+// of these changes. A failure to prune is logged: the checkpoint is there.
 // Leaves nothing of a checkpoint that failed, unless the owner is another one
-// now: then touches nothing more. Errors are those of `check_owner`,
-// `write_files`, CheckpointStore::Begin() and Commit().
+// now: then touches nothing more. Fails as `check_owner`, `write_files`,
+// CheckpointStore::Begin() and Commit() do.
 absl::Status StoreCheckpoint(
     CheckpointStore& store, durable::CheckpointManifest manifest,
     int max_to_keep, WriteShardFiles write_files, CheckOwner check_owner,

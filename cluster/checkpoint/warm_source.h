@@ -49,14 +49,14 @@ class WarmSource {
   // Returns what the log names: "checkpoint /old/ckpt-500".
   const std::string& description() const { return description_; }
 
-  // Fills `out` with the elements of a variable from number `first` on. Errors
-  // are those of Open(), and DataLoss for damage that shows now.
+  // Fills `out` with the elements of a variable from number `first` on. Fails
+  // as Open() does, and with DataLoss for damage that shows now.
   virtual absl::Status Read(size_t variable, int64_t first,
                             absl::Span<float> out) = 0;
-  // Calls `visit` with each row of a table once. Errors are those of Open() and
-  // of `visit`.
+  // Calls `visit` with each row of a table once. Fails as Open() and `visit`
+  // do.
   virtual absl::Status VisitRows(size_t table, RowsVisit visit) = 0;
-  // Verifies what was read. Call it last. Errors are those of Open().
+  // Verifies what was read. Call it last. Fails as Open() does.
   virtual absl::Status Verify() = 0;
 
  protected:

@@ -14,7 +14,7 @@
 
 namespace parasol {
 
-// The run that begins warm: that of a job that has a warm_start.
+// A run that begins warm: its job has a warm_start.
 struct WarmRun {
   std::string run_id;
   const job::Job& job;

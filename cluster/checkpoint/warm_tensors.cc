@@ -156,7 +156,7 @@ class TensorSource : public WarmSource {
   }
 
   // Goes through the ids as often as their number has kIdsOfAPass, each time
-  // for those of one part, so that memory is bounded.
+  // for the ids of one part, so that memory is bounded.
   absl::Status CheckDistinctIds(size_t tensor) {
     const uint64_t count = tensors()[tensor].shape[0];
     const uint64_t passes = (count + kIdsOfAPass - 1) / kIdsOfAPass;

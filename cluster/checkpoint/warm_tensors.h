@@ -12,8 +12,8 @@ namespace parasol {
 
 // Opens such tensors: a table T is the tensors T/ids and T/rows, or the rows
 // with the ids 0, 1, … that T/embeddings has, as Keras names them; every other
-// tensor of floats is a variable, and so is T/embeddings. Errors are those of
-// WarmSource::Open(), and NotFound and DataLoss in the place of
+// tensor of floats is a variable, and so is T/embeddings. Fails as
+// WarmSource::Open() does, but with NotFound or DataLoss in the place of
 // InvalidArgument.
 absl::StatusOr<std::unique_ptr<WarmSource>> OpenWarmTensors(
     TensorFormat format, const std::string& path);

@@ -161,7 +161,7 @@ class HeartbeatingSession : public ChiefSession {
   absl::Status CheckChief(int64_t chief_epoch);
   // Looks for the job's last checkpoint. If it is there, the job is complete.
   bool FindsJobComplete();
-  // The same for a task that has never had an answer.
+  // Does so for a task that has never had an answer.
   bool FindsEndedJob();
   void EndWithoutChief();
   void KeepState(wire::HeartbeatResponse response);

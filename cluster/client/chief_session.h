@@ -54,8 +54,8 @@ class ChiefSession {
     // be null. Called on the session's thread, as is `on_registered`.
     std::function<void(wire::RegisterRequest&)> describe;
     std::function<void(wire::HeartbeatRequest&)> report;
-    // Called with every answer to a registration, that of Join() included, and
-    // with the first one. An error ends the session. May be null.
+    // Called with every answer to a registration, also to Join()'s, and with
+    // the first one. An error ends the session. May be null.
     std::function<absl::Status(const wire::RegisterResponse& first,
                                const wire::RegisterResponse& answer)>
         on_registered;

@@ -25,8 +25,8 @@ absl::Status CheckEvaluatorGoesOn(const wire::RegisterResponse& joined,
                                   const wire::RegisterResponse& now);
 
 // Returns OK if these are the run and the layout that a worker has joined; an
-// empty run or a layout of 0 is not compared. The error is that of
-// CheckWorkerGoesOn().
+// empty run or a layout of 0 is not compared. Fails as CheckWorkerGoesOn()
+// does.
 absl::Status CheckVariables(const wire::RegisterResponse& joined,
                             const std::string& run_id, uint64_t layout);
 

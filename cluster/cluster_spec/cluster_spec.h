@@ -65,7 +65,7 @@ struct ClusterSpec {
 };
 
 // Returns the index of the ps that worker 0 is to the chief where workers have
-// variables: the first one after those of the cluster, `ps`.
+// variables: the first one after the cluster's own, `ps`.
 int StatePlace(const std::map<int, std::string>& ps);
 
 // A task's place in the cluster, as the task knows it when it starts.

@@ -13,8 +13,8 @@ namespace parasol {
 
 // Returns the task that TF_CONFIG gives to a binary of role `binary`. `text` is
 // the value of TF_CONFIG (empty if unset), in TensorFlow's own form or in a
-// form that Kubeflow's operator writes. `strategy` is that of --strategy, if it
-// was given: without it a cluster with ps is one of parameter servers, and one
+// form that Kubeflow's operator writes. `strategy` is --strategy, if it was
+// given: without it a cluster with ps is one of parameter servers, and one
 // without ps is trained under multi_worker_mirrored. Reads nothing but its
 // arguments.
 //   InvalidArgument  one line that names the key and the value at fault.

@@ -28,10 +28,10 @@ struct Contribution {
 // each may begin further ones before the earlier have completed, at most
 // kMaxPending at once. An operation that differs between ranks ends the group.
 //
-// Sums are those of the contributions of all replicas of the group in ascending
-// order of the replicas, ((g0 + g1) + g2) + ..., to the last bit, whoever
-// brings a replica and however the operation is carried out. The sum of no
-// replicas is +0, that of one is its contribution.
+// A sum adds the contributions of all replicas of the group in ascending order
+// of the replicas, ((g0 + g1) + g2) + ..., to the last bit, whoever brings a
+// replica and however the operation is carried out. The sum of no replicas is
+// +0; one replica's sum is its contribution.
 //
 // An error ends the group on this rank and, as far as they can be reached, on
 // all others: every pending and later operation completes with the same status.
@@ -61,9 +61,9 @@ class Collective {
 
   virtual const CollectiveGroup& group() const = 0;
 
-  // Sums. `contributions`: those of this rank's replicas, ascending, of
-  // sum.size() elements each. `sum` may be the memory of one of them, from its
-  // first element on; it overlaps them in no other way.
+  // Sums. `contributions`: one of each of this rank's replicas, ascending, with
+  // sum.size() elements. `sum` may be the memory of one of them, from its first
+  // element on; it overlaps them in no other way.
   virtual void AllReduce(std::vector<Contribution> contributions,
                          absl::Span<float> sum, Done done) = 0;
 
@@ -75,12 +75,12 @@ class Collective {
                              Done done) = 0;
 
   // Gives each rank the bytes of all ranks, which may be of different lengths:
-  // (*gathered)[r] are those of rank r.
+  // (*gathered)[r] is what rank r brought.
   virtual void AllGather(absl::string_view own,
                          std::vector<std::string>* gathered, Done done) = 0;
 
-  // Copies `bytes` of rank `source` to those of `receivers`, or of all ranks if
-  // there are none. The sizes are the same there; other ranks give an empty
+  // Copies `bytes` of rank `source` to `bytes` of `receivers`, or of all ranks
+  // if there are none. The sizes are the same there; other ranks give an empty
   // span.
   virtual void Broadcast(int source, const std::vector<int>& receivers,
                          absl::Span<std::byte> bytes, Done done) = 0;
@@ -124,9 +124,9 @@ class CollectiveEndpoint {
   virtual absl::StatusOr<std::unique_ptr<Collective>> Join(
       const CollectiveGroup& group, absl::Duration limit) = 0;
 
-  // Ends the Join() of the group of `epoch`, from another thread, whether it is
-  // under way or has yet to begin; those of later groups are not affected. A
-  // caller that hears of a lost rank need not wait for it.
+  // Ends the Join() of a group of `epoch` or before, from another thread,
+  // whether it is under way or has yet to begin. A caller that hears of a lost
+  // rank need not wait for it.
   virtual void CancelJoin(int64_t epoch) = 0;
 };
 

@@ -37,7 +37,8 @@ struct CollectiveGroup {
   int own_rank = 0;
   // The plans of all-reduces, which then travel on connections; null: each size
   // has the algorithm that suits it, and shared memory where all ranks have
-  // some. The same at all ranks; one with another name is refused.
+  // some. All ranks have a planner of one name, or none; a rank that differs is
+  // refused.
   std::shared_ptr<const AllReducePlanner> planner;
 
   static constexpr size_t kMaxSecretBytes = 64;

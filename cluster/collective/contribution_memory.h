@@ -13,8 +13,8 @@ namespace parasol {
 // Returns zeroed memory of this process at a multiple of 64 bytes.
 std::shared_ptr<float[]> AllocateElements(size_t count);
 
-// Ends the process, with a message, unless `contributions` are those of the own
-// rank's replicas, of `count` elements each: the caller's mistake.
+// Ends the process, with a message, unless each of the own rank's replicas has
+// a contribution of `count` elements, in order: the caller's mistake.
 void CheckContributions(const CollectiveGroup& group,
                         const std::vector<Contribution>& contributions,
                         size_t count);

@@ -55,8 +55,8 @@ struct Operation {
   std::optional<int> FindDamaged(int own_rank) const;
 };
 
-// The making of operations' plans: those of sums are kept for the next time,
-// and so is the memory that operations add in.
+// The making of operations' plans: keeps the plans of sums for the next time,
+// and the memory that operations add in.
 class OperationMaker {
  public:
   explicit OperationMaker(const CollectiveGroup& group)

@@ -32,8 +32,8 @@ std::vector<int> PeersOf(const std::vector<int>& machines, int rank) {
   return mates;
 }
 
-// Gathers a line for each peer of each rank: an element of the result has those
-// of one rank, in the order of its peers.
+// Gathers a line for each peer of each rank: element r of the result has rank
+// r's lines, in the order of its peers.
 absl::StatusOr<std::vector<std::vector<std::string>>> GatherLines(
     Collective& collective, const std::vector<std::string>& own) {
   std::vector<std::string> gathered;

@@ -12,8 +12,8 @@ inline constexpr int kMaxLanes = 16;
 
 // Has pieces between the ranks of each machine of the group travel in memory
 // that both see (PieceLane), where the system lets them. All ranks call it
-// before their first operation, or none does. Errors are those of a group that
-// has ended.
+// before their first operation, or none does. Fails with the group's error if
+// it has ended.
 absl::Status UseLanes(SocketCollective& sockets);
 
 }  // namespace parasol

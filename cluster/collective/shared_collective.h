@@ -27,8 +27,8 @@ class SharedCollective : public Collective {
  public:
   // Returns a group that sums in shared memory and has `sockets`; null, and
   // `sockets` stays, if a rank has none or can't open another's. All ranks call
-  // it, as the first thing that they do with the group. Errors are those of a
-  // group that has ended.
+  // it, as the first thing that they do with the group. Fails with the group's
+  // error if it has ended.
   static absl::StatusOr<std::unique_ptr<Collective>> MakeIfAllShare(
       std::unique_ptr<SocketCollective>& sockets);
 

@@ -34,8 +34,8 @@ size_t MostReplicas(const CollectiveGroup& group) {
   return most;
 }
 
-// Returns the elements of a chunk: a slot has room for those of all
-// contributions of one rank.
+// Returns the elements of a chunk: a slot has room for so many of each
+// contribution of one rank.
 size_t ChunkElements(const CollectiveGroup& group) {
   const size_t room = SharedSegment::kSlotBytes / MostReplicas(group);
   return std::min(room, SharedSums::kChunkBytes) / sizeof(float) / kLine *

@@ -39,7 +39,7 @@ struct SharedSum {
 //
 // - each rank adds a small pack itself, from all segments: one wait;
 // - of a large one each adds its slice of the chunk, in its segment, and copies
-//   those of the others: two waits.
+//   the others' slices: two waits.
 //
 // A rank brings the next chunk before it waits for the slices of this one. It
 // writes its own segment alone. So one that stood still, was given up

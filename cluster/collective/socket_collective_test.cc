@@ -168,8 +168,8 @@ class FailedSendTest : public SocketCollectiveTest {
   static constexpr size_t kPieceBytes = kCount / 3 * sizeof(float);
   static constexpr size_t kPartBytes = 1000;
 
-  // The piece's number among those of `owner_plan.cc`: of contributions, which
-  // are received to memory of the operation, or of sums.
+  // Numbers of pieces in `owner_plan.cc`: of contributions, which are received
+  // to memory of the operation, and of sums.
   static constexpr uint64_t kContribution = 0;
   static constexpr uint64_t kSums = uint64_t{1} << 32;
 

@@ -10,10 +10,10 @@
 
 namespace parasol {
 
-// Turns at work that one thread at a time does: the threads that
-// wait for its end do it themselves; a thread of this object does it otherwise.
-// A caller that begins work and then waits for it pays for no other thread:
-// that of this object looks kPatience after work has begun. Thread-safe.
+// Turns at work that one thread at a time does: the threads that wait for its
+// end do it themselves; a thread of this object does it otherwise. A caller
+// that begins work and then waits for it pays for no other thread: the object's
+// thread looks kPatience after work has begun. Thread-safe.
 class WorkTurns {
  public:
   // Time that work which nobody waits for may lie, and time between two looks

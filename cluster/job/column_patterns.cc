@@ -140,7 +140,7 @@ class ListResolver {
  public:
   using List = google::protobuf::RepeatedPtrField<Column>;
 
-  // `path`: that of the list. Replaces the contents of `columns`.
+  // `path`: the list's. Replaces the contents of `columns`.
   ListResolver(std::string path, const Columns& known, List& columns,
                Faults& faults)
       : path_(std::move(path)),

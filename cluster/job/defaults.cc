@@ -114,8 +114,8 @@ void FillStrategy(job::Strategy& strategy) {
   if (strategy.has_hybrid()) FillHybrid(*strategy.mutable_hybrid());
 }
 
-// Each worker has a replica on each of its devices, and the others compute
-// those of a lost one.
+// Gives each worker a replica on each of its devices; the others compute a lost
+// worker's.
 void SynchronizeWorkers(int workers, job::Job& job) {
   const int replicas = workers * ReplicasOfWorker(job);
   job::Synchronous& mode =

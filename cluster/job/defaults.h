@@ -14,14 +14,14 @@ void FillDefaults(job::Job& job);
 
 // Sets the defaults that depend on the cluster, which has `workers` workers:
 // the numbers of replicas of a synchronous step (under multi-worker mirrored
-// and hybrid those of all workers' devices), and what SetReplicas() sets. The
-// chief applies them before it gives the job to any task.
+// and hybrid one for each device of all workers), and what SetReplicas() sets.
+// The chief applies them before it gives the job to any task.
 //   InvalidArgument  as for SetReplicas().
 absl::Status FillClusterDefaults(job::Job& job, int workers);
 
 // Replaces train.global_batch_size, if the job has it, by the batch_size of
-// each of `replicas` replicas, and eval.global_batch_size by that of one. Sets
-// the learning rates that depend on the global batch.
+// each of `replicas` replicas, and eval.global_batch_size by the batch_size of
+// one. Sets the learning rates that depend on the global batch.
 //   InvalidArgument  the size can't be split evenly, or has no learning rate;
 //                    names the numbers.
 absl::Status SetReplicas(int replicas, job::Job& job);

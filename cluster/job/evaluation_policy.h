@@ -22,7 +22,7 @@ absl::Status ValidateSeconds(absl::string_view path, double seconds);
 
 // Fills in the fields that are not set of what goes by evaluations:
 // end.early_stopping, checkpoint.keep_best, optimizer.reduce_on_plateau. A mode
-// AUTO becomes that of its metric, if the metric has one.
+// AUTO becomes the metric's own mode, if it has one.
 void FillEvaluationPolicies(job::Job& job);
 
 // Checks these and `evaluation`, for a model with these outputs; nullopt: they

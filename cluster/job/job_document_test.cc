@@ -37,8 +37,8 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using testing::Contains;
 
-// Inserts the full names of `message`'s fields, and of those of all messages
-// that they are made of: "parasol.job.Dense.units".
+// Inserts the full names of the fields of `message` and of all messages that
+// these are made of: "parasol.job.Dense.units".
 void InsertFields(const Descriptor& message, std::set<std::string>& fields) {
   for (int i = 0; i < message.field_count(); ++i) {
     const FieldDescriptor& field = *message.field(i);

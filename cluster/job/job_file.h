@@ -19,7 +19,7 @@ inline constexpr size_t kMaxJobFileBytes = 4 << 20;
 // Parses `text` as a job, without filling in defaults and without validating.
 //   InvalidArgument  "<file_name>:<line>:<column>: …": a field that does not
 //                    exist, a value of another type, a field or a choice twice.
-//                    The column is that of the fault or of the text behind it.
+//                    The column is the fault's or the next text's.
 absl::StatusOr<job::Job> ParseJob(absl::string_view text,
                                   absl::string_view file_name);
 
@@ -37,7 +37,7 @@ struct LoadedJob {
 
 // Applies `overrides` ("end.epochs=1") to a job in order, fills in the defaults
 // and validates. The job's columns are names, as a checkpoint has them: nothing
-// is taken for a pattern. Errors are those of ApplyOverride() and Validate().
+// is taken for a pattern. Fails as ApplyOverride() and Validate() do.
 absl::StatusOr<LoadedJob> LoadJob(job::Job job,
                                   absl::Span<const std::string> overrides);
 

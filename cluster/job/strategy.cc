@@ -160,7 +160,7 @@ absl::StatusOr<LocalReplicas> Mirrored(const job::Mirrored& settings,
   return replicas;
 }
 
-// The only worker, with the settings of those of a cluster.
+// Returns the replicas of the only worker, whose settings are a cluster's.
 absl::StatusOr<LocalReplicas> OnlyWorker(
     const job::MultiWorkerMirrored& settings, const job::Job& job,
     absl::string_view flag) {

@@ -38,9 +38,9 @@ const job::MultiWorkerMirrored* AllReduceOf(const job::Job& job);
 // device that the job lists for it, or one.
 int ReplicasOfWorker(const job::Job& job);
 
-// Returns the devices of a worker of a cluster, in the order of its replicas:
-// those that the job lists, by their names for Device::Open(), or that of
-// `device`, the flag --device ("auto" if it was not given).
+// Returns the devices of a worker of a cluster, in the order of its replicas,
+// by their names for Device::Open(): the devices that the job lists, or the one
+// that `device` means, the flag --device ("auto" if it was not given).
 //   InvalidArgument  this machine lacks a device, or the flag and the list are
 //                    both there and differ. Names the field and what to do.
 absl::StatusOr<std::vector<std::string>> ResolveWorkerDevices(
@@ -77,8 +77,8 @@ absl::Status CheckRateCanBeReduced(const job::Job& job);
 absl::Status CheckPsCanUpdate(const job::Job& job);
 
 // Gives the job the strategy by which a cluster with `num_ps` ps trains it:
-// that of `flag` (--strategy), if it was given, or else the job's own, or else
-// the one that the cluster is made for.
+// `flag` (--strategy), if it was given, or else the job's own, or else the one
+// that the cluster is made for.
 //   InvalidArgument  the strategy trains in one process, or needs ps, or has
 //                    none, or needs sparse tables; or the job clips gradients,
 //                    which replicas in step can't do, or has LAMB, which ps
@@ -94,9 +94,9 @@ struct LocalReplicas {
 };
 
 // Returns the replicas of `job`, its defaults filled in, in a process without a
-// cluster; under multi-worker mirrored those of the only worker, with the
-// devices that the job lists for it. `device` is
-// the flag --device, "auto" if it was not given.
+// cluster; under multi-worker mirrored the process is the only worker, with the
+// devices that the job lists for it. `device` is the flag --device, "auto" if
+// it was not given.
 //   InvalidArgument  the strategy needs a cluster, or names a device that does
 //                    not exist or twice, or --device contradicts it, or the job
 //                    clips gradients, which replicas in step can't do, or NCCL

@@ -16,9 +16,9 @@ namespace parasol {
 //   InvalidArgument  "<field path>: …", with the value: the first fault.
 absl::StatusOr<Graph> Validate(const job::Job& job);
 
-// Checks the same and goes on behind a fault: `faults` gets all of them, but
-// for those of a layer that reads one at fault, of which only the names are
-// checked. Returns the model unless it has a fault.
+// Checks `job` as above, but goes on behind a fault: `faults` gets all faults.
+// Of a layer that reads one at fault only the names are checked. Returns the
+// model unless it has a fault.
 std::optional<Graph> Validate(const job::Job& job, Faults& faults);
 
 }  // namespace parasol

@@ -64,7 +64,7 @@ absl::Status ValidateOneLabel(const std::string& path, bool is_set,
 }
 
 // Returns the columns that the losses read beside labels, and for the examples
-// that are evaluated those of metrics.
+// that are evaluated the metrics' columns as well.
 std::vector<ExampleColumn> ColumnsBesideLabels(absl::string_view dataset,
                                                const job::Model& model) {
   std::vector<ExampleColumn> columns = ColumnsOf(model.loss());

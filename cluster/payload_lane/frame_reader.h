@@ -89,7 +89,7 @@ class FrameReader {
   void Received(size_t bytes);
 
   // Returns true if all of the next frame is there; begins it if its start is.
-  // Errors are those of Take(), which then returns the same.
+  // Fails as Take() does, which then returns the same error.
   absl::StatusOr<bool> IsWhole();
 
   // Returns the next frame if all of it is there.

@@ -36,8 +36,8 @@ namespace parasol {
 class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
                     private SocketLoop::Handler {
  public:
-  // Called on the loop's thread, FindTargets() also on that of ReceiveAhead();
-  // one call at a time.
+  // Called on the loop's thread, FindTargets() also on the thread of
+  // ReceiveAhead(); one call at a time.
   class Observer : public TargetFinder {
    public:
     // Chooses a target for no part: all bytes go to the message's own memory.

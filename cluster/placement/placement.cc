@@ -91,7 +91,8 @@ std::vector<int> RoundRobin(size_t num_parts, int num_ps) {
   return shards;
 }
 
-// The same; on a tie the earlier part and the lower shard come first.
+// Gives each part, the largest first, to the shard with the fewest elements. On
+// a tie the earlier part and the lower shard come first.
 std::vector<int> BalanceBytes(const std::vector<wire::PartSpec>& parts,
                               int num_ps) {
   std::vector<size_t> order(parts.size());

@@ -44,8 +44,8 @@ class TrainingJournal {
   };
 
   // Opens the record for the run: removes the lines of later steps than
-  // `first_step`, which the run has gone back behind, and those of other runs.
-  // Errors are those of ReadFile() and ReplaceFileDurably().
+  // `first_step`, which the run has gone back behind, and all lines of other
+  // runs. Fails as ReadFile() and ReplaceFileDurably() do.
   static absl::StatusOr<std::unique_ptr<TrainingJournal>> Open(Options options);
 
   // The time of the training by the last line that is left.

@@ -20,7 +20,8 @@ struct TrainingSample {
   int64_t steps_per_epoch = 0;  // 0: not known
   // The sum of the losses, and the number, of the examples so far.
   double loss_sum = 0;
-  // The same of the model's named outputs; empty before the first report.
+  // Sum of the losses of each of the model's named outputs; empty before the
+  // first report.
   std::vector<double> output_loss_sums = {};
   int64_t examples = 0;
   double learning_rate = 0;

@@ -43,7 +43,7 @@ void DistinctRows::Assign(const StripedIds::Run& run) {
   }
 }
 
-// Ids before `first` are distinct, that of `first` is one of them.
+// Ids before `first` are distinct; the id at `first` is one of them.
 void DistinctRows::AssignWithDuplicate(size_t first) {
   const size_t count = run_.hashes.size();
   hashes_.assign(run_.hashes.begin(), run_.hashes.begin() + first);

@@ -28,8 +28,8 @@ class DistinctRows {
   absl::Span<const std::byte* const> Sum(const std::byte* gradients,
                                          size_t width);
 
-  // Copies each repeated id's row of `width` floats from the place of its first
-  // appearance in `rows`, which are those of the whole request, to its others.
+  // Copies each repeated id's row of `width` floats in `rows`, which has the
+  // rows of the whole request, from its first place to its others.
   void CopyToRepeated(size_t width, float* rows) const;
 
  private:

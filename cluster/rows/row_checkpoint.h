@@ -35,8 +35,8 @@ absl::Status ReadRows(const CheckpointReader& checkpoint, uint32_t shard,
                       uint32_t num_shards, RowTable& table);
 
 // Does the same for a table that is not a RowTable, but has the name, width and
-// slots of `like`: calls `insert` with its rows, batch by batch. Errors of
-// `insert` are taken for those of RowTable::Insert().
+// slots of `like`: calls `insert` with its rows, batch by batch. Takes
+// AlreadyExists of `insert` for a row that is there twice.
 absl::Status ReadRows(const CheckpointReader& checkpoint, uint32_t shard,
                       uint32_t num_shards, const RowTable& like,
                       RowVisit insert);

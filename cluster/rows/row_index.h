@@ -46,7 +46,7 @@ class RowIndex {
   }
 
 #if defined(__x86_64__)
-  // The same, for code that is compiled for AVX2.
+  // Does what Find() does, in code that is compiled for AVX2.
   __attribute__((target("avx2"))) uint32_t FindWithAvx2(uint64_t hash) const {
     const __m256i wanted = _mm256_set1_epi64x(static_cast<int64_t>(hash));
     for (size_t b = hash & mask_;; b = (b + 1) & mask_) {

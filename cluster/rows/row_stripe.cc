@@ -19,7 +19,7 @@ constexpr size_t kGroup = 128;
 // under way.
 constexpr size_t kAhead = 16;
 
-// Rows of several lines are too many for the first cache: those of a group
+// Rows of several lines are too many for the first cache: the rows of a group
 // would drop each other.
 void PrefetchRow(const float* row, size_t bytes) {
   if (bytes <= 64) return __builtin_prefetch(row);
@@ -29,7 +29,8 @@ void PrefetchRow(const float* row, size_t bytes) {
   }
 }
 
-// Copies the values of `rows`, those of `run`, to their positions in `out`.
+// Copies the values of `rows`, one for each id of `run`, to their positions in
+// `out`.
 void CopyValues(const StripedIds::Run& run, size_t width,
                 const float* const* rows, float* out) {
   for (size_t i = 0; i < run.size(); ++i) {
@@ -97,8 +98,9 @@ uint32_t RowStripe::AddRow(uint64_t hash, uint64_t id) {
 template <RowStripe::Access kAccess>
 void RowStripe::Locate(const StripedIds::Run& run, const std::byte* ids,
                        float** rows) {
-  // A row that is missing goes there: were the block copied only then, rows of
-  // it that have been located would be those of a snapshot, which may end.
+  // A row that is missing goes to the last block. Were the block copied only
+  // then, rows of it that have been located would lie in the block of a
+  // snapshot, which may end.
   if (!blocks_.empty() && shared_.back()) MakeUnique(blocks_.size() - 1);
   // Copies, which no store can change.
   const RowLayout layout = rules_->layout;

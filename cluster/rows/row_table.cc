@@ -29,8 +29,8 @@ static_assert(kRowStripes % kStripesPerPart == 0);
 // about 50 µs, several times what waking a thread takes.
 constexpr size_t kSharedRequestBytes = 256 << 10;
 
-// What a request needs beside its rows; a thread keeps it from one request to
-// the next, but not that of an uncommonly large one.
+// Memory that a request needs beside its rows; a thread keeps it from one
+// request to the next, unless the request was uncommonly large.
 struct Scratch {
   StripedIds ids;
   DistinctRows distinct;

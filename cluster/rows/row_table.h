@@ -64,7 +64,7 @@ class RowTable {
   // Makes one update of the table. `gradients`: count x width float32 at any
   // alignment. Gradients of the same id are summed first, in their order.
   // Unless `out` is null, writes the new values there as Pull() would right
-  // after, but each row is looked up once. Errors are those of Pull().
+  // after, but each row is looked up once. Fails as Pull() does.
   absl::Status Push(const std::byte* ids, const std::byte* gradients,
                     size_t count, float* out = nullptr)
       ABSL_LOCKS_EXCLUDED(snapshot_mu_);
@@ -112,7 +112,7 @@ class RowTable {
   RowTable(Options options, RowRules rules);
   std::shared_ptr<const RowRules> rules() const
       ABSL_LOCKS_EXCLUDED(snapshot_mu_);
-  // Sorts `ids` by stripe. Errors are those of Pull().
+  // Sorts `ids` by stripe. Fails as Pull() does.
   absl::Status Sort(const std::byte* ids, size_t count,
                     StripedIds& sorted) const;
   // Calls visit(stripe) for every stripe, on the caller's thread, and on

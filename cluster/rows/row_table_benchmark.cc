@@ -81,8 +81,8 @@ std::vector<uint64_t> RandomIds(size_t rows, uint64_t seed) {
   return ids;
 }
 
-// The same ids with those of each request in the order of their stripes, as
-// workers send them.
+// Returns such ids, each request's in the order of their stripes, as workers
+// send them.
 std::vector<uint64_t> SortedIds(size_t rows, uint64_t seed) {
   std::vector<uint64_t> ids = RandomIds(rows, seed);
   for (auto request = ids.begin(); request != ids.end();

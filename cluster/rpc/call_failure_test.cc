@@ -21,7 +21,7 @@ std::string Connecting(const std::string& last) {
   return "failed to connect to all addresses; last error: " + last;
 }
 
-// Messages are those of gRPC 1.51 with such a peer.
+// gRPC 1.51 gives these messages with such a peer.
 TEST(DescribeCallFailureTest, SaysWhatItMeansAndWhatToDo) {
   const grpc::StatusCode unavailable = grpc::StatusCode::UNAVAILABLE;
   const FailureCase cases[] = {

@@ -22,7 +22,7 @@ std::shared_ptr<grpc::Channel> MakeTensorChannel(const std::string& address);
 
 // Makes the channel connect now. Call it before a failed call is repeated: gRPC
 // asks ever less often (up to every two minutes) for a name that did not
-// resolve, such as that of a pod that is not there yet.
+// resolve, such as a pod's that is not there yet.
 void ReconnectNow(grpc::Channel& channel);
 
 }  // namespace parasol

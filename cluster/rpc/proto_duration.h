@@ -6,8 +6,8 @@
 
 namespace parasol {
 
-// Convert durations to and from those of messages. Fractions of a nanosecond
-// are cut off.
+// Convert a duration to and from its message. Fractions of a nanosecond are cut
+// off.
 inline google::protobuf::Duration ToProto(absl::Duration duration) {
   google::protobuf::Duration proto;
   proto.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &duration));

@@ -66,7 +66,7 @@ class RpcServer {
     // Calls in progress on one connection; more wait at the client.
     int calls_per_connection = 100;
   };
-  // Starts a server with other limits. Errors are those of the first Start().
+  // Starts a server with other limits. Fails as the first Start() does.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::string& address, std::vector<grpc::Service*> services,
       const ClientLimits& limits);

@@ -339,7 +339,7 @@ TEST(TensorFrameTest, EachFlippedBitOfAHeaderIsSeen) {
   operation.mutable_push()->set_sequence(5);
   operation.mutable_push()->add_range()->set_first(65536);
   const std::string bytes = AllBytes(EncodeFrame(header, {}));
-  // Those of the check itself may be skipped, and then the header is whole.
+  // The bits of the check itself may be skipped, and then the header is whole.
   const size_t checked = bytes.size() - 7;
   for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
     SCOPED_TRACE(bit);

@@ -39,7 +39,8 @@ class CustomAllReduceRegistration {
 //   InvalidArgument     "<type>: …": the code refuses the parameters.
 absl::StatusOr<std::shared_ptr<const AllReducePlanner>> MakeAllReducePlanner(
     const job::MultiWorkerMirrored& strategy);
-// The same for the replicas of one process; null: `cross_device_ops` says.
+// Returns such a planner for the replicas of one process; null:
+// `cross_device_ops` says.
 absl::StatusOr<std::shared_ptr<const AllReducePlanner>> MakeAllReducePlanner(
     const job::Mirrored& strategy);
 

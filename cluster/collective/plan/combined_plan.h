@@ -30,8 +30,8 @@ class CombinedPlan {
   size_t workspace_elements() const { return workspace_elements_; }
 
   // Sets `sum` to the sums of the contributions, each of reduction.count
-  // elements: those of rank 0 in their order, then those of rank 1, and so on.
-  // `sum` and `workspace` overlap no contribution.
+  // elements: rank 0's in their order, then rank 1's, and so on. `sum` and
+  // `workspace` overlap no contribution.
   void Run(absl::Span<const float* const> contributions, absl::Span<float> sum,
            absl::Span<float> workspace) const;
 

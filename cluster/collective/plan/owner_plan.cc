@@ -10,7 +10,7 @@
 namespace parasol {
 namespace {
 
-// Numbers of messages that carry sums; those of contributions are smaller.
+// Numbers of messages that carry sums; contributions have smaller ones.
 constexpr uint64_t kSums = uint64_t{1} << 32;
 
 // Makes the plan of one rank.

@@ -8,7 +8,8 @@
 
 namespace parasol {
 
-// The place of a replica's contribution: `index` of those of `rank`.
+// The place of a replica's contribution: `index` among the contributions of
+// `rank`.
 struct OrderedReplica {
   int rank = 0;
   int index = 0;

@@ -44,8 +44,8 @@ struct RankMemory {
       contributions.push_back(ContributionOf(replica, 0, count));
     }
   }
-  // Returns the plan's buffers; the sums' are those of a contribution if
-  // `in_place` is one's index.
+  // Returns the plan's buffers; the sums have a contribution's if `in_place` is
+  // its index.
   std::vector<std::byte*> Buffers(const CollectivePlan& plan, size_t sums,
                                   size_t in_place) {
     std::vector<std::byte*> buffers;

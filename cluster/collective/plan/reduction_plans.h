@@ -45,13 +45,11 @@ struct Reduction {
   std::vector<int> machines = {};
 };
 
-// Returns the algorithm that suits the layout and the size. The same at all
-// ranks.
+// Returns the algorithm that suits the layout and the size: one for all ranks.
 ReductionAlgorithm ChooseReduction(const Reduction& reduction);
 
 // The plans below have a buffer for each of the rank's contributions, then one
-// for the sums and one for scratch. The sums' buffer may be that of a
-// contribution.
+// for the sums and one for scratch. The sums may have a contribution's buffer.
 
 // Returns what `rank` does so that all ranks have the sums.
 CollectivePlan AllReducePlan(const Reduction& reduction,

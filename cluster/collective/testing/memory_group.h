@@ -55,7 +55,7 @@ class MemoryGroup {
       ABSL_LOCKS_EXCLUDED(mu_);
   void CancelWait(bool& cancelled) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Begins the rank's next operation; `work` is that of the rank that is last.
+  // Begins the rank's next operation; the rank that is last does its `work`.
   void Begin(int rank, Part part, const Work& work) ABSL_LOCKS_EXCLUDED(mu_);
   // Blocks until the rank has no operation that is pending.
   absl::Status Await(int rank) ABSL_LOCKS_EXCLUDED(mu_);

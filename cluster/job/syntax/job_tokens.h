@@ -32,7 +32,7 @@ class JobTokens {
   explicit JobTokens(const std::string& text);
 
   // Returns the field at fault, given the place of the token at which a parser
-  // stopped: that of the value, the one behind it, or the one behind the name.
+  // stopped: the value, the token behind it, or the one behind the name.
   // nullopt if there is none, as when braces do not match.
   std::optional<Field> FieldAt(int line, int column) const;
 

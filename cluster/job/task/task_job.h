@@ -33,9 +33,9 @@ struct TaskJob {
   std::string device = "auto";
 };
 
-// Returns the job with all of its faults, those of the cluster of `config`
-// among them, or of the devices of a worker without a cluster. If `config` is
-// an error, the job is checked by itself.
+// Returns the job with all of its faults in the cluster of `config`, or on the
+// devices of a worker without a cluster. If `config` is an error, the job is
+// checked by itself.
 //   NotFound, InvalidArgument  the file can't be read.
 absl::StatusOr<CheckedJob> CheckTaskJob(
     const TaskJob& task_job, const absl::StatusOr<TaskConfig>& config);
