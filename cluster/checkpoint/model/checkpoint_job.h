@@ -10,7 +10,7 @@
 namespace parasol {
 
 // Returns the job of the checkpoint in `directory` with `overrides`
-// ("eval.batch_size=100"). Errors are those of CheckpointReader::Open(), and of
+// ("eval.batch_size=100"). Fails as CheckpointReader::Open() does, and as
 // LoadJob() with the directory in front.
 absl::StatusOr<LoadedJob> JobOfCheckpoint(
     const std::string& directory, absl::Span<const std::string> overrides);

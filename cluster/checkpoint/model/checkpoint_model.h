@@ -39,8 +39,8 @@ class CheckpointModel {
     bool with_samples = false;
   };
 
-  // Creates the model of `job`, whose graph is `graph`, without values. Errors
-  // are those of Device::Open(), Model::Create() and CheckpointRows::Create().
+  // Creates the model of `job`, whose graph is `graph`, without values. Fails
+  // as Device::Open(), Model::Create() and CheckpointRows::Create() do.
   static absl::StatusOr<std::unique_ptr<CheckpointModel>> Create(
       const job::Job& job, const Graph& graph, const Options& options);
 
@@ -48,8 +48,8 @@ class CheckpointModel {
   using VisitValues = absl::FunctionRef<void(size_t, absl::Span<const float>)>;
 
   // Loads the values of the checkpoint in `directory` into the model, and reads
-  // its sparse tables. `visit` sees each variable on the way, also those of a
-  // checkpoint that turns out to be damaged.
+  // its sparse tables. `visit` sees each variable on the way, also if the
+  // checkpoint turns out to be damaged.
   //   NotFound   the checkpoint does not exist, or no longer.
   //   DataLoss   it is damaged, or lacks values of this model.
   //   any other  as for CheckpointReader::Open() and RowFileWriter.
@@ -57,8 +57,8 @@ class CheckpointModel {
       const std::string& directory,
       VisitValues visit = [](size_t, absl::Span<const float>) {});
 
-  // Writes the values of the rows that a staged batch reads. Errors are those
-  // of CheckpointRows::Read().
+  // Writes the values of the rows that a staged batch reads. Fails as
+  // CheckpointRows::Read() does.
   absl::Status ReadRows(absl::Span<const StagedBatch::Rows> tables);
 
   // Returns the values of some rows of a table, as CheckpointRows::Sample().
@@ -68,8 +68,8 @@ class CheckpointModel {
 
   // Runs the forward pass of `batch`, whose labels the model's loss must
   // accept, with the values of the last Load(). Returns the outputs
-  // [batch.size, outputs of the last layer], valid until the next call. Errors
-  // are those of Model::Stage(), ReadRows() and Model::Evaluate().
+  // [batch.size, outputs of the last layer], valid until the next call. Fails
+  // as Model::Stage(), ReadRows() and Model::Evaluate() do.
   absl::StatusOr<absl::Span<const float>> Outputs(const Batch& batch);
 
   Model& model() { return *model_; }

@@ -40,19 +40,18 @@ class CheckpointRows {
   static absl::StatusOr<CheckpointRows> Create(const job::SparseTable& table,
                                                uint64_t seed);
 
-  // Replaces all rows by those of `checkpoint`. After an error the table is of
-  // no use. Errors are those of CheckpointReader::ReadRows() and RowFileWriter,
-  // and
+  // Replaces all rows by the table's rows in `checkpoint`. After an error the
+  // table is of no use. Fails as CheckpointReader::ReadRows() and RowFileWriter
+  // do, or with
   //   DataLoss  the rows have another width.
   absl::Status Load(const CheckpointReader& checkpoint, const Limits& limits);
 
   // Writes the rows of `ids` to `values`, [ids.size(), width], in the order of
-  // `ids`. Errors are those of RowFile::Read(); there are none if the rows are
-  // in memory.
+  // `ids`. Fails as RowFile::Read() does; never if the rows are in memory.
   absl::Status Read(absl::Span<const uint64_t> ids, absl::Span<float> values);
 
   // Returns the values of the rows of the last Load() that RowSample chooses,
-  // one row after the other. Errors are those of Read().
+  // one row after the other. Fails as Read() does.
   absl::StatusOr<std::vector<float>> Sample();
 
   // Bytes that the rows, or what finds them in a file, have in memory.

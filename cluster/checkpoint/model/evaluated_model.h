@@ -29,9 +29,8 @@ class EvaluatedModel {
   };
 
   // Creates the model of `job`, which must have an eval data set. Opens the
-  // data set once, to find errors early. Errors are those of
-  // ResolveGraph(), ModelEvaluation::Open(), Device::Open() and
-  // Model::Create().
+  // data set once, to find errors early. Fails as ResolveGraph(),
+  // ModelEvaluation::Open(), Device::Open() and Model::Create() do.
   static absl::StatusOr<std::unique_ptr<EvaluatedModel>> Create(
       const job::Job& job, const Options& options);
 

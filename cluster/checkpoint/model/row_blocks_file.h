@@ -108,8 +108,8 @@ class RowBlocksWriter {
   // `file` must outlive the writer.
   explicit RowBlocksWriter(RowBlocksFile& file);
 
-  // Adds a row with a larger hash than those before. Errors are those of
-  // RowBlocksFile::Append().
+  // Adds a row with a larger hash than the rows before. Fails as
+  // RowBlocksFile::Append() does.
   absl::Status Add(const HashedRow& row);
   absl::StatusOr<SortedRows> Finish();
 

@@ -69,8 +69,8 @@ class RunCursor {
   std::vector<float> values_;
 };
 
-// A run's next row; the smallest hash comes first, and of equal ones that of
-// the latest run.
+// A run's next row. The smallest hash comes first; of equal hashes the latest
+// run's does.
 struct NextOfRun {
   uint64_t hash;
   size_t run;

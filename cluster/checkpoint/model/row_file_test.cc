@@ -233,7 +233,7 @@ TEST(RowFileTest, AFullDiskIsAnError) {
                        RowFileWriter::Create(EmptyDirectory(), kWidth));
   Rows rows;
   for (uint64_t id = 0; id < 20000; ++id) AddTo(rows, id, kWidth, 1);
-  // The limit on files stands in for that of the disk.
+  // The limit on files stands in for the disk's.
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   rlimit before = {};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
