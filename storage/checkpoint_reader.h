@@ -33,8 +33,8 @@ class CheckpointReader {
   //                      names the file. The checkpoint may be intact.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(
       const std::string& directory);
-  // Opens a checkpoint for a shard. If as many shards wrote it, opens the
-  // shard's own file alone; a worker's file may follow the shards' files
+  // Opens a checkpoint for a shard. Opens its own file alone if this shard of
+  // as many has written one; a worker's file may follow the shards' files
   // (hybrid strategy). Opens other files when something is asked for that no
   // open file has. Fails as Open() does; so do the functions below, for these
   // files.
@@ -62,9 +62,8 @@ class CheckpointReader {
   //   any other  the first error that `visit` returns.
   virtual absl::Status ReadRows(absl::string_view table,
                                 RowVisit visit) const = 0;
-  // Visits rows as ReadRows() does. If as many shards wrote the checkpoint,
-  // visits only the rows that `shard` wrote; otherwise other shards' rows come,
-  // too.
+  // Visits rows as ReadRows() does, but in the shard's own file alone if this
+  // shard of as many has written one. Otherwise visits other shards' rows, too.
   virtual absl::Status ReadRowsFor(absl::string_view table,
                                    const ShardNumber& shard,
                                    RowVisit visit) const = 0;
