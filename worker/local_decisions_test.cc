@@ -68,10 +68,10 @@ class LocalDecisionsTest : public testing::Test {
   absl::Status Train(const job::Job& job) {
     SimulatedClock clock;
     MetricsRegistry metrics;
-    LocalTraining training({.job = job,
-                            .graph = *ResolveGraph(job.model()),
-                            .replicas = {.devices = {"cpu"}},
-                            .data_dir = root_},
+    LocalTraining training({.trainer = {.job = job,
+                                        .graph = *ResolveGraph(job.model()),
+                                        .replicas = {.devices = {"cpu"}},
+                                        .data_dir = root_}},
                            clock, metrics);
     return training.Run();
   }

@@ -16,31 +16,22 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "cluster/checkpoint/checkpoint_contents.h"
 #include "cluster/checkpoint/checkpoint_schedule.h"
 #include "cluster/checkpoint/evaluation_log.h"
 #include "cluster/checkpoint/resume.h"
 #include "cluster/checkpoint/run_decisions.h"
 #include "cluster/checkpoint/run_history.h"
-#include "cluster/job/strategy.h"
 #include "cluster/progress/training_journal.h"
 #include "cluster/progress/training_progress.h"
-#include "ml/device/device.h"
-#include "ml/evaluation/model_evaluation.h"
-#include "ml/input/input_pipeline.h"
-#include "ml/model/graph.h"
-#include "ml/model/model.h"
-#include "parameters/composition.h"
 #include "proto/job.pb.h"
 #include "storage/checkpoint_store.h"
 #include "storage/directory_ownership.h"
 #include "storage/event_file.h"
-#include "worker/local/device_variables.h"
-#include "worker/local/local_parameters.h"
 #include "worker/local/local_status.h"
 #include "worker/local/table/device_tables.h"
-#include "worker/replica_threads.h"
+#include "worker/local_trainer.h"
 #include "worker/training_report.h"
-#include "worker/worker_metrics.h"
 
 namespace parasol {
 
@@ -53,11 +44,7 @@ namespace parasol {
 class LocalTraining {
  public:
   struct Options {
-    job::Job job;  // defaults are filled in; batch_size is that of a replica
-    Graph graph;   // the job's model
-    LocalReplicas replicas;
-    std::string data_dir;
-    int threads = 1;  // CPU threads that compute, of each replica
+    LocalTrainer::Options trainer;  // with the job
     // Time for which the first and the last checkpoint are tried again, and a
     // directory that is full at the start.
     absl::Duration checkpoint_timeout = absl::Minutes(10);
@@ -88,21 +75,11 @@ class LocalTraining {
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  absl::Status Prepare();
-  // Makes the replicas, or the device and `model_`.
-  absl::Status OpenReplicas();
-  // Makes `model_`, and `variables_` if they are updated on the device.
-  absl::Status MakeModel();
-  // Returns the variables that devices have; null if they are in host memory.
-  LocalVariables* VariablesOnDevice();
-  // Makes `parameters_` anew, with initial values.
-  absl::Status MakeParameters();
-  // Makes what has optimizers anew if the rate was reduced: values are initial
-  // ones then.
-  absl::Status UseReducedRate();
   absl::Status Resume();
   // Makes one attempt at Resume().
   absl::Status TryResume();
+  // Has the trainer load the checkpoint of the present step, or initial values.
+  absl::Status Load();
   absl::Status Train();
   // Trains until a checkpoint is due, the job's last step `end`, or Stop().
   absl::Status TrainUntilDue(int64_t end);
@@ -113,12 +90,7 @@ class LocalTraining {
   // Takes what the reporter has, and writes down what is due at this step.
   void NoteProgress(int64_t step, int64_t end, TrainingReporter& reporter,
                     bool is_end);
-  // Counts the rows of cached tables that were read.
-  void NoteCacheUse();
   double LearningRateAt(int64_t step) const;
-  // Trains on the only device and returns the number of completed steps.
-  absl::StatusOr<int64_t> TrainAlone(std::function<bool(int64_t)> is_over,
-                                     TrainingReporter& reporter);
   // Makes one attempt, and logs and notes how it went.
   absl::Status TryCheckpoint(bool final);
   // Writes a checkpoint that must be there before anything else happens.
@@ -132,52 +104,31 @@ class LocalTraining {
   // Evaluates the values as they are, and goes by the result. Does nothing if
   // the job has no eval data set.
   absl::Status Evaluate(bool final);
-  absl::StatusOr<Evaluation> RunEvaluation();
-  // Returns model() and those of further replicas, which evaluate with it.
-  std::vector<Model*> EvaluatingModels();
-  // Adds histograms of the variables, and of a sample of each table's rows.
-  absl::Status AddHistograms();
   // Reads what the run's evaluations have decided before it was resumed.
   absl::Status ReadDecisions();
   // Goes by an evaluation of the checkpoint that was just written.
   absl::Status Decide(const Evaluation& evaluation);
-  // Reads the checkpoint of the present step.
-  absl::Status Restore();
   // Returns the last step, and sets steps_per_epoch_.
   absl::StatusOr<int64_t> EndStep();
   bool stopping() const ABSL_LOCKS_EXCLUDED(mu_);
   int64_t ExamplesOfAStep() const {
-    return NumReplicas() * int64_t{options_.job.train().batch_size()};
+    return trainer_->num_replicas() * int64_t{job().train().batch_size()};
   }
-  int NumReplicas() const {
-    return static_cast<int>(options_.replicas.devices.size());
-  }
+  const job::Job& job() const { return options_.trainer.job; }
   LocalStatus& status() {
     return options_.status == nullptr ? unseen_ : *options_.status;
   }
-  Model& model() { return replicas_ == nullptr ? *model_ : replicas_->model(); }
 
   const Options options_;
-  const Composition composition_;  // but for where the only device's values are
   Clock& clock_;
-  WorkerMetrics metrics_;
+  MetricsRegistry& metrics_;
   mutable absl::Mutex mu_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
 
   LocalStatus unseen_;  // told if Options::status is null
   int64_t step_ = 0;
-  std::unique_ptr<InputPipeline> input_;
-  // Replicas that train in step; null: one that trains on its own.
-  std::unique_ptr<ReplicaThreads> replicas_;
-  // The device and model of the latter.
-  std::unique_ptr<Device> device_;
-  // Null if the variables are in host memory, where `parameters_` has them.
-  std::unique_ptr<DeviceVariables> variables_;
-  // Null if all tables are there.
-  std::unique_ptr<DeviceTables> tables_;
-  std::unique_ptr<Model> model_;
-  std::unique_ptr<ModelEvaluation> evaluation_;  // null: no eval data set
-  std::unique_ptr<LocalParameters> parameters_;
+  std::unique_ptr<LocalTrainer> trainer_;
+  CheckpointContents contents_;
   // Set by Resume().
   std::optional<CheckpointStore> store_;
   std::unique_ptr<DirectoryOwnership> ownership_;
@@ -187,7 +138,6 @@ class LocalTraining {
   std::optional<CheckpointSchedule> evaluation_times_;
   std::vector<Evaluation> evaluations_;  // ascending by their steps
   std::optional<RunDecisions> decisions_;
-  std::optional<double> rate_;  // the optimizers', if it was reduced
   // The training since the last line of the log.
   TrainingReport since_line_;
   DeviceTables::CacheUse cache_since_line_;
@@ -198,9 +148,6 @@ class LocalTraining {
   std::unique_ptr<TrainingJournal> journal_;  // null: it can't be written
   std::optional<TrainingProgress> progress_;
   std::optional<EventFile> eval_events_;  // nullopt: the job wants none
-  // Histograms of the variables that were evaluated last and of rows, if the
-  // job wants them.
-  EventFile::Histograms histograms_;
 };
 
 }  // namespace parasol

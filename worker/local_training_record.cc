@@ -20,7 +20,7 @@
 namespace parasol {
 
 absl::Status LocalTraining::ReadDecisions() {
-  if (HasEvaluationDecisions(options_.job)) {
+  if (HasEvaluationDecisions(job())) {
     const RunHistory history = History();
     ASSIGN_OR_RETURN(evaluations_,
                      ReadEvaluations(store_->directory(), run_.run_id,
@@ -28,8 +28,8 @@ absl::Status LocalTraining::ReadDecisions() {
                                        return history.Has(evaluation);
                                      }));
   }
-  decisions_.emplace(options_.job, run_.checkpoint, evaluations_);
-  return UseReducedRate();
+  decisions_.emplace(job(), run_.checkpoint, evaluations_);
+  return absl::OkStatus();
 }
 
 RunHistory LocalTraining::History() const {
@@ -37,10 +37,9 @@ RunHistory LocalTraining::History() const {
 }
 
 bool LocalTraining::IsEvaluationDue() const {
-  if (evaluation_ == nullptr) return false;
-  return options_.job.has_evaluation()
-             ? evaluation_times_->IsDue(step_, clock_.Now())
-             : HasEvaluationDecisions(options_.job);
+  if (!trainer_->CanEvaluate()) return false;
+  return job().has_evaluation() ? evaluation_times_->IsDue(step_, clock_.Now())
+                                : HasEvaluationDecisions(job());
 }
 
 void LocalTraining::OpenJournal() {
@@ -48,17 +47,16 @@ void LocalTraining::OpenJournal() {
       TrainingJournal::Open({.checkpoint_directory = store_->directory(),
                              .run_id = run_.run_id,
                              .first_step = step_,
-                             .outputs = OutputNames(options_.job.model()),
-                             .has_event_files = options_.job.tensorboard()});
+                             .outputs = OutputNames(job().model()),
+                             .has_event_files = job().tensorboard()});
   if (journal.ok()) {
     journal_ = *std::move(journal);
   } else {
     LOG(WARNING) << "training.jsonl: " << journal.status().message();
   }
-  progress_.emplace(options_.job.summary(), journal_ == nullptr
-                                                ? absl::ZeroDuration()
-                                                : journal_->elapsed());
-  if (!options_.job.tensorboard()) return;
+  progress_.emplace(job().summary(), journal_ == nullptr ? absl::ZeroDuration()
+                                                         : journal_->elapsed());
+  if (!job().tensorboard()) return;
   eval_events_.emplace(absl::StrCat(store_->directory(), "/tensorboard/eval"),
                        EventFileName(), step_ + 1);
 }
@@ -67,7 +65,8 @@ void LocalTraining::NoteResumed() {
   status().Update([this](wire::JobStatus& now) {
     now.set_run_id(run_.run_id);
     now.set_global_step(step_);
-    now.set_num_replicas_in_sync(composition_.in_step ? NumReplicas() : 0);
+    now.set_num_replicas_in_sync(
+        trainer_->composition().in_step ? trainer_->num_replicas() : 0);
     now.set_was_complete(run_.is_complete);
     if (!run_.checkpoint.has_value()) return;
     now.set_checkpoint(store_->PathOf(step_));
@@ -77,20 +76,11 @@ void LocalTraining::NoteResumed() {
 }
 
 double LocalTraining::LearningRateAt(int64_t step) const {
-  const job::Optimizer& optimizer = options_.job.optimizer();
-  if (rate_) return *rate_;
+  const job::Optimizer& optimizer = job().optimizer();
+  if (decisions_->learning_rate()) return *decisions_->learning_rate();
   const absl::StatusOr<LearningRate> rate = LearningRate::Create(
       InitialLearningRate(optimizer), optimizer.learning_rate_schedule());
   return rate.ok() ? rate->At(step) : 0;
-}
-
-void LocalTraining::NoteCacheUse() {
-  if (tables_ == nullptr) return;
-  const DeviceTables::CacheUse use = tables_->TakeCacheUse();
-  metrics_.cached_rows.Add(static_cast<double>(use.rows));
-  metrics_.cache_misses.Add(static_cast<double>(use.misses));
-  cache_since_line_.rows += use.rows;
-  cache_since_line_.misses += use.misses;
 }
 
 void LocalTraining::NoteProgress(int64_t step, int64_t end,
@@ -104,7 +94,9 @@ void LocalTraining::NoteProgress(int64_t step, int64_t end,
   examples_ += report.examples;
   loss_sum_ += report.loss_sum;
   AddLosses(report.output_loss_sums, output_loss_sums_);
-  NoteCacheUse();
+  const DeviceTables::CacheUse use = trainer_->TakeCacheUse();
+  cache_since_line_.rows += use.rows;
+  cache_since_line_.misses += use.misses;
   status().Update([&](wire::JobStatus& now) {
     now.set_global_step(step);
     now.set_learning_rate(LearningRateAt(step));
@@ -134,107 +126,56 @@ void LocalTraining::NoteProgress(int64_t step, int64_t end,
 }
 
 absl::Status LocalTraining::Evaluate(bool final) {
-  if (evaluation_ == nullptr) return absl::OkStatus();
-  absl::StatusOr<Evaluation> evaluation = RunEvaluation();
+  if (!trainer_->CanEvaluate()) return absl::OkStatus();
+  const absl::Time start = clock_.Now();
+  absl::StatusOr<LocalTrainer::Evaluated> evaluated =
+      trainer_->Evaluate([this] { return stopping(); });
   // The next run evaluates the checkpoint if it is the last one.
   if (!final && stopping()) return absl::OkStatus();
-  RETURN_IF_ERROR(evaluation.status());
-  evaluation->final = final;
-  LOG(INFO) << Describe(*evaluation) << EvaluationFields(*evaluation);
+  RETURN_IF_ERROR(evaluated.status());
+  const ModelEvaluation::Result& result = evaluated->result;
+  const Evaluation evaluation = {.global_step = step_,
+                                 .metrics = result.metrics,
+                                 .loss = result.loss,
+                                 .examples = result.examples,
+                                 .took = clock_.Now() - start,
+                                 .checkpoint = store_->PathOf(step_),
+                                 .final = final,
+                                 .run_id = run_.run_id,
+                                 .chief_epoch = ownership_->chief_epoch()};
+  LOG(INFO) << Describe(evaluation) << EvaluationFields(evaluation);
   // A run that was complete has its line already.
   if (run_.is_complete) return absl::OkStatus();
   // The result is in the log: no reason to fail.
   const absl::Status appended =
-      AppendEvaluation(store_->directory(), *evaluation);
+      AppendEvaluation(store_->directory(), evaluation);
   if (!appended.ok()) LOG(ERROR) << appended.message();
   if (eval_events_) {
-    EventFile::Scalars scalars = evaluation->metrics;
-    scalars.emplace_back("loss", evaluation->loss);
+    EventFile::Scalars scalars = evaluation.metrics;
+    scalars.emplace_back("loss", evaluation.loss);
     const absl::Status added =
-        eval_events_->Add(step_, scalars, histograms_, clock_.Now());
+        eval_events_->Add(step_, scalars, evaluated->histograms, clock_.Now());
     if (!added.ok()) LOG(ERROR) << added.message();
   }
-  return Decide(*evaluation);
+  return Decide(evaluation);
 }
 
 absl::Status LocalTraining::Decide(const Evaluation& evaluation) {
-  if (!HasEvaluationDecisions(options_.job)) return absl::OkStatus();
+  if (!HasEvaluationDecisions(job())) return absl::OkStatus();
+  const std::optional<double> rate = decisions_->learning_rate();
   DropLaterThan(evaluation.global_step - 1, evaluations_);
   evaluations_.push_back(evaluation);
   for (const std::string& line : decisions_->Update(evaluations_)) {
     LOG(INFO) << line;
   }
-  const absl::Status named = UpdateBest(*store_, options_.job, evaluations_);
+  const absl::Status named = UpdateBest(*store_, job(), evaluations_);
   if (!named.ok()) LOG(ERROR) << "BEST: " << named.message();
-  if (evaluation.final || rate_ == decisions_->learning_rate()) {
-    return absl::OkStatus();
-  }
+  const bool is_new_rate = decisions_->learning_rate() != rate;
   // The checkpoint that was evaluated has all that the new rate changes.
-  RETURN_IF_ERROR(UseReducedRate());
-  return Restore();
-}
-
-std::vector<Model*> LocalTraining::EvaluatingModels() {
-  return replicas_ == nullptr ? std::vector<Model*>{model_.get()}
-                              : replicas_->models();
-}
-
-absl::Status LocalTraining::AddHistograms() {
-  LocalVariables& variables = parameters_->variables();
-  for (size_t i = 0; i < variables.specs().size(); ++i) {
-    ASSIGN_OR_RETURN(const absl::Span<const float> values,
-                     variables.Read(i, kValueArray));
-    histograms_.emplace_back(variables.specs()[i].name, HistogramOf(values));
-  }
-  const job::Model& spec = options_.job.model();
-  for (int i = 0; i < spec.sparse_table_size(); ++i) {
-    ASSIGN_OR_RETURN(const std::vector<float> rows, parameters_->SampleRows(i));
-    histograms_.emplace_back(absl::StrCat(spec.sparse_table(i).name(), "/rows"),
-                             HistogramOf(rows));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Evaluation> LocalTraining::RunEvaluation() {
-  const absl::Time start = clock_.Now();
-  // Averages are evaluated where there are some; training goes on without.
-  RETURN_IF_ERROR(parameters_->variables().SwapAverages());
-  histograms_.clear();
-  for (size_t i = 0; i < model().variables().size(); ++i) {
-    RETURN_IF_ERROR(parameters_->Pull({{i, model().HostValue(i)}})->Wait());
-    RETURN_IF_ERROR(model().Upload(i));
-  }
-  const std::vector<Model*> models = EvaluatingModels();
-  for (size_t i = 0; i < model().variables().size(); ++i) {
-    for (Model* const other : absl::MakeSpan(models).subspan(1)) {
-      RETURN_IF_ERROR(parameters_->Pull({{i, other->HostValue(i)}})->Wait());
-      RETURN_IF_ERROR(other->Upload(i));
-    }
-  }
-  if (options_.job.tensorboard_histograms()) {
-    RETURN_IF_ERROR(AddHistograms());
-  }
-  const absl::StatusOr<ModelEvaluation::Result> evaluated = evaluation_->Run(
-      models,
-      [this](absl::Span<const StagedBatch::Rows> tables) {
-        TrainingParameters::PullRequest pull;
-        for (const StagedBatch::Rows& rows : tables) {
-          pull.rows.push_back({rows.table, rows.ids, rows.values});
-        }
-        return parameters_->Pull(std::move(pull))->Wait();
-      },
-      [this] { return stopping(); });
-  RETURN_IF_ERROR(parameters_->variables().SwapAverages());
-  RETURN_IF_ERROR(evaluated.status());
-  const ModelEvaluation::Result& result = *evaluated;
-  return Evaluation{.global_step = step_,
-                    .metrics = result.metrics,
-                    .loss = result.loss,
-                    .examples = result.examples,
-                    .took = clock_.Now() - start,
-                    .checkpoint = store_->PathOf(step_),
-                    .run_id = run_.run_id,
-                    .chief_epoch = ownership_->chief_epoch()};
+  return is_new_rate && !evaluation.final
+             ? trainer_->Load(store_->PathOf(step_),
+                              decisions_->learning_rate())
+             : absl::OkStatus();
 }
 
 }  // namespace parasol

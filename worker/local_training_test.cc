@@ -176,10 +176,10 @@ class LocalTrainingTest : public DeviceTest {
     job::Job job = job_;
     FillDefaults(job);
     MetricsRegistry metrics;
-    LocalTraining training({.job = job,
-                            .graph = *ResolveGraph(job.model()),
-                            .replicas = {.devices = {device}},
-                            .data_dir = root_},
+    LocalTraining training({.trainer = {.job = job,
+                                        .graph = *ResolveGraph(job.model()),
+                                        .replicas = {.devices = {device}},
+                                        .data_dir = root_}},
                            clock, metrics);
     return training.Run();
   }
@@ -389,10 +389,10 @@ TEST_P(LocalTrainingTest, AStoppedRunHasACheckpointOfItsLastStep) {
   FillDefaults(job);
   PassingClock clock;
   MetricsRegistry metrics;
-  LocalTraining training({.job = job,
-                          .graph = *ResolveGraph(job.model()),
-                          .replicas = {.devices = {GetParam()}},
-                          .data_dir = root_},
+  LocalTraining training({.trainer = {.job = job,
+                                      .graph = *ResolveGraph(job.model()),
+                                      .replicas = {.devices = {GetParam()}},
+                                      .data_dir = root_}},
                          clock, metrics);
   clock.on_now = [&] {
     if (fs::exists(store_.PathOf(10))) training.Stop();

@@ -120,11 +120,11 @@ absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
                      _ << "--status_address");
     server->SetServing(true);
   }
-  LocalTraining::Options local = {.job = std::move(loaded.job),
-                                  .graph = std::move(loaded.graph),
-                                  .replicas = std::move(replicas),
-                                  .data_dir = options.data_dir,
-                                  .threads = options.threads,
+  LocalTraining::Options local = {.trainer = {.job = std::move(loaded.job),
+                                              .graph = std::move(loaded.graph),
+                                              .replicas = std::move(replicas),
+                                              .data_dir = options.data_dir,
+                                              .threads = options.threads},
                                   .status = &status};
   if (options.checkpoint_timeout > absl::ZeroDuration()) {
     local.checkpoint_timeout = options.checkpoint_timeout;

@@ -100,11 +100,11 @@ class EpochsTest : public ClusterRunsTest {
 
   static absl::Status TrainAlone(const job::Job& job, const std::string& run) {
     LocalTraining::Options options;
-    ASSIGN_OR_RETURN(options.graph, ResolveGraph(job.model()));
-    options.job = job;
-    options.job.mutable_checkpoint()->set_directory(Directory(run));
-    options.data_dir = ExamplesDirectory();
-    options.replicas.devices = {"cpu"};
+    ASSIGN_OR_RETURN(options.trainer.graph, ResolveGraph(job.model()));
+    options.trainer.job = job;
+    options.trainer.job.mutable_checkpoint()->set_directory(Directory(run));
+    options.trainer.data_dir = ExamplesDirectory();
+    options.trainer.replicas.devices = {"cpu"};
     MetricsRegistry metrics;
     return LocalTraining(options, Clock::Real(), metrics).Run();
   }

@@ -75,10 +75,10 @@ absl::Status StrategyRunsTest::TryAlone(job::Job job,
   RETURN_IF_ERROR(SetReplicas(replicas.devices.size(), job));
   MetricsRegistry metrics;
   ASSIGN_OR_RETURN(Graph graph, ResolveGraph(job.model()));
-  LocalTraining training({.job = job,
-                          .graph = std::move(graph),
-                          .replicas = std::move(replicas),
-                          .data_dir = data_dir},
+  LocalTraining training({.trainer = {.job = job,
+                                      .graph = std::move(graph),
+                                      .replicas = std::move(replicas),
+                                      .data_dir = data_dir}},
                          Clock::Real(), metrics);
   return training.Run();
 }

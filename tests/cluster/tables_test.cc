@@ -153,10 +153,10 @@ TEST_F(TablesTest, HistogramsOfRowsAreOfTheCheckpointsRows) {
   Train(job, "cluster", 2, 1);
   job.mutable_checkpoint()->set_directory(Directory("alone"));
   MetricsRegistry metrics;
-  LocalTraining alone({.job = job,
-                       .graph = *ResolveGraph(job.model()),
-                       .replicas = {.devices = {"cpu"}},
-                       .data_dir = RatingsDirectory()},
+  LocalTraining alone({.trainer = {.job = job,
+                                   .graph = *ResolveGraph(job.model()),
+                                   .replicas = {.devices = {"cpu"}},
+                                   .data_dir = RatingsDirectory()}},
                       Clock::Real(), metrics);
   ASSERT_OK(alone.Run());
   for (const std::string run : {"cluster", "alone"}) {

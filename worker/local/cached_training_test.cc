@@ -82,10 +82,10 @@ class CachedTrainingTest : public DeviceTest {
     FillDefaults(job);
     SimulatedClock clock;
     MetricsRegistry metrics;
-    LocalTraining training({.job = job,
-                            .graph = *ResolveGraph(job.model()),
-                            .replicas = {.devices = {GetParam()}},
-                            .data_dir = root_},
+    LocalTraining training({.trainer = {.job = job,
+                                        .graph = *ResolveGraph(job.model()),
+                                        .replicas = {.devices = {GetParam()}},
+                                        .data_dir = root_}},
                            clock, metrics);
     EXPECT_OK(training.Run());
     return metrics.Text();

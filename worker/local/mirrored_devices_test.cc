@@ -142,10 +142,10 @@ class CudaMirroredTest : public testing::Test {
     ASSIGN_OR_RETURN(LocalReplicas replicas, ResolveLocalReplicas(job, "auto"));
     RETURN_IF_ERROR(SetReplicas(replicas.devices.size(), job));
     MetricsRegistry metrics;
-    LocalTraining training({.job = job,
-                            .graph = *ResolveGraph(job.model()),
-                            .replicas = std::move(replicas),
-                            .data_dir = root_},
+    LocalTraining training({.trainer = {.job = job,
+                                        .graph = *ResolveGraph(job.model()),
+                                        .replicas = std::move(replicas),
+                                        .data_dir = root_}},
                            Clock::Real(), metrics);
     return training.Run();
   }
