@@ -18,12 +18,12 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "chief/chief_metrics.h"
-#include "chief/coordinator.h"
-#include "chief/order_executor.h"
-#include "chief/steps/waiting_claims.h"
-#include "chief/watch/status_log.h"
 #include "cluster/checkpoint/evaluation_log.h"
 #include "cluster/progress/task_notes.h"
+#include "coordinator/coordinator.h"
+#include "coordinator/order_executor.h"
+#include "coordinator/steps/waiting_claims.h"
+#include "coordinator/watch/status_log.h"
 #include "proto/chief.pb.h"
 
 namespace parasol {

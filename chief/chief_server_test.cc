@@ -11,7 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/synchronization/notification.h"
 #include "base/status_matchers.h"
-#include "chief/testing/fake_ps.h"
+#include "coordinator/testing/fake_ps.h"
 
 namespace parasol {
 namespace {

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/resource_limits.h"
 #include "base/status_macros.h"
-#include "chief/layout.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
 #include "cluster/checkpoint/disk_patience.h"
 #include "cluster/checkpoint/evaluation_decisions.h"
@@ -25,6 +24,7 @@
 #include "cluster/job/strategy.h"
 #include "cluster/job/task/task_job.h"
 #include "cluster/placement/placement.h"
+#include "coordinator/layout.h"
 #include "ml/optimizer/assigned/plain_subtraction.h"
 #include "storage/checkpoint_store.h"
 

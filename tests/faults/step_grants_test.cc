@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/status_matchers.h"
-#include "chief/steps/step_ledger.h"
+#include "coordinator/steps/step_ledger.h"
 #include "gtest/gtest.h"
 #include "worker/step/granted_steps.h"
 

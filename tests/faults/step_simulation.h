@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "chief/steps/replica_plan.h"
+#include "coordinator/steps/replica_plan.h"
 #include "ps/operation/operation.h"
 #include "ps/shard/parameter_shard.h"
 #include "ps/shard/shard_snapshot.h"

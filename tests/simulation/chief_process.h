@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "chief/coordinator.h"
+#include "coordinator/coordinator.h"
 #include "proto/chief.pb.h"
 #include "tests/simulation/process.h"
 #include "tests/simulation/session.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "chief/coordinator.h"
+#include "coordinator/coordinator.h"
 #include "tests/simulation/schedule.h"
 
 namespace parasol::simulation {

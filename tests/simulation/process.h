@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "chief/task_id.h"
+#include "coordinator/task_id.h"
 #include "proto/chief.pb.h"
 #include "tests/simulation/event_loop.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "chief/task_id.h"
+#include "coordinator/task_id.h"
 
 namespace parasol::simulation {
 

@@ -1,0 +1,116 @@
+#include "coordinator/coordinator_options.h"
+
+#include <iterator>
+
+#include "cluster/job/strategy.h"
+#include "cluster/job/training_end.h"
+#include "coordinator/steps/replica_plan.h"
+#include "coordinator/steps/step_ledger.h"
+#include "google/protobuf/util/message_differencer.h"
+
+namespace parasol {
+namespace {
+
+// A chief's assignments of replicas have the versions
+// (chief_epoch << kVersionShift) and following. Workers follow larger versions
+// alone, and a chief may come back on a machine whose clock is behind.
+constexpr int kVersionShift = 32;
+
+// Returns the largest total that an earlier chief, whose job had another end,
+// can have let the run reach; 0 if the end is the same.
+int64_t EarlierEnd(const CoordinatorOptions& options) {
+  if (!options.resumed || !options.resumed->job().has_end() ||
+      google::protobuf::util::MessageDifferencer::Equals(
+          options.resumed->job().end(), options.job.end())) {
+    return 0;
+  }
+  return TrainingEnd(options.resumed->job())
+      .step()
+      .value_or(StepLedger::kMaxTotal);
+}
+
+}  // namespace
+
+bool IsState(const CoordinatorOptions& options, const TaskId& id) {
+  return options.is_mirrored && id == TaskId{"ps", options.state_place};
+}
+
+size_t NumPsShards(const CoordinatorOptions& options) {
+  const size_t shards = options.shards.size();
+  return options.is_mirrored && shards > 1 ? shards - 1 : shards;
+}
+
+std::string NameOf(const CoordinatorOptions& options, const TaskId& id) {
+  return IsState(options, id) ? TaskId{"worker", 0}.ToString() : id.ToString();
+}
+
+Membership::Options MembershipOf(const CoordinatorOptions& options) {
+  Membership::Options membership;
+  membership.lease = options.lease;
+  membership.chief_epoch = options.chief_epoch;
+  for (const auto& [id, address] : options.tasks) {
+    membership.places.push_back(id);
+  }
+  for (const auto& [index, epoch] : options.ps_epochs) {
+    membership.newest_epochs[{"ps", index}] = epoch;
+  }
+  return membership;
+}
+
+RunEvaluations::Options EvaluationsOf(const CoordinatorOptions& options) {
+  RunEvaluations::Options evaluations = {.resumed = options.resumed,
+                                         .evaluations = options.evaluations,
+                                         .limit = options.worker_timeout};
+  for (const auto& [id, address] : options.tasks) {
+    evaluations.has_place |= id.role == "evaluator";
+  }
+  return evaluations;
+}
+
+StepGrants::Options GrantsOf(const CoordinatorOptions& options) {
+  StepGrants::Options grants = {.is_resumed = options.resumed.has_value(),
+                                .is_mirrored = options.is_mirrored,
+                                .worker_timeout = options.worker_timeout};
+  for (const auto& [id, address] : options.tasks) {
+    grants.places += id.role == "worker";
+  }
+  return grants;
+}
+
+int RankOf(const wire::Task& task, const std::map<TaskId, std::string>& tasks) {
+  const auto first = tasks.lower_bound(TaskId{task.role(), 0});
+  return static_cast<int>(
+      std::distance(first, tasks.lower_bound(TaskId::Of(task))));
+}
+
+WorkerArrival WorkerArrivalOf(const wire::RegisterRequest& request,
+                              const std::map<TaskId, std::string>& tasks) {
+  WorkerArrival arrival = {.completed = request.completed_steps(),
+                           .shard = RankOf(request.task(), tasks)};
+  if (request.has_clock_lead()) arrival.clock_lead = request.clock_lead();
+  return arrival;
+}
+
+std::unique_ptr<StepPlan> PlanOf(const CoordinatorOptions& options,
+                                 absl::Time now) {
+  const auto& resumed = options.resumed;
+  const job::ParameterServerStrategy& strategy = options.job.parameter_server();
+  if (strategy.has_synchronous()) {
+    return std::make_unique<ReplicaPlan>(
+        strategy.synchronous().total_replicas(),
+        options.chief_epoch << kVersionShift,
+        resumed ? std::optional<int64_t>(resumed->global_step()) : std::nullopt,
+        EarlierEnd(options),
+        options.is_mirrored ? ReplicasOfWorker(options.job) : 0);
+  }
+  StepLedger::Options ledger;
+  ledger.first_version = absl::ToUnixMicros(now);
+  ledger.earlier_end = EarlierEnd(options);
+  if (strategy.has_bounded_staleness()) {
+    ledger.bound = strategy.bounded_staleness().bound();
+  }
+  return resumed ? std::make_unique<StepLedger>(*resumed, ledger)
+                 : std::make_unique<StepLedger>(ledger);
+}
+
+}  // namespace parasol

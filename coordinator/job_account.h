@@ -1,0 +1,57 @@
+#ifndef PARASOL_COORDINATOR_JOB_ACCOUNT_H_
+#define PARASOL_COORDINATOR_JOB_ACCOUNT_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "coordinator/coordinator_options.h"
+#include "coordinator/job_view.h"
+#include "coordinator/watch/worker_paces.h"
+#include "coordinator/worker_reports.h"
+#include "ml/optimizer/learning_rate.h"
+#include "proto/chief.pb.h"
+
+namespace parasol {
+
+// How a job goes: what its workers report, and what it waits for, as JobStatus
+// says it. Pure.
+class JobAccount {
+ public:
+  // `options` must outlive this object.
+  explicit JobAccount(const CoordinatorOptions& options);
+
+  // Takes a worker that registers.
+  void Begin(const wire::RegisterRequest& worker);
+  // Takes what a worker reports.
+  void Keep(const wire::HeartbeatRequest& worker, absl::Time now);
+  // Forgets the worker with this index, which is gone.
+  void Forget(int worker);
+  // Looks at what the job waits for now, who is slow, and which points of the
+  // curves are reached.
+  void Look(const JobView& job, absl::Time now);
+  void Reach(const StepGrants& grants, absl::Time now);
+
+  // Returns the answer to GetStatus, without the checkpoint's path.
+  wire::JobStatus Status(const JobView& job, absl::Time now) const;
+
+ private:
+  // Add parts of the status.
+  void AddRates(const JobView& job, wire::JobStatus& status) const;
+  void AddLosses(const JobView& job, wire::JobStatus& status) const;
+  void AddTasks(const JobView& job, wire::JobStatus& status) const;
+  void AddWaits(const JobView& job, wire::JobStatus& status) const;
+
+  const CoordinatorOptions& options_;
+  // The rate by the job alone; nullopt if it has no optimizer.
+  const std::optional<LearningRate> rate_;
+  WorkerReports reports_;
+  WorkerPaces paces_;
+  // The thing that is waited for, and since when; empty if nothing is.
+  std::string waits_for_;
+  absl::Time waits_since_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_COORDINATOR_JOB_ACCOUNT_H_

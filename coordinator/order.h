@@ -1,0 +1,87 @@
+#ifndef PARASOL_COORDINATOR_ORDER_H_
+#define PARASOL_COORDINATOR_ORDER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "coordinator/shards/shard_loads.h"
+#include "proto/checkpoint.pb.h"
+
+namespace parasol {
+
+// An order to bring these shards' variables to these processes.
+struct LoadOrder {
+  using Target = ShardLoads::Target;
+  std::vector<Target> targets;
+  // True: load the newest checkpoint of the run that can be read. False: draw
+  // the initial values. A process that holds the shard keeps its values.
+  bool from_checkpoint = false;
+  // The newest process at each ps's place, by index: its place epoch. To be
+  // recorded before variables are loaded, so that no later chief trusts the
+  // variables of an older process.
+  std::map<int, int64_t> ps_epochs = {};
+  // Number of the cluster's steps that are known to be complete.
+  int64_t global_step = 0;
+  // The learning rate in the place of the job's, if it was reduced.
+  std::optional<double> learning_rate = std::nullopt;
+};
+
+// An order to snapshot all shards and commit `manifest`, which lacks only the
+// files and the time.
+struct CheckpointOrder {
+  durable::CheckpointManifest manifest;
+  // True (synchronous training): all shards take their snapshots after the same
+  // number of updates, which becomes the manifest's global_step: the largest
+  // that any of them has had, and no less than global_step says. Shards whose
+  // pushes are asynchronous all the same (hybrid) are taken as they are.
+  // False: each shard's snapshot is taken as it is.
+  bool at_one_step = false;
+  // True if a shard that is behind the others will get there: a worker is
+  // alive. Only with `at_one_step`.
+  bool may_await = false;
+  // The process that each shard is on.
+  std::vector<uint64_t> incarnations = {};
+  // True if the shards are to take no update behind the snapshot until they are
+  // loaded again: the chief, or a ps, leaves with this checkpoint, and whoever
+  // else leaves before its successor is there loses nothing either.
+  bool stay = false;
+};
+
+using Order = std::variant<LoadOrder, CheckpointOrder>;
+
+// The results of orders: of one shard's load, and of a checkpoint.
+struct LoadResult {
+  LoadOrder::Target target;
+  absl::Status status;
+};
+struct CheckpointResult {
+  // The order, with the global_step that the checkpoint has.
+  CheckpointOrder order;
+  absl::Status status;
+};
+using OrderResult = std::variant<LoadResult, CheckpointResult>;
+
+// The calls for an order that is being carried out which are to be cancelled.
+struct CallsInVain {
+  // Shards whose processes, which the order names, are gone or were replaced:
+  // one whose machine is gone never answers. Or they have yet to be loaded for
+  // a checkpoint. A checkpoint at one step is in vain as a whole: the other
+  // shards may wait for a step that does not come before that one is loaded.
+  std::vector<size_t> shards;
+  // True if the chief was told to end, and the checkpoint, should it await a
+  // step of workers, awaits it in vain: they have left.
+  bool awaits_nobody = false;
+  // True if the checkpoint was ordered while the job trained and may await a
+  // step that does not come any more: the last one is done. The final
+  // checkpoint follows.
+  bool is_obsolete = false;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_COORDINATOR_ORDER_H_

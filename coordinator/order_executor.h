@@ -1,0 +1,143 @@
+#ifndef PARASOL_COORDINATOR_ORDER_EXECUTOR_H_
+#define PARASOL_COORDINATOR_ORDER_EXECUTOR_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "cluster/checkpoint/store_checkpoint.h"
+#include "cluster/client/ps_client.h"
+#include "coordinator/coordinator_options.h"
+#include "coordinator/order.h"
+#include "proto/checkpoint.pb.h"
+#include "proto/parameter.pb.h"
+#include "storage/checkpoint_store.h"
+
+namespace parasol {
+
+// The executor of the coordinator's orders: calls the ps, all at once, and
+// writes the checkpoint directory. Its functions block for as long as that
+// takes. One order at a time; CancelCalls() may be called from any thread.
+class OrderExecutor {
+ public:
+  // Calls of the executor to the owner of the checkpoint directory.
+  struct Directory {
+    // Checks that the chief still owns the store's directory.
+    std::function<absl::Status()> check_owner = [] { return absl::OkStatus(); };
+    // Returns FailedPrecondition, with the owner, if the directory is known to
+    // have another one now. Takes a second at most, also if the disk does not
+    // answer.
+    std::function<absl::Status()> look_at_owner = [] {
+      return absl::OkStatus();
+    };
+    // Keeps the newest place epochs (LoadOrder) where a later chief finds them.
+    // Called before variables are loaded; if it fails, nothing is loaded.
+    std::function<absl::Status(const std::map<int, int64_t>& ps_epochs)>
+        record_places =
+            [](const std::map<int, int64_t>&) { return absl::OkStatus(); };
+  };
+
+  // `options` are the coordinator's; `clients` are the clients of its shards,
+  // in the same order.
+  OrderExecutor(const CoordinatorOptions& options,
+                std::vector<std::unique_ptr<PsClient>> clients,
+                CheckpointStore store, Directory directory);
+  OrderExecutor(const CoordinatorOptions& options,
+                std::vector<std::unique_ptr<PsClient>> clients,
+                CheckpointStore store)
+      : OrderExecutor(options, std::move(clients), std::move(store),
+                      Directory()) {}
+
+  // Returns the result of each target, in their order. If a ps finds a
+  // checkpoint damaged or gone, the one before it is tried.
+  //   DataLoss     no checkpoint of this run is left to try.
+  //   Unavailable  the disk, or a ps, can't be read now: nothing older was
+  //                tried, because an intact checkpoint may be there.
+  std::vector<absl::Status> Load(const LoadOrder& order);
+
+  // Writes the checkpoint and returns its step. After an error nothing is left
+  // of it. `kept` is asked before old checkpoints are removed. Errors are those
+  // of the shards and of StoreCheckpoint(), and
+  //   Aborted      a shard went past the cut: it was not told of it in time.
+  //   Unavailable  a shard lacks a step that no worker is there to complete.
+  absl::StatusOr<int64_t> WriteCheckpoint(
+      const CheckpointOrder& order, absl::Time now,
+      absl::FunctionRef<KeptCheckpoints()> kept = NoneKept);
+
+  // Returns true while a checkpoint is being written of which some shard was
+  // behind the cut when it was asked: it awaits the workers, or has done so.
+  bool AwaitsWorkers() const { return awaits_workers_; }
+
+  // Ends the calls in progress to one shard's ps, or to all ps.
+  void CancelCalls(size_t shard) { clients_[shard]->CancelCalls(); }
+  void CancelAllCalls();
+
+  const CheckpointStore& store() const { return store_; }
+  // Returns Directory::look_at_owner().
+  absl::Status LookAtOwner() const { return directory_.look_at_owner(); }
+
+ private:
+  // Returns the steps of this run's checkpoints, ascending.
+  //   Unavailable  a manifest can't be read, but need not be damaged.
+  absl::StatusOr<std::vector<int64_t>> RunCheckpoints() const;
+  // Orders each target to load `checkpoint`, as `order` says; empty: initial
+  // values.
+  std::vector<absl::Status> LoadFrom(
+      const std::string& checkpoint,
+      const std::vector<LoadOrder::Target>& targets, const LoadOrder& order);
+  // Returns `loaded`, the result of a shard's task that was to load the
+  // checkpoint of `step`; Unavailable instead of NotFound if the checkpoint is
+  // there.
+  absl::Status CheckLost(int64_t step, size_t shard,
+                         const absl::Status& loaded) const;
+  // Asks the shards how many updates they have had, and sets the manifest's
+  // global_step to the cut.
+  absl::Status ChooseCut(const CheckpointOrder& order,
+                         durable::CheckpointManifest& manifest);
+  absl::Status SnapshotShards(const CheckpointOrder& order,
+                              durable::CheckpointManifest& manifest,
+                              const std::string& directory);
+  // Snapshots one shard and fills in its file of the manifest.
+  absl::Status SnapshotShard(const CheckpointOrder& order, size_t shard,
+                             const std::string& directory,
+                             durable::CheckpointManifest& manifest);
+  // Returns the names of the shards' ps for which `is_meant(shard)`.
+  std::string NamesOf(absl::FunctionRef<bool(size_t shard)> is_meant) const;
+  // Returns the header of an order for the ps process `incarnation`.
+  wire::OrderHeader HeaderFor(uint64_t incarnation) const;
+
+  const std::string run_id_;
+  const uint64_t layout_;
+  const int64_t chief_epoch_;
+  const int max_to_keep_;
+  const std::vector<std::unique_ptr<PsClient>> clients_;
+  // The load request of each shard, without the checkpoint.
+  std::vector<wire::LoadRequest> load_requests_;
+  // The names of the shards' ps: "ps/1".
+  std::vector<std::string> names_;
+  // Kind of each shard: true if it is worker/0's; false if its pushes are
+  // asynchronous while the job's steps are not.
+  std::vector<bool> is_state_;
+  std::vector<bool> in_step_;
+  CheckpointStore store_;
+  std::atomic<bool> awaits_workers_ = false;
+  const Directory directory_;
+  // Number of the Loads.
+  int64_t loads_ = 0;
+  // Steps of damaged checkpoints, which no ps is to load.
+  std::set<int64_t> damaged_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_COORDINATOR_ORDER_EXECUTOR_H_

@@ -1,0 +1,252 @@
+#ifndef PARASOL_COORDINATOR_STEPS_STEP_LEDGER_H_
+#define PARASOL_COORDINATOR_STEPS_STEP_LEDGER_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "coordinator/steps/batch_pool.h"
+#include "coordinator/steps/departed_workers.h"
+#include "coordinator/steps/step_plan.h"
+#include "proto/checkpoint.pb.h"
+
+namespace parasol {
+
+// The plan of asynchronous training and bounded staleness: each step is done by
+// one worker.
+//
+// Totals per worker incarnation travel, not differences, so a message that is
+// lost or sent twice changes nothing. Each step has a batch. Batches are
+// granted in their order, epoch after epoch, and each is one worker's at a
+// time. `global_step` counts the batches that are completed, each once: without
+// failures exactly the steps up to the end are done.
+//
+// The unfinished batches of a worker that is gone are granted to others. It may
+// come back with steps that it has started: its grants then have a new version
+// (worker/step/granted_steps.h). It is granted nothing until it has told, in a
+// claim of that version, how many steps it has started for good. Of their
+// batches it keeps those that no other worker has been granted meanwhile; the
+// steps of the others do not count. So a batch is computed twice only if it was
+// in flight at a worker when the chief gave that up, and no batch is left out.
+//
+// A resumed run goes on with the checkpoint's unfinished batches and those
+// behind them. A worker that the chief before has granted steps since then
+// reports how many it has completed, but not of which batches: the next ones
+// are taken for these. So many batches as were unfinished when that chief was
+// lost may be done once more, or once less, than others.
+//
+// Totals are taken only as far as they can be true. This chief knows what it
+// has granted: more is refused. Of what the chief before has granted since the
+// checkpoint it knows no more than that it was not beyond the end: a worker is
+// credited with its progress since the checkpoint as far as the end allows it,
+// once, when it enters; afterwards it may complete kMaxUnfinished further steps
+// at most before this chief knows what it holds. A worker that the checkpoint
+// does not know has come since then, unless the checkpoint has forgotten
+// workers that may come back: then it is credited with nothing.
+//
+// A worker's clock, in bounded staleness, is the number of steps that it has
+// done, plus the smallest clock of the workers that were there when it came. A
+// worker with a clock of c may begin a step when the smallest clock of the live
+// workers is c - bound or more: each is granted up to bound + 1 above the
+// smallest clock, which never falls. The slowest worker is always granted what
+// is left, so a worker waits for ever only if a live worker stands still. Each
+// worker is told what its clock is ahead of its steps, and tells the next
+// chief.
+//
+// A call takes a time that does not grow with the number of workers, but for
+// Awaited(), Progress(), Unfinished(), and a grant of the last steps.
+class StepLedger : public StepPlan {
+ public:
+  // Largest number of steps that one worker holds unfinished: granted by this
+  // chief, or believed to be granted by the one before.
+  static constexpr int64_t kMaxUnfinished = 4096;
+  // Largest total of a worker.
+  static constexpr int64_t kMaxTotal = int64_t{1} << 53;
+
+  struct Options {
+    // Asynchronous if there is no bound.
+    std::optional<int64_t> bound;
+    // The versions of this chief's grants are larger. Another chief's must
+    // be others, and none is 0.
+    int64_t first_version = 0;
+    // Step up to which an earlier chief may have let workers go, if its job had
+    // another end.
+    int64_t earlier_end = 0;
+  };
+
+  // Starts a new run.
+  explicit StepLedger(Options options)
+      : options_(options), earlier_end_(options.earlier_end) {}
+  StepLedger() : StepLedger(Options()) {}
+  // Resumes the run that `manifest` is a checkpoint of.
+  StepLedger(const durable::CheckpointManifest& manifest, Options options);
+  explicit StepLedger(const durable::CheckpointManifest& manifest)
+      : StepLedger(manifest, Options()) {}
+
+  void SetEnd(int64_t end_step) override;
+  void EndEarly() override;
+  void SetLimit(std::optional<int64_t> limit) override;
+  void SetShards(const std::vector<int64_t>& shard_batches) override {
+    pool_.SetShards(shard_batches);
+  }
+  std::optional<int64_t> end_step() const override { return end_step_; }
+
+  absl::Status Check(uint64_t worker, int64_t completed,
+                     int64_t started) const override;
+  // Lets a worker take part. Steps that an unknown worker of a new run has
+  // completed were for another run, and are not counted.
+  void Enter(uint64_t worker, const WorkerArrival& arrival) override;
+  void Report(uint64_t worker, int64_t completed) override;
+  void Release(uint64_t worker) override;
+  void Retire(uint64_t worker) override;
+  void Answer(const wire::ClaimStepsRequest& claim, int64_t want, int workers,
+              wire::ClaimStepsResponse& response) override;
+  int64_t news() const override { return news_; }
+
+  // Returns the batches of a worker's granted steps that are not known to be
+  // completed, in order, and those that it will be granted next.
+  std::vector<int64_t> BatchesOf(uint64_t worker) const;
+
+  int64_t global_step() const override { return global_step_; }
+  bool HoldsSteps(uint64_t worker) const override;
+  std::optional<int64_t> staleness() const override {
+    if (clocks_.empty()) return std::nullopt;
+    return *clocks_.rbegin() - *clocks_.begin();
+  }
+  std::vector<durable::WorkerProgress> Progress() const override;
+  std::vector<durable::BatchSpan> Unfinished() const override;
+  // Returns those with the smallest clock if they hold up another worker, or in
+  // asynchronous training those that hold the last steps.
+  std::vector<uint64_t> Awaited() const override;
+
+  // Returns the clock by the last report of a worker that has entered.
+  int64_t ClockOf(uint64_t worker) const {
+    return accounts_.at(worker).clock();
+  }
+
+ private:
+  // The batch of a step.
+  struct Step {
+    int64_t batch = 0;
+    // False if another worker has been granted the batch meanwhile.
+    bool counts = true;
+  };
+
+  struct Account {
+    int64_t completed = 0;
+    int64_t granted = 0;  // >= completed
+    // Largest number of steps that the worker can have started.
+    int64_t limit = 0;
+    // True if steps beyond the known ones count: an earlier chief may have
+    // granted them.
+    bool counts_unknown = false;
+    // Number of completed steps that are counted once the end is known.
+    int64_t uncounted = 0;
+    // Number of steps that the clock is ahead of `completed`.
+    int64_t lead = 0;
+    // True if neither the worker nor the checkpoint that the run is resumed
+    // from knows `lead`: it then waits for the clocks of the others.
+    bool is_newcomer = false;
+    bool gone = true;
+    // Version of the grants. A worker that has had no answer tells 0, which is
+    // taken for the first version until a claim of that has come.
+    int64_t version = 0;
+    bool is_first_version = true;
+    bool has_told_version = false;
+    // True if it is known which steps the worker has started for good.
+    bool is_settled = false;
+    // The shard whose batches the worker is granted first.
+    int shard = 0;
+    // The steps completed + 1 and following: the granted ones, then those that
+    // may be granted next. Empty unless is_settled.
+    std::deque<Step> steps;
+    // Batches of the steps completed + 1 and following that were granted when
+    // the worker went. Empty if is_settled.
+    std::deque<int64_t> lost_batches;
+    // The clock as it is in clocks_.
+    std::optional<int64_t> kept_clock;
+
+    int64_t unfinished() const { return granted - completed; }
+    int64_t clock() const { return completed + lead; }
+  };
+
+  // Notes what has changed for claims that wait, when a call ends.
+  class NewsCheck;
+
+  // Returns true if the steps that no grant of this chief explains count.
+  bool CountsUnknownSteps() const { return resumed_ && !has_forgotten_; }
+  // Returns the largest total that an unknown worker, or one that the
+  // checkpoint knows, can have.
+  int64_t LimitOfStranger(uint64_t worker) const;
+  // Returns the number of steps that a worker can have completed since the
+  // checkpoint.
+  int64_t MayBeUncounted() const;
+  Account& AddAccount(uint64_t worker, const WorkerArrival& arrival);
+  // Takes a worker's total.
+  void Complete(Account& account, int64_t completed);
+  // Takes steps as completed of which this chief does not know the batches.
+  void CompleteUnknown(Account& account, int64_t steps);
+  // Adds to the number of completed batches.
+  void Count(int64_t batches);
+  // Takes the number of steps that the worker has started as final.
+  void Settle(Account& account, int64_t started);
+  // Returns true if the worker has heard of the account's version.
+  static bool IsCurrent(Account& account, const wire::ClaimStepsRequest& claim);
+  // Grants up to `want` steps more, fewer towards the end so that `workers`
+  // workers share it.
+  void Grant(Account& account, int64_t want, int workers);
+  // Gives a worker the batches of its granted steps, and some more.
+  void FillBatches(Account& account);
+  // Takes back the last batch that a worker has beyond its granted steps.
+  int64_t TakeBackBatch();
+  // Returns the number of steps that are neither done nor granted, and may be
+  // granted.
+  int64_t Free() const { return GrantEnd() - global_step_ - outstanding_; }
+  // Returns the number of steps that may be granted in all.
+  int64_t GrantEnd() const {
+    return limit_ ? std::min(*limit_, *end_step_) : *end_step_;
+  }
+  // Returns the smallest clock of the live workers; if there are none, of those
+  // that were there last.
+  int64_t SmallestClock() const;
+  // Keeps a worker's clock in clocks_ while it is live.
+  void KeepClock(Account& account);
+  // Raises newcomers to the smallest clock of the others, and those that were
+  // gone to the smallest clock that a live worker can have. Called once after a
+  // restart of the chief, before the first grant.
+  void RaiseNewcomers();
+
+  const Options options_;
+  // Step up to which workers may have been let go, if the end is another one
+  // now.
+  int64_t earlier_end_;
+  bool resumed_ = false;
+  // True if workers that may come back are not known any more.
+  bool has_forgotten_ = false;
+  bool has_granted_ = false;
+  std::optional<int64_t> end_step_;
+  std::optional<int64_t> limit_;
+  int64_t global_step_ = 0;
+  // Number of batches that count and are some worker's: of granted steps, and
+  // with those that may be granted next.
+  int64_t outstanding_ = 0;
+  int64_t assigned_ = 0;
+  int64_t last_smallest_clock_ = 0;
+  int64_t versions_ = 0;
+  int64_t news_ = 0;
+  BatchPool pool_;
+  // Workers that are live, or gone and may come back.
+  std::map<uint64_t, Account> accounts_;
+  // Clocks of live workers, in bounded staleness.
+  std::multiset<int64_t> clocks_;
+  DepartedWorkers departed_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_COORDINATOR_STEPS_STEP_LEDGER_H_
