@@ -13,11 +13,7 @@
 #include "base/resource_limits.h"
 #include "base/status_macros.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
-#include "cluster/checkpoint/disk_patience.h"
-#include "cluster/checkpoint/evaluation_decisions.h"
-#include "cluster/checkpoint/resume.h"
 #include "cluster/checkpoint/run_history.h"
-#include "cluster/checkpoint/warm_start.h"
 #include "cluster/client/ps_client.h"
 #include "cluster/cluster_spec/tf_config.h"
 #include "cluster/job/defaults.h"
@@ -25,6 +21,7 @@
 #include "cluster/job/task/task_job.h"
 #include "cluster/placement/placement.h"
 #include "coordinator/layout.h"
+#include "coordinator/taken_run.h"
 #include "ml/optimizer/assigned/plain_subtraction.h"
 #include "storage/checkpoint_store.h"
 
@@ -96,14 +93,6 @@ std::string RandomSecret() {
   return secret;
 }
 
-// A directory that can't be used is bad configuration.
-absl::Status AsConfiguration(const absl::Status& status) {
-  if (status.ok() || MayPass(status) || absl::IsCancelled(status)) {
-    return status;
-  }
-  return absl::InvalidArgumentError(status.message());
-}
-
 absl::StatusOr<std::vector<ShardBoard::Shard>> PlaceShards(
     const ChiefTaskOptions& options,
     const std::vector<VariableSpec>& variables) {
@@ -149,34 +138,6 @@ std::vector<durable::PlaceEpoch> PlaceEpochs(
     place.set_place_epoch(epoch);
   }
   return places;
-}
-
-// What the checkpoints in the directory say about the run, if there are any. A
-// new run that begins warm gets one.
-absl::Status ResumeFrom(const std::vector<VariableSpec>& variables,
-                        const Verification& verification,
-                        CheckOwner check_owner, absl::Time now,
-                        CheckpointStore& store, Coordinator::Options& options) {
-  ASSIGN_OR_RETURN(
-      ResumedRun run,
-      ResumeIntactRun(store, options.job, options.contents, verification));
-  if (!run.checkpoint && options.job.has_warm_start()) {
-    RETURN_IF_ERROR(WriteWarmStart({.run_id = run.run_id,
-                                    .job = options.job,
-                                    .variables = variables,
-                                    .contents = options.contents,
-                                    .now = now},
-                                   store, check_owner));
-    ASSIGN_OR_RETURN(run, ResumeRun(store, options.job, options.contents));
-  }
-  options.run_id = std::move(run.run_id);
-  options.already_complete = run.is_complete;
-  options.resumed = std::move(run.checkpoint);
-  if (options.resumed) {
-    options.resumed_from = store.PathOf(options.resumed->global_step());
-  }
-  options.damaged_checkpoints = std::move(run.damaged);
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -286,25 +247,22 @@ std::unique_ptr<OrderExecutor> ChiefTask::MakeExecutor(
 
 absl::Status ChiefTask::Open() {
   ASSIGN_OR_RETURN(Coordinator::Options coordinator, CoordinatorOptions());
-  DiskPatience patience({.full_limit = options_.checkpoint_timeout,
-                         .cancelled = options_.cancelled,
-                         .on_trouble =
-                             [this](absl::string_view trouble) {
-                               gate_.SetTrouble(std::string(trouble));
-                             }},
-                        clock_);
-  absl::StatusOr<CheckpointStore> store = TryResume(coordinator);
-  while (!store.ok()) {
-    RETURN_IF_ERROR(patience.Failed(store.status()));
-    store = TryResume(coordinator);
-  }
-  coordinator.chief_epoch = ownership_->chief_epoch();
-  for (const durable::PlaceEpoch& place : ownership_->ps_at_start()) {
-    coordinator.ps_epochs[place.index()] = place.place_epoch();
-  }
+  ASSIGN_OR_RETURN(const std::string directory, CheckpointDirectory(options_));
+  ASSIGN_OR_RETURN(TakenRun run,
+                   TakeRun({.directory = directory,
+                            .variables = options_.variables,
+                            .directory_lease = options_.directory_lease,
+                            .full_limit = options_.checkpoint_timeout,
+                            .cancelled = options_.cancelled,
+                            .on_trouble =
+                                [this](absl::string_view trouble) {
+                                  gate_.SetTrouble(trouble);
+                                }},
+                           clock_, clock_, coordinator));
+  ownership_ = std::move(run.ownership);
 
   std::unique_ptr<OrderExecutor> executor =
-      MakeExecutor(coordinator, *std::move(store));
+      MakeExecutor(coordinator, std::move(run.store));
   EvaluationWatch::Options watch = {
       .checkpoint_directory = executor->store().directory(),
       .run_id = coordinator.run_id,
@@ -346,46 +304,6 @@ absl::Status ChiefTask::Open() {
       [this](absl::Status lost) { server_->End(std::move(lost)); });
   gate_.Open(*server_);
   return absl::OkStatus();
-}
-
-absl::StatusOr<CheckpointStore> ChiefTask::TryResume(
-    Coordinator::Options& coordinator) {
-  ASSIGN_OR_RETURN(const std::string directory, CheckpointDirectory(options_));
-  if (ownership_ == nullptr) {
-    auto taken = DirectoryOwnership::Take(
-        {.directory = directory,
-         .job_name = options_.job.name(),
-         .lease = options_.directory_lease,
-         .cancelled = options_.cancelled,
-         .on_wait = [this](absl::string_view wait) { gate_.SetTrouble(wait); }},
-        clock_);
-    RETURN_IF_ERROR(AsConfiguration(taken.status()));
-    ownership_ = *std::move(taken);
-    gate_.SetTrouble("");
-  }
-  absl::StatusOr<CheckpointStore> store =
-      CheckpointStore::OpenForWriting(directory);
-  RETURN_IF_ERROR(AsConfiguration(store.status()));
-  const Verification verification = {
-      .on_begin =
-          [this](const std::string& path) {
-            gate_.SetTrouble(absl::StrCat("verifying ", path));
-          },
-      .cancelled = options_.cancelled};
-  RETURN_IF_ERROR(ResumeFrom(
-      options_.variables, verification, [this] { return ownership_->Check(); },
-      clock_.Now(), *store, coordinator));
-  if (!HasEvaluationDecisions(coordinator.job) &&
-      !coordinator.job.evaluation().has_max_lag()) {
-    return store;
-  }
-  const RunHistory history(coordinator.resumed, ownership_->chief_epoch());
-  ASSIGN_OR_RETURN(coordinator.evaluations,
-                   ReadEvaluations(directory, coordinator.run_id,
-                                   [&history](const Evaluation& evaluation) {
-                                     return history.Has(evaluation);
-                                   }));
-  return store;
 }
 
 ChiefTask::~ChiefTask() {

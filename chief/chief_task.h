@@ -133,9 +133,6 @@ class ChiefTask {
       const Coordinator::Options& coordinator, CheckpointStore store);
   // Finds the checkpoint to resume from, and starts the server.
   absl::Status Open();
-  // Makes one attempt to find it; fills in what is known of the run.
-  // Returns the store.
-  absl::StatusOr<CheckpointStore> TryResume(Coordinator::Options& coordinator);
 
   const ChiefTaskOptions options_;
   Clock& clock_;

@@ -1,0 +1,115 @@
+#include "coordinator/taken_run.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cluster/checkpoint/disk_patience.h"
+#include "cluster/checkpoint/evaluation_decisions.h"
+#include "cluster/checkpoint/resume.h"
+#include "cluster/checkpoint/run_history.h"
+#include "cluster/checkpoint/warm_start.h"
+
+namespace parasol {
+namespace {
+
+// A directory that can't be used is bad configuration.
+absl::Status AsConfiguration(const absl::Status& status) {
+  if (status.ok() || MayPass(status) || absl::IsCancelled(status)) {
+    return status;
+  }
+  return absl::InvalidArgumentError(status.message());
+}
+
+// What the checkpoints in the directory say about the run, if there are any. A
+// new run that begins warm gets one.
+absl::Status ResumeFrom(const TakeRunOptions& take, CheckOwner check_owner,
+                        absl::Time now, CheckpointStore& store,
+                        CoordinatorOptions& options) {
+  const Verification verification = {
+      .on_begin =
+          [&take](const std::string& path) {
+            take.on_trouble(absl::StrCat("verifying ", path));
+          },
+      .cancelled = take.cancelled};
+  ASSIGN_OR_RETURN(
+      ResumedRun run,
+      ResumeIntactRun(store, options.job, options.contents, verification));
+  if (!run.checkpoint && options.job.has_warm_start()) {
+    RETURN_IF_ERROR(WriteWarmStart({.run_id = run.run_id,
+                                    .job = options.job,
+                                    .variables = take.variables,
+                                    .contents = options.contents,
+                                    .now = now},
+                                   store, check_owner));
+    ASSIGN_OR_RETURN(run, ResumeRun(store, options.job, options.contents));
+  }
+  options.run_id = std::move(run.run_id);
+  options.already_complete = run.is_complete;
+  options.resumed = std::move(run.checkpoint);
+  if (options.resumed) {
+    options.resumed_from = store.PathOf(options.resumed->global_step());
+  }
+  options.damaged_checkpoints = std::move(run.damaged);
+  return absl::OkStatus();
+}
+
+// Makes one attempt.
+absl::StatusOr<CheckpointStore> TryResume(
+    const TakeRunOptions& take, Clock& clock, Clock& owner_clock,
+    std::unique_ptr<DirectoryOwnership>& ownership,
+    CoordinatorOptions& options) {
+  if (ownership == nullptr) {
+    auto taken = DirectoryOwnership::Take({.directory = take.directory,
+                                           .job_name = options.job.name(),
+                                           .lease = take.directory_lease,
+                                           .cancelled = take.cancelled,
+                                           .on_wait = take.on_trouble},
+                                          owner_clock);
+    RETURN_IF_ERROR(AsConfiguration(taken.status()));
+    ownership = *std::move(taken);
+    take.on_trouble("");
+  }
+  absl::StatusOr<CheckpointStore> store =
+      CheckpointStore::OpenForWriting(take.directory);
+  RETURN_IF_ERROR(AsConfiguration(store.status()));
+  RETURN_IF_ERROR(ResumeFrom(
+      take, [&ownership] { return ownership->Check(); }, clock.Now(), *store,
+      options));
+  if (!HasEvaluationDecisions(options.job) &&
+      !options.job.evaluation().has_max_lag()) {
+    return store;
+  }
+  const RunHistory history(options.resumed, ownership->chief_epoch());
+  ASSIGN_OR_RETURN(options.evaluations,
+                   ReadEvaluations(take.directory, options.run_id,
+                                   [&history](const Evaluation& evaluation) {
+                                     return history.Has(evaluation);
+                                   }));
+  return store;
+}
+
+}  // namespace
+
+absl::StatusOr<TakenRun> TakeRun(const TakeRunOptions& options, Clock& clock,
+                                 Clock& owner_clock,
+                                 CoordinatorOptions& coordinator) {
+  DiskPatience patience({.full_limit = options.full_limit,
+                         .cancelled = options.cancelled,
+                         .on_trouble = options.on_trouble},
+                        clock);
+  std::unique_ptr<DirectoryOwnership> ownership;
+  absl::StatusOr<CheckpointStore> store =
+      TryResume(options, clock, owner_clock, ownership, coordinator);
+  while (!store.ok()) {
+    RETURN_IF_ERROR(patience.Failed(store.status()));
+    store = TryResume(options, clock, owner_clock, ownership, coordinator);
+  }
+  coordinator.chief_epoch = ownership->chief_epoch();
+  for (const durable::PlaceEpoch& place : ownership->ps_at_start()) {
+    coordinator.ps_epochs[place.index()] = place.place_epoch();
+  }
+  return TakenRun{std::move(ownership), *std::move(store)};
+}
+
+}  // namespace parasol
