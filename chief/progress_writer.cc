@@ -10,21 +10,6 @@ namespace {
 
 constexpr absl::Duration kDropLogInterval = absl::Minutes(1);
 
-TrainingSample SampleOf(const wire::JobStatus& status) {
-  TrainingSample sample = {
-      .global_step = status.global_step(),
-      .end_step = status.end_step(),
-      .steps_per_epoch = status.steps_per_epoch(),
-      .loss_sum = status.loss_sum(),
-      .output_loss_sums = {status.output_loss_sum().begin(),
-                           status.output_loss_sum().end()},
-      .examples = status.loss_examples(),
-      .learning_rate = status.learning_rate(),
-      .seen_from = status.seen_from()};
-  if (status.has_staleness()) sample.staleness = status.staleness();
-  return sample;
-}
-
 // The time at which a training is this old, on a clock of its own.
 absl::Time AtTime(absl::Duration trained) {
   return absl::UnixEpoch() + trained;

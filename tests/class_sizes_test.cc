@@ -28,7 +28,6 @@ const std::map<std::string, int> kMorePublicMethods = {
     {"Device", 21}, {"MirroredState", 22}, {"StepPlan", 23}};
 const std::map<std::string, int> kMoreFields = {{"ExchangeStream", 28},
                                                 {"HeartbeatingSession", 27},
-                                                {"LocalTraining", 26},
                                                 {"ShardStream", 34},
                                                 {"Task", 28}};
 

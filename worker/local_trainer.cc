@@ -19,40 +19,6 @@
 #include "worker/worker_device.h"
 
 namespace parasol {
-namespace {
-
-// Number of batches that the loop is told in advance.
-constexpr int64_t kUpcoming = 32;
-
-// Grants one step after the other, until `is_over` says, given the number of
-// completed ones, that there are no more. A step's batch has its number.
-class CountedSteps : public StepSource {
- public:
-  CountedSteps(int64_t completed, std::function<bool(int64_t)> is_over)
-      : completed_(completed), is_over_(std::move(is_over)) {}
-
-  absl::StatusOr<std::optional<int64_t>> Start() override {
-    if (is_over_(completed_)) return std::nullopt;
-    return completed_;  // without overlap, no other step is started
-  }
-  std::vector<int64_t> Upcoming() override {
-    std::vector<int64_t> batches;
-    for (int64_t i = 1; i < kUpcoming; ++i) batches.push_back(completed_ + i);
-    return batches;
-  }
-  bool CanStartNow() override { return true; }
-  void Complete() override { ++completed_; }
-  void Stop() override {}
-
-  int64_t completed() const { return completed_; }
-
- private:
-  int64_t completed_;
-  const std::function<bool(int64_t)> is_over_;
-};
-
-}  // namespace
-
 LocalTrainer::LocalTrainer(Options options, Clock& clock,
                            MetricsRegistry& metrics)
     : options_(std::move(options)),
@@ -176,29 +142,28 @@ absl::Status LocalTrainer::Load(const std::string& checkpoint,
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> LocalTrainer::Train(
-    int64_t first_step, std::function<bool(int64_t)> is_over,
-    TrainingReporter& reporter) {
-  return replicas_ == nullptr
-             ? TrainAlone(first_step, std::move(is_over), reporter)
-             : replicas_->Train(first_step, std::move(is_over), *parameters_,
-                                reporter);
+absl::Status LocalTrainer::Train(int64_t first_step, StepSource& steps,
+                                 TrainingReporter& reporter) {
+  if (replicas_ != nullptr) return TrainInStep(first_step, steps, reporter);
+  TrainingLoop::Options loop;
+  loop.overlap = false;  // nothing is in flight here
+  loop.non_finite_loss = options_.job.worker().non_finite_loss();
+  loop.seed = options_.job.seed();
+  loop.first_pass = first_step;
+  loop.counted_corrupt_records = metrics_.corrupt_records.value();
+  return TrainingLoop(loop, *model_, *input_, *parameters_, steps, clock_,
+                      metrics_, reporter)
+      .Run();
 }
 
-absl::StatusOr<int64_t> LocalTrainer::TrainAlone(
-    int64_t first_step, std::function<bool(int64_t)> is_over,
-    TrainingReporter& reporter) {
-  TrainingLoop::Options loop_options;
-  loop_options.overlap = false;  // nothing is in flight here
-  loop_options.non_finite_loss = options_.job.worker().non_finite_loss();
-  loop_options.seed = options_.job.seed();
-  loop_options.first_pass = first_step;
-  loop_options.counted_corrupt_records = metrics_.corrupt_records.value();
-  CountedSteps steps(first_step, std::move(is_over));
-  TrainingLoop loop(loop_options, *model_, *input_, *parameters_, steps, clock_,
-                    metrics_, reporter);
-  RETURN_IF_ERROR(loop.Run());
-  return steps.completed();
+absl::Status LocalTrainer::TrainInStep(int64_t first_step, StepSource& steps,
+                                       TrainingReporter& reporter) {
+  const auto is_over = [&, told = first_step](int64_t completed) mutable {
+    for (; told < completed; ++told) steps.Complete();
+    const auto next = steps.Start();
+    return !next.ok() || !next->has_value();
+  };
+  return replicas_->Train(first_step, is_over, *parameters_, reporter);
 }
 
 DeviceTables::CacheUse LocalTrainer::TakeCacheUse() {

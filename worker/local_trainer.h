@@ -2,7 +2,6 @@
 #define PARASOL_WORKER_LOCAL_TRAINER_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,13 +68,11 @@ class LocalTrainer {
     return parameters_->Save(writer);
   }
 
-  // Trains from `first_step`, the number of steps done, until `is_over`, given
-  // the number of completed steps, says that there are no more. Returns that
-  // number. A step's batch has its number. Errors are those of
-  // TrainingLoop::Run() and SyncTrainingLoop::Run().
-  absl::StatusOr<int64_t> Train(int64_t first_step,
-                                std::function<bool(int64_t)> is_over,
-                                TrainingReporter& reporter);
+  // Trains from `first_step`, the number of steps done, until `steps` has no
+  // other one. Replicas in step have batches of their own, whatever it says.
+  // Errors are those of TrainingLoop::Run() and SyncTrainingLoop::Run().
+  absl::Status Train(int64_t first_step, StepSource& steps,
+                     TrainingReporter& reporter);
 
   // Returns true if the job has a data set to evaluate on.
   bool CanEvaluate() const { return evaluation_ != nullptr; }
@@ -108,10 +105,9 @@ class LocalTrainer {
   absl::Status UseRate(std::optional<double> rate);
   // Returns the job with the rate that was reduced, if it was.
   job::Job JobWithRate() const;
-  absl::StatusOr<int64_t> TrainAlone(int64_t first_step,
-                                     std::function<bool(int64_t)> is_over,
-                                     TrainingReporter& reporter);
-  // Returns model() and those of further replicas, which evaluate with it.
+  absl::Status TrainInStep(int64_t first_step, StepSource& steps,
+                           TrainingReporter& reporter);
+  // Returns the models of all replicas.
   std::vector<Model*> EvaluatingModels();
   absl::Status GiveValues(const std::vector<Model*>& models);
   absl::Status AddHistograms(EventFile::Histograms& histograms);

@@ -347,7 +347,7 @@ TEST_P(LocalTrainingTest, ADirectoryThatIsFullAtTheStartEndsTheRun) {
 TEST_P(LocalTrainingTest, ACheckpointWithADamagedFileIsPassedOver) {
   ASSERT_OK(Train());
   job_.mutable_end()->set_steps(30);
-  const std::string path = store_.PathOf(20) + "/worker-0.sst";
+  const std::string path = store_.PathOf(20) + "/shard-00000-of-00001.sst";
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(fs::file_size(path) / 2);
   const char byte = static_cast<char>(file.peek() ^ 1);

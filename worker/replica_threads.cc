@@ -138,9 +138,10 @@ ReplicaThreads::Shared ReplicaThreads::NewShared(int64_t first_step,
                       .devices = options_.devices})};
 }
 
-absl::StatusOr<int64_t> ReplicaThreads::Train(
-    int64_t first_step, std::function<bool(int64_t)> is_over,
-    LocalParameters& parameters, TrainingReporter& reporter) {
+absl::Status ReplicaThreads::Train(int64_t first_step,
+                                   std::function<bool(int64_t)> is_over,
+                                   LocalParameters& parameters,
+                                   TrainingReporter& reporter) {
   const Shared shared = NewShared(first_step, parameters);
   SharedSteps steps(first_step, std::move(is_over));
   SyncTrainingLoop::Options loop;
@@ -154,7 +155,6 @@ absl::StatusOr<int64_t> ReplicaThreads::Train(
   std::deque<TrainingReporter> of_others;
   for (size_t i = 1; i < replicas_.size(); ++i) of_others.emplace_back(clock_);
   std::vector<absl::Status> results(replicas_.size());
-  std::vector<int64_t> completed(replicas_.size());
   const auto run = [&](size_t i) {
     SharedStepsOfReplica source(static_cast<int>(i), first_step, steps);
     SyncTrainingLoop::Options of_replica = loop;
@@ -164,7 +164,6 @@ absl::StatusOr<int64_t> ReplicaThreads::Train(
                                   *shared.parameters, source, clock_, metrics_,
                                   i == 0 ? reporter : of_others[i - 1])
                      .Run();
-    completed[i] = source.completed();
   };
   {
     std::vector<std::jthread> threads;
@@ -174,8 +173,7 @@ absl::StatusOr<int64_t> ReplicaThreads::Train(
   for (TrainingReporter& other : of_others) {
     reporter.AddWorkOf(other.Take());
   }
-  RETURN_IF_ERROR(FirstCause(results));
-  return completed.front();
+  return FirstCause(results);
 }
 
 std::string ReplicaThreads::Describe() const {

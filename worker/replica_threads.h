@@ -53,13 +53,11 @@ class ReplicaThreads {
       WorkerMetrics& metrics);
 
   // Trains from `first_step`, the number of steps done, until `is_over`, given
-  // the number of completed steps, says that there are no more. Returns that
-  // number. After an error `parameters` may have had a part of a step. Errors
-  // are those of SyncTrainingLoop::Run().
-  absl::StatusOr<int64_t> Train(int64_t first_step,
-                                std::function<bool(int64_t)> is_over,
-                                LocalParameters& parameters,
-                                TrainingReporter& reporter);
+  // the number of completed steps, says that there are no more. After an error
+  // `parameters` may have had a part of a step. Errors are those of
+  // SyncTrainingLoop::Run().
+  absl::Status Train(int64_t first_step, std::function<bool(int64_t)> is_over,
+                     LocalParameters& parameters, TrainingReporter& reporter);
 
   // Returns the variables that the devices have; null if they are in host
   // memory, where the `parameters` of Train() have them.
@@ -70,9 +68,7 @@ class ReplicaThreads {
   // `job`. Errors are those of MirroredVariables::Create().
   absl::Status UseOptimizers(const job::Job& job);
 
-  // Returns the model of replica 0, for evaluation between calls of Train().
-  Model& model() { return *replicas_.front().model; }
-  // Returns the replicas' models, for the same.
+  // Returns the replicas' models, for evaluation between calls of Train().
   std::vector<Model*> models() const;
   // Returns the devices, and who sums gradients, for logs.
   std::string Describe() const;

@@ -26,8 +26,7 @@
 #include "ml/device/device_name.h"
 #include "worker/chief_beside.h"
 #include "worker/chief_place.h"
-#include "worker/local/local_status.h"
-#include "worker/local/local_status_service.h"
+#include "worker/local_status_service.h"
 #include "worker/local_training.h"
 #include "worker/worker_task.h"
 
@@ -111,8 +110,16 @@ absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
   ASSIGN_OR_RETURN(LoadedJob loaded, LoadJob(config, options));
   LocalReplicas replicas;
   RETURN_IF_ERROR(FitToReplicas(config, options, loaded.job, replicas));
-  LocalStatus status;
-  LocalStatusService service(status);
+  LocalTraining::Options local = {.trainer = {.job = std::move(loaded.job),
+                                              .graph = std::move(loaded.graph),
+                                              .replicas = std::move(replicas),
+                                              .data_dir = options.data_dir,
+                                              .threads = options.threads}};
+  if (options.checkpoint_timeout > absl::ZeroDuration()) {
+    local.checkpoint_timeout = options.checkpoint_timeout;
+  }
+  LocalTraining training(std::move(local), Clock::Real(), registry);
+  LocalStatusService service(training);
   std::unique_ptr<RpcServer> server;
   if (!options.status_address.empty()) {
     ASSIGN_OR_RETURN(server,
@@ -120,16 +127,6 @@ absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
                      _ << "--status_address");
     server->SetServing(true);
   }
-  LocalTraining::Options local = {.trainer = {.job = std::move(loaded.job),
-                                              .graph = std::move(loaded.graph),
-                                              .replicas = std::move(replicas),
-                                              .data_dir = options.data_dir,
-                                              .threads = options.threads},
-                                  .status = &status};
-  if (options.checkpoint_timeout > absl::ZeroDuration()) {
-    local.checkpoint_timeout = options.checkpoint_timeout;
-  }
-  LocalTraining training(std::move(local), Clock::Real(), registry);
   signal.OnSignal([&training] { training.Stop(); });
   const absl::Status result = training.Run();
   signal.Disarm();

@@ -29,8 +29,6 @@ class CheckpointSchedule {
   // Returns true if no attempt has failed lately, or the wait after the failure
   // is over.
   bool MayTry(absl::Time now) const { return now >= next_try_; }
-  // The end of that wait; the infinite past if no attempt has failed.
-  absl::Time next_try() const { return next_try_; }
 
   void Written(int64_t step, absl::Time now);
   // Notes a failed attempt; the next one waits for `max_backoff` at most.

@@ -51,6 +51,21 @@ std::string EpochNumbers(int64_t first, int64_t last, int64_t end_step,
 
 }  // namespace
 
+TrainingSample SampleOf(const wire::JobStatus& status) {
+  TrainingSample sample = {
+      .global_step = status.global_step(),
+      .end_step = status.end_step(),
+      .steps_per_epoch = status.steps_per_epoch(),
+      .loss_sum = status.loss_sum(),
+      .output_loss_sums = {status.output_loss_sum().begin(),
+                           status.output_loss_sum().end()},
+      .examples = status.loss_examples(),
+      .learning_rate = status.learning_rate(),
+      .seen_from = status.seen_from()};
+  if (status.has_staleness()) sample.staleness = status.staleness();
+  return sample;
+}
+
 TrainingProgress::TrainingProgress(const job::SummaryPolicy& policy,
                                    absl::Duration elapsed)
     : every_steps_(policy.every_steps()),

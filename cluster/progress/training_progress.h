@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "base/log_fields.h"
 #include "cluster/progress/curve_points.h"
+#include "proto/chief.pb.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -30,6 +31,9 @@ struct TrainingSample {
   // Step up to which the totals may lack steps.
   int64_t seen_from = 0;
 };
+
+// Returns how far a training is by the status of its chief.
+TrainingSample SampleOf(const wire::JobStatus& status);
 
 // An interval of a training, as a line of training.jsonl has it.
 struct ProgressRecord {

@@ -49,8 +49,6 @@ class SharedStepsOfReplica : public ReplicaSource {
   void Pushed(int64_t) override {}
   void Stop() override { stopped_ = true; }
 
-  int64_t completed() const { return completed_; }
-
  private:
   const int replica_;
   SharedSteps& steps_;

@@ -17,9 +17,9 @@ bool Step(SharedStepsOfReplica& replica) {
   const auto share = replica.Await();
   EXPECT_OK(share);
   if (!share->has_value()) return false;
-  EXPECT_EQ((*share)->completed_steps, replica.completed());
-  EXPECT_EQ((*share)->end_step, replica.completed() + 1);
-  replica.Complete(replica.completed() + 1);
+  EXPECT_EQ((*share)->completed_steps, replica.Now()->completed_steps);
+  EXPECT_EQ((*share)->end_step, replica.Now()->completed_steps + 1);
+  replica.Complete(replica.Now()->completed_steps + 1);
   return true;
 }
 
@@ -34,8 +34,8 @@ TEST(SharedStepsTest, AllReplicasEndAfterTheSameStep) {
   EXPECT_TRUE(Step(second)) << "the other replica computes this step";
   EXPECT_FALSE(Step(second));
   EXPECT_FALSE(Step(first));
-  EXPECT_EQ(first.completed(), 7);
-  EXPECT_EQ(second.completed(), 7);
+  EXPECT_EQ(first.Now()->completed_steps, 7);
+  EXPECT_EQ(second.Now()->completed_steps, 7);
 }
 
 TEST(SharedStepsTest, TheEndIsFinal) {

@@ -1,11 +1,11 @@
-#include "worker/local/local_status_service.h"
+#include "worker/local_status_service.h"
 
 namespace parasol {
 
 grpc::Status LocalStatusService::GetStatus(grpc::ServerContext* /*context*/,
                                            const wire::GetStatusRequest*,
                                            wire::JobStatus* response) {
-  *response = status_.Get();
+  *response = training_.Status();
   return grpc::Status::OK;
 }
 
