@@ -398,7 +398,7 @@ std::optional<absl::Status> Coordinator::Note(const CheckpointResult& result,
   const std::optional<absl::Status> next = orders_.CheckpointDone(
       result.order, result.status, ForOrders(), board_, now);
   if (!result.status.ok()) return next;
-  if (manifest.evaluation_due()) {
+  if (result.order.IsEvaluatedAt(manifest.global_step())) {
     evaluations_.Written(manifest.global_step(), now);
   }
   if (manifest.final() && phases_.phase() == wire::FINISHING) {

@@ -34,6 +34,11 @@ struct LoadOrder {
 // An order to snapshot all shards and commit `manifest`, which lacks only the
 // files and the time.
 struct CheckpointOrder {
+  // Returns true if the checkpoint is to be evaluated, should it be of `step`.
+  bool IsEvaluatedAt(int64_t step) const {
+    return evaluated_from && step >= *evaluated_from;
+  }
+
   durable::CheckpointManifest manifest;
   // True (synchronous training): all shards take their snapshots after the same
   // number of updates, which becomes the manifest's global_step: the largest
@@ -44,6 +49,8 @@ struct CheckpointOrder {
   // True if a shard that is behind the others will get there: a worker is
   // alive. Only with `at_one_step`.
   bool may_await = false;
+  // The step from which the checkpoint is to be evaluated; nullopt: at no step.
+  std::optional<int64_t> evaluated_from = std::nullopt;
   // The process that each shard is on.
   std::vector<uint64_t> incarnations = {};
   // True if the shards are to take no update behind the snapshot until they are

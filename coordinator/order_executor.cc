@@ -183,6 +183,7 @@ absl::StatusOr<int64_t> OrderExecutor::WriteCheckpoint(
     if (order.at_one_step) {
       RETURN_IF_ERROR(ChooseCut(order, files));
       step = files.global_step();
+      files.set_evaluation_due(order.IsEvaluatedAt(step));
     }
     return SnapshotShards(order, files, directory);
   };

@@ -138,8 +138,11 @@ TEST_F(OrderExecutorTest, AsynchronousTablesAreTakenAsTheyAre) {
 TEST_F(OrderExecutorTest, ASynchronousCheckpointIsTakenAtTheFurthestStep) {
   OrderExecutor executor = NewExecutor();
   CheckpointOrder order = CheckpointAt(7);
+  order.evaluated_from = 8;
   ASSERT_OK(executor.WriteCheckpoint(order, absl::UnixEpoch()));
   EXPECT_FALSE(ps0_.last_snapshot().has_at_updates());
+  ASSERT_OK_AND_ASSIGN(auto first, executor.store().ReadManifest(7));
+  EXPECT_FALSE(first.evaluation_due());
   order.at_one_step = true;
   order.may_await = true;
   ps0_.SetUpdates(9, 9);
@@ -150,6 +153,7 @@ TEST_F(OrderExecutorTest, ASynchronousCheckpointIsTakenAtTheFurthestStep) {
   EXPECT_EQ(ps1_.last_snapshot().at_updates(), 9);
   ASSERT_OK_AND_ASSIGN(auto manifest, executor.store().ReadManifest(9));
   EXPECT_EQ(manifest.global_step(), 9);
+  EXPECT_TRUE(manifest.evaluation_due());
 }
 
 TEST_F(OrderExecutorTest, AStepThatTheClusterHasCompletedIsTheLeast) {

@@ -184,7 +184,8 @@ CheckpointOrder Orders::OrderCheckpoint(const Job& job, const ShardBoard& board,
   manifest.mutable_unfinished_batch()->Assign(unfinished.begin(),
                                               unfinished.end());
   manifest.set_final(job.phases.phase() == wire::FINISHING);
-  manifest.set_evaluation_due(job.evaluations.IsDue(plan.global_step(), now));
+  order.evaluated_from = job.evaluations.DueFrom(plan.global_step(), now);
+  manifest.set_evaluation_due(order.IsEvaluatedAt(plan.global_step()));
   manifest.set_reduced_learning_rate(given_rate_.value_or(0));
   for (size_t shard = 0; shard < board.size(); ++shard) {
     order.incarnations.push_back(board.incarnation(shard));

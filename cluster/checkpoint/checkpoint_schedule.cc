@@ -22,6 +22,11 @@ bool CheckpointSchedule::IsDue(int64_t step, absl::Time now) const {
   return by_steps || now - written_at_ >= every_;
 }
 
+std::optional<int64_t> CheckpointSchedule::NextStep() const {
+  if (every_steps_ <= 0) return std::nullopt;
+  return (newest_step_.value_or(0) / every_steps_ + 1) * every_steps_;
+}
+
 void CheckpointSchedule::Written(int64_t step, absl::Time now) {
   newest_step_ = step;
   written_at_ = now;

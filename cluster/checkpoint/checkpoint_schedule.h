@@ -26,6 +26,9 @@ class CheckpointSchedule {
   // step that is a multiple of every_steps has been passed, or every_seconds
   // have gone by. Never true for a second checkpoint of the same step.
   bool IsDue(int64_t step, absl::Time now) const;
+  // Returns the step from which a checkpoint is due by steps; nullopt if none
+  // is.
+  std::optional<int64_t> NextStep() const;
   // Returns true if no attempt has failed lately, or the wait after the failure
   // is over.
   bool MayTry(absl::Time now) const { return now >= next_try_; }

@@ -97,6 +97,11 @@ std::optional<int64_t> EvaluationLag::StepLimit() const {
   return intervals * every_steps_;
 }
 
+bool EvaluationLag::IsUnevaluated(int64_t step) const {
+  return std::find(unevaluated_.begin(), unevaluated_.end(), step) !=
+         unevaluated_.end();
+}
+
 std::optional<int64_t> EvaluationLag::awaited() const {
   return is_waiting_ ? std::optional<int64_t>(unevaluated_.front())
                      : std::nullopt;

@@ -57,6 +57,8 @@ class EvaluationLag {
   // Returns the number of due evaluations at the last look; 0 if the job has no
   // times for them.
   int64_t due() const { return due_; }
+  // Returns true if that checkpoint is to be evaluated, and has no result.
+  bool IsUnevaluated(int64_t step) const;
   // Returns the step whose evaluation the job waited for at the last look.
   std::optional<int64_t> awaited() const;
   // Returns the time for which it has waited.

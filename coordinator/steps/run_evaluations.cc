@@ -44,6 +44,12 @@ void RunEvaluations::Observe(const EvaluationLag::Look& look) {
   if (auto line = lag_.Observe(look)) warnings_.push_back(*std::move(line));
 }
 
+std::optional<int64_t> RunEvaluations::DueFrom(int64_t step,
+                                               absl::Time now) const {
+  if (IsDue(step, now) || lag_.IsUnevaluated(step)) return step;
+  return times_.NextStep();
+}
+
 void RunEvaluations::Written(int64_t step, absl::Time now) {
   times_.Written(step, now);
   lag_.Written(step);

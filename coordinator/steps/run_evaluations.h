@@ -51,6 +51,10 @@ class RunEvaluations {
   bool IsDue(int64_t step, absl::Time now) const {
     return times_.IsDue(step, now);
   }
+  // Returns the step from which a checkpoint that is ordered at `step` is to be
+  // evaluated: also if it is cut later, or is of a step whose first checkpoint
+  // has not been evaluated yet. nullopt: at no step.
+  std::optional<int64_t> DueFrom(int64_t step, absl::Time now) const;
   // Notes a checkpoint that is to be evaluated.
   void Written(int64_t step, absl::Time now);
   // Returns the checkpoints that keep_best and max_lag have a use for now.

@@ -50,6 +50,20 @@ TEST_F(RunEvaluationsTest, ACheckpointIsDueOncePerTime) {
   EXPECT_TRUE(run().IsDue(20, now_));
 }
 
+TEST_F(RunEvaluationsTest, ACheckpointThatIsCutLaterIsEvaluatedWhenItIsDue) {
+  EXPECT_THAT(run().DueFrom(9, now_), Optional(10));
+  EXPECT_THAT(run().DueFrom(10, now_), Optional(10));
+  run().Written(12, now_);
+  EXPECT_THAT(run().DueFrom(13, now_), Optional(20));
+}
+
+TEST_F(RunEvaluationsTest, ASecondCheckpointOfAStepIsEvaluatedForTheFirst) {
+  run().Written(10, now_);
+  EXPECT_THAT(run().DueFrom(10, now_), Optional(10));
+  run().Update({EvaluationOf(10, 1.)});
+  EXPECT_THAT(run().DueFrom(10, now_), Optional(20));
+}
+
 TEST_F(RunEvaluationsTest, TimesGoOnFromTheResumedCheckpoint) {
   options_.resumed.emplace();
   options_.resumed->set_global_step(10);

@@ -189,6 +189,9 @@ void GroupAuditor::Ended() {
 
 void GroupAuditor::Committed(const Checkpoint& checkpoint) {
   const int64_t step = checkpoint.manifest.global_step();
+  // What was granted while none could be written: the step that workers wait
+  // to begin, and the one behind it.
+  if (is_failing_) allowed_ = std::max(allowed_, reached_ + 2);
   is_failing_ = false;
   if (checkpoint.manifest.evaluation_due()) due_.insert(step);
   AllowByLag();
