@@ -385,6 +385,8 @@ void ChiefProcess::TakeCut() {
     return EndSnapshots();
   }
   writing_->checkpoint.manifest.set_global_step(cut);
+  writing_->checkpoint.manifest.set_evaluation_due(
+      writing_->order.IsEvaluatedAt(cut));
   SnapshotShards();
 }
 
