@@ -83,14 +83,17 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 TEST_P(CudaClusterTest, AJobLearnsWhileAWorkerAndAPsAreKilled) {
-  ASSERT_OK_AND_ASSIGN(auto cluster,
-                       LaunchedCluster::Start(OptionsOf(GetParam(), "cuda:0")));
+  LaunchedCluster::Options options = OptionsOf(GetParam(), "cuda:0");
+  // A job that is about to end has no new worker.
+  constexpr int kSteps = 2 * kStepsToLearn;
+  options.overrides.push_back(absl::StrCat("end.steps=", kSteps));
+  ASSERT_OK_AND_ASSIGN(auto cluster, LaunchedCluster::Start(options));
   ASSERT_OK(cluster->AwaitStep(60));
   ASSERT_OK(Kill(*cluster, "worker/1"));
   ASSERT_OK(cluster->AwaitStep(120));
   ASSERT_OK(Kill(*cluster, "ps/1"));
   ASSERT_OK_AND_ASSIGN(const auto result, cluster->Wait());
-  ExpectLearned(result, kStepsToLearn);
+  ExpectLearned(result, kSteps);
   const std::string log = cluster->LogOf("worker/0");
   EXPECT_THAT(log, HasSubstr("training on cuda:0 (CUDA on the host)"));
   EXPECT_THAT(log, Not(HasSubstr("steps are not recorded")));
