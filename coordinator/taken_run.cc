@@ -76,10 +76,7 @@ absl::StatusOr<CheckpointStore> TryResume(
   RETURN_IF_ERROR(ResumeFrom(
       take, [&ownership] { return ownership->Check(); }, clock.Now(), *store,
       options));
-  if (!HasEvaluationDecisions(options.job) &&
-      !options.job.evaluation().has_max_lag()) {
-    return store;
-  }
+  if (!GoesByEvaluations(options.job)) return store;
   const RunHistory history(options.resumed, ownership->chief_epoch());
   ASSIGN_OR_RETURN(options.evaluations,
                    ReadEvaluations(take.directory, options.run_id,

@@ -53,7 +53,7 @@ class LocalChief {
   };
 
   // Takes the job's checkpoint directory and finds with what the run goes on.
-  // Errors are those of TakeRun(), and
+  // Fails as TakeRun() does, and with
   //   InvalidArgument  the job's end can't be found in the data.
   static absl::StatusOr<std::unique_ptr<LocalChief>> Start(
       Options options, LocalTrainer& trainer, Clock& clock);
@@ -90,6 +90,8 @@ class LocalChief {
   // Waits for a moment: nothing is to be done.
   void Pause();
 
+  // Returns true if the trainer has values.
+  bool is_loaded() const { return is_loaded_; }
   // Returns the run as it was taken up.
   const CoordinatorOptions& run() const { return run_; }
   const CheckpointStore& store() const { return executor_->store(); }
@@ -121,8 +123,8 @@ class LocalChief {
   int64_t end_step_ = 0;
   // The order before which no step is to be begun.
   std::optional<Order> order_;
-  bool is_loaded_ = false;  // the trainer has values
-  TrainingReport total_;    // all reports together
+  bool is_loaded_ = false;
+  TrainingReport total_;  // all reports together
   // The error that ends the run, if it is not the coordinator's.
   absl::Status failure_;
   bool stop_requested_ = false;

@@ -225,6 +225,31 @@ TEST_F(LocalDecisionsTest, EvaluationsHaveTimesOfTheirOwn) {
   EXPECT_EQ(Values(40), values);
 }
 
+// As if the process had been killed after a checkpoint, and before the result
+// of its evaluation.
+TEST_F(LocalDecisionsTest, AResumedRunEvaluatesWhatTheOneBeforeLeft) {
+  for (const std::string fields :
+       {"checkpoint { max_to_keep: 100 } evaluation { every_steps: 10 max_lag: "
+        "0 }",
+        "checkpoint { max_to_keep: 100 } evaluation { every_steps: 10 max_lag: "
+        "2 }",
+        "checkpoint { max_to_keep: 100 keep_best {} }"}) {
+    SCOPED_TRACE(fields);
+    fs::remove_all(store_.directory());
+    const job::Job job = JobWith(
+        absl::StrCat("optimizer { adam {} } end { steps: 40 } ", fields));
+    ASSERT_OK(Train(job));
+    ASSERT_THAT(EvaluatedSteps(), ElementsAre(10, 20, 30, 40));
+    for (const int64_t step : {30, 40}) fs::remove_all(store_.PathOf(step));
+    const std::string log = store_.directory() + "/evaluations.jsonl";
+    ASSERT_OK_AND_ASSIGN(const std::string lines, ReadFile(log, 10000));
+    std::ofstream(log) << lines.substr(0, lines.find('\n') + 1);
+    ASSERT_THAT(EvaluatedSteps(), ElementsAre(10));
+    ASSERT_OK(Train(job));
+    EXPECT_THAT(EvaluatedSteps(), ElementsAre(10, 20, 30, 40));
+  }
+}
+
 TEST_F(LocalDecisionsTest, TheRateIsReducedWhereTheCheckpointIs) {
   job::Job job = JobWith(
       "end { steps: 40 } checkpoint { max_to_keep: 100 } optimizer { "

@@ -133,7 +133,23 @@ void LocalTraining::Report(TrainingReporter& reporter, bool is_end) {
 }
 
 absl::Status LocalTraining::CarryOut(const LoadOrder& order) {
-  return chief_->CarryOut(order);
+  RETURN_IF_ERROR(chief_->CarryOut(order));
+  const std::optional<durable::CheckpointManifest>& resumed =
+      chief_->run().resumed;
+  // The process before may have ended between the checkpoint and its result,
+  // which the job waits for with evaluation.max_lag.
+  const bool lacks_result =
+      resumed && step_ > 0 && step_ == resumed->global_step() &&
+      chief_->is_loaded() && GoesByEvaluations(job()) &&
+      IsEvaluationDue(*resumed) &&
+      (evaluations_.empty() || evaluations_.back().global_step < step_);
+  return lacks_result ? Evaluate(/*final=*/false) : absl::OkStatus();
+}
+
+bool LocalTraining::IsEvaluationDue(
+    const durable::CheckpointManifest& manifest) const {
+  return job().has_evaluation() ? manifest.evaluation_due()
+                                : HasEvaluationDecisions(job());
 }
 
 absl::Status LocalTraining::CarryOut(const CheckpointOrder& order) {
@@ -149,9 +165,8 @@ absl::Status LocalTraining::CarryOut(const CheckpointOrder& order) {
     RETURN_IF_ERROR(Evaluate(/*final=*/true));
   }
   chief_->Done(order, written);
-  const bool is_due = job().has_evaluation() ? order.manifest.evaluation_due()
-                                             : HasEvaluationDecisions(job());
-  return written.ok() && is_due && is_training && !is_last && !stopping_
+  return written.ok() && IsEvaluationDue(order.manifest) && is_training &&
+                 !is_last && !stopping_
              ? Evaluate(/*final=*/false)
              : absl::OkStatus();
 }

@@ -75,6 +75,8 @@ class LocalTraining {
   absl::Status CarryOut(const LoadOrder& order);
   // Writes a checkpoint, and evaluates it if that is due.
   absl::Status CarryOut(const CheckpointOrder& order);
+  // Returns true if the job says that the checkpoint is to be evaluated.
+  bool IsEvaluationDue(const durable::CheckpointManifest& manifest) const;
   // Tells the chief what the training has done, and writes down what is due.
   void Report(TrainingReporter& reporter, bool is_end = false);
   // Evaluates the values as they are, and goes by the result. Does nothing if

@@ -128,6 +128,10 @@ bool HasEvaluationDecisions(const job::Job& job) {
          job.optimizer().has_reduce_on_plateau();
 }
 
+bool GoesByEvaluations(const job::Job& job) {
+  return HasEvaluationDecisions(job) || job.evaluation().has_max_lag();
+}
+
 bool IsToBeEvaluated(const durable::CheckpointManifest& manifest) {
   return !manifest.job().has_evaluation() || manifest.evaluation_due() ||
          manifest.final();

@@ -30,6 +30,10 @@ struct EvaluationDecisions {
 // read while it trains.
 bool HasEvaluationDecisions(const job::Job& job);
 
+// Returns true if training goes by its evaluations: for such a decision, or as
+// it waits for them (evaluation.max_lag).
+bool GoesByEvaluations(const job::Job& job);
+
 // Returns true if a checkpoint with this manifest is to be evaluated: each one,
 // unless the job has times for evaluations; then those that were marked, and
 // the job's last one.
