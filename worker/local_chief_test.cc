@@ -171,7 +171,9 @@ TEST_F(LocalChiefTest, AStopWhoseCheckpointFailsSaysSo) {
   const auto order = std::get<CheckpointOrder>(*chief_->NextOrder());
   fs::remove_all(job_.checkpoint().directory());
   std::ofstream(job_.checkpoint().directory()) << "no directory";
-  EXPECT_FALSE(chief_->Write(order).ok());
+  EXPECT_THAT(chief_->Write(order),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr(job_.checkpoint().directory())));
   EXPECT_THAT(chief_->Outcome(),
               Optional(StatusIs(absl::StatusCode::kInvalidArgument)));
 }

@@ -36,12 +36,12 @@ namespace parasol {
 // The replicas of a worker without a cluster, and the values that they train:
 // one replica, or as the job's strategy says several in step. On a CUDA device
 // the variables stay in its memory and are updated there; mirrored on several,
-// in the memory of each. Between two calls all values are those of one step.
-// Must be used from one thread.
+// in the memory of each. Between two calls all values are of one step. Must be
+// used from one thread.
 class LocalTrainer {
  public:
   struct Options {
-    job::Job job;  // defaults are filled in; batch_size is that of a replica
+    job::Job job;  // defaults are filled in; batch_size: a replica's
     Graph graph;   // the job's model
     LocalReplicas replicas;
     std::string data_dir;
@@ -59,7 +59,7 @@ class LocalTrainer {
   static absl::StatusOr<std::unique_ptr<LocalTrainer>> Open(
       Options options, Clock& clock, MetricsRegistry& metrics);
 
-  // Makes the values those of the checkpoint at this path, or initial ones if
+  // Reads the values of the checkpoint at this path, or makes initial ones if
   // it is empty, with the learning rate in the place of the job's. Call it
   // first. After an error call it again.
   absl::Status Load(const std::string& checkpoint, std::optional<double> rate);
@@ -70,15 +70,14 @@ class LocalTrainer {
 
   // Trains from `first_step`, the number of steps done, until `steps` has no
   // other one. Replicas in step have batches of their own, whatever it says.
-  // Errors are those of TrainingLoop::Run() and SyncTrainingLoop::Run().
+  // Fails as TrainingLoop::Run() and SyncTrainingLoop::Run() do.
   absl::Status Train(int64_t first_step, StepSource& steps,
                      TrainingReporter& reporter);
 
   // Returns true if the job has a data set to evaluate on.
   bool CanEvaluate() const { return evaluation_ != nullptr; }
   // Evaluates the values as they are; averages of variables where there are
-  // some. Training goes on without these. Errors are those of
-  // ModelEvaluation::Run().
+  // some. Training goes on without these. Fails as ModelEvaluation::Run() does.
   absl::StatusOr<Evaluated> Evaluate(absl::FunctionRef<bool()> cancelled);
 
   // Returns the use of cached tables since the last call, and counts it in the

@@ -82,7 +82,7 @@ class LocalTraining {
   // Evaluates the values as they are, and goes by the result. Does nothing if
   // the job has no eval data set.
   absl::Status Evaluate(bool final);
-  // Adds an evaluation to those of the run, which the chief goes by.
+  // Adds an evaluation to the run's, which the chief goes by.
   void Keep(const Evaluation& evaluation);
   const job::Job& job() const { return options_.trainer.job; }
 

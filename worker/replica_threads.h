@@ -36,7 +36,7 @@ namespace parasol {
 class ReplicaThreads {
  public:
   struct Options {
-    job::Job job;  // batch_size is that of a replica
+    job::Job job;  // batch_size: a replica's
     Graph graph;
     std::vector<std::string> devices;  // one for each replica
     int threads = 1;                   // CPU threads of each replica
@@ -54,8 +54,8 @@ class ReplicaThreads {
 
   // Trains from `first_step`, the number of steps done, until `is_over`, given
   // the number of completed steps, says that there are no more. After an error
-  // `parameters` may have had a part of a step. Errors are those of
-  // SyncTrainingLoop::Run().
+  // `parameters` may have had a part of a step. Fails as
+  // SyncTrainingLoop::Run() does.
   absl::Status Train(int64_t first_step, std::function<bool(int64_t)> is_over,
                      LocalParameters& parameters, TrainingReporter& reporter);
 

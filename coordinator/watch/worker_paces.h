@@ -42,13 +42,12 @@ struct PaceLimits {
 // for nobody, but perhaps for a step to be granted: all other time is their
 // own.
 //
-// In steps that workers make together a worker's own time is that in which it
-// has a batch to wait for or to compute; in waits for values and
-// acknowledgements it waits for others. A worker that stands still in its waits
-// sends and receives later, too. That costs a step what it needs for the
-// messages, as often as the worker runs too rarely; more of the standstill
-// holds up nobody: on a machine with too much to do all that wait for a slow
-// worker stand still. What messages need is the least time that a worker was
+// Workers in step wait for each other: a worker's own time is then what it
+// waits for batches and computes. A worker that stands still in its waits also
+// sends and receives late. Its standstill costs a step as much more of the time
+// for messages as the worker runs too rarely, and only that is its own: on a
+// machine with too much to do all that wait for a slow worker stand still, and
+// hold up nobody. The time for messages is the least in which a worker was
 // awake in its waits.
 class WorkerPaces {
  public:
