@@ -23,14 +23,14 @@ struct Bounds {
 
 const std::map<std::string, Bounds> kBounds = {
     {"mlp", {11, 3, 3, 14, 0}},
-    {"resnet56", {523, 5, 5, 22, 0}},
+    {"resnet56", {486, 5, 5, 22, 0}},
     {"mlp, dropout", {13, 4, 3, 14, 0}},
     {"wide_deep", {26, 4, 3, 14, 0}},
     {"deepfm", {33, 6, 5, 22, 0}},
     {"mlp, alone", {12, 1, 1, 6, 0}},
     {"wide_deep, alone", {28, 2, 1, 6, 0}},
     {"deepfm, alone", {35, 2, 1, 6, 0}},
-    {"resnet56, bf16", {532, 5, 5, 22, 0}},
+    {"resnet56, bf16", {495, 5, 5, 22, 0}},
     {"block, bf16", {100, 5, 5, 22, 0}},
 };
 
