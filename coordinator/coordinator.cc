@@ -13,7 +13,7 @@ namespace parasol {
 namespace {
 
 // Refuses a process that names itself as one at another place: its steps would
-// be those of both.
+// count for both.
 absl::Status CheckIncarnation(
     const wire::Task& task,
     const std::map<TaskId, Membership::Member>& members) {

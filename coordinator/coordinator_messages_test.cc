@@ -43,7 +43,7 @@ class Attack {
       Check();
       if (testing::Test::HasFailure()) return;
     }
-    // The data of the first worker that says so are those of the job.
+    // The job has the data that the first worker reports.
     if (!has_other_data_) EndRight();
   }
 

@@ -21,13 +21,13 @@ namespace parasol {
 // The processes that hold the places in the cluster, and the times at which
 // their leases end. Pure: time is an argument.
 //
-// Each process is given a place epoch when it first registers, larger than that
-// of every process that was at its place before, and presents it when it
+// Each process is given a place epoch when it first registers, larger than the
+// epoch of every process that was at its place before, and presents it when it
 // registers again, also with another chief. The process with the largest epoch
 // holds the place, in whatever order they come; older ones are refused for
-// good. A chief's epochs are above those of every earlier chief, so that it
-// need not know these. (The last kMaxReplaced incarnations are remembered, too:
-// a process whose first answer was lost has no epoch to present.)
+// good. A chief gives larger epochs than every earlier chief, so that it need
+// not know theirs. (The last kMaxReplaced incarnations are remembered, too: a
+// process whose first answer was lost has no epoch to present.)
 //
 // A registration may come late, from a process that is dead by then, or from
 // one that stood still before it could register. So a process that began to
@@ -50,8 +50,7 @@ class Membership {
   struct Options {
     std::vector<TaskId> places;
     absl::Duration lease;
-    // Number of this chief, from 1 to 2^30; larger than those of all earlier
-    // ones.
+    // Number of this chief, from 1 to 2^30; larger than every earlier chief's.
     int64_t chief_epoch = 1;
     // The newest place epochs that an earlier chief has recorded.
     std::map<TaskId, int64_t> newest_epochs = {};
@@ -66,8 +65,8 @@ class Membership {
   struct Member {
     // The process that holds the place; 0 if none has held it yet.
     uint64_t incarnation = 0;
-    // The largest place epoch that is known; that of `incarnation`, if there is
-    // one.
+    // The largest known place epoch: the process `incarnation` has it, if there
+    // is one.
     int64_t epoch = 0;
     bool alive = false;
     // True if its lease ran out: the process may be gone, or stand still and
@@ -148,7 +147,7 @@ class Membership {
 
   // Ends the lease, also one that has run out: a process that stood still and
   // then leaves is waited for no more. Returns true if it had not run out.
-  // Errors are those of Renew().
+  // Fails as Renew() does.
   absl::StatusOr<bool> Leave(const wire::Task& task, absl::Time now);
 
   // Ends the leases that have run out by `now`, and returns their tasks. The
@@ -174,10 +173,10 @@ class Membership {
   std::vector<TaskId> Absent(absl::string_view role) const;
 
  private:
-  // Errors are those of Renew(), but for NotFound.
+  // Fails as Renew() does, but never with NotFound.
   absl::StatusOr<Member*> Find(const wire::Task& task);
-  // Returns the place epoch of a process that registers as `task`. Errors are
-  // those of Register().
+  // Returns the place epoch of a process that registers as `task`. Fails as
+  // Register() does.
   absl::StatusOr<int64_t> EpochOf(const wire::Task& task, const Member& member,
                                   const Arrival& arrival) const;
   // Returns true if the member has its place before a process that began to

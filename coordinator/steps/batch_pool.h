@@ -10,13 +10,14 @@
 namespace parasol {
 
 // The batches that are granted to no worker yet, of all epochs. Batches are
-// numbered from 0; an epoch has those of shard 0, then those of shard 1, and so
-// on. No batch of an epoch is taken before all of the epoch before it. Pure.
+// numbered from 0; an epoch has the batches of shard 0, then the batches of
+// shard 1, and so on. No batch of an epoch is taken before all of the epoch
+// before it. Pure.
 class BatchPool {
  public:
   // The pool of a run of which `done` batches are done, and none of
-  // `unfinished`. Without those, the first `done` are taken as done, in the
-  // order in which a worker of shard 0 takes them.
+  // `unfinished`. Without `unfinished`, the first `done` are taken as done, in
+  // the order in which a worker of shard 0 takes them.
   explicit BatchPool(int64_t done = 0, BatchSpans unfinished = {})
       : taken_(done + unfinished.size()), returned_(std::move(unfinished)) {}
 

@@ -17,8 +17,8 @@ namespace parasol {
 // have fewest.
 //
 // Replicas may have homes, if there are as many as all places have: a worker
-// that joins gets those of its own place from the workers that have them, and
-// keeps them.
+// that joins gets the replicas with homes at its place from the workers that
+// have them, and keeps them.
 class ReplicaAssignment {
  public:
   // `first_version` must grow from one chief process to the next. The homes of

@@ -101,8 +101,8 @@ class ReplicaPlan : public StepPlan {
   const bool is_mirrored_;
   const bool is_new_run_;
   int64_t earlier_end_;
-  // All worker processes of the run, and those of them that had trained another
-  // run before.
+  // All worker processes of the run, and the ones that had trained another run
+  // before.
   std::set<uint64_t> known_;
   std::set<uint64_t> strangers_;
   std::optional<int64_t> end_step_;

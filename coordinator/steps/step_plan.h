@@ -77,7 +77,7 @@ class StepPlan {
   virtual std::optional<std::vector<int>> ReplicasOf(uint64_t worker) const {
     return std::nullopt;
   }
-  // Gives the assignment of replicas a new version, if `version` is that of the
+  // Gives the assignment of replicas a new version, if `version` is still the
   // present one: its workers could not go on together.
   virtual void RenewAssignment(int64_t version) {}
 

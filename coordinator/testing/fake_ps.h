@@ -54,7 +54,8 @@ class FakePs {
     absl::MutexLock lock(&mu_);
     missed_.insert(checkpoint);
   }
-  // The same; each such load removes the checkpoint.
+  // Makes every later load from `checkpoint` end with NotFound and remove the
+  // checkpoint.
   void Vanish(const std::string& checkpoint) {
     absl::MutexLock lock(&mu_);
     vanishing_.insert(checkpoint);

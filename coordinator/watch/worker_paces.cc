@@ -91,7 +91,7 @@ double Awake(const std::vector<double>& base, const std::vector<double>& last) {
 
 // The parts of a worker's own time as shares of it, the largest first.
 std::string Shares(std::vector<double> parts, bool in_step) {
-  // Time in which the process stood still is in that of its waits.
+  // The times of waits include the time in which the process stood still.
   const double waits = parts[kPull] + parts[kPush];
   const double awake =
       waits > 0 ? std::max(0., 1 - parts[kStoodStill] / waits) : 0;
