@@ -64,7 +64,7 @@ class ModelVersions {
 
   // Looks once for a checkpoint to serve and loads it. What can't be read at
   // the moment waits for another turn, and older ones have theirs if none is as
-  // new as the served one. Errors are those of Run(). For Run() and for tests.
+  // new as the served one. Fails as Run() does. For Run() and for tests.
   absl::Status Update();
 
   // The served model; null before the first.

@@ -22,8 +22,8 @@
 
 namespace parasol {
 
-// The signature whose outputs are those of `parasol predict`, and the one whose
-// outputs are probabilities; the names of their outputs, unless the model names
+// The signature that gives the outputs of `parasol predict`, and the signature
+// that gives probabilities; the names of their outputs, unless the model names
 // its own.
 inline constexpr char kDefaultSignature[] = "serving_default";
 inline constexpr char kProbabilitySignature[] = "probabilities";
