@@ -55,7 +55,7 @@ class OnTrack {
 // Forgets the tracks of a stream that is destroyed.
 void ForgetTracks(const void* stream);
 
-// Two functions around code whose accesses are those of the track.
+// Two functions around code whose accesses count as the track's.
 inline void BeginWatch() {
   if (__tsan_ignore_thread_end != nullptr) __tsan_ignore_thread_end();
 }

@@ -39,7 +39,7 @@ const Moment& EndOf(int device) {
   return end;
 }
 
-// Notes the work of a stream; that of ranks notes itself.
+// Notes the work of a stream; ranks note their work themselves.
 void NoteRun(const Task& task) {
   if (task.track.stream == nullptr || task.kind == Kind::kNone) return;
   NoteDone(task.device, task.kind == Kind::kCompute  ? 'k'

@@ -36,8 +36,8 @@ struct Task {
   Moment end = NewMoment();
 };
 
-// Adds a task that is to run when all of `after` (null: nothing) have, on
-// `track`; by default that of all communicators.
+// Adds a task that is to run on `track` (default: the track of all
+// communicators) when all of `after` (null: nothing) have run.
 TaskPtr AddTask(Kind kind, int device, std::function<void()> run,
                 std::vector<TaskPtr> after, const Track& track = {});
 
