@@ -18,8 +18,8 @@
 namespace parasol::simulation {
 
 // Compares the state of each worker, whenever it changes, and each checkpoint
-// with what one process would have that makes all steps once; and the steps of
-// each group with those of the groups before it.
+// with the state of one process that makes all steps once; and the steps of
+// each group with the earlier groups' steps.
 class GroupAuditor {
  public:
   using Version = MirroredState::Version;
