@@ -15,8 +15,8 @@ namespace parasol {
 namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(100);
-// Time before its deadline at which a claim may be answered: a thousand that
-// wait are not answered one by one.
+// Time by which a claim may be answered before its deadline, so that a thousand
+// waiting claims are answered together.
 constexpr absl::Duration kClaimSlack = absl::Milliseconds(20);
 
 }  // namespace
