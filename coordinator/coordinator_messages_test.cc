@@ -108,7 +108,7 @@ class Attack {
     }
     const auto response = chief_.Register(request, now_);
     if (!response.ok()) {
-      // It waits for those that were there before.
+      // The process waits for processes that were there before.
       EXPECT_EQ(response.status().code(), absl::StatusCode::kUnavailable)
           << response.status();
       return;

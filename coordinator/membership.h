@@ -31,14 +31,14 @@ namespace parasol {
 //
 // A registration may come late, from a process that is dead by then, or from
 // one that stood still before it could register. So a process that began to
-// join before the one at its place waits until that has left, or has been lost
-// for kPrecedence leases. And one that takes the place of a live process holds
-// it for good only with its next message. Until then the one before it is put
-// off, and has the place again if it is heard while the newcomer's lease ends
-// without another message, unless it began to join before the newcomer. A
-// process that an earlier chief knew takes the place of one that is new to this
-// chief, but began to join before it. The processes' clocks decide nothing
-// else.
+// join before the holder of its place waits until the holder has left, or has
+// been lost for kPrecedence leases. And a newcomer that takes the place of a
+// live process holds it for good only with its next message. Until then its
+// predecessor is put off. If the newcomer's lease ends without another message
+// and the predecessor was heard meanwhile, the predecessor has the place again,
+// unless it began to join before the newcomer. A process that an earlier chief
+// knew takes the place of a process that is new to this chief, but began to
+// join before it. The processes' clocks decide nothing else.
 class Membership {
  public:
   static constexpr size_t kMaxReplaced = 64;
@@ -83,11 +83,12 @@ class Membership {
     std::string process;
     absl::Time joined_at = absl::InfinitePast();
     std::deque<Former> replaced;
-    // Names the process at the place and one that was heard after it: both ran
-    // at a time, or the other one stood still. Empty if there was none.
+    // Names the process at the place and an older one that was heard after it:
+    // both ran at a time, or the older one stood still. Empty if none was
+    // heard.
     std::string doubled;
-    // The live process whose place a newcomer has taken that has not been heard
-    // again, and its place epoch; 0 if there is none.
+    // The live process whose place a newcomer has taken, while the newcomer has
+    // not been heard again, and its place epoch; 0 if there is none.
     uint64_t predecessor = 0;
     std::string predecessor_process;
     int64_t predecessor_epoch = 0;
@@ -113,9 +114,10 @@ class Membership {
   };
 
   struct Registration {
-    // The incarnation whose place this one takes; it may have been lost before.
+    // The incarnation that had the place until now; it may have been lost
+    // before.
     std::optional<uint64_t> replaced;
-    // True if that one was alive.
+    // True if `replaced` was alive.
     bool replaced_was_alive = false;
     // The process's place epoch.
     int64_t epoch = 0;
@@ -192,8 +194,9 @@ class Membership {
 
   const absl::Duration lease_;
   const int64_t chief_epoch_;
-  // The time at which a task was last heard, and that since which the chief has
-  // never heard none for a lease: before, it may have been cut off.
+  // The time at which a task was last heard, and the time since which the chief
+  // has heard some task within every lease: before, the chief may have been cut
+  // off.
   absl::Time heard_at_;
   absl::Time reached_since_;
   std::map<TaskId, Member> members_;

@@ -50,7 +50,7 @@ class ReplicaAssignment {
   void Give(int replica, uint64_t worker);
   int CountOf(uint64_t worker) const;
   bool IsAtHome(int replica) const;
-  // Returns a replica of the worker that another one may have: the last one
+  // Returns the worker's replica that another worker may have: the last replica
   // that is not at home, or else the last one. Requires that it has one.
   int LastOf(uint64_t worker) const;
   // Return the worker with the fewest or the most replicas. Of several, the one

@@ -14,8 +14,8 @@ namespace {
 // Batches over which a pace is measured, however long they take.
 constexpr double kBatches = 4;
 constexpr double kRecentBatches = 2;
-// Of a batch that began before the time over which is measured, or ends after
-// it, half is in it on average.
+// The share of a batch, on average, that lies within the measured time, if the
+// batch began before it or ends after it.
 constexpr double kHalf = .5;
 // A part of less than this share of the time is not named.
 constexpr double kNamedShare = .05;
