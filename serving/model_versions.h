@@ -75,8 +75,8 @@ class ModelVersions {
   // Checkpoints that there are to serve, in ascending order of steps.
   struct Listing {
     std::vector<ListedCheckpoint> checkpoints = {};
-    // True if there are others that may be served later: older ones, and those
-    // listed as damaged that can't be read at the moment.
+    // True if other checkpoints may be served later: older ones, or ones listed
+    // as damaged that just can't be read at the moment.
     bool has_others = false;
   };
   // A checkpoint whose load failed for a reason that may pass.
