@@ -56,8 +56,8 @@ std::vector<size_t> RandomOrder(const CUgraph_st& graph) {
   return order;
 }
 
-// Adds the graph's nodes as tasks behind `first`. Returns one that waits for
-// all.
+// Adds the graph's nodes as tasks behind `first`. Returns a task that waits for
+// all of them.
 TaskPtr AddTasks(const CUgraph_st& graph, cudaStream_t stream,
                  const TaskPtr& first) {
   std::vector<TaskPtr> tasks(graph.nodes.size());
