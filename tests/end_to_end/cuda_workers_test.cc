@@ -304,7 +304,7 @@ LaunchedCluster::Options WithSignalBetweenPacks(int signal, int steps) {
   return options;
 }
 
-// The other one makes the step again, with the gradients that it has.
+// The other worker makes the step again, with the gradients that it has.
 TEST(CudaWorkersTest, AWorkerThatIsKilledBetweenTwoPacksChangesNoBits) {
   const Trained want =
       TrainedBy(WorkersOn("cuda:0", "AUTO", 2, 2 * kSteps), 2 * kSteps);
