@@ -17,10 +17,10 @@ inline constexpr absl::Duration kLeaveDelay = absl::Milliseconds(200);
 // have gone.
 inline constexpr absl::Duration kDepartureLimit = absl::Seconds(1);
 
-// The ps that were told to end and wait for a checkpoint that has their
-// updates, and the stay: with the last checkpoint before a ps leaves, all
-// shards stay, which means that none takes an update behind it. Pure. A ps is
-// identified by its incarnation.
+// Two things: the ps that were told to end and wait for a checkpoint that has
+// their updates; and the stay: with the last checkpoint before a ps leaves all
+// shards stay, that is, they take no update behind it. Pure. A ps is identified
+// by its incarnation.
 class LeavingPs {
  public:
   // Notes that a ps asks for a checkpoint. It asks with each heartbeat. Returns

@@ -53,8 +53,8 @@ class ReplicaAssignment {
   // Returns the worker's replica that another worker may have: the last replica
   // that is not at home, or else the last one. Requires that it has one.
   int LastOf(uint64_t worker) const;
-  // Return the worker with the fewest or the most replicas. Of several, the one
-  // that joined first.
+  // Return the worker with the fewest or the most replicas; of several, the
+  // worker that joined first.
   uint64_t WithFewest() const;
   uint64_t WithMost() const;
 

@@ -26,7 +26,7 @@ class FakePs {
     return std::make_unique<Client>(*this);
   }
 
-  // The loads that it was asked for, failed ones included.
+  // Returns the loads that the ps was asked for, failed loads included.
   std::vector<wire::LoadRequest> loads() {
     absl::MutexLock lock(&mu_);
     return loads_;
