@@ -14,8 +14,8 @@
 
 namespace parasol {
 
-// Names of the outputs of a model that does not name them: those that `parasol
-// serve` gives. The others are "ctr" and "ctr/probabilities".
+// Names of the outputs of a model that does not name them, as in `parasol
+// serve`. The others are "ctr" and "ctr/probabilities".
 inline constexpr char kOnnxOutputs[] = "outputs";
 inline constexpr char kOnnxProbabilities[] = "probabilities";
 
