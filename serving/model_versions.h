@@ -50,9 +50,8 @@ class ModelVersions {
   ModelVersions(const Options& options, Load load, Clock& clock,
                 ServingMetrics& metrics);
 
-  // Follows the directory until Stop(), which ends it before the next load, not
-  // within one. Waits for a first checkpoint, or a first BEST, and logs that it
-  // does.
+  // Follows the directory until Stop(), which lets a load in progress end.
+  // Waits for a first checkpoint, or a first BEST, and logs that it does.
   //   NotFound         the directory is not there at the begin.
   //   InvalidArgument  it has checkpoints, but not the pinned one.
   //   any other        nothing of what is there can be served, now or later:
