@@ -29,8 +29,8 @@ struct Task {
   bool is_open = false;
   bool done = false;
   bool needed = false;
-  // State for ThreadSanitizer: the thread that runs it, what comes before it,
-  // also tasks that are done, and its end.
+  // State for ThreadSanitizer: the thread that runs the task, what comes before
+  // it (tasks that are done included), and its end.
   Track track = {};
   std::vector<Moment> earlier = {};
   Moment end = NewMoment();
