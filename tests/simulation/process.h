@@ -93,7 +93,7 @@ class Process {
   // speed since.
   absl::Time clock_, clock_set_;
   double clock_rate_ = 1;
-  // Messages and timers that reached it while it was stopped.
+  // Messages and timers that reached the process while it was stopped.
   std::vector<EventLoop::Action> deferred_;
   // The calls that the process makes, and the calls that it serves; ended calls
   // are removed now and then.

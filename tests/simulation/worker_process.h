@@ -30,7 +30,7 @@ class WorkerProcess : public Process {
   // answered, or is for a ps that refuses it.
   void Terminate();
 
-  // The job that it works on; nullptr until it has registered.
+  // Returns the job that the worker works on; nullptr until it has registered.
   const JobChoice* job() const {
     return has_job_ ? &session_.registration().job : nullptr;
   }
