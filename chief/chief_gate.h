@@ -37,7 +37,8 @@ class ChiefGate {
   // Has the server call `done`, or calls it with the error of Call().
   void ClaimSteps(const wire::ClaimStepsRequest& request, StepClaim::Done done);
 
-  // Returns the server's answer, or that of a chief that waits.
+  // Returns the server's answer, or else a status that waits for ps and names
+  // the chief's trouble.
   absl::StatusOr<wire::JobStatus> GetStatus(
       const wire::GetStatusRequest& request);
 

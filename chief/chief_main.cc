@@ -48,8 +48,8 @@ ABSL_FLAG(bool, beside_worker, false,
 namespace parasol {
 namespace {
 
-// Under --check_config, reports all faults of the job, those of its cluster
-// among them, each as a line on stderr, and exits with 2 if there are any.
+// Under --check_config, reports all faults of the job and of its cluster, each
+// as a line on stderr, and exits with 2 if there are any.
 void ExitIfJobIsFaulty(Role role) {
   const TaskJob job = {.path = absl::GetFlag(FLAGS_job),
                        .overrides = absl::GetFlag(FLAGS_set).values,

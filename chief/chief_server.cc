@@ -15,8 +15,8 @@ namespace parasol {
 namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(100);
-// Time before its deadline at which a claim may be answered: a thousand that
-// wait are not answered one by one.
+// Time by which a claim may be answered before its deadline, so that a thousand
+// waiting claims are answered together.
 constexpr absl::Duration kClaimSlack = absl::Milliseconds(20);
 
 }  // namespace
@@ -53,7 +53,7 @@ void ChiefServer::Start() {
 
 absl::StatusOr<wire::RegisterResponse> ChiefServer::Register(
     const wire::RegisterRequest& request) {
-  // The place of a new process would count for less than that of an older one
+  // A new process would get a smaller place epoch here than an older process
   // that has registered with this chief's successor.
   if (request.place_epoch() == 0) {
     const absl::Status owner = executor_->LookAtOwner();
@@ -168,7 +168,7 @@ ChiefServer::AnswerClaims() {
       continue;
     }
     if (answer->ok() && !IsNews(claim.request, **answer)) {
-      // The same for all of them, and long to be found out.
+      // Finds the awaited task once for all claims: that takes long.
       if (!named) named = coordinator_.Status(now);
       *(*answer)->mutable_awaited_task() = named->awaited_task();
     }

@@ -142,10 +142,10 @@ class ChiefTask {
   std::unique_ptr<ChiefServer> server_;
   // Destroyed before the server, whose status it writes down.
   std::unique_ptr<ProgressWriter> progress_;
-  // Destroyed before the server, which it tells. Null: nothing goes by
-  // evaluations.
+  // Destroyed before the server, to which it reports. Null: evaluations decide
+  // nothing in this job.
   std::unique_ptr<EvaluationWatch> evaluations_;
-  // Destroyed before the server, which it may end.
+  // Destroyed before the server, which it may stop.
   std::unique_ptr<DirectoryOwnership> ownership_;
   std::unique_ptr<RpcServer> rpc_server_;
 };

@@ -13,7 +13,7 @@ namespace parasol {
 namespace {
 
 // Refuses a process that names itself as one at another place: its steps would
-// be those of both.
+// count for both.
 absl::Status CheckIncarnation(
     const wire::Task& task,
     const std::map<TaskId, Membership::Member>& members) {
@@ -317,9 +317,9 @@ void Coordinator::Advance(absl::Time now) {
   grants_.Observe(LookAtGrants());
 }
 
-// TensorFlow's workers wait for each other as well. Later ones that come take
-// their replicas from the next step on, so a run that goes on, whose workers
-// may not all be there any more, waits for a lease only.
+// A new run waits for all workers, as TensorFlow's do. Some workers of a run
+// that goes on may be gone for good, so it waits for a lease only: workers that
+// come later take their replicas from the next step on.
 bool Coordinator::NeedsAllWorkers() const {
   return options_.is_mirrored && phases_.phase() < wire::TRAINING &&
          (!options_.resumed || IsNew());
@@ -352,8 +352,8 @@ wire::JobStatus Coordinator::Status(absl::Time now) const {
 }
 
 std::optional<absl::Status> Coordinator::Outcome(absl::Time now) const {
-  // Also those whose lease ran out: one that stood still is told when it goes
-  // on.
+  // A task whose lease ran out counts, too: if it only stood still, it is told
+  // when it goes on.
   const bool all_left = StayingTasks(options_, membership_).empty();
   if (auto end = phases_.Outcome(all_left, orders_.stop_requested(), now))
     return end;

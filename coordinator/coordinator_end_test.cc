@@ -45,8 +45,8 @@ TEST_F(CoordinatorTest, ATaskWhoseLeaseRanOutLeavesACompleteJob) {
   TrainTo(100);
   CheckpointDone(NextCheckpoint(), absl::OkStatus());
   for (const wire::Task& task : {ps0_, worker1_}) EXPECT_OK(Leave(task));
-  // These stand still. One that goes on has seen that the job is complete, and
-  // leaves without a heartbeat.
+  // ps/1 and worker/0 stand still. A worker that goes on has seen that the job
+  // is complete, and leaves without a heartbeat.
   Pass(absl::Seconds(12), {});
   const wire::JobStatus status = chief().Status(now_);
   EXPECT_THAT(status.staying_task(), ElementsAre("ps/1", "worker/0"));

@@ -112,7 +112,7 @@ TEST_F(CoordinatorEvaluationsTest, AChiefThatRestartsEndsWhereTheWorkersAre) {
   EXPECT_THAT(chief().Status(now_).awaited_task(), Contains("worker/1"));
   ASSERT_OK(Register(worker1_, kRun, /*completed=*/0));
   EXPECT_EQ(phase(), wire::TRAINING);
-  // The step that it was in.
+  // Worker 1 completes the step that it was in.
   ASSERT_OK(Claim(worker1_, 1, 5));
   EXPECT_EQ(phase(), wire::FINISHING);
   EXPECT_EQ(chief().Status(now_).end_step(), 10);

@@ -43,7 +43,7 @@ class Attack {
       Check();
       if (testing::Test::HasFailure()) return;
     }
-    // The data of the first worker that says so are those of the job.
+    // The job has the data that the first worker reports.
     if (!has_other_data_) EndRight();
   }
 
@@ -108,7 +108,7 @@ class Attack {
     }
     const auto response = chief_.Register(request, now_);
     if (!response.ok()) {
-      // It waits for those that were there before.
+      // The process waits for processes that were there before.
       EXPECT_EQ(response.status().code(), absl::StatusCode::kUnavailable)
           << response.status();
       return;

@@ -44,7 +44,7 @@ struct CoordinatorOptions {
   // The layout of the job over these shards (coordinator/layout.h). A ps that
   // holds the run in this layout keeps its values.
   uint64_t layout = 0;
-  // Number of this chief, larger than those of all chiefs before it.
+  // Number of this chief, larger than every earlier chief's.
   int64_t chief_epoch = 1;
   // The newest process at each ps's place, by index, as an earlier chief has
   // recorded it: its place epoch.
@@ -54,9 +54,8 @@ struct CoordinatorOptions {
   // The tasks of the cluster and their addresses, which may be empty.
   std::map<TaskId, std::string> tasks;
   // True if the workers have the variables (multi-worker mirrored, hybrid). The
-  // process at one of the ps's places, that of the last shard, is then a part
-  // of worker/0's, and writes the variables to checkpoints; it is named
-  // worker/0.
+  // process at the place of the last shard's ps is then a part of worker/0's
+  // process, and writes the variables to checkpoints; it is named worker/0.
   bool is_mirrored = false;
   int state_place = 0;  // index of that ps
   // Bytes that the members of a group show each other.
@@ -93,7 +92,7 @@ StepGrants::Options GrantsOf(const CoordinatorOptions& options);
 std::unique_ptr<StepPlan> PlanOf(const CoordinatorOptions& options,
                                  absl::Time now);
 
-// Returns the task's position among those of its role, as indices may have
+// Returns the task's position among the tasks of its role, as indices may have
 // gaps.
 int RankOf(const wire::Task& task, const std::map<TaskId, std::string>& tasks);
 

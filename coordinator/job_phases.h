@@ -73,8 +73,8 @@ class JobPhases {
   std::optional<absl::Status> gave_up_;
 };
 
-// Time for which a job that was complete when the chief started stays, so that
-// tasks that start at the same time learn that there is nothing to do.
+// Time for which the chief of a job that was complete at its start stays, so
+// that tasks that start at the same time learn that there is nothing to do.
 inline constexpr absl::Duration kCompleteLinger = absl::Seconds(5);
 
 }  // namespace parasol

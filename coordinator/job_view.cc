@@ -57,8 +57,8 @@ std::vector<std::string> WorkersAt(std::vector<uint64_t> incarnations,
 
 }  // namespace
 
-// The part of worker/0 that holds variables leaves with the worker: one that is
-// told to end awaits the chief beside it.
+// The part of worker/0 that holds variables leaves with the worker, and a
+// worker/0 that is told to end awaits the chief beside it.
 std::vector<TaskId> StayingTasks(const CoordinatorOptions& options,
                                  const Membership& membership) {
   std::vector<TaskId> staying = membership.Staying();

@@ -37,9 +37,9 @@ struct JobView {
 std::vector<TaskId> StayingTasks(const CoordinatorOptions& options,
                                  const Membership& membership);
 
-// Return the names for people, each once, of the tasks that a job can't do
-// without and that are not there; of those that workers wait for that are
-// granted nothing; and of those that have yet to leave a job that has ended.
+// Return names for people, each once: of absent tasks that the job can't do
+// without; of the tasks for which workers wait that are granted nothing; of the
+// tasks that have yet to leave a job that has ended.
 std::vector<std::string> MissingTaskNames(const JobView& job);
 std::vector<std::string> AwaitedTaskNames(const JobView& job);
 std::vector<std::string> StayingTaskNames(const JobView& job);

@@ -21,24 +21,24 @@ namespace parasol {
 // The processes that hold the places in the cluster, and the times at which
 // their leases end. Pure: time is an argument.
 //
-// Each process is given a place epoch when it first registers, larger than that
-// of every process that was at its place before, and presents it when it
+// Each process is given a place epoch when it first registers, larger than the
+// epoch of every process that was at its place before, and presents it when it
 // registers again, also with another chief. The process with the largest epoch
 // holds the place, in whatever order they come; older ones are refused for
-// good. A chief's epochs are above those of every earlier chief, so that it
-// need not know these. (The last kMaxReplaced incarnations are remembered, too:
-// a process whose first answer was lost has no epoch to present.)
+// good. A chief gives larger epochs than every earlier chief, so that it need
+// not know theirs. (The last kMaxReplaced incarnations are remembered, too: a
+// process whose first answer was lost has no epoch to present.)
 //
 // A registration may come late, from a process that is dead by then, or from
 // one that stood still before it could register. So a process that began to
-// join before the one at its place waits until that has left, or has been lost
-// for kPrecedence leases. And one that takes the place of a live process holds
-// it for good only with its next message. Until then the one before it is put
-// off, and has the place again if it is heard while the newcomer's lease ends
-// without another message, unless it began to join before the newcomer. A
-// process that an earlier chief knew takes the place of one that is new to this
-// chief, but began to join before it. The processes' clocks decide nothing
-// else.
+// join before the holder of its place waits until the holder has left, or has
+// been lost for kPrecedence leases. And a newcomer that takes the place of a
+// live process holds it for good only with its next message. Until then its
+// predecessor is put off. If the newcomer's lease ends without another message
+// and the predecessor was heard meanwhile, the predecessor has the place again,
+// unless it began to join before the newcomer. A process that an earlier chief
+// knew takes the place of a process that is new to this chief, but began to
+// join before it. The processes' clocks decide nothing else.
 class Membership {
  public:
   static constexpr size_t kMaxReplaced = 64;
@@ -50,8 +50,7 @@ class Membership {
   struct Options {
     std::vector<TaskId> places;
     absl::Duration lease;
-    // Number of this chief, from 1 to 2^30; larger than those of all earlier
-    // ones.
+    // Number of this chief, from 1 to 2^30; larger than every earlier chief's.
     int64_t chief_epoch = 1;
     // The newest place epochs that an earlier chief has recorded.
     std::map<TaskId, int64_t> newest_epochs = {};
@@ -66,8 +65,8 @@ class Membership {
   struct Member {
     // The process that holds the place; 0 if none has held it yet.
     uint64_t incarnation = 0;
-    // The largest place epoch that is known; that of `incarnation`, if there is
-    // one.
+    // The largest known place epoch: the process `incarnation` has it, if there
+    // is one.
     int64_t epoch = 0;
     bool alive = false;
     // True if its lease ran out: the process may be gone, or stand still and
@@ -84,11 +83,12 @@ class Membership {
     std::string process;
     absl::Time joined_at = absl::InfinitePast();
     std::deque<Former> replaced;
-    // Names the process at the place and one that was heard after it: both ran
-    // at a time, or the other one stood still. Empty if there was none.
+    // Names the process at the place and an older one that was heard after it:
+    // both ran at a time, or the older one stood still. Empty if none was
+    // heard.
     std::string doubled;
-    // The live process whose place a newcomer has taken that has not been heard
-    // again, and its place epoch; 0 if there is none.
+    // The live process whose place a newcomer has taken, while the newcomer has
+    // not been heard again, and its place epoch; 0 if there is none.
     uint64_t predecessor = 0;
     std::string predecessor_process;
     int64_t predecessor_epoch = 0;
@@ -114,9 +114,10 @@ class Membership {
   };
 
   struct Registration {
-    // The incarnation whose place this one takes; it may have been lost before.
+    // The incarnation that had the place until now; it may have been lost
+    // before.
     std::optional<uint64_t> replaced;
-    // True if that one was alive.
+    // True if `replaced` was alive.
     bool replaced_was_alive = false;
     // The process's place epoch.
     int64_t epoch = 0;
@@ -148,7 +149,7 @@ class Membership {
 
   // Ends the lease, also one that has run out: a process that stood still and
   // then leaves is waited for no more. Returns true if it had not run out.
-  // Errors are those of Renew().
+  // Fails as Renew() does.
   absl::StatusOr<bool> Leave(const wire::Task& task, absl::Time now);
 
   // Ends the leases that have run out by `now`, and returns their tasks. The
@@ -174,10 +175,10 @@ class Membership {
   std::vector<TaskId> Absent(absl::string_view role) const;
 
  private:
-  // Errors are those of Renew(), but for NotFound.
+  // Fails as Renew() does, but never with NotFound.
   absl::StatusOr<Member*> Find(const wire::Task& task);
-  // Returns the place epoch of a process that registers as `task`. Errors are
-  // those of Register().
+  // Returns the place epoch of a process that registers as `task`. Fails as
+  // Register() does.
   absl::StatusOr<int64_t> EpochOf(const wire::Task& task, const Member& member,
                                   const Arrival& arrival) const;
   // Returns true if the member has its place before a process that began to
@@ -193,8 +194,9 @@ class Membership {
 
   const absl::Duration lease_;
   const int64_t chief_epoch_;
-  // The time at which a task was last heard, and that since which the chief has
-  // never heard none for a lease: before, it may have been cut off.
+  // The time at which a task was last heard, and the time since which the chief
+  // has heard some task within every lease: before, the chief may have been cut
+  // off.
   absl::Time heard_at_;
   absl::Time reached_since_;
   std::map<TaskId, Member> members_;

@@ -291,7 +291,7 @@ TEST(Membership, OfTwoProcessesWithOneEpochTheFirstStays) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-// A registration of a process that was killed, behind that of its successor.
+// The registration of a killed process comes after its successor's.
 TEST(Membership, ADeadProcessWhoseRegistrationComesLateGivesThePlaceBack) {
   Membership membership = OfChief(1);
   const int64_t living = EpochOf(membership, 8);

@@ -73,18 +73,19 @@ struct CheckpointResult {
 };
 using OrderResult = std::variant<LoadResult, CheckpointResult>;
 
-// The calls for an order that is being carried out which are to be cancelled.
+// The calls to cancel, of an order that is being carried out.
 struct CallsInVain {
-  // Shards whose processes, which the order names, are gone or were replaced:
-  // one whose machine is gone never answers. Or they have yet to be loaded for
-  // a checkpoint. A checkpoint at one step is in vain as a whole: the other
-  // shards may wait for a step that does not come before that one is loaded.
+  // Shards whose processes, as the order names them, are gone or were replaced
+  // (a process whose machine is gone never answers), or have yet to be loaded
+  // for a checkpoint. A checkpoint at one step is then in vain on all shards:
+  // the others may wait for a step that does not come before that shard is
+  // loaded.
   std::vector<size_t> shards;
-  // True if the chief was told to end, and the checkpoint, should it await a
-  // step of workers, awaits it in vain: they have left.
+  // True if the chief was told to end and the workers have left: should the
+  // checkpoint await a step of theirs, it is in vain.
   bool awaits_nobody = false;
   // True if the checkpoint was ordered while the job trained and may await a
-  // step that does not come any more: the last one is done. The final
+  // step that does not come any more, as the last one is done. The final
   // checkpoint follows.
   bool is_obsolete = false;
 };

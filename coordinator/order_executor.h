@@ -66,8 +66,8 @@ class OrderExecutor {
   std::vector<absl::Status> Load(const LoadOrder& order);
 
   // Writes the checkpoint and returns its step. After an error nothing is left
-  // of it. `kept` is asked before old checkpoints are removed. Errors are those
-  // of the shards and of StoreCheckpoint(), and
+  // of it. `kept` is asked before old checkpoints are removed. Fails as the
+  // shards and StoreCheckpoint() do, and with
   //   Aborted      a shard went past the cut: it was not told of it in time.
   //   Unavailable  a shard lacks a step that no worker is there to complete.
   absl::StatusOr<int64_t> WriteCheckpoint(

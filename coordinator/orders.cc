@@ -113,8 +113,8 @@ bool Orders::AwaitsLastReports(const Job& job, absl::Time now) const {
 std::optional<Order> Orders::NextStop(const Job& job, const ShardBoard& board,
                                       absl::Time now) {
   if (!stop_ordered_ && AwaitsLastSteps(job, board, now)) return std::nullopt;
-  // A ps that asked after the last one was ordered has updates that it lacks.
-  // One that failed is not tried again.
+  // The last checkpoint lacks updates of a ps that asked after it was ordered.
+  // A checkpoint that failed is not tried again.
   const bool is_lacking =
       leaving_.NeedCheckpoint() && schedule_.failures() == 0;
   if ((stop_ordered_ && !is_lacking) || !HasNews(job) || !board.AllReady()) {

@@ -25,7 +25,7 @@ namespace parasol {
 // the results. Pure.
 class Orders {
  public:
-  // The rest of the job, by which orders go.
+  // The parts of the job by which orders are decided.
   struct Job {
     const JobPhases& phases;
     const Membership& membership;
@@ -42,20 +42,20 @@ class Orders {
   // is something to keep.
   void RequestStop(absl::Time now);
   bool stop_requested() const { return stop_requested_at_.has_value(); }
-  // Returns true if nothing is left to be ordered after that.
+  // Returns true if the chief was told to end and has nothing left to order.
   bool stopped() const { return stopped_; }
   // Notes that a ps asks for a checkpoint with which it may leave.
   void AskToLeave(uint64_t ps, absl::Time now);
   // Forgets a ps that is gone.
   void Forget(uint64_t ps) { leaving_.Forget(ps); }
-  // Forgets failed checkpoints when training is over: a disk that was full has
-  // its time at the end anew.
+  // Forgets failed checkpoints when training is over, so that the final
+  // checkpoint is tried for the whole time even if the disk was full before.
   void StartOver();
 
   // Returns the next order, if there is any. One order is carried out at a
   // time.
   std::optional<Order> Next(const Job& job, ShardBoard& board, absl::Time now);
-  // Returns true if there may be one.
+  // Returns true if there may be a next order.
   bool MayHaveNext(const Job& job, absl::Time now) const;
   CallsInVain InVain(const Order& order, const Job& job,
                      const ShardBoard& board, absl::Time now) const;
@@ -87,8 +87,8 @@ class Orders {
   // Returns true if a worker may soon complete steps that it was granted.
   bool AwaitsLastSteps(const Job& job, const ShardBoard& board,
                        absl::Time now) const;
-  // Returns true if a checkpoint of a chief that was told to end would have
-  // something that the newest one lacks.
+  // Returns true if the checkpoint of a chief that was told to end would have
+  // something that the newest checkpoint lacks.
   bool HasNews(const Job& job) const;
   bool AwaitsNobody(const Membership& membership) const;
   // Has shards that stay with a checkpoint go on, when the ps that left with it

@@ -20,8 +20,8 @@ class WorkerReports {
   // Takes a worker process that no chief has known before: all that it reports
   // is counted here.
   void Begin(uint64_t incarnation) { totals_.try_emplace(incarnation); }
-  // Keeps the values of a heartbeat. Values that it lacks, or that are
-  // not finite, stay as they are.
+  // Keeps the values of a heartbeat. Values that the heartbeat lacks, or that
+  // are not finite, stay as they were.
   void Keep(const wire::HeartbeatRequest& heartbeat);
   void Forget(int worker);
 

@@ -315,8 +315,8 @@ void JobEvaluation::ReportDamaged(const ListedCheckpoint& checkpoint,
 }
 
 bool JobEvaluation::IsLastEvaluated(const absl::Status& end) const {
-  // Without the chief's word, a final checkpoint that had been there from the
-  // start may be that of a job whose end was put off.
+  // Without the chief's word, a final checkpoint that was there at the start
+  // may belong to a job whose end was put off.
   return follower_.IsAtEnd(listing_) &&
          (end.ok() ||
           newest_at_start_ != *CheckpointFollower::Newest(listing_));

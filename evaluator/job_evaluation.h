@@ -89,7 +89,7 @@ class JobEvaluation {
       EvaluatedModel& model, const durable::CheckpointManifest& manifest,
       absl::Time start);
   // Loads a checkpoint into the model, with its histograms if the job wants
-  // them. Errors are those of EvaluatedModel::Load().
+  // them. Fails as EvaluatedModel::Load() does.
   absl::StatusOr<durable::CheckpointManifest> Load(EvaluatedModel& model,
                                                    int64_t step);
   void Publish(const Evaluation& evaluation);

@@ -23,8 +23,8 @@ struct RunEvaluatorOptions {
 
 // Does everything that the binary does after its flags and TF_CONFIG are
 // parsed; blocks until the task has ended. Checks the flags before it contacts
-// the chief. Errors are those of a wrong flag, of EvaluatorTask and of a
-// metrics address that can't be listened on.
+// the chief. Fails if a flag is wrong or the metrics address can't be listened
+// on, and as EvaluatorTask does.
 absl::Status RunEvaluator(const TaskConfig& config,
                           const RunEvaluatorOptions& options,
                           TerminationSignal& signal);

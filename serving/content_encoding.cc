@@ -34,7 +34,7 @@ absl::StatusOr<std::string> Inflated(absl::string_view packed, int window_bits,
   std::string body;
   size_t filled = 0;
   int code = Z_OK;
-  // One byte more than is allowed shows that there is one.
+  // Unpacks one byte more than is allowed, to see whether there are more.
   const auto most = static_cast<size_t>(max_bytes) + 1;
   while (code == Z_OK && filled < most) {
     body.resize(std::min(most, std::max(kFirstBytes, 2 * filled)));

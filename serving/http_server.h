@@ -15,8 +15,8 @@ namespace parasol {
 
 // An HTTP/1.1 server whose connections stay open between requests. Each
 // connection in use has one of the server's threads; while all threads are in
-// use, connections are closed behind an answer, so that those that wait have
-// their turn. Thread-safe.
+// use, connections are closed behind an answer, so that waiting connections
+// have their turn. Thread-safe.
 class HttpServer {
  public:
   struct Options {

@@ -49,7 +49,7 @@ Json TensorsJson(
   return json;
 }
 
-// The elements of an output in those of all outputs of an example.
+// The place of an output's elements among all output elements of an example.
 struct Slice {
   int64_t first = 0;
   int64_t width = 0;

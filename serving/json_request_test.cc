@@ -51,7 +51,7 @@ TEST_F(JsonRequestTest, RowsAndColumnsGiveTheSameExamples) {
   EXPECT_TRUE(request_.is_rows);
   EXPECT_EQ(request_.signature_name, "s");
   EXPECT_EQ(rows.size, 2);
-  // 101 ids of users, with that of a missing one, come before those of items.
+  // 101 ids of users, the missing user's included, come before the items' ids.
   EXPECT_THAT(rows.ids[0].ids, ElementsAre(3, 102, 4, 101));
   EXPECT_THAT(rows.dense[0].values, ElementsAre(2.5, 7));
   ASSERT_OK_AND_ASSIGN(

@@ -19,8 +19,8 @@
 
 namespace parasol {
 
-// A thread that takes requests through a model, several at once: those that
-// wait when it is free become one batch. Thread-safe.
+// A thread that takes requests through a model, several at once: when it is
+// free, all waiting requests become one batch. Thread-safe.
 //
 // Shutdown: no caller may be in Predict() when the destructor begins.
 class ModelRunner {

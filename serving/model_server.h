@@ -30,7 +30,7 @@ class ModelServer {
     std::string path = {};
     // The only step to serve.
     std::optional<int64_t> version = {};
-    // Name of the model in requests; empty: that of the directory.
+    // Name of the model in requests; empty: the directory's.
     std::string name = {};
     CheckpointModel::Options model = {};
     // Changes of the checkpoint's job ("eval.batch_size=100").
@@ -55,7 +55,7 @@ class ModelServer {
   virtual int http_port() const = 0;
 
   // Serves until Stop(), then answers the requests in progress, and waits for a
-  // load in progress to end. Errors are those of ModelVersions::Run().
+  // load in progress to end. Fails as ModelVersions::Run() does.
   virtual absl::Status Run() = 0;
   // Says at once that the server is not ready, and lets Run() end. Does not
   // wait. Thread-safe.

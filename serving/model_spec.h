@@ -17,8 +17,8 @@ namespace parasol {
 absl::StatusOr<std::optional<int64_t>> VersionOf(
     const tensorflow::serving::ModelSpec& spec);
 
-// Returns the model that a gRPC request is for. Errors are those of VersionOf()
-// and Prediction::Find().
+// Returns the model that a gRPC request is for. Fails as VersionOf() and
+// Prediction::Find() do.
 absl::StatusOr<std::shared_ptr<ServedModel>> FindModel(
     const Prediction& prediction, const tensorflow::serving::ModelSpec& spec);
 

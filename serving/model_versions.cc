@@ -19,8 +19,8 @@ constexpr absl::Duration kLogInterval = absl::Seconds(30);
 // Longest time between two tries of a checkpoint that can't be loaded now.
 constexpr absl::Duration kMaxDelay = absl::Seconds(30);
 
-// Number of checkpoints that are looked at: the newest ones that are not
-// refused.
+// Number of checkpoints that are looked at: the newest ones, without refused
+// ones.
 constexpr size_t kMaxListed = 8;
 
 // Returns true if reading again may end otherwise.

@@ -50,9 +50,8 @@ class ModelVersions {
   ModelVersions(const Options& options, Load load, Clock& clock,
                 ServingMetrics& metrics);
 
-  // Follows the directory until Stop(), which ends it before the next load, not
-  // within one. Waits for a first checkpoint, or a first BEST, and logs that it
-  // does.
+  // Follows the directory until Stop(), which lets a load in progress end.
+  // Waits for a first checkpoint, or a first BEST, and logs that it does.
   //   NotFound         the directory is not there at the begin.
   //   InvalidArgument  it has checkpoints, but not the pinned one.
   //   any other        nothing of what is there can be served, now or later:
@@ -64,7 +63,7 @@ class ModelVersions {
 
   // Looks once for a checkpoint to serve and loads it. What can't be read at
   // the moment waits for another turn, and older ones have theirs if none is as
-  // new as the served one. Errors are those of Run(). For Run() and for tests.
+  // new as the served one. Fails as Run() does. For Run() and for tests.
   absl::Status Update();
 
   // The served model; null before the first.
@@ -75,8 +74,8 @@ class ModelVersions {
   // Checkpoints that there are to serve, in ascending order of steps.
   struct Listing {
     std::vector<ListedCheckpoint> checkpoints = {};
-    // True if there are others that may be served later: older ones, and those
-    // listed as damaged that can't be read at the moment.
+    // True if other checkpoints may be served later: older ones, or ones listed
+    // as damaged that just can't be read at the moment.
     bool has_others = false;
   };
   // A checkpoint whose load failed for a reason that may pass.

@@ -50,13 +50,13 @@ class Prediction {
   absl::StatusOr<std::shared_ptr<ServedModel>> Find(
       absl::string_view name, std::optional<int64_t> version) const;
 
-  // Returns the states of one version of the model `name`, or of all. Errors
-  // are those of Find(), if there is no such version.
+  // Returns the states of one version of the model `name`, or of all. Fails as
+  // Find() does, if there is no such version.
   absl::StatusOr<std::vector<VersionState>> States(
       absl::string_view name, std::optional<int64_t> version) const;
 
-  // Returns the outputs of the request's examples. Errors are those of
-  // RequestColumns::ToBatch() and ServedModel::Predict().
+  // Returns the outputs of the request's examples. Fails as
+  // RequestColumns::ToBatch() and ServedModel::Predict() do.
   absl::StatusOr<std::vector<float>> Predict(ServedModel& model,
                                              absl::string_view signature,
                                              const RequestColumns& columns,

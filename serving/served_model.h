@@ -22,8 +22,8 @@
 
 namespace parasol {
 
-// The signature whose outputs are those of `parasol predict`, and the one whose
-// outputs are probabilities; the names of their outputs, unless the model names
+// The signature that gives the outputs of `parasol predict`, and the signature
+// that gives probabilities; the names of their outputs, unless the model names
 // its own.
 inline constexpr char kDefaultSignature[] = "serving_default";
 inline constexpr char kProbabilitySignature[] = "probabilities";
@@ -67,8 +67,8 @@ class ServedModel {
 
   // Returns what the model takes and gives.
   ModelSignature Signature(const std::string& model) const;
-  // Returns a signature's outputs, in the model's order. An empty name is the
-  // default signature's.
+  // Returns a signature's outputs, in the model's order. An empty name means
+  // the default signature.
   //   InvalidArgument  there is no such signature: lists those that there are.
   absl::StatusOr<std::vector<SignatureOutput>> OutputsOf(
       absl::string_view signature) const;

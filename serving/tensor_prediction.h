@@ -9,7 +9,7 @@
 namespace parasol {
 
 // Answers a request in tensors, which ends at `deadline` at the latest. Blocks.
-// Errors are those of Prediction, ReadTensors() and ServedModel, and
+// Fails as Prediction, ReadTensors() and ServedModel do, and with
 //   InvalidArgument  output_filter names an output that there is not.
 absl::StatusOr<tensorflow::serving::PredictResponse> PredictTensors(
     const Prediction& prediction,

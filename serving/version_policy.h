@@ -13,8 +13,8 @@
 
 namespace parasol {
 
-// Chooses the checkpoint that is served: the newest one that can be, or the one
-// that is pinned. A listing holds the checkpoints that exist now, in ascending
+// Chooses the checkpoint to serve: the newest one that can be served, or the
+// pinned one. A listing holds the checkpoints that exist now, in ascending
 // order of steps. A checkpoint that was refused gets no other turn, until it is
 // replaced. Not thread-safe.
 class VersionPolicy {

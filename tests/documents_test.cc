@@ -76,8 +76,8 @@ bool IsOutside(const std::string& link) {
   return absl::StrContains(link, "://") || absl::StartsWith(link, "mailto:");
 }
 
-// Returns the path that a link of the page `from` names, without its anchor;
-// that of a folder's README.md if the folder has one.
+// Returns the path that a link of the page `from` names, without its anchor. A
+// link to a folder that has a README.md names that.
 fs::path TargetOf(const fs::path& from, const std::string& link) {
   const std::string path = link.substr(0, link.find('#'));
   if (path.empty()) return from;

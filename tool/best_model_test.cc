@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The run "ckpt" of 20 steps, whose best checkpoint is that of step 10.
+// The run "ckpt" of 20 steps, whose best checkpoint is of step 10.
 class BestModelTest : public TrainedJobFixture {
  protected:
   BestModelTest() {

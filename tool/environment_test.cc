@@ -1,5 +1,5 @@
-// What surrounds the tool is not as it needs it: it says so in one line that
-// names the thing, with exit code 2.
+// Tests the tool in surroundings that lack something: it says so in one line
+// that names the thing, and exits with 2.
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Models that leave as ONNX files. With onnxruntime their outputs are those of
+// Models that leave as ONNX files. With onnxruntime they give the outputs of
 // `parasol predict`, and ONNX's own checker takes them (base/testing/python.h).
 
 #include "tool/exchange/onnx/onnx_export.h"
@@ -76,10 +76,10 @@ constexpr char kLayers[] = R"(
   layer { name: "logit" dense { units: 1 } }
 )";
 
-// Reads the CSV file as the job does, and compares what the ONNX model gives
-// with the predictions of `parasol predict`.
 constexpr char kLibraries[] = "numpy, onnx, onnxruntime";
 
+// Reads the CSV file as the job does, and compares what the ONNX model gives
+// with the predictions of `parasol predict`.
 constexpr char kCompare[] = R"(
 import csv, sys
 import numpy as np
@@ -105,7 +105,7 @@ assert np.allclose(probabilities[:, 0], 1 / (1 + np.exp(-want)), atol=1e-5)
 assert np.abs(want).max() > 1e-3
 )";
 
-// The same for the fixture's job of named outputs.
+// Compares the fixture's job of named outputs in this way.
 constexpr char kCompareNamed[] = R"(
 import csv, sys
 import numpy as np
@@ -219,7 +219,7 @@ TEST_F(OnnxExportTest, OnnxruntimeGivesThePredictions) {
                "--device=cpu", "--raw", "--output=" + Path("p.csv")});
   ASSERT_EQ(predicted.end.code(), 0) << predicted.standard_error;
   ASSERT_EQ(Export("all.onnx").end.code(), 0);
-  // The same model, whose tensors lie outside.
+  // Exports that model again, with its tensors in a file of their own.
   ASSERT_OK(ExportOnnx(Path("ckpt"),
                        {.output = Path("outside.onnx"), .inline_bytes = 0}));
   for (const char* const model : {"all.onnx", "outside.onnx"}) {
@@ -327,7 +327,7 @@ TEST_F(OnnxExportTest, ATableWithoutRowsIsExported) {
                                    return tensor.name() == "rows/rows";
                                  });
   ASSERT_NE(rows, tensors.end());
-  EXPECT_THAT(rows->dims(), ElementsAre(1, 3));  // that of any other id
+  EXPECT_THAT(rows->dims(), ElementsAre(1, 3));  // any other id's row
 }
 
 TEST_F(OnnxExportTest, FaultsAreNamedAndLeaveNoFile) {

@@ -24,7 +24,7 @@
 namespace parasol {
 namespace {
 
-// The tool has no flags besides those of its commands.
+// The tool has no flags besides its commands' flags.
 constexpr absl::string_view kNoFlag = "";
 
 int Main(int argc, char** argv) {

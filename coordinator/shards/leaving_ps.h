@@ -10,21 +10,22 @@
 
 namespace parasol {
 
-// Time that the checkpoint of a ps that leaves waits for what else is told to
-// end with it, and for the workers to report the steps that are acknowledged.
+// Time that the checkpoint of a leaving ps waits for other tasks that are told
+// to end with it, and for workers to report the acknowledged steps.
 inline constexpr absl::Duration kLeaveDelay = absl::Milliseconds(200);
 // Longest time that training waits to begin for a ps that is told to end to
 // have gone.
 inline constexpr absl::Duration kDepartureLimit = absl::Seconds(1);
 
-// The ps that were told to end and wait for a checkpoint that has their
-// updates, and the stay: with the last checkpoint before a ps leaves, all
-// shards stay, which means that none takes an update behind it. Pure. A ps is
-// identified by its incarnation.
+// Two things: the ps that were told to end and wait for a checkpoint that has
+// their updates; and the stay: with the last checkpoint before a ps leaves all
+// shards stay, that is, they take no update behind it. Pure. A ps is identified
+// by its incarnation.
 class LeavingPs {
  public:
   // Notes that a ps asks for a checkpoint. It asks with each heartbeat. Returns
-  // true if it is its first, and needs one: one that stays does not.
+  // true if it asks for the first time and needs a checkpoint, which a ps that
+  // stays does not.
   bool Ask(uint64_t incarnation, absl::Time now);
   // Forgets a ps that has gone.
   void Forget(uint64_t incarnation) { waiting_.erase(incarnation); }
@@ -38,8 +39,8 @@ class LeavingPs {
   bool IsCheckpointDue(absl::Time now) const {
     return NeedCheckpoint() && now - asked_at_ >= kLeaveDelay;
   }
-  // Returns true if a ps is about to go, in whose place training would have
-  // none: one that is told to end before it has updates to lose.
+  // Returns true if a ps is about to go that was told to end before it had
+  // updates to lose: if training began now, it would lack that ps.
   bool IsAnyGoing(absl::Time now) const {
     return IsAnyLeaving() && now - asked_at_ < kDepartureLimit;
   }
@@ -47,8 +48,8 @@ class LeavingPs {
   // Notes that a checkpoint is ordered, and its end.
   void Ordered();
   void Done(bool is_written);
-  // Notes that a checkpoint is written with which the shards stay that
-  // `incarnations` hold: it has their updates, whenever they ask.
+  // Notes that a checkpoint is written with which the shards on `incarnations`
+  // stay: it has their updates, whenever these ps ask.
   void Stay(const std::vector<uint64_t>& incarnations);
   // Notes that the shards are to go on.
   void EndStay() { staying_.clear(); }

@@ -53,7 +53,7 @@ void ShardBoard::Lost(int ps_index) {
 
 void ShardBoard::GiveJobAgain() {
   for (Place& place : places_) {
-    // One that is away for a moment may come back as ready as it was.
+    // A ps that is away for a moment may come back with its shard.
     if (place.was_loaded) place.awaits_job = true;
   }
 }

@@ -29,8 +29,9 @@ class ShardBoard {
   // compare versions across them.
   ShardBoard(std::vector<Shard> shards, int64_t first_version);
 
-  // Number of heartbeats in a row that must say that a ready shard is empty
-  // before it is believed: one may have been sent before the load was answered.
+  // Number of heartbeats in a row that must call a ready shard empty before
+  // they are believed: the first may have been sent before the load was
+  // answered.
   static constexpr int kDenials = 2;
 
   // Notes that a ps has registered; `holds_shard` is true if it says that it

@@ -12,8 +12,8 @@
 
 namespace parasol {
 
-// The loads that a chief orders: those that are due, the ones to be tried
-// again, and those that end the job. Pure.
+// The loads that a chief orders: decides which are due, which are tried again,
+// and which end the job. Pure.
 class ShardLoads {
  public:
   // Number of failures in a row that are borne.

@@ -10,13 +10,14 @@
 namespace parasol {
 
 // The batches that are granted to no worker yet, of all epochs. Batches are
-// numbered from 0; an epoch has those of shard 0, then those of shard 1, and so
-// on. No batch of an epoch is taken before all of the epoch before it. Pure.
+// numbered from 0; an epoch has the batches of shard 0, then the batches of
+// shard 1, and so on. No batch of an epoch is taken before all of the epoch
+// before it. Pure.
 class BatchPool {
  public:
   // The pool of a run of which `done` batches are done, and none of
-  // `unfinished`. Without those, the first `done` are taken as done, in the
-  // order in which a worker of shard 0 takes them.
+  // `unfinished`. Without `unfinished`, the first `done` are taken as done, in
+  // the order in which a worker of shard 0 takes them.
   explicit BatchPool(int64_t done = 0, BatchSpans unfinished = {})
       : taken_(done + unfinished.size()), returned_(std::move(unfinished)) {}
 
@@ -25,9 +26,9 @@ class BatchPool {
   // Only the first call has an effect.
   void SetShards(const std::vector<int64_t>& shard_batches);
 
-  // Removes a batch and returns it: the first one that has been returned, or
-  // else the next one of `shard`, or, if the epoch has none of it left, of the
-  // shard that has most left.
+  // Removes a batch and returns it: the first one that was put back, or else
+  // the next one of `shard`, or, if the shard has none left in this epoch, of
+  // the shard that has most left.
   int64_t Take(int shard);
   // Removes the batches of the next `count` calls of Take(), in a time that
   // does not grow with the number of epochs.
@@ -37,9 +38,9 @@ class BatchPool {
   // Removes a batch that has been returned. Returns false if it is not there.
   bool Remove(int64_t batch) { return returned_.Remove(batch); }
 
-  // Returns the batches that are left of those that have been begun upon: all
-  // batches behind them are left, too. A pool of as many batches done, and
-  // these unfinished, goes on in the same way.
+  // Returns the batches that are left in the epochs that have been begun; later
+  // epochs are left whole. A pool of as many batches done, and these
+  // unfinished, goes on in the same way.
   BatchSpans Left() const;
 
  private:

@@ -12,9 +12,9 @@
 namespace parasol {
 
 // The worker incarnations that do not take part, with the steps that they have
-// done: those that are gone for good, and those of the checkpoint that have not
-// come back to this chief yet. The ones that departed
-// first are forgotten beyond kMax. Pure.
+// done. Some are gone for good; the checkpoint names others, which have not
+// come back to this chief yet. Beyond kMax the ones that departed first are
+// forgotten. Pure.
 class DepartedWorkers {
  public:
   static constexpr size_t kMax = 1 << 14;

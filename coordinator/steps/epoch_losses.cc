@@ -51,7 +51,7 @@ void EpochLosses::Reach(int64_t global_step, const CurvePoints& points,
     next_end_ = points.NextAfter(next_end_);
     ++open_ends_;
     if (ends_.size() <= kMaxEnds) continue;
-    // Of one that has yet to be reported, the sums join those of the next.
+    // The sums of an epoch that is not reported yet join the next epoch's.
     if (ends_.size() == open_ends_) {
       if (IsReported(ends_.front(), points, examples_per_epoch)) {
         Complete(ends_.front());

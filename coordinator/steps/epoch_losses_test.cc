@@ -74,7 +74,7 @@ TEST_F(EpochLossesTest, ARunThatGoesOnWithinAnEpochHasThePartSinceThen) {
   EXPECT_EQ(resumed.ends()[0].sums.examples, 20);
 }
 
-// A chief that restarts at the end of an epoch, which it takes for seen.
+// Restarts the chief at the end of an epoch: it takes the epoch for seen.
 TEST_F(EpochLossesTest, StepsThatWorkersBringAreNotSeen) {
   EpochLosses resumed(20);
   resumed.Reach(27, CurvePoints(10, 0), 40, At(0));

@@ -32,7 +32,8 @@ void EvaluationLag::Written(int64_t step) {
 void EvaluationLag::Evaluated(int64_t step) {
   if (step <= evaluated_to_) return;
   evaluated_to_ = step;
-  // Those before it were left out: the evaluator takes the oldest one first.
+  // Earlier checkpoints were left out: the evaluator takes the oldest one
+  // first.
   while (!unevaluated_.empty() && unevaluated_.front() <= step) {
     unevaluated_.pop_front();
   }

@@ -46,9 +46,8 @@ class EvaluationLag {
   void Written(int64_t step);
   // Takes the step of the newest evaluation.
   void Evaluated(int64_t step);
-  // Takes a look. Returns a line for the log, a warning, if it shows something
-  // new: that evaluations fall behind, once, or that the job goes on without
-  // one.
+  // Takes a look. Returns a warning for the log when evaluations first fall
+  // behind, or when the job goes on without one.
   std::optional<std::string> Observe(const Look& look);
 
   // Returns the number of steps beyond which none may begin now; nullopt if

@@ -17,8 +17,8 @@ namespace parasol {
 // have fewest.
 //
 // Replicas may have homes, if there are as many as all places have: a worker
-// that joins gets those of its own place from the workers that have them, and
-// keeps them.
+// that joins gets the replicas with homes at its place from the workers that
+// have them, and keeps them.
 class ReplicaAssignment {
  public:
   // `first_version` must grow from one chief process to the next. The homes of
@@ -50,11 +50,11 @@ class ReplicaAssignment {
   void Give(int replica, uint64_t worker);
   int CountOf(uint64_t worker) const;
   bool IsAtHome(int replica) const;
-  // Returns a replica of the worker that another one may have: the last one
+  // Returns the worker's replica that another worker may have: the last replica
   // that is not at home, or else the last one. Requires that it has one.
   int LastOf(uint64_t worker) const;
-  // Return the worker with the fewest or the most replicas. Of several, the one
-  // that joined first.
+  // Return the worker with the fewest or the most replicas; of several, the
+  // worker that joined first.
   uint64_t WithFewest() const;
   uint64_t WithMost() const;
 

@@ -38,11 +38,11 @@ class ReplicaPlan : public StepPlan {
         global_step_(resumed_step.value_or(0)) {}
 
   void SetEnd(int64_t end_step) override { end_step_ = end_step; }
-  // A worker that has not heard of the early end may go on with a step that
-  // some shards then have and others lack, and one that is gone may have done
-  // more than it has told. So the end is the step after the last one that any
-  // worker has begun, the workers push it to all shards, and the plan is
-  // complete when all of them have heard.
+  // Ends the job one step after the last step that any worker has begun, since
+  // a worker may not have heard of the early end, or may have done more than it
+  // told before it was lost. Workers push that step to all shards, so that no
+  // shard lacks it, and the plan is complete when all workers have heard of the
+  // end.
   void EndEarly() override;
   void SetLimit(std::optional<int64_t> limit) override;
   bool IsComplete() const override;
@@ -67,12 +67,12 @@ class ReplicaPlan : public StepPlan {
   int64_t global_step() const override { return global_step_; }
   std::vector<durable::WorkerProgress> Progress() const override { return {}; }
   // Returns the workers with replicas that have not pushed to the current step,
-  // once another one has said often enough that it waits: reports are older
-  // than steps are long.
+  // once another worker has said kPatience times that it waits: a single report
+  // may be older than the step.
   std::vector<uint64_t> Awaited() const override;
 
  private:
-  // Number of reports in one step with which a worker says that it waits: it
+  // Number of reports in one step by which a worker is believed to wait. It
   // makes ten in a second.
   static constexpr int kPatience = 10;
 
@@ -88,10 +88,10 @@ class ReplicaPlan : public StepPlan {
   // Ends early, at `step` or where the cluster is.
   void EndAt(int64_t step);
   // Returns the number of steps that workers are told to do: up to the end, or
-  // the limit. Those that one of them has begun are made by all.
+  // the limit. A step that one worker has begun is made by all.
   int64_t ToldEnd() const;
-  // Moves an early end that a worker, which has pushed to `pushed` steps, is
-  // beyond, or that nobody has pushed.
+  // Moves an early end if a worker, which has pushed to `pushed` steps, is
+  // beyond it, or if nobody has pushed it.
   void EndAfter(int64_t pushed);
   bool HasHeard(const Pushed& worker) const {
     return is_mirrored_ || worker.version >= end_version_;
@@ -101,13 +101,13 @@ class ReplicaPlan : public StepPlan {
   const bool is_mirrored_;
   const bool is_new_run_;
   int64_t earlier_end_;
-  // All worker processes of the run, and those of them that had trained another
-  // run before.
+  // All worker processes of the run, and the ones that had trained another run
+  // before.
   std::set<uint64_t> known_;
   std::set<uint64_t> strangers_;
   std::optional<int64_t> end_step_;
-  // The end as the job has it, once it was brought forward, and the first
-  // version of the assignment whose answers say the early one.
+  // The job's own end, if the end was brought forward, and the first version of
+  // the assignment whose answers tell the early end.
   std::optional<int64_t> full_end_;
   int64_t end_version_ = 0;
   std::optional<int64_t> limit_;

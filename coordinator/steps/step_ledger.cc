@@ -20,8 +20,8 @@ int64_t StepOf(const durable::CheckpointManifest& manifest) {
   return std::clamp<int64_t>(manifest.global_step(), 0, StepLedger::kMaxTotal);
 }
 
-// Returns a manifest's unfinished batches; none if they can't be those of a run
-// that has done the manifest's steps.
+// Returns a manifest's unfinished batches; none if no run that has done the
+// manifest's steps can have them.
 BatchSpans UnfinishedOf(const durable::CheckpointManifest& manifest) {
   BatchSpans spans;
   for (const durable::BatchSpan& span : manifest.unfinished_batch()) {

@@ -26,28 +26,30 @@ namespace parasol {
 // time. `global_step` counts the batches that are completed, each once: without
 // failures exactly the steps up to the end are done.
 //
-// The unfinished batches of a worker that is gone are granted to others. It may
-// come back with steps that it has started: its grants then have a new version
-// (worker/step/granted_steps.h). It is granted nothing until it has told, in a
-// claim of that version, how many steps it has started for good. Of their
-// batches it keeps those that no other worker has been granted meanwhile; the
-// steps of the others do not count. So a batch is computed twice only if it was
-// in flight at a worker when the chief gave that up, and no batch is left out.
+// The unfinished batches of a worker that is gone are granted to others. The
+// worker may come back with steps that it has started: its grants then have a
+// new version (worker/step/granted_steps.h), and it is granted nothing until it
+// has told, in a claim of that version, how many steps it has started for good.
+// It keeps the batches of these steps that no other worker has been granted
+// meanwhile; steps whose batches another worker has do not count. So a batch is
+// computed twice only if it was in flight at a worker that the chief gave up,
+// and no batch is left out.
 //
-// A resumed run goes on with the checkpoint's unfinished batches and those
-// behind them. A worker that the chief before has granted steps since then
-// reports how many it has completed, but not of which batches: the next ones
-// are taken for these. So many batches as were unfinished when that chief was
-// lost may be done once more, or once less, than others.
+// A resumed run goes on with the checkpoint's unfinished batches and the
+// batches behind them. A worker to which the chief before has granted steps
+// since the checkpoint reports how many it has completed, but not of which
+// batches: the next batches are taken as done. So as many batches as were
+// unfinished when that chief was lost may be done once more, or once less, than
+// others.
 //
 // Totals are taken only as far as they can be true. This chief knows what it
-// has granted: more is refused. Of what the chief before has granted since the
-// checkpoint it knows no more than that it was not beyond the end: a worker is
+// has granted: more is refused. About the grants of the chief before, since the
+// checkpoint, it knows only that they were not beyond the end: a worker is
 // credited with its progress since the checkpoint as far as the end allows it,
-// once, when it enters; afterwards it may complete kMaxUnfinished further steps
+// once, when it enters. Afterwards it may complete kMaxUnfinished further steps
 // at most before this chief knows what it holds. A worker that the checkpoint
-// does not know has come since then, unless the checkpoint has forgotten
-// workers that may come back: then it is credited with nothing.
+// does not know is taken as one that came after it; but if the checkpoint has
+// forgotten workers that may come back, it is credited with nothing.
 //
 // A worker's clock, in bounded staleness, is the number of steps that it has
 // done, plus the smallest clock of the workers that were there when it came. A
@@ -109,7 +111,7 @@ class StepLedger : public StepPlan {
   int64_t news() const override { return news_; }
 
   // Returns the batches of a worker's granted steps that are not known to be
-  // completed, in order, and those that it will be granted next.
+  // completed, in order, then the batches that it will be granted next.
   std::vector<int64_t> BatchesOf(uint64_t worker) const;
 
   int64_t global_step() const override { return global_step_; }
@@ -162,11 +164,11 @@ class StepLedger : public StepPlan {
     bool is_settled = false;
     // The shard whose batches the worker is granted first.
     int shard = 0;
-    // The steps completed + 1 and following: the granted ones, then those that
-    // may be granted next. Empty unless is_settled.
+    // The steps from completed + 1 on: the granted ones, then the ones that may
+    // be granted next. Empty unless is_settled.
     std::deque<Step> steps;
-    // Batches of the steps completed + 1 and following that were granted when
-    // the worker went. Empty if is_settled.
+    // Batches of the steps from completed + 1 on that were granted when the
+    // worker went. Empty if is_settled.
     std::deque<int64_t> lost_batches;
     // The clock as it is in clocks_.
     std::optional<int64_t> kept_clock;
@@ -232,8 +234,8 @@ class StepLedger : public StepPlan {
   std::optional<int64_t> end_step_;
   std::optional<int64_t> limit_;
   int64_t global_step_ = 0;
-  // Number of batches that count and are some worker's: of granted steps, and
-  // with those that may be granted next.
+  // Number of batches that count and are some worker's: of granted steps alone,
+  // and with the steps that may be granted next.
   int64_t outstanding_ = 0;
   int64_t assigned_ = 0;
   int64_t last_smallest_clock_ = 0;

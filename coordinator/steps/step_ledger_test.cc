@@ -363,8 +363,8 @@ TEST(StepLedger, RandomInterleavingsEndExactlyAtTheEnd) {
   }
 }
 
-// The same with workers that are lost and replaced: what they had not reported
-// is done again, and the count still ends exactly.
+// Loses and replaces workers: what they had not reported is done again, and the
+// count still ends exactly.
 TEST(StepLedger, RandomLossesNeverStallOrOvershootWhatIsReported) {
   for (uint32_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);

@@ -29,17 +29,17 @@ class StepPlan {
  public:
   virtual ~StepPlan() = default;
 
-  // Sets the number of steps at which the job ends. Until it is set, none is
-  // done.
+  // Sets the number of steps at which the job ends. No step is done before it
+  // is set.
   virtual void SetEnd(int64_t end_step) = 0;
   virtual std::optional<int64_t> end_step() const = 0;
-  // Brings the end forward, once it is set, to the step at which all that is
-  // granted, or was begun, is done. Workers may be beyond it already.
+  // Brings the end forward, once it is set, to the step at which all granted,
+  // or begun, steps are done. Workers may be beyond that step already.
   virtual void EndEarly() = 0;
 
   // Lets no step beyond the first `limit` ones begin, until another limit is
-  // set; nullopt: all up to the end. Steps that may have begun are completed: a
-  // limit below them is taken for the next possible one.
+  // set; nullopt: all up to the end. Steps that may have begun are completed:
+  // for a limit below them the next possible limit is set.
   virtual void SetLimit(std::optional<int64_t> limit) = 0;
 
   // Sets the number of batches that each shard of the training set has in an
@@ -68,8 +68,8 @@ class StepPlan {
   // another process has its place.
   virtual void Retire(uint64_t worker) {}
 
-  // Fills in what the worker may do that makes the claim. It is granted up to
-  // `want` further steps; `workers` workers are alive.
+  // Fills in what the worker that claims may do. Grants it up to `want` further
+  // steps; `workers` workers are alive.
   virtual void Answer(const wire::ClaimStepsRequest& claim, int64_t want,
                       int workers, wire::ClaimStepsResponse& response) = 0;
   // Returns the replicas of a worker that takes part in each step, in ascending
@@ -77,7 +77,7 @@ class StepPlan {
   virtual std::optional<std::vector<int>> ReplicasOf(uint64_t worker) const {
     return std::nullopt;
   }
-  // Gives the assignment of replicas a new version, if `version` is that of the
+  // Gives the assignment of replicas a new version, if `version` is still the
   // present one: its workers could not go on together.
   virtual void RenewAssignment(int64_t version) {}
 

@@ -30,12 +30,12 @@ struct StepClaim {
 // more of them than members of the cluster, whoever calls. Pure.
 class WaitingClaims {
  public:
-  // Adds a claim. Returns the one whose place it takes: a process that claims
-  // again has given its earlier call up.
+  // Adds a claim. Returns the process's earlier claim, if there is one: a
+  // process that claims again has given its earlier call up.
   std::optional<StepClaim> Add(StepClaim claim);
 
-  // Each takes claims out: all, or those whose deadline is not after `now`, in
-  // the order of their deadlines.
+  // Take claims out, in the order of their deadlines: all, or the claims whose
+  // deadline is not after `now`.
   std::vector<StepClaim> TakeAll();
   std::vector<StepClaim> TakeDue(absl::Time now);
 

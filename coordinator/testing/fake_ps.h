@@ -26,7 +26,7 @@ class FakePs {
     return std::make_unique<Client>(*this);
   }
 
-  // The loads that it was asked for, failed ones included.
+  // Returns the loads that the ps was asked for, failed loads included.
   std::vector<wire::LoadRequest> loads() {
     absl::MutexLock lock(&mu_);
     return loads_;
@@ -54,7 +54,8 @@ class FakePs {
     absl::MutexLock lock(&mu_);
     missed_.insert(checkpoint);
   }
-  // The same; each such load removes the checkpoint.
+  // Makes every later load from `checkpoint` end with NotFound and remove the
+  // checkpoint.
   void Vanish(const std::string& checkpoint) {
     absl::MutexLock lock(&mu_);
     vanishing_.insert(checkpoint);

@@ -10,10 +10,10 @@
 
 namespace parasol {
 
-// The lines about the job in the chief's log: each change of its phase, and
-// every kInterval its progress, or the tasks that it waits for and what keeps
-// it from going on; kLeaveTime behind the job's end, and every kInterval, those
-// that have yet to leave. Pure.
+// The lines about the job in the chief's log. They tell each change of its
+// phase, and every kInterval its progress, or the tasks that it waits for and
+// what keeps it from going on. From kLeaveTime behind the job's end on they
+// name, every kInterval, the tasks that have yet to leave. Pure.
 class StatusLog {
  public:
   static constexpr absl::Duration kInterval = absl::Seconds(10);

@@ -14,8 +14,8 @@ namespace {
 // Batches over which a pace is measured, however long they take.
 constexpr double kBatches = 4;
 constexpr double kRecentBatches = 2;
-// Of a batch that began before the time over which is measured, or ends after
-// it, half is in it on average.
+// The share of a batch, on average, that lies within the measured time, if the
+// batch began before it or ends after it.
 constexpr double kHalf = .5;
 // A part of less than this share of the time is not named.
 constexpr double kNamedShare = .05;
@@ -91,7 +91,7 @@ double Awake(const std::vector<double>& base, const std::vector<double>& last) {
 
 // The parts of a worker's own time as shares of it, the largest first.
 std::string Shares(std::vector<double> parts, bool in_step) {
-  // Time in which the process stood still is in that of its waits.
+  // The times of waits include the time in which the process stood still.
   const double waits = parts[kPull] + parts[kPush];
   const double awake =
       waits > 0 ? std::max(0., 1 - parts[kStoodStill] / waits) : 0;

@@ -21,7 +21,7 @@ struct PaceLimits {
   // Share of a worker's time below which a delay holds up nobody.
   double min_loss = .2;
   // Times over which a pace is measured: the longer one decides, and the
-  // shorter one shows that what was slow is so still.
+  // shorter one shows whether a slow worker still is slow.
   absl::Duration window = absl::Seconds(8);
   absl::Duration recent = absl::Seconds(3);
   // Time for which a worker has to be slow, or quick again, to be called so.
@@ -57,8 +57,8 @@ class WorkerPaces {
   WorkerPaces(const PaceLimits& limits, bool in_step)
       : limits_(limits), in_step_(in_step) {}
 
-  // Takes the totals of the process at a worker's place. Those that make no
-  // sense, or are older than the last ones, are ignored.
+  // Takes the totals of the process at a worker's place. Ignores totals that
+  // make no sense or are older than the last ones.
   void Report(int worker, uint64_t incarnation,
               const wire::WorkerTotals& totals, absl::Time now);
   // Forgets a worker that is gone.

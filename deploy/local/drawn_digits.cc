@@ -74,8 +74,8 @@ const std::array<std::vector<Shape>, kDigits>& Shapes() {
   return shapes;
 }
 
-// The same numbers with every standard library, unlike the distributions of
-// <random>.
+// Random numbers that every standard library draws alike, unlike the
+// distributions of <random>.
 class Random {
  public:
   Random(uint64_t seed, uint64_t stream)

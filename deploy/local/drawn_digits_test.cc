@@ -102,8 +102,8 @@ int MostAlike(const std::vector<Template>& means, const uint8_t* image) {
                           likeness.begin());
 }
 
-// A mean image per digit is the weakest of models: it must see that there is
-// something to learn, and must not be all that it takes.
+// A mean image per digit is the weakest of models: it must do better than
+// chance, but not well.
 TEST(DrawnDigitsTest, DigitsAreLearnableButNotTrivial) {
   const std::vector<Template> means = MeanImages(DrawDigits(4000, 1));
   const LabelledImages unseen = DrawDigits(1000, ~uint64_t{1});

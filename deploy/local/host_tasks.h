@@ -13,8 +13,8 @@ namespace parasol {
 // Returns the addresses of PlanTasks() on the machines job.hosts. The chief and
 // the evaluator are on the first one. Ps are dealt to all in turn, and so are
 // workers; a machine with two slots has two turns in a row. Each task has the
-// next two ports of its machine from job.base_port on: its own, and that of its
-// metrics.
+// next two ports of its machine from job.base_port on: one of its own, and one
+// for its metrics.
 //   InvalidArgument  a machine has too few ports above job.base_port.
 absl::StatusOr<std::vector<std::string>> AddressesOnHosts(const LocalJob& job);
 

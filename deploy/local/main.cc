@@ -220,8 +220,8 @@ int ReplicasOf(const job::Job& job) {
                                 : 1;
 }
 
-// Gives the job its strategy, which trains it in one process, and the numbers
-// that go with its replicas.
+// Gives the job its strategy of one process, and sets what depends on the
+// number of replicas.
 absl::Status ResolveAlone(StrategyKind kind, job::Job& job, LocalJob& local) {
   ChooseStrategy(kind, job);
   ASSIGN_OR_RETURN(const LocalReplicas replicas,

@@ -9,8 +9,7 @@
 // The processes of a job, and the way to start each.
 namespace parasol {
 
-// The user's request. All paths are absolute; those of other hosts are the same
-// there.
+// The user's request. All paths are absolute, and the same on all hosts.
 struct LocalJob {
   std::string job_file;
   std::string data_dir;
@@ -19,8 +18,8 @@ struct LocalJob {
   // Folder of the binaries ps/ps, worker/worker, chief/chief and
   // evaluator/evaluator.
   std::string bin_dir;
-  // Binaries that replace those of bin_dir, e.g. with a custom layer; empty:
-  // bin_dir's are used.
+  // Binaries that replace bin_dir's, e.g. with a custom layer; empty: bin_dir's
+  // are used.
   std::string worker_binary;
   std::string evaluator_binary;
   std::string ps_binary;
@@ -74,8 +73,8 @@ struct TaskPlan {
 };
 
 struct LocalPlan {
-  // The address that answers for the job's status: the chief's, or that of the
-  // worker without a cluster.
+  // The address that answers for the job's status: the chief's, or the address
+  // of the worker without a cluster.
   std::string chief_address;
   // Tasks in the order in which they are started: chief, ps, worker, evaluator,
   // or without ps worker, evaluator, or without a cluster one worker.
@@ -90,9 +89,9 @@ int NumAddresses(const LocalJob& job);
 
 // Returns the plan for `job`, whose tasks run on this machine as yet.
 // `addresses` are NumAddresses(job) free ports, "127.0.0.1:port": one for each
-// of TaskRoles(job) but the evaluator (for a worker without a cluster that of
-// its status), then one for the metrics of each. The
-// evaluator has no address and is not in TF_CONFIG's cluster, as in TensorFlow.
+// of TaskRoles(job) but the evaluator (for a worker without a cluster the
+// address of its status), then one for the metrics of each. The evaluator has
+// no address and is not in TF_CONFIG's cluster, as in TensorFlow.
 LocalPlan PlanTasks(const LocalJob& job,
                     const std::vector<std::string>& addresses);
 

@@ -16,7 +16,7 @@ using Variables = std::map<std::string, std::string, std::less<>>;
 
 // The processes that were started together, and which of them this one is.
 //
-// Processes are numbered from 0, host by host: those of hosts[0] come first.
+// Processes are numbered from 0, host by host: hosts[0] has the first ones.
 struct ProcessPlaces {
   std::vector<Host> hosts;
   int rank = 0;

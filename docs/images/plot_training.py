@@ -2,11 +2,11 @@
 
   python3 plot_training.py CHECKPOINT_DIR OUT.png [METRIC]
 
-Needs matplotlib. The loss of training is that of the lines of
-CHECKPOINT_DIR/training.jsonl, whose points the job's `summary` says, and the
-loss and METRIC of evaluations (by default the first one that the job has) those
-of CHECKPOINT_DIR/evaluations.jsonl. A mark is the best checkpoint, if there is a
-file BEST (checkpoint.keep_best).
+Needs matplotlib. Takes the loss of training from CHECKPOINT_DIR/training.jsonl,
+at the points that the job's `summary` names, and the loss and METRIC of
+evaluations (by default the job's first metric) from
+CHECKPOINT_DIR/evaluations.jsonl. Marks the best checkpoint, if there is a file
+BEST (checkpoint.keep_best).
 """
 
 import json

@@ -36,8 +36,8 @@ absl::InlinedVector<size_t, 4> NumbersOf(const std::vector<Item>& items) {
   return numbers;
 }
 
-// The operations of one call that are not sent yet. Those of variables are
-// encoded one by one as they are sent.
+// The operations of one call that are not sent yet. The operations of variables
+// are encoded one by one as they are sent.
 struct Draft {
   using Dense = absl::InlinedVector<ShardOperation, 1>;
 

@@ -34,7 +34,8 @@ class HeldMemory {
 // The bytes of all payloads, one after the other, as they lie in a frame.
 class PayloadBytes {
  public:
-  // `sizes` are those of the payload fields, which begin at `first`.
+  // `sizes` has the size of each payload field; the first one begins at
+  // `first`.
   PayloadBytes(const google::protobuf::RepeatedField<uint32_t>& sizes,
                size_t first)
       : sizes_(sizes.begin(), sizes.end()), at_(first) {

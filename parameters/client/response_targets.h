@@ -34,11 +34,11 @@ std::optional<ResponseStart> ReadResponseStart(absl::string_view start,
 // to receive a piece of their own, so a shorter response has no targets.
 inline constexpr size_t kMinTargetBytes = 8 << 10;
 
-// Returns the targets in the callers' memory of the values that a response of
-// `frame_bytes` bytes brings: those of pulls in float32 that travel in one run.
-// No targets if the header does not say where the payloads are. The memory of
-// each call that has a target is held (Completion::HoldMemory()) until
-// FrameTargets::hold is released.
+// Returns the places in the callers' memory to which a response of
+// `frame_bytes` bytes brings values. Only values of pulls in float32 that
+// travel in one run have such targets, and none do if the header does not say
+// where the payloads are. The memory of each call that has a target is held
+// (Completion::HoldMemory()) until FrameTargets::hold is released.
 //
 // `find` returns the operation in flight under an id, or null; none that it
 // returns may be finished before FindResponseTargets() returns.

@@ -55,7 +55,7 @@ class RowOperations {
   size_t num_tables() const { return tables_.size(); }
   size_t width(size_t table) const { return tables_[table].width; }
 
-  // The lanes of pulls: that of the table's pushes, or all.
+  // The lanes of pulls: the lane of the table's pushes, or all.
   enum class PullLanes { kOfPushes, kAll };
   // Appends the operations of `call` that pull rows `ids` to `values`,
   // ids.size() x width.

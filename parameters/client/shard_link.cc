@@ -54,8 +54,8 @@ ShardLink::ShardLink(const Options& options, grpc::CompletionQueue& queue,
       next_log_(absl::InfinitePast()) {
   offers_.memory = options_.shared_memory;
   offers_.lane = options_.tcp_lanes;
-  // gRPC starts threads with a first channel: they are to be this thread's
-  // equals, not those of one that has lowered its priority to compute.
+  // gRPC starts threads with a first channel: they are to have this thread's
+  // priority, not the lower one of a thread that computes.
   for (Lane& lane : lanes_) lane.channel = MakeTensorChannel(address_);
 }
 

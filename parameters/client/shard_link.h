@@ -76,8 +76,8 @@ class ShardLink : private ShardStream::Observer {
             std::function<void()> attention);
   ~ShardLink() override = default;
 
-  // Sends the operations; those of one lane leave in the order given. Does not
-  // block.
+  // Sends the operations; the operations of one lane leave in the order given.
+  // Does not block.
   void Send(absl::Span<const OperationPtr> operations) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Notes that the shard is at `address` now, in the process `ps_incarnation`.

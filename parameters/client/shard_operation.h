@@ -114,8 +114,8 @@ struct EncodedOperation {
   // Number of payloads of the operation, and their bytes.
   size_t payloads = 0;
   size_t payload_bytes = 0;
-  // Bytes for which the operation counts in messages and in flight: those of
-  // its gradients or of its answer's values, whichever are more.
+  // Bytes for which the operation counts in messages and in flight: its
+  // gradients' bytes or its answer's values', whichever are more.
   size_t bytes = 0;
 
   const Call& call() const { return *asked.call; }

@@ -49,9 +49,9 @@ struct StreamOffers {
 class ShardStream : public std::enable_shared_from_this<ShardStream>,
                     private PayloadLane::Observer {
  public:
-  // Called on one thread, one call at a time: that of the lanes' loop if the
-  // stream has asked for a lane, otherwise that of the queue. A size_t is the
-  // number given to Make().
+  // Called on one thread, one call at a time: the thread of the lanes' loop if
+  // the stream has asked for a lane, otherwise the queue's thread. A size_t is
+  // the number given to Make().
   class Observer {
    public:
     virtual ~Observer() = default;

@@ -20,7 +20,8 @@ struct Exchange {
   absl::Span<float> values = {};          // empty: no pull
 };
 
-// The same for rows of the sparse table, in the order of `ids`.
+// A push of gradients of rows of the sparse table, a pull of their values, or
+// both, in the order of `ids`.
 struct RowExchange {
   absl::Span<const uint64_t> ids;
   absl::Span<const float> gradients = {};  // empty: no push

@@ -25,8 +25,8 @@ struct Contents {
 std::vector<std::string> ToFlags(const Contents& contents);
 Contents ContentsFromFlags();
 
-// Parses the optimizer of `contents`; CHECKs that it can be parsed, as it is a
-// constant of the benchmark.
+// Parses the optimizer of `contents`; CHECKs that the text can be parsed, as it
+// is a constant of the benchmark.
 job::Optimizer OptimizerOf(const Contents& contents);
 
 }  // namespace parasol

@@ -9,8 +9,8 @@
 
 namespace parasol {
 
-// CPU time up to now: that of the measured processes, and that of the whole
-// machine. Interrupts belong to nobody and are not counted.
+// CPU time that the measured processes, and the whole machine, have used up to
+// now. Interrupts belong to nobody and are not counted.
 struct CpuUse {
   absl::Duration measured = absl::ZeroDuration();
   absl::Duration machine = absl::ZeroDuration();

@@ -16,7 +16,7 @@ enum class Direction { kPush, kPull, kPushPull };
 std::string NameOf(Direction direction);
 
 // A lane's part of its contender's work. Sessions divide the variables and rows
-// among them, so that no session touches those of another.
+// among them, so that no session touches another's.
 struct Share {
   size_t index = 0;  // index of the session
   size_t sessions = 1;

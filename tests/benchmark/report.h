@@ -22,10 +22,10 @@ struct EntrantComparison {
   std::vector<Measurement> measurements = {};
 };
 
-// Returns a table for people: one line per measurement, with its figure over
-// that of raw TCP and of plain gRPC, the CPU seconds of both processes for one
-// of the unit (a GB, a thousand requests, …), the share of all cores that other
-// programs took ("!" above 10 %), and the target with "met" or "NOT MET".
+// Returns a table for people: one line per measurement, with its figure divided
+// by raw TCP's and by plain gRPC's, the CPU seconds that both processes took
+// for one unit (a GB, a thousand requests, …), the share of all cores that
+// other programs took ("!" above 10 %), and the target with "met" or "NOT MET".
 std::string ToTable(const EntrantComparison& comparison);
 // Returns the lines above the table: the machine, and the columns' names.
 std::string TableHeader(const Machine& machine);

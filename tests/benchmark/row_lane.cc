@@ -9,7 +9,8 @@ namespace parasol {
 namespace {
 
 constexpr float kRowGradient = 1e-3f;
-// Enough of them that the rows of one have left the caches when it comes again.
+// Different requests: so many that a request's rows have left the caches when
+// it comes again.
 constexpr size_t kRequests = 128;
 
 // The n-th row's id: spread over all 64 bits (splitmix64), never 0, all

@@ -29,7 +29,7 @@ class CuttingRelay {
   // The fate of one connection.
   struct Plan {
     Cut cut = Cut::kReset;
-    // The direction that is cut, and the bytes that it passes on before.
+    // The direction that is cut, and how many bytes pass in it before the cut.
     bool to_target = true;
     size_t bytes = SIZE_MAX;
     // Most bytes that are passed on at once.

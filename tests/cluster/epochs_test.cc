@@ -111,7 +111,7 @@ class EpochsTest : public ClusterRunsTest {
 
   // Expects that the run ended after `steps` steps, and that every example was
   // in `epochs` batches of `full` or, the last of an epoch, `last` examples.
-  // `scale` is that of the rows' gradients.
+  // The rows' gradients were multiplied by `scale`.
   static void ExpectEachExampleSeen(const std::string& run, int64_t steps,
                                     int full, int last, int scale = 1,
                                     int epochs = kEpochs) {

@@ -33,7 +33,7 @@ using Plan = CuttingRelay::Plan;
 constexpr size_t kElements = 300'000;
 constexpr size_t kRows = 2000;
 constexpr int kSteps = 60;
-// Cuts of one job; then its lanes last, so that it ends.
+// Number of lanes that are cut in one job; later lanes last, so that it ends.
 constexpr size_t kCuts = 16;
 constexpr size_t kWidth = PsOnThisMachine::kWidth;
 
@@ -60,7 +60,7 @@ class RandomCuts {
     const bool is_early = connection % 4 == 0;
     plan.bytes = is_early ? kHandshakeBytes + random_() % 500
                           : 3'000'000 + random_() % 5'000'000;
-    // The first, so that each job has one.
+    // The first cut always resets all calls, so that each job has such a cut.
     if (calls_ != nullptr && (connection == 0 || random_() % 3 == 0)) {
       plan.at_cut = [this] { calls_->ResetAll(); };
       if (random_() % 2 == 0) plan.cut = CuttingRelay::Cut::kNone;

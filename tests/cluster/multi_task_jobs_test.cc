@@ -169,8 +169,8 @@ TEST_F(MultiTaskJobsTest, EveryStrategyEndsWithTheBitsOfASynchronousCluster) {
   }
 }
 
-// Only 1/6 of the examples have an amount: the mean is over those of the whole
-// batch, however it is cut.
+// Only 1/6 of the examples have an amount: the mean is over all amounts of the
+// whole batch, however it is cut.
 TEST_F(MultiTaskJobsTest, MicroBatchesMakeTheStepsOfTheWholeBatch) {
   job::Job job = VisitsJob(20);
   job.mutable_optimizer()->clear_kind();

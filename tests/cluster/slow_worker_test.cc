@@ -1,5 +1,5 @@
-// A worker that is slower than the others is named in every mode, and those
-// that wait for it are not. All roles are in one process.
+// A worker that is slower than the others is named in every mode; workers that
+// wait for it are not. All roles are in one process.
 
 #include <sched.h>
 #include <time.h>

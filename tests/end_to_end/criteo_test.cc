@@ -59,10 +59,9 @@ std::string ExampleJob(const std::string& name) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// Trains the example `name` with narrower layers, for so few `epochs` that the
-// model does not know the 9,000 examples by heart, which makes it worse on new
-// ones. All that is to be known of the clicks gives an AUC of .87; without the
-// pair, .71.
+// Trains the example `name` with narrower layers, and for few `epochs`: a model
+// that knew the 9,000 examples by heart would be worse on new ones. All that is
+// to be known of the clicks gives an AUC of .87; without the pair, .71.
 void ExpectLearns(const std::string& name, int epochs,
                   const std::vector<std::string>& narrower) {
   const fs::path directory = fs::path(getenv("TEST_TMPDIR")) / name;

@@ -17,8 +17,9 @@ inline constexpr int kStepsToLearn = 300;
 LaunchedCluster::Options DigitsOn(const std::string& device);
 LaunchedCluster::Options TablesOn(const std::string& device);
 
-// Returns the path of a worker that meets `fault` (PARASOL_CUDA_ON_HOST_FAULT)
-// if it is worker 1: each process of it, or only the first one.
+// Returns the path of a worker binary that meets `fault`
+// (PARASOL_CUDA_ON_HOST_FAULT) as worker 1: in each process of worker 1, or
+// only in the first.
 std::string WorkerWithFault(const std::string& fault, bool only_first);
 
 // Fails the test unless the job has ended well, after `steps` steps.

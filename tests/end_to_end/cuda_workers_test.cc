@@ -97,7 +97,7 @@ Trained TrainedBy(const LaunchedCluster::Options& options, int steps) {
   return TrainedIn(**cluster, steps);
 }
 
-// With two replicas NCCL's order is that of the host, also when one worker
+// With two replicas NCCL adds in the host's order, also when one worker
 // computes both.
 TEST(CudaWorkersTest, TwoWithTablesEndWithTheBitsOfTheHostAlsoAfterALoss) {
   const auto options = [](const std::string& communication) {
@@ -215,8 +215,8 @@ TEST(CudaWorkersTest, HybridNamesADeviceThatNcclCannotUse) {
                         "between CUDA devices, and cpu (1 thread) is none"));
 }
 
-// A worker's list may have processors and CUDA devices: the bits are those of
-// one process with as many of both.
+// A worker's list may have processors and CUDA devices: they train the bits
+// that one process trains with as many of both.
 TEST(CudaWorkersTest, AWorkersDevicesMayBeOfBothKinds) {
   constexpr int kFewSteps = 60;
   LaunchedCluster::Options one = WorkersOn("auto", "AUTO", 1, kFewSteps);
@@ -231,9 +231,9 @@ TEST(CudaWorkersTest, AWorkersDevicesMayBeOfBothKinds) {
   EXPECT_EQ(TrainedBy(two, kFewSteps), want);
 }
 
-// Two workers with two devices each: with sums of the host the bits are those
-// of one process with four, with NCCL, of which each device is a rank, near
-// them; also when a worker is killed.
+// Two workers with two devices each. With sums of the host they train the bits
+// that one process trains with four devices; with NCCL, where each device is a
+// rank, values near them; also when a worker is killed.
 TEST(CudaWorkersTest, SeveralDevicesInEachWorkerAreRanksOfTheirOwn) {
   const auto options = [](const std::string& communication, int steps) {
     LaunchedCluster::Options options =
@@ -304,7 +304,7 @@ LaunchedCluster::Options WithSignalBetweenPacks(int signal, int steps) {
   return options;
 }
 
-// The other one makes the step again, with the gradients that it has.
+// The other worker makes the step again, with the gradients that it has.
 TEST(CudaWorkersTest, AWorkerThatIsKilledBetweenTwoPacksChangesNoBits) {
   const Trained want =
       TrainedBy(WorkersOn("cuda:0", "AUTO", 2, 2 * kSteps), 2 * kSteps);

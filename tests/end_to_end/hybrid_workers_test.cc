@@ -63,7 +63,7 @@ void Kill(LaunchedCluster& cluster, const std::string& task) {
   }));
 }
 
-// Waits for steps beyond those of now.
+// Waits until `steps` more steps are done.
 void AwaitSteps(LaunchedCluster& cluster, int64_t steps) {
   int64_t now = -1;
   ASSERT_OK(WaitUntil("an answer of the chief", [&] {

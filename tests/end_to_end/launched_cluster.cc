@@ -50,8 +50,8 @@ std::vector<std::string> StatOf(const fs::path& process) {
   return absl::StrSplit(stat.substr(name_end + 1), ' ', absl::SkipEmpty());
 }
 
-// Returns whether no thread of a process runs any more. One that SIGSTOP finds
-// in a system call, a rename for example, ends that first.
+// Returns whether no thread of a process runs any more. A thread that SIGSTOP
+// finds in a system call, a rename for example, ends the call first.
 bool HasStopped(pid_t pid) {
   std::error_code gone;
   for (const auto& thread :

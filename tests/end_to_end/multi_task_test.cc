@@ -69,7 +69,7 @@ TEST(MultiTaskTest, EsmmLearnsConversionsOverAllImpressions) {
   EXPECT_GT(double{json["eval"]["ctr/auc"]}, .82) << result.json;
   EXPECT_GT(double{json["eval"]["ctcvr/auc"]}, .79) << result.json;
   EXPECT_GT(double{json["eval"]["cvr/auc"]}, .85) << result.json;
-  // The loss is that of the two outputs with a weight.
+  // The loss sums the losses of the two outputs that have a weight.
   EXPECT_NEAR(
       double{json["eval"]["loss"]},
       double{json["eval"]["ctr/loss"]} + double{json["eval"]["ctcvr/loss"]},

@@ -75,7 +75,7 @@ TEST(StoppedTaskTest, AWorkerThatStandsStillPastTheEndIsStillTold) {
   ASSERT_OK_AND_ASSIGN(auto cluster, LaunchedCluster::Start(options));
   ASSERT_OK(cluster->AwaitStep(300));
   ASSERT_OK(cluster->Signal("worker/0", SIGSTOP));
-  // The other does the rest, those of the lost lease too.
+  // The other worker does the rest, also the steps of the stopped one.
   ASSERT_OK(WaitUntil("the end", [&] {
     const auto status = cluster->Status();
     return status.ok() && status->phase() == wire::COMPLETE;

@@ -27,8 +27,8 @@ struct SavedShard {
 SavedShard SaveShard(ShardSnapshot& snapshot);
 
 // Makes a real shard of synchronous training, with variables of one element and
-// a table of rows of one. `memory_bytes` is for gradients that wait for those
-// of lower replicas.
+// a table of rows of one. `memory_bytes` bounds gradients that wait for lower
+// replicas' gradients.
 std::unique_ptr<ParameterShard> MakeSimulatedShard(int shard,
                                                    const wire::SyncSpec& sync,
                                                    uint64_t memory_bytes,

@@ -39,7 +39,7 @@ class StepSimulation {
   enum class Mutant {
     kNone,
     // Shards don't keep the values of the step before: a pull that asks for
-    // them is answered with those of now.
+    // them is answered with the present ones.
     kNoPreviousValues,
     // The chief cuts one step before the shards' largest number of updates.
     kEarlyCut,
@@ -60,7 +60,8 @@ class StepSimulation {
     int kills = 4;
     int restores = 0;
     int checkpoints = 2;
-    // Memory of each shard for gradients that wait for those of lower replicas.
+    // Memory of each shard for gradients that wait for lower replicas'
+    // gradients.
     uint64_t memory_bytes = UINT64_MAX;
     Mutant mutant = Mutant::kNone;
   };
@@ -128,7 +129,7 @@ class StepSimulation {
     std::vector<int> share = {};
     std::set<int> computed = {};
     int replica = 0;
-    // Values of all variables; those of the rows that were pulled last.
+    // Values of all variables, and of the rows that were pulled last.
     std::vector<float> values = {};
     std::map<uint64_t, float> rows = {};
     // The pushes of the step, and whether a ps was replaced since.
@@ -137,8 +138,8 @@ class StepSimulation {
     // Bounds of the updates that pulls in flight have been answered with.
     UpdateBounds pulled = {};
 
-    // Operations that are not answered, by id; those of each shard that have
-    // not arrived; answers that have not.
+    // Operations that are not answered, by id; the ids of each shard's
+    // operations that have not arrived; answers that have not arrived.
     std::map<int64_t, Operation> unanswered = {};
     std::vector<std::deque<int64_t>> to_shard = {};
     std::deque<Answer> answers = {};

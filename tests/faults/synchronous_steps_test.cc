@@ -41,7 +41,7 @@ Options ShapedBy(uint64_t seed) {
   return options;
 }
 
-// The same training by one worker that nothing happens to.
+// Changes the options to one worker that nothing happens to.
 Options Undisturbed(Options options) {
   options.workers = 1;
   options.kills = 0;

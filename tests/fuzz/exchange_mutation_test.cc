@@ -247,8 +247,8 @@ TEST(ExchangeMutationTest, TheTargetTakesWhatIsValid) {
 
 TEST(ExchangeMutationTest, MutantsAreAnsweredOrRefusedAndChangeNothing) {
   constexpr uint32_t kMutants = 12000;
-  // Number of consecutive mutants that share a target, and so the steps that it
-  // comes to.
+  // Number of consecutive mutants that go to one target: the more, the more
+  // steps the target makes.
   constexpr uint32_t kShared = 300;
   std::optional<ExchangeTarget> target;
   const auto valid = ValidExchangeRequests();

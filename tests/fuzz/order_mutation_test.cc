@@ -53,7 +53,7 @@ bool SaysUnchanged(absl::StatusCode code) {
          code == absl::StatusCode::kNotFound;
 }
 
-// One ps that gets orders, and what is to be right about it.
+// A ps that gets mutated orders, and checks of what they did to it.
 class Attack {
  public:
   Attack(State state, uint32_t seed, std::string directory,

@@ -294,7 +294,8 @@ void Auditor::CheckEarlyEnd(const Checkpoint& final,
   }
 }
 
-// A chief that is lost takes with it which batches it had granted.
+// Checks nothing if a chief was lost: nobody knows which batches it had
+// granted.
 void Auditor::CheckBatches(int64_t end_step) {
   if (schedule_.Hits("chief")) return;
   if (schedule_.shape.mode >= Shape::Mode::kSynchronous) return;

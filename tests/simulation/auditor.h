@@ -86,8 +86,8 @@ class Auditor {
   }
   // A chief of the run has removed old checkpoints.
   void Pruned(const Disk& disk, const std::string& run_id);
-  // The job is complete; `final` is the last checkpoint, and `evaluations` are
-  // those of its run.
+  // The job is complete; `final` is the last checkpoint, and `evaluations`
+  // belong to its run.
   void Ended(const Checkpoint& final,
              const std::vector<Evaluation>& evaluations);
 
@@ -106,7 +106,7 @@ class Auditor {
   struct Shard {
     // The process that was loaded last.
     int holder = -1;
-    // Steps whose pushes were acknowledged, and those of them that went with a
+    // Steps whose pushes were acknowledged, and the ones that went with a
     // process that was lost.
     StepSet acknowledged;
     StepSet lost;

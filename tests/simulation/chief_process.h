@@ -109,7 +109,7 @@ class ChiefProcess : public Process {
   const JobChoice job_;
   Coordinator::Options options_;
   std::unique_ptr<Coordinator> coordinator_;
-  // Number of those that the coordinator has heard of.
+  // Number of evaluations that the coordinator has heard of.
   size_t evaluations_ = 0;
   std::vector<WaitingClaim> claims_;
   bool answering_ = false;

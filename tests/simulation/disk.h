@@ -53,7 +53,8 @@ class Disk {
   void Append(Evaluation evaluation) {
     evaluations_.push_back(std::move(evaluation));
   }
-  // Returns those that the history has; all of the run's without one.
+  // Returns the run's evaluations that the history has; all of the run's
+  // without a history.
   std::vector<Evaluation> Evaluations(
       const std::string& run_id,
       const std::optional<RunHistory>& history) const;

@@ -53,8 +53,8 @@ void Evaluator::Look() {
 void Evaluator::Finish(int64_t step,
                        const durable::CheckpointManifest& manifest) {
   const Checkpoint* const checkpoint = world_.disk().Find(step);
-  // A chief that goes back behind a damaged checkpoint forgets evaluations. One
-  // that was written again has an evaluation.
+  // A chief that goes back behind a damaged checkpoint forgets evaluations. A
+  // checkpoint that was written again may have one already.
   if (checkpoint == nullptr && !steps_.contains(step) &&
       !world_.schedule().Has(Fault::Kind::kDamage) &&
       !world_.schedule().ChangesJob()) {
@@ -62,8 +62,8 @@ void Evaluator::Finish(int64_t step,
         "evaluated checkpoint removed",
         absl::StrCat("that of step ", step, ", before its result was there"));
   }
-  // It had read the checkpoint before this was damaged, or written again by a
-  // chief that has gone back behind it.
+  // The evaluator had read the checkpoint before it was damaged, or before a
+  // chief that has gone back behind it wrote it again.
   if (checkpoint != nullptr) {
     Evaluation evaluation;
     evaluation.global_step = step;

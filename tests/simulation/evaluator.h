@@ -31,7 +31,7 @@ class Evaluator {
   World& world_;
   // The first shards of the checkpoints that were evaluated.
   std::set<Values> evaluated_;
-  // The steps of those whose results are there.
+  // The steps of the checkpoints whose results are there.
   std::set<int64_t> steps_;
 };
 

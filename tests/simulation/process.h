@@ -46,8 +46,8 @@ class PendingCall {
   const absl::Duration deadline_;
 };
 
-// A process of the simulated cluster. It may be dead, or alive and stopped:
-// then what reaches it, its timers included, waits until it goes on.
+// A process of the simulated cluster. It may be dead. It may be alive but
+// stopped: then what reaches it, its timers included, waits until it goes on.
 class Process {
  public:
   Process(World& world, TaskId place, int number);
@@ -93,10 +93,10 @@ class Process {
   // speed since.
   absl::Time clock_, clock_set_;
   double clock_rate_ = 1;
-  // Messages and timers that reached it while it was stopped.
+  // Messages and timers that reached the process while it was stopped.
   std::vector<EventLoop::Action> deferred_;
-  // The calls that it makes and those that it serves; ended ones are removed
-  // now and then.
+  // The calls that the process makes, and the calls that it serves; ended calls
+  // are removed now and then.
   std::vector<std::shared_ptr<PendingCall>> makes_;
   std::vector<std::shared_ptr<PendingCall>> serves_;
   // The process at the other end of each connection, by its place.

@@ -100,8 +100,8 @@ class PsProcess : public ShardHolder {
   bool is_sealed_ = false;
   bool stays_ = false;
   int64_t stays_at_ = INT64_MAX;  // synchronous training
-  // Number of pushes applied since the load; the progress at the load, and that
-  // of the newest snapshot, with the snapshot.
+  // Number of pushes applied since the load; the progress at the load; the
+  // newest snapshot's progress, and the snapshot.
   int64_t pushes_ = 0;
   int64_t loaded_progress_ = 0;
   int64_t saved_progress_ = -1;

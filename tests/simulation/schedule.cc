@@ -134,8 +134,8 @@ const Shares& AnyKind() {
   return *shares;
 }
 
-// A theme: faults that meet, which independent ones rarely do. They hit the
-// same few tasks within a short time.
+// A theme: faults that hit the same few tasks within a short time, which
+// independent faults rarely do.
 struct Theme {
   // Shape that the theme needs.
   Shape::Mode mode;
@@ -246,7 +246,7 @@ Fault DrawFault(const Shape& shape, absl::Duration last, Random& random) {
   return fault;
 }
 
-// Makes `shape` one that the theme needs.
+// Changes `shape` to what the theme needs.
 void Fit(const Theme& theme, Shape& shape) {
   // The first theme and the last are of all modes.
   if (theme.mode != Shape::Mode::kAsynchronous) shape.mode = theme.mode;

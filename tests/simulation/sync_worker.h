@@ -43,7 +43,7 @@ class SyncWorker : public WorkerProcess {
 
   ReplicaClaims claims_;
   Stage stage_ = Stage::kIdle;
-  // The step that it is in, or whose values it pulls.
+  // The step that the worker makes, or whose values it pulls.
   int64_t step_ = 0;
   Updates pulled_;
   // The step's replicas that it has begun to compute, and has pushed.

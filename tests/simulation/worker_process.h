@@ -30,7 +30,7 @@ class WorkerProcess : public Process {
   // answered, or is for a ps that refuses it.
   void Terminate();
 
-  // The job that it works on; nullptr until it has registered.
+  // Returns the job that the worker works on; nullptr until it has registered.
   const JobChoice* job() const {
     return has_job_ ? &session_.registration().job : nullptr;
   }
@@ -63,7 +63,7 @@ class WorkerProcess : public Process {
   // Leaves when nothing is in flight; looks now and then.
   void LeaveWhenDrained();
   void OnRegistered(const Registration& registration);
-  // Starts again if the variables are others than those that it has joined.
+  // Starts again if the run or the layout is not the one that it has joined.
   void CheckVariables(const std::string& run_id, uint64_t layout);
   void OnState(const wire::HeartbeatResponse& state);
   void AskForPlacement();

@@ -71,7 +71,7 @@ class World {
   void Part(std::set<TaskId> far_side);
   void SetClockRate(Process& process, double rate);
   // Injects a fault of the network or the disk, until its end. Returns false
-  // if it is one of a task.
+  // for a fault of a task.
   bool Disturb(const Fault& fault);
   // Ends a process with the exit code of `status`.
   void Exit(Process& process, const absl::Status& status);
@@ -91,7 +91,8 @@ class World {
   // Ends the client's calls to a place with Unavailable; its next call finds
   // the newest process there.
   void DropConnection(Process& client, const TaskId& to);
-  // Drops it if that process is another one than `incarnation`.
+  // Drops the client's connection to a place if it leads to another process
+  // than `incarnation`.
   void DropOtherConnection(Process& client, const TaskId& to,
                            uint64_t incarnation);
   // Ends the client's calls to a place with Cancelled.

@@ -9,7 +9,7 @@
 // Checks what the threads of a grid read and write. GCC is told to instrument
 // .cu files as for ThreadSanitizer, whose functions instrumentation.cc has
 // instead. Ends the program with one line if a thread
-//   touches host memory, that of a device which is no peer, or memory outside
+//   touches host memory, memory of a device that is no peer, or memory outside
 //   of an allocation;
 //   reads shared memory that its block has not written;
 //   touches a word that another thread writes, with no barrier between.

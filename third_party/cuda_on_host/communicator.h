@@ -23,7 +23,7 @@ struct RemoteLink;
 using CliquePtr = std::shared_ptr<Clique>;
 
 // One rank's part in an operation. A collective operation waits for the parts
-// of all ranks, a message for those of its two ends.
+// of all ranks, a message for the parts of its two ends.
 struct Part {
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;

@@ -27,10 +27,10 @@ struct Convolution {
   // Times which each sum is taken, for what is not exact.
   double factor = 1;
 
-  // True if the arrays' sizes are those of a convolution.
+  // Returns true if the arrays' sizes fit a convolution.
   bool Fits() const;
-  // Computes the pass by plain loops, with sums in double, and writes that of
-  // the three arrays that the pass computes.
+  // Computes the pass by plain loops, with sums in double, and writes the one
+  // of the three arrays that the pass computes.
   void Compute(void* x_data, void* w_data, void* y_data) const;
 };
 

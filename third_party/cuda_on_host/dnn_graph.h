@@ -14,8 +14,8 @@
 // cuDNN's descriptors, and what they say of a convolution.
 namespace cuda_on_host {
 
-// The heuristics' answers, the fastest first. A program that takes one which
-// it must not have gets other results.
+// The heuristics' answers, the fastest first. A program that takes an answer
+// which it should refuse gets other results.
 enum Choice : int64_t {
   kOtherBitsEachTime,
   kHalfSums,
@@ -42,9 +42,9 @@ struct Descriptor {
 // The descriptors that have not been destroyed.
 std::set<const void*>& LiveDescriptors();
 
-// Returns a descriptor, or ends the program if it was destroyed: whether the
-// real library needs the descriptors that one is made of is said nowhere, so
-// this one does.
+// Returns a descriptor, or ends the program if it was destroyed. The real
+// library's documents don't say whether a descriptor needs the descriptors that
+// it was made of; here it does.
 Descriptor& At(cudnnBackendDescriptor_t descriptor);
 
 size_t BytesOf(cudnnBackendAttributeType_t type);

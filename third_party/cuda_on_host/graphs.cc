@@ -56,8 +56,8 @@ std::vector<size_t> RandomOrder(const CUgraph_st& graph) {
   return order;
 }
 
-// Adds the graph's nodes as tasks behind `first`. Returns one that waits for
-// all.
+// Adds the graph's nodes as tasks behind `first`. Returns a task that waits for
+// all of them.
 TaskPtr AddTasks(const CUgraph_st& graph, cudaStream_t stream,
                  const TaskPtr& first) {
   std::vector<TaskPtr> tasks(graph.nodes.size());
@@ -69,8 +69,8 @@ TaskPtr AddTasks(const CUgraph_st& graph, cudaStream_t stream,
                        {.stream = stream, .captured_on = node.captured_on});
     if (!IsLive(node.external)) continue;
     node.external->capture = nullptr;
-    // Otherwise it keeps an older mark, which is as one that is over when the
-    // node has run.
+    // Otherwise the event keeps an older mark, which is over by the time the
+    // node has run, as a new mark would be.
     if (ExternalEvents() == Mark::kAtLaunch) node.external->marked = tasks[i];
   }
   tasks.push_back(first);

@@ -66,7 +66,7 @@ bool HasDevice(const Clique& clique, int device) {
   return std::count(clique.devices.begin(), clique.devices.end(), device) > 0;
 }
 
-// Makes the communicators, then waits for those of the other ranks.
+// Makes the communicators, then waits until the other ranks have made theirs.
 void Meet(const std::vector<Request>& requests) {
   for (const Request& request : requests) {
     *request.result =

@@ -243,7 +243,7 @@ TEST_P(NcclTest, WrongArgumentsAreRefused) {
   const int twice[] = {1, 1};
   ncclComm_t comms[2];
   EXPECT_EQ(ncclCommInitAll(comms, 2, twice), ncclInvalidUsage);
-  // The failure of one call is that of its group, which does nothing.
+  // One call that fails fails its group, which does nothing.
   EXPECT_EQ(InGroup([this](int rank) {
               return AllReduce(rank, rank == 3 ? ncclNumOps : ncclSum);
             }),

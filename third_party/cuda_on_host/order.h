@@ -5,12 +5,12 @@
 #include <memory>
 
 // The orders of streams, as ThreadSanitizer is told of them with --config=tsan.
-// Each stream is a thread to it, so that it reports work that touches memory
-// with no order between, whatever the schedule. Without it these functions do
+// To ThreadSanitizer each stream is a thread, so that it reports unordered work
+// on the same memory, whatever the schedule. Without it these functions do
 // nothing. The stand-in itself is not instrumented, and what it does for a
 // stream is not looked at but between BeginWatch() and EndWatch(). All
-// functions need the runtime's lock.
-// ThreadSanitizer's interface, of which nothing is there without it.
+// functions need the runtime's lock. ThreadSanitizer's interface, of which
+// nothing is there without it.
 extern "C" {
 __attribute__((weak)) void __tsan_ignore_thread_begin();
 __attribute__((weak)) void __tsan_ignore_thread_end();
@@ -55,7 +55,7 @@ class OnTrack {
 // Forgets the tracks of a stream that is destroyed.
 void ForgetTracks(const void* stream);
 
-// Two functions around code whose accesses are those of the track.
+// Two functions around code whose accesses count as the track's.
 inline void BeginWatch() {
   if (__tsan_ignore_thread_end != nullptr) __tsan_ignore_thread_end();
 }

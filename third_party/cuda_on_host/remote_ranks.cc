@@ -103,7 +103,7 @@ bool ReadMessage(int fd, Header& header, std::string& bytes) {
 }
 
 // Adds for the ranks of one communicator. A rank that is gone brings nothing
-// more, and ends the connections of those that would wait for it.
+// more: the connections of ranks that would wait for it are ended.
 class Hub {
  public:
   Hub(int listening, uint64_t key) : listening_(listening), key_(key) {}

@@ -9,7 +9,8 @@
 // tests ask.
 namespace cuda_on_host {
 
-// Work that is done only when the host, or work that it waits for, needs it.
+// The kind of work that is put off until the host needs it, or work that the
+// host waits for.
 enum class Late { kNothing, kCompute, kCopyIn, kCopyOut, kRandom };
 
 struct Schedule {

@@ -20,8 +20,7 @@ std::set<const void*>& Live() {
 
 int spinning_waits = 0;
 
-// Makes the nodes that `event` marks ones that the stream's next node waits
-// for.
+// Has the stream's next node wait for the nodes that `event` marks.
 cudaError_t WaitInCapture(cudaStream_t stream, const CUevent_st& event) {
   if (event.capture == nullptr) {
     if (stream->capture == nullptr) return cudaSuccess;

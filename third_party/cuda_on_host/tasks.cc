@@ -13,8 +13,8 @@
 namespace cuda_on_host {
 namespace {
 
-// In the order in which they were added, so that each stands behind all that it
-// waits for.
+// The tasks in the order in which they were added: each stands behind all tasks
+// that it waits for.
 std::vector<TaskPtr>& Pending() {
   static auto* const pending = new std::vector<TaskPtr>;
   return *pending;
@@ -39,7 +39,7 @@ const Moment& EndOf(int device) {
   return end;
 }
 
-// Notes the work of a stream; that of ranks notes itself.
+// Notes the work of a stream; ranks note their work themselves.
 void NoteRun(const Task& task) {
   if (task.track.stream == nullptr || task.kind == Kind::kNone) return;
   NoteDone(task.device, task.kind == Kind::kCompute  ? 'k'
@@ -102,7 +102,8 @@ void MarkNeeded(const TaskPtr& task) {
   }
 }
 
-// Runs one task at a time of those that are needed and ready, by chance.
+// Runs the needed tasks one at a time; each is chosen by chance among the ready
+// ones.
 void RunNeededAtRandom() {
   for (;;) {
     std::vector<Task*> ready;

@@ -29,15 +29,15 @@ struct Task {
   bool is_open = false;
   bool done = false;
   bool needed = false;
-  // State for ThreadSanitizer: the thread that runs it, what comes before it,
-  // also tasks that are done, and its end.
+  // State for ThreadSanitizer: the thread that runs the task, what comes before
+  // it (tasks that are done included), and its end.
   Track track = {};
   std::vector<Moment> earlier = {};
   Moment end = NewMoment();
 };
 
-// Adds a task that is to run when all of `after` (null: nothing) have, on
-// `track`; by default that of all communicators.
+// Adds a task that is to run on `track` (default: the track of all
+// communicators) when all of `after` (null: nothing) have run.
 TaskPtr AddTask(Kind kind, int device, std::function<void()> run,
                 std::vector<TaskPtr> after, const Track& track = {});
 

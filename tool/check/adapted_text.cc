@@ -124,8 +124,8 @@ std::optional<TextRange> FindColumn(const FileText& file,
   return is_it ? range : std::nullopt;
 }
 
-// Puts the columns of a pattern in its place, with `means`, which are those of
-// some of them. Returns false if the pattern has no place of its own.
+// Replaces a pattern by its columns, each with the fields of its entry in
+// `means`, if it has one. Returns false if the pattern has no place of its own.
 bool AddPattern(const FileText& file, const PatternReport& pattern,
                 const std::vector<const Normalization*>& means,
                 std::vector<Edit>& edits) {

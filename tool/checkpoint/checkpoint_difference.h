@@ -55,8 +55,8 @@ struct CheckpointDifference {
 inline constexpr size_t kComparedRowBytes = size_t{512} << 20;
 
 // Compares the values, slots and rows of two checkpoints, and verifies their
-// files. Steps, runs and jobs may differ. Errors are those of reading the
-// checkpoints.
+// files. Steps, runs and jobs may differ. Fails as reading the checkpoints
+// does.
 absl::StatusOr<CheckpointDifference> Compare(
     const CheckpointReader& a, const CheckpointReader& b,
     size_t row_bytes = kComparedRowBytes);

@@ -29,7 +29,7 @@ using ElementsVisit = absl::FunctionRef<absl::Status(
 
 // Calls `visit` with all elements of one array of the variable, in order, at
 // most kPieceElements at a time. Returns the largest number of updates that
-// elements have had. Errors are those of ElementsOf(), and of `visit`, and
+// elements have had. Fails as ElementsOf() and `visit` do, and with
 //   DataLoss  the checkpoint lacks elements, or was altered.
 absl::StatusOr<int64_t> VisitElements(
     const CheckpointReader& checkpoint,

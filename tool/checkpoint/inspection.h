@@ -31,7 +31,7 @@ struct Inspection {
 };
 
 // Reads all of the checkpoint at `path`, as CheckpointAt() understands it, and
-// verifies its files. Errors are those of OpenCheckpointAt(), and
+// verifies its files. Fails as OpenCheckpointAt() does, and with
 //   DataLoss  the checkpoint is damaged; the message names the file.
 absl::StatusOr<Inspection> Inspect(const std::string& path);
 

@@ -34,7 +34,7 @@ class ExportedTensors {
   };
 
   // Counts the rows of the tables, which reads them once. `checkpoint` must
-  // outlive this object. Errors are those of reading it.
+  // outlive this object. Fails as reading it does.
   static absl::StatusOr<ExportedTensors> Plan(
       const CheckpointReader& checkpoint, const Options& options);
 
@@ -43,7 +43,7 @@ class ExportedTensors {
 
   // Writes all elements to `writer`, which has these parts, perhaps under other
   // names, and verifies the checkpoint's files. The memory that this needs does
-  // not grow with the model. Errors are those of reading and writing.
+  // not grow with the model. Fails as reading and writing do.
   absl::Status Write(TensorWriter& writer) const;
 
  private:

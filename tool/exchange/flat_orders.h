@@ -16,10 +16,10 @@ namespace parasol {
 // stands behind a layer whose order there can't be told.
 using RowOrder = std::vector<int64_t>;
 
-// Returns the variables of which a program that flattens images as [channels,
-// height, width] has the rows in another order: those of dense layers and
-// normalizations behind a flattened image of several channels, also behind
-// activations, dropout, sums and concatenations of such. `graph` is that of
+// Returns the variables whose rows are in another order in a program that
+// flattens images as [channels, height, width]: dense layers and normalizations
+// have them behind a flattened image of several channels, also behind
+// activations, dropout, sums and concatenations of such. `graph` is made from
 // `model`. Pure.
 std::map<std::string, RowOrder> ChannelsFirstOrders(const job::Model& model,
                                                     const Graph& graph);

@@ -124,8 +124,8 @@ class ForeignTensors : public TensorReader {
   }
 
  private:
-  // Finds the tensors by their names, and those of Keras 3's optimizers also by
-  // NewName().
+  // Indexes the tensors by their names, and the tensors of Keras 3's optimizers
+  // also by NewName().
   void Index() {
     for (size_t i = 0; i < tensors_.size(); ++i) {
       const std::string& name = tensors_[i].name;
@@ -206,10 +206,10 @@ class ForeignTensors : public TensorReader {
   }
 
   const std::unique_ptr<TensorReader> reader_;
-  // Those of the reader, and behind them ids.
+  // The reader's tensors, and behind them ids.
   std::vector<TensorInfo> tensors_;
   std::map<std::string, size_t> by_name_;
-  // Apart, for a layer's name may be like that of an optimizer.
+  // Indices by NewName(); apart, for a layer may be named like an optimizer.
   std::map<std::string, size_t> by_new_name_;
 };
 

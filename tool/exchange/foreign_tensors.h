@@ -21,9 +21,9 @@ std::string FrontOfNames(const std::vector<TensorInfo>& tensors,
 
 // Returns a reader of the same tensors with the names of tensor_names.h:
 // without FrontOfNames(); slots of Keras 3 ("adam/hidden_kernel_momentum") as
-// those of older ones; and the table of an embedding layer,
-// "users/embeddings" or PyTorch's "users.weight" [ids, width], as the rows
-// with the ids 0, 1, … Layouts stay: TranslatePyTorch() comes behind.
+// older versions name them; and the table of an embedding layer,
+// "users/embeddings" or PyTorch's "users.weight" [ids, width], as the rows with
+// the ids 0, 1, … Layouts stay: TranslatePyTorch() comes behind.
 std::unique_ptr<TensorReader> TranslateForeign(
     std::unique_ptr<TensorReader> reader, const CheckpointContents& contents,
     const job::Job& job);

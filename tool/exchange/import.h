@@ -34,10 +34,10 @@ struct Imported {
 // have all had as many updates as the files say, or none if their slots begin
 // anew. The memory that this needs does not grow with the model, but for
 // PyTorch's: one of its tensors with other axes is held twice.
-//   InvalidArgument  the tensors are not those of the job (MatchTensors()), or
-//                    don't say how many updates their slots have had, or the
-//                    job is synchronous and steps are not updates, or the
-//                    directory has checkpoints, or an owner that lives.
+//   InvalidArgument  the tensors don't fit the job (MatchTensors()), or don't
+//                    say how many updates their slots have had; or the job is
+//                    synchronous and steps are not updates; or the directory
+//                    has checkpoints, or an owner that lives.
 //   any other        as for reading the files and storing checkpoints.
 absl::StatusOr<Imported> Import(const std::string& path, const LoadedJob& job,
                                 const ImportOptions& options, Clock& clock);

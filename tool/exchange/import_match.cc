@@ -72,8 +72,8 @@ class Matcher {
     return std::nullopt;
   }
 
-  // The same of one that must be there, of float elements. Its index has no
-  // meaning after a complaint.
+  // Returns the tensor of this name, which must be there and have `shape` and
+  // float elements. The index has no meaning after a complaint.
   size_t Require(const std::string& name, const std::vector<int64_t>& shape) {
     const std::optional<size_t> found = Find({name});
     if (!found) missing_.push_back(name);

@@ -13,7 +13,7 @@
 namespace parasol {
 
 // Tensors of a file that a job's variables and tables are read from. Indices
-// are those of the file's tensors.
+// count the file's tensors.
 struct ImportMatch {
   struct Variable {
     size_t value = 0;

@@ -106,8 +106,8 @@ absl::Status WriteVariable(TensorReader& reader,
   return absl::OkStatus();
 }
 
-// Goes through the ids as often as their number has kIdsOfAPass, each time for
-// those of one part, so that memory is bounded.
+// Reads the ids once for every kIdsOfAPass of them, and compares one part of
+// them each time, so that memory is bounded.
 absl::Status CheckDistinctIds(TensorReader& reader, size_t tensor,
                               const std::string& table) {
   const auto count = static_cast<uint64_t>(reader.tensors()[tensor].shape[0]);

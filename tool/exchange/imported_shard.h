@@ -14,8 +14,8 @@ namespace parasol {
 
 // Writes the tensors that `match` has found in `reader` as a checkpoint's only
 // file, piece by piece. Everything has had `updates` updates. Slots that the
-// tensors lack have their initial values. Errors are those of reading and
-// writing, and
+// tensors lack have their initial values. Fails as reading and writing do, and
+// with
 //   InvalidArgument  an optimizer of the job can't be used.
 absl::Status WriteImportedShard(TensorReader& reader, const ImportMatch& match,
                                 const CheckpointContents& contents,

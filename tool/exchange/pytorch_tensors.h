@@ -26,8 +26,8 @@ std::vector<size_t> PyTorchKernelAxes(const std::string& variable, size_t rank);
 // Returns the error of a variable whose RowOrder is not known.
 absl::Status UnknownRowOrder(const std::string& variable);
 
-// Returns a reader of the same tensors in which those of a PyTorch state_dict
-// have a job's names and layouts: "hidden.weight" [outputs, inputs] becomes
+// Returns a reader of the same tensors that gives a PyTorch state_dict's
+// tensors a job's names and layouts: "hidden.weight" [outputs, inputs] becomes
 // "hidden/kernel" [inputs, outputs], a convolution's [outputs, inputs, height,
 // width] becomes [height, width, inputs, outputs], and so do the statistics of
 // a batch normalization. Tensors that have a job's name already, or none, stay.

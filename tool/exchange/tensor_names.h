@@ -18,7 +18,7 @@ std::string KerasNameOf(const job::Optimizer& optimizer);
 // Returns the optimizer of a table: its own, or the job's.
 const job::Optimizer& OptimizerOf(const job::SparseTable& table,
                                   const job::Job& job);
-// The same of the table of that name; the job's if there is none.
+// Returns the optimizer of the table of that name; the job's if there is none.
 const job::Optimizer& OptimizerOfTable(absl::string_view table,
                                        const job::Job& job);
 

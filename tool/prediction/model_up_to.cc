@@ -68,7 +68,8 @@ absl::StatusOr<job::Model> ModelUpTo(const job::Model& model,
   for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
     *part.add_layer() = *layer;
   }
-  // Behind it any output is one vector, as a flat one stays as it is.
+  // The flatten layer makes one vector of any output, and leaves a vector as it
+  // is.
   job::Layer& flat = *part.add_layer();
   flat.set_name(absl::StrCat(name, ".flat"));
   flat.mutable_flatten();

@@ -81,7 +81,7 @@ absl::Status PredictionRun::OpenExamples(
       BatchesOf(examples_->total_examples(), in_order.batch_size());
   const int64_t first = all * options.shard / options.num_shards;
   batches_ = all * (options.shard + 1) / options.num_shards - first;
-  // Batches are counted, those of which corrupt records leave nothing included.
+  // Counts every batch, even if corrupt records leave nothing of it.
   input.repeat = true;
   input.first_batch = first;
   input.empty_batches = true;

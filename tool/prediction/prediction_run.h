@@ -49,8 +49,8 @@ class PredictionRun {
   const std::vector<PredictionField>& fields() const { return form_->fields(); }
 
   // Calls `visit` with the values of fields() of one example after the other.
-  // Errors are those of `visit`, InputPipeline and CheckpointModel. Must be
-  // called once.
+  // Fails as `visit`, InputPipeline and CheckpointModel do. Must be called
+  // once.
   absl::Status Run(
       absl::FunctionRef<absl::Status(absl::Span<const PredictionValue>)> visit);
 

@@ -21,8 +21,8 @@ enum class PredictionFormat { kCsv, kJsonLines, kNpy, kTfRecord };
 absl::StatusOr<PredictionFormat> PredictionFormatOf(const std::string& path);
 
 // Writes predictions, example by example, to a file of one format, which gets
-// its name when it is complete. Errors are those of storage/durable_file.h. Not
-// thread-safe.
+// its name when it is complete. Fails as the functions of
+// storage/durable_file.h do. Not thread-safe.
 class PredictionWriter {
  public:
   // Creates a writer of predictions that have `fields`. The format is

@@ -19,13 +19,13 @@ class TrainedJobFixture : public ::testing::Test {
   // Writes job.textproto and the data.
   TrainedJobFixture();
 
-  // Replaces the job and the data by those of a model with three named outputs:
-  // "rating", which every third example lacks, "kind" of three classes, and
-  // "likes_it", a product of two probabilities.
+  // Replaces the job and the data by a job with three named outputs and its
+  // data: "rating", which every third example lacks, "kind" of three classes,
+  // and "likes_it", a product of two probabilities.
   void WriteJobOfNamedOutputs();
 
-  // Replaces the job and the data by those of a job with patterns of columns:
-  // "x*" of numbers, which the label "xy" matches, too, and "c?" of ids.
+  // Replaces the job and the data by a job with patterns of columns and its
+  // data: "x*" of numbers, which the label "xy" matches, too, and "c?" of ids.
   void WriteJobOfPatterns();
 
   // Returns the path of a file in the test's directory; of the directory

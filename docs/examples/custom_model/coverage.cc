@@ -1,6 +1,6 @@
 // A metric of one's own, "coverage": the share of the labels, by the weights of
-// their examples, that are not above the output. That of a model of the
-// q-quantile is q.
+// their examples, that are not above the output. A model of the q-quantile has
+// coverage q.
 
 #include <cstddef>
 #include <limits>

@@ -1,4 +1,4 @@
-// A data source of one's own: files of vectors as those of the TEXMEX corpus
+// A data source of one's own: files of vectors in the TEXMEX corpus's format
 // (http://corpus-texmex.irisa.fr),
 //
 //   file = (width:i32 (number:f32)^width)*      little-endian, width ≥ 2

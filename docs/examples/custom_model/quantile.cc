@@ -1,5 +1,5 @@
-// A loss of one's own: that of quantile regression (Koenker and Bassett 1978).
-// An output is the prediction of the label's q-quantile, and
+// A loss of one's own, for quantile regression (Koenker and Bassett 1978). An
+// output is the prediction of the label's q-quantile, and
 //
 //   loss = q · (label - output)          if label ≥ output
 //          (1 - q) · (output - label)    otherwise

@@ -61,8 +61,8 @@ class TreeRank {
       const Region part = TakeScratch(bytes);
       const int added = plan_.Sum(part, addends, received);
       plan_.Send(parent_, up, part, {added});
-      // The sums' memory may be that of a contribution, which has been read
-      // when `added` is done; the parent can't send them before.
+      // The sums may overwrite a contribution, which has been read when `added`
+      // is done; the parent can't send them before.
       has_sums = plan_.Receive(parent_, down, sums, {added});
     }
     for (const int child : children_) {

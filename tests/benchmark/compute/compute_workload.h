@@ -22,8 +22,8 @@ struct ComputeWorkload {
   job::Model model = {};
   Batch batch = {};
   // Products of a step; a convolution is the product of its windows with its
-  // kernels. Each layer has the product of its forward pass and those of its
-  // two gradients, except the inputs' gradient of the first layer.
+  // kernels. Each layer has one product for its forward pass and one for each
+  // of its two gradients, except the inputs' gradient of the first layer.
   std::vector<StepProduct> products = {};
   // A step takes a CPU many seconds.
   bool only_if_chosen = false;

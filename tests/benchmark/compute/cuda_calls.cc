@@ -111,8 +111,7 @@ std::vector<CountedModel> AllCountedModels() {
           {"mlp, alone", models["mnist_mlp"], 128, kOnDevice},
           {"wide_deep, alone", models["adult_wide_deep"], 128, kOnDevice},
           {"deepfm, alone", models["criteo_deepfm"], 32, kOnDevice},
-          {"resnet56, bf16", resnet56, 1, kOnHost,
-           Precision::kBfloat16},
+          {"resnet56, bf16", resnet56, 1, kOnHost, Precision::kBfloat16},
           {"block, bf16", ResidualBlock(), 32, kOnHost, Precision::kBfloat16}};
 }
 

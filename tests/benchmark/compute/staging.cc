@@ -3,8 +3,8 @@
 // copied. Wide & Deep of compute_plane, 512 examples with 26 ids in a wide and
 // a deep table:
 //   bazel run -c opt //tests/benchmark/compute:staging -- --device=cuda:0
-// With --config=cuda_host it is the time of the same code on this machine's
-// CPU; the copies are those of its memory then.
+// With --config=cuda_host it measures the same code on this machine's CPU,
+// which copies within its memory.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -53,7 +53,7 @@ ABSL_FLAG(std::vector<std::string>, helpers, std::vector<std::string>({"0"}),
 namespace parasol {
 namespace {
 
-constexpr int kColumns = 26;  // those of the model
+constexpr int kColumns = 26;  // in the model
 
 // Neighbours in rank are no neighbours in a table.
 std::vector<Batch> DrawBatches(const Batch& like, double skew) {

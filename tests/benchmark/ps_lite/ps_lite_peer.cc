@@ -27,7 +27,7 @@
 
 namespace {
 
-// The same as in parameter_plane.
+// Numbers that parameter_plane has, too.
 constexpr size_t kVariableBytes = 32 << 20;  // all variables together
 constexpr size_t kBytesInFlight = 8 << 20;
 constexpr size_t kLeastInFlight = 2;

@@ -18,8 +18,8 @@
 namespace parasol::simulation {
 
 // Compares the state of each worker, whenever it changes, and each checkpoint
-// with what one process would have that makes all steps once; and the steps of
-// each group with those of the groups before it.
+// with the state of one process that makes all steps once; and the steps of
+// each group with the earlier groups' steps.
 class GroupAuditor {
  public:
   using Version = MirroredState::Version;
@@ -44,7 +44,7 @@ class GroupAuditor {
   struct Group {
     std::set<uint64_t> members;
     uint64_t worker0 = 0;
-    // The steps that it was seen to have made.
+    // The steps that the group was seen to have made.
     bool has_made = false;
     int64_t first = 0;
     int64_t last = 0;
@@ -52,10 +52,10 @@ class GroupAuditor {
 
   // Returns true if these are the contents after a step.
   bool IsRight(int64_t step, const GroupContents& contents);
-  // Returns true if these are the contents after an earlier step that go on at
-  // this one, and follows them from now on: where a chief that is apart, or has
-  // heard of a worker 0 that was replaced,
-  // remembers steps whose variables were lost with all workers.
+  // Returns true if `contents`, after an earlier step, may go on as this
+  // version, and follows them from now on. That is so where the variables of
+  // later steps were lost with all workers, and a chief that is apart, or has
+  // heard of a worker 0 that was replaced, remembers these steps.
   bool GoesOn(const Version& version, const GroupContents& contents);
   void CheckGroups(const std::string& worker, const Version& made);
   // Raises the step up to which evaluation.max_lag may have allowed steps.
@@ -72,8 +72,8 @@ class GroupAuditor {
   std::map<int64_t, Group> groups_;  // key: epoch
   std::map<Version, GroupContents> seen_;
   const bool has_lag_;
-  // A chief that restarts waits for the evaluation of the checkpoint alone that
-  // it resumes from, not for evaluations of earlier ones.
+  // True if a chief may restart: it waits for the evaluation of the checkpoint
+  // that it resumes from, not for evaluations of earlier ones.
   const bool may_forget_;
   // True while no checkpoint can be written: the job waits for none then.
   bool is_failing_ = false;

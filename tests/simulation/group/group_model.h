@@ -36,11 +36,11 @@ struct GroupContents {
 };
 
 GroupContents ContentsOf(LocalParameters& parameters);
-// Makes `contents` those of the parameters.
+// Writes `contents` to the parameters.
 void SetContents(const GroupContents& contents, LocalParameters& parameters);
 
-// The contents of a state after each step from some step on: those of one
-// process that computes all replicas, one after the other.
+// The contents of a state after each step from some step on, as one process has
+// them that computes all replicas, one after the other.
 class GroupReference {
  public:
   // Begins with the initial values.

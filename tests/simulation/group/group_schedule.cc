@@ -89,7 +89,7 @@ Kind DrawKind(Random& random) {
   return Kind::kKill;
 }
 
-// Makes the fault one that its target can have.
+// Changes the fault to one that its target can have.
 void Fit(const Shape& shape, Fault& fault) {
   const bool is_chief = fault.target.role == "chief";
   const bool is_worker0 = fault.target == TaskId{"worker", 0};

@@ -270,8 +270,8 @@ void GroupWorker::End(const absl::Status& result) {
   result_ = result;
   claims_.Stop();
   if (parameters_ == nullptr) return Leave();
-  // A loop that is told to stop computes its step's gradients first; one whose
-  // job is over or whose chief is lost does not.
+  // A loop that is told to stop computes its step's gradients first, unless the
+  // job is over or the chief is lost.
   const bool computes_on = computing_ > 0 && !is_lost_ && !result.ok();
   if (!computes_on) StopParameters();
 }

@@ -53,11 +53,11 @@ class ProcessThreads : public Clock {
   bool AwaitWithTimeout(absl::Mutex& mu, const absl::Condition& condition,
                         absl::Duration timeout) override;
 
-  // Calls `begin`, which starts one thread, and returns when that waits or has
-  // ended.
+  // Calls `begin`, which starts one thread, and returns when the thread waits
+  // or has ended.
   void Start(absl::FunctionRef<void()> begin);
-  // Takes the calling thread for one of the process's: the first thing that a
-  // thread does which may end without ever waiting.
+  // Takes the calling thread for one of the process's. A thread that may end
+  // without ever waiting calls this first.
   void Enter();
   // Blocks the calling thread until `condition` holds, or for `timeout`.
   bool Await(std::function<bool()> condition, absl::Duration timeout);

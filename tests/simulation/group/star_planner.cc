@@ -11,8 +11,8 @@
 namespace parasol::simulation {
 namespace {
 
-// Number of the message that carries a chunk's sums; those of contributions
-// are their indices.
+// Number of the message that carries a chunk's sums; a contribution's message
+// has the contribution's index.
 constexpr uint64_t kSums = 1 << 16;
 
 // Makes the plan of one rank, chunk by chunk.

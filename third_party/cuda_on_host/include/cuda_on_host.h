@@ -2,7 +2,8 @@
 #define PARASOL_THIRD_PARTY_CUDA_ON_HOST_CUDA_ON_HOST_H_
 
 // The dynamic loader's functions for the stand-in's cuBLAS, cuDNN and NCCL,
-// which are linked: CUDA's own names would be those of <dlfcn.h>.
+// which are linked. They have a namespace, for <dlfcn.h> declares the names,
+// too.
 namespace cuda_on_host {
 
 constexpr int RTLD_NOW = 2;

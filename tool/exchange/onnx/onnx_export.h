@@ -13,7 +13,8 @@ struct OnnxExportOptions {
   // Bytes of all tensors up to which they are in the model's file. More are in
   // a file of their own, "<output>.data", which must stay beside it.
   int64_t inline_bytes = int64_t{64} << 20;
-  // The same as in ExportOptions.
+  // True to export the moving averages in place of the variables that have
+  // them.
   bool averages = true;
 };
 

@@ -14,29 +14,29 @@
 
 namespace parasol {
 
-// Names of the outputs of a model that does not name them: those that `parasol
-// serve` gives. The others are "ctr" and "ctr/probabilities".
+// Names of the outputs of a model that does not name them, as in `parasol
+// serve`. The others are "ctr" and "ctr/probabilities".
 inline constexpr char kOnnxOutputs[] = "outputs";
 inline constexpr char kOnnxProbabilities[] = "probabilities";
 
 // Returns the name of the input that has the weights of the ids of `input`.
 std::string OnnxWeightsName(const std::string& input);
-// Returns the name of the initializer that has the rows of `table`: those of
-// the table's ids in their order, and behind them the row of any other id.
+// Returns the name of the initializer that has the rows of `table`: first the
+// rows of the table's ids in their order, then the row of any other id.
 std::string OnnxRowsName(const std::string& table);
 
 // The ids of the sparse tables, by the tables' names.
 using OnnxTableIds = std::map<std::string, std::vector<int64_t>>;
 
 // Returns a model's graph with all layers as evaluation computes them. Its
-// inputs are those of the job's model, of a data set's columns after their
+// inputs are the inputs of the job's model, a data set's columns after their
 // transformations: float32 [examples, shape...], or int64 ids [examples, ids]
 // and, if an embedding_bag reads them, the weight of each id, which is 0 for an
 // id that does not count. Its outputs are kOnnxOutputs and, if the loss has
-// probabilities, kOnnxProbabilities, or those of each named output. The
-// initializers of variables, which have their names, and of rows have no
-// elements yet.
-//   InvalidArgument  a name of the model is that of an output.
+// probabilities, kOnnxProbabilities; for a named output they are its name and
+// "<name>/probabilities". The initializers of variables, which have their
+// names, and of rows have no elements yet.
+//   InvalidArgument  an input of the model has the name of an output.
 //   Unimplemented    a layer has no ONNX operator; the message names it.
 absl::StatusOr<onnx::GraphProto> MakeOnnxGraph(const job::Model& model,
                                                const Graph& graph,
