@@ -8,7 +8,7 @@
 #include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "ml/optimizer/clip.h"
-#include "worker/local/wrapped_model.h"
+#include "worker/store/wrapped_model.h"
 
 namespace parasol {
 namespace {

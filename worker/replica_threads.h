@@ -19,11 +19,11 @@
 #include "parameters/device_parts.h"
 #include "parameters/training_parameters.h"
 #include "proto/job.pb.h"
-#include "worker/local/local_parameters.h"
-#include "worker/local/local_variables.h"
-#include "worker/local/mirrored_variables.h"
-#include "worker/local/planned_sums.h"
 #include "worker/replica_input.h"
+#include "worker/store/mirrored_variables.h"
+#include "worker/store/parameter_store.h"
+#include "worker/store/planned_sums.h"
+#include "worker/store/stored_variables.h"
 #include "worker/training_report.h"
 #include "worker/worker_metrics.h"
 
@@ -57,11 +57,11 @@ class ReplicaThreads {
   // `parameters` may have had a part of a step. Fails as
   // SyncTrainingLoop::Run() does.
   absl::Status Train(int64_t first_step, std::function<bool(int64_t)> is_over,
-                     LocalParameters& parameters, TrainingReporter& reporter);
+                     ParameterStore& parameters, TrainingReporter& reporter);
 
   // Returns the variables that the devices have; null if they are in host
   // memory, where the `parameters` of Train() have them.
-  LocalVariables* variables() {
+  StoredVariables* variables() {
     return mirrored_ == nullptr ? nullptr : &mirrored_->variables();
   }
   // Makes variables() anew, without initial values, with the optimizers of
@@ -98,7 +98,7 @@ class ReplicaThreads {
     std::unique_ptr<TrainingParameters> parameters;
     DeviceParts* parts = nullptr;  // null: gradients are pushed
   };
-  Shared NewShared(int64_t first_step, LocalParameters& parameters);
+  Shared NewShared(int64_t first_step, ParameterStore& parameters);
 
   const Options options_;
   Clock& clock_;

@@ -26,8 +26,8 @@
 #include "ml/device/device_name.h"
 #include "worker/chief_beside.h"
 #include "worker/chief_place.h"
-#include "worker/local_status_service.h"
-#include "worker/local_training.h"
+#include "worker/lone_status_service.h"
+#include "worker/lone_training.h"
 #include "worker/worker_task.h"
 
 namespace parasol {
@@ -70,9 +70,9 @@ absl::Status CheckChiefFlags(const TaskConfig& config,
 // Gives a job the numbers of the replicas of this process.
 absl::Status FitToReplicas(const TaskConfig& config,
                            const RunWorkerOptions& options, job::Job& job,
-                           LocalReplicas& replicas) {
+                           ProcessReplicas& replicas) {
   if (config.strategy) ChooseStrategy(*config.strategy, job);
-  ASSIGN_OR_RETURN(replicas, ResolveLocalReplicas(job, options.device));
+  ASSIGN_OR_RETURN(replicas, ResolveProcessReplicas(job, options.device));
   return SetReplicas(static_cast<int>(replicas.devices.size()), job);
 }
 
@@ -83,7 +83,7 @@ absl::StatusOr<LoadedJob> LoadJob(const TaskConfig& config,
         "TF_CONFIG is not set: a lone worker needs --job=FILE");
   }
   const auto fit = [&](std::optional<size_t>, job::Job& job) {
-    LocalReplicas replicas;
+    ProcessReplicas replicas;
     return FitToReplicas(config, options, job, replicas);
   };
   ASSIGN_OR_RETURN(
@@ -108,18 +108,18 @@ absl::StatusOr<LoadedJob> LoadJob(const TaskConfig& config,
 absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
                       TerminationSignal& signal, MetricsRegistry& registry) {
   ASSIGN_OR_RETURN(LoadedJob loaded, LoadJob(config, options));
-  LocalReplicas replicas;
+  ProcessReplicas replicas;
   RETURN_IF_ERROR(FitToReplicas(config, options, loaded.job, replicas));
-  LocalTraining::Options local = {.trainer = {.job = std::move(loaded.job),
-                                              .graph = std::move(loaded.graph),
-                                              .replicas = std::move(replicas),
-                                              .data_dir = options.data_dir,
-                                              .threads = options.threads}};
+  LoneTraining::Options local = {.trainer = {.job = std::move(loaded.job),
+                                             .graph = std::move(loaded.graph),
+                                             .replicas = std::move(replicas),
+                                             .data_dir = options.data_dir,
+                                             .threads = options.threads}};
   if (options.checkpoint_timeout > absl::ZeroDuration()) {
     local.checkpoint_timeout = options.checkpoint_timeout;
   }
-  LocalTraining training(std::move(local), Clock::Real(), registry);
-  LocalStatusService service(training);
+  LoneTraining training(std::move(local), Clock::Real(), registry);
+  LoneStatusService service(training);
   std::unique_ptr<RpcServer> server;
   if (!options.status_address.empty()) {
     ASSIGN_OR_RETURN(server,

@@ -11,8 +11,8 @@
 #include "cluster/job/strategy.h"
 #include "ml/device/device_peer.h"
 #include "ml/model/device_training.h"
+#include "worker/group/peer_model.h"
 #include "worker/last_answers.h"
-#include "worker/mirrored/peer_model.h"
 
 namespace parasol {
 namespace {
@@ -127,7 +127,7 @@ absl::Status WorkerParameters::Prepare(
   }
   LOG(INFO) << DescribeGroup(job_, composition_) << ", this worker's on "
             << DescribeDevices(devices);
-  state_ = std::make_unique<MirroredState>(
+  state_ = std::make_unique<GroupState>(
       variables_, job_, clock_, composition_.rows, variables_on_device_.get());
   // What is wrong with the job is told before anybody waits.
   RETURN_IF_ERROR(state_->MakeParameters().status());

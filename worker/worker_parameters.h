@@ -19,13 +19,13 @@
 #include "parameters/training_parameters.h"
 #include "proto/chief.pb.h"
 #include "proto/job.pb.h"
-#include "worker/local/device_variables.h"
-#include "worker/mirrored/device_gradients.h"
-#include "worker/mirrored/group_parameters.h"
-#include "worker/mirrored/mirrored_state.h"
-#include "worker/mirrored/state_keeper.h"
+#include "worker/group/device_gradients.h"
+#include "worker/group/group_parameters.h"
+#include "worker/group/group_state.h"
+#include "worker/group/state_keeper.h"
 #include "worker/placement_follower.h"
 #include "worker/step/replica_source.h"
+#include "worker/store/device_variables.h"
 #include "worker/sync_training_loop.h"
 #include "worker/worker_device.h"
 
@@ -129,7 +129,7 @@ class WorkerParameters {
   std::vector<std::unique_ptr<DeviceGradients>> on_devices_;
   // Null: in host memory.
   std::unique_ptr<DeviceVariables> variables_on_device_;
-  std::unique_ptr<MirroredState> state_;             // null: ps have all
+  std::unique_ptr<GroupState> state_;                // null: ps have all
   std::unique_ptr<StateKeeper> keeper_;              // null: another worker
   std::shared_ptr<const AllReducePlanner> planner_;  // null: AUTO
 

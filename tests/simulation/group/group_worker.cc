@@ -87,7 +87,7 @@ void GroupWorker::OnRegistered(const Registration& registration) {
     return;
   }
   const Shape& shape = world().schedule().shape;
-  state_ = std::make_unique<MirroredState>(
+  state_ = std::make_unique<GroupState>(
       GroupVariables(), simulation::OptionsOf(shape, registration.job).job,
       threads_);
   if (place().index == 0) cluster_.join_keeper(*this);
@@ -204,11 +204,11 @@ void GroupWorker::CheckStep() {
 
 void GroupWorker::Observe() {
   if (state_ == nullptr || !alive()) return;
-  const MirroredState::Version version = state_->version();
+  const GroupState::Version version = state_->version();
   if (version != seen_) {
     GroupContents contents;
     const absl::Status read =
-        state_->Read([&contents](LocalParameters& parameters) {
+        state_->Read([&contents](ParameterStore& parameters) {
           contents = ContentsOf(parameters);
           return absl::OkStatus();
         });
