@@ -62,6 +62,7 @@ absl::Status LoneTrainer::OpenReplicas() {
                                              .devices = replicas.devices,
                                              .threads = options_.threads},
                                             *input_, clock_, metrics_));
+    composition_ = replicas_->composition();
     devices = replicas_->Describe();
   } else {
     ASSIGN_OR_RETURN(device_, OpenDevice(replicas.devices.front(),
@@ -84,14 +85,14 @@ absl::Status LoneTrainer::MakeModel() {
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                    Model::Create(options_.graph, *device_));
   DeviceTraining* const training = model->device_training();
-  const Composition composition =
+  composition_ =
       Compose(job, {.updating_devices = training == nullptr ? 0 : 1});
-  if (composition.store == Store::kDevices) {
+  if (composition_.store == Store::kDevices) {
     const job::Job with_rate = JobWithRate();
     ASSIGN_OR_RETURN(
         variables_, DeviceVariables::Create(options_.graph.variables, with_rate,
                                             *training, *device_));
-    if (job.model().sparse_table_size() > 0) {
+    if (composition_.rows == TableStore::kDevice) {
       ASSIGN_OR_RETURN(tables_, DeviceTables::Create(with_rate, *device_));
     }
     model = UpdateOnDevice(std::move(model), *variables_, tables_.get());

@@ -96,7 +96,7 @@ class LoneTrainer {
 
   // Makes the replicas, or the device and `model_`.
   absl::Status OpenReplicas();
-  // Makes `model_`, and `variables_` if they are updated on the device.
+  // Makes `model_`, and what the composition has on the device.
   absl::Status MakeModel();
   // Returns the variables that devices have; null if they are in host memory.
   StoredVariables* VariablesOnDevice();
@@ -112,7 +112,7 @@ class LoneTrainer {
   absl::Status AddHistograms(EventFile::Histograms& histograms);
 
   const Options options_;
-  const Composition composition_;  // but for where the only device's values are
+  Composition composition_;  // whole once the devices are open
   Clock& clock_;
   WorkerMetrics metrics_;
   std::unique_ptr<InputPipeline> input_;

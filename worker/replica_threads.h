@@ -68,6 +68,7 @@ class ReplicaThreads {
   // `job`. Errors are those of MirroredVariables::Create().
   absl::Status UseOptimizers(const job::Job& job);
 
+  const Composition& composition() const { return composition_; }
   // Returns the replicas' models, for evaluation between calls of Train().
   std::vector<Model*> models() const;
   // Returns the devices, and who sums gradients, for logs.

@@ -24,6 +24,7 @@
 #include "cluster/rpc/server.h"
 #include "ml/device/device.h"
 #include "ml/device/device_name.h"
+#include "parameters/composition.h"
 #include "worker/chief_beside.h"
 #include "worker/chief_place.h"
 #include "worker/lone_status_service.h"
@@ -136,7 +137,7 @@ absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
 // Returns true for a worker of a cluster that was started to have variables
 // with others, without ps or beside them.
 bool IsOfGroup(const TaskConfig& config) {
-  return config.num_ps == 0 || config.strategy == StrategyKind::kHybrid;
+  return HasGroups(config.strategy.value_or(StrategyOfCluster(config.num_ps)));
 }
 
 absl::StatusOr<std::unique_ptr<ChiefBeside>> StartChief(

@@ -107,16 +107,20 @@ absl::Status WorkerParameters::CheckHasPlace() const {
       ": give all tasks the same TF_CONFIG and --strategy"));
 }
 
+absl::Status WorkerParameters::Choose(const job::Job& job) {
+  job_ = job;
+  composition_ = Compose(job_, {.is_in_cluster = true});
+  return CheckHasPlace();
+}
+
 absl::Status WorkerParameters::Prepare(
     const wire::RegisterResponse& registration,
     std::vector<WorkerDevice>& devices, std::function<bool()> cancelled) {
-  job_ = registration.job();
   variables_ = devices.front().model->variables();
   composition_ = Compose(job_, {.is_in_cluster = true,
                                 .devices = static_cast<int>(devices.size()),
                                 .updating_devices = CountUpdating(devices),
                                 .trains_variables = TrainsAny(variables_)});
-  RETURN_IF_ERROR(CheckHasPlace());
   if (!composition_.has_group()) return absl::OkStatus();
   const job::MultiWorkerMirrored& peers = *AllReduceOf(job_);
   if (peers.communication() == job::MultiWorkerMirrored::NCCL) {

@@ -73,20 +73,24 @@ class WorkerParameters {
   // Writes the address for peers into a registration.
   void Describe(wire::RegisterRequest& request) const;
 
-  // Chooses the composition for the job that the chief has answered the
-  // registration with, and for `devices`, whose models it makes the ones to
+  // Chooses the composition of the job that the chief has answered the
+  // registration with, but for where values and sums are, which depends on the
+  // devices.
+  //   InvalidArgument  it was started for another strategy than the chief.
+  absl::Status Choose(const job::Job& job);
+
+  // Chooses the rest of it for `devices`, whose models it makes the ones to
   // train; makes room for the variables that this worker is to have, and lets
   // the chief order worker 0 to load them. Says in the log how the job is
-  // trained. Polls `cancelled`. Returns errors of StateKeeper::Join() and
-  // MakeAllReducePlanner(), and
-  //   InvalidArgument    it was started for another strategy than the chief; or
-  //                      NCCL is not here, or a device is no CUDA device: says
+  // trained. Polls `cancelled`. Requires Choose() for the registration's job.
+  // Returns errors of StateKeeper::Join() and MakeAllReducePlanner(), and
+  //   InvalidArgument    NCCL is not here, or a device is no CUDA device: says
   //                      what to choose.
   //   ResourceExhausted  a device or the host is full.
   absl::Status Prepare(const wire::RegisterResponse& registration,
                        std::vector<WorkerDevice>& devices,
                        std::function<bool()> cancelled);
-  // Valid after Prepare().
+  // Valid after Choose(), and whole after Prepare().
   const Composition& composition() const { return composition_; }
 
   // Returns the parameters of the training loop, of the shards of `placement`

@@ -141,9 +141,7 @@ class Task : public WorkerTask {
   // `placement_version`: before the clients' placement was asked for.
   absl::Status Loop(ChiefSession& session, int64_t placement_version);
   absl::Status RunLoop(TrainingParameters& parameters);
-  bool IsSynchronous() const {
-    return job_.parameter_server().has_synchronous();
-  }
+  bool IsInStep() const { return composed_->composition().in_step; }
   const std::vector<VariableSpec>& variables() const {
     return devices_.front().model->variables();
   }
@@ -152,7 +150,7 @@ class Task : public WorkerTask {
   }
   // Number of shards of the training set, as in ClaimStepsRequest.
   int NumShards() const {
-    if (IsSynchronous()) return TotalReplicas();
+    if (IsInStep()) return TotalReplicas();
     const bool by_file = job_.train().auto_shard() == job::Dataset::FILE;
     return by_file ? options_.input_shards : 1;
   }
@@ -268,6 +266,7 @@ absl::StatusOr<std::unique_ptr<ChiefSession>> Task::JoinCluster() {
 // it waits for anybody.
 absl::Status Task::Prepare(ChiefSession& session) {
   job_ = session.registration().job();
+  RETURN_IF_ERROR(composed_->Choose(job_));
   ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(job_.model()));
   RETURN_IF_ERROR(CheckLossCode(graph.outputs));
   RETURN_IF_ERROR(CheckWorkerData(job_, graph, options_.data_dir, session,
@@ -279,7 +278,7 @@ absl::Status Task::Prepare(ChiefSession& session) {
   input.data_dir = options_.data_dir;
   input.seed = job_.seed();
   input.num_shards = NumShards();
-  input.by_number = !IsSynchronous();
+  input.by_number = !IsInStep();
   ASSIGN_OR_RETURN(const ModelInputs inputs,
                    TrainingInputsOf(job_.model(), graph));
   ASSIGN_OR_RETURN(input_, InputPipeline::Open(job_.train(), inputs, input));
@@ -289,7 +288,7 @@ absl::Status Task::Prepare(ChiefSession& session) {
       end.ObserveExamples(input_->total_examples(), shard_examples_));
   points_ = {end.steps_per_epoch().value_or(0), job_.summary().every_steps()};
   LogTraining(job_, DescribeDevices(devices_), input_->total_examples(),
-              IsSynchronous() ? TotalReplicas() : 0);
+              IsInStep() ? TotalReplicas() : 0);
   return composed_->Prepare(session.registration(), devices_,
                             [this] { return IsStopping(); });
 }
@@ -341,7 +340,7 @@ absl::StatusOr<bool> Task::Connect(ChiefSession& session) {
 }
 
 void Task::StartClaims(ChiefSession& session) {
-  if (IsSynchronous()) {
+  if (IsInStep()) {
     ChiefReplicaSource::Options options;
     composed_->SetUp(options);
     options.task = options_.task;
@@ -393,7 +392,7 @@ absl::Status Task::Loop(ChiefSession& session, int64_t placement_version) {
 }
 
 absl::Status Task::RunLoop(TrainingParameters& parameters) {
-  if (IsSynchronous()) {
+  if (IsInStep()) {
     SyncTrainingLoop::Options options;
     options.points = points_;
     composed_->SetUp(options);

@@ -51,7 +51,8 @@ class ABSL_SCOPED_LOCKABLE GroupState::ReadLock {
 };
 
 GroupState::GroupState(std::vector<VariableSpec> variables, job::Job job,
-                       Clock& clock, RowOwner rows, StoredVariables* elsewhere)
+                       Clock& clock, TableStore rows,
+                       StoredVariables* elsewhere)
     : variables_(std::move(variables)),
       job_(std::move(job)),
       clock_(clock),
@@ -87,13 +88,13 @@ absl::Status GroupState::CopyElsewhere(ParameterStore& from) {
 
 absl::StatusOr<std::unique_ptr<ParameterStore>> GroupState::MakeParameters()
     const {
-  return rows_ == RowOwner::kPs
+  return rows_ == TableStore::kPs
              ? ParameterStore::CreateWithoutTables(variables_, job_)
              : ParameterStore::Create(variables_, job_);
 }
 
 int GroupState::num_tables() const {
-  return rows_ == RowOwner::kPs ? 0 : job_.model().sparse_table_size();
+  return rows_ == TableStore::kPs ? 0 : job_.model().sparse_table_size();
 }
 
 void GroupState::Replace(std::unique_ptr<ParameterStore> parameters,

@@ -52,7 +52,7 @@ class GroupState {
   // MakeStep() updates them and other threads may use them meanwhile, and then
   // there are no tables; null: they are the state's own.
   GroupState(std::vector<VariableSpec> variables, job::Job job, Clock& clock,
-             RowOwner rows = RowOwner::kHere,
+             TableStore rows = TableStore::kHost,
              StoredVariables* elsewhere = nullptr);
 
   const std::vector<VariableSpec>& variables() const { return variables_; }
@@ -172,7 +172,7 @@ class GroupState {
   const std::vector<VariableSpec> variables_;
   const job::Job job_;
   Clock& clock_;
-  const RowOwner rows_;
+  const TableStore rows_;
   StoredVariables* const elsewhere_;  // null: in `parameters_`
 
   // Held shared to read the parameters, exclusively to change them; before mu_.

@@ -98,7 +98,7 @@ TEST(GroupStateTest, VariablesElsewhereAreLoadedAndReplacedInTheirPlace) {
   const job::Job job = JobWithoutTable();
   Elsewhere elsewhere(job);
   GroupState state(group_testing::MakeVariables(), job, Clock::Real(),
-                   RowOwner::kHere, &elsewhere);
+                   TableStore::kHost, &elsewhere);
   const auto parameters = [&state](float gradient) {
     auto made = *state.MakeParameters();
     made->ApplyBlock(0, 0, std::vector<float>(3, gradient));
@@ -135,7 +135,7 @@ TEST(GroupStateTest, AStateWhosePlaceElsewhereIsLostEnds) {
   const job::Job job = JobWithoutTable();
   Elsewhere elsewhere(job);
   GroupState state(group_testing::MakeVariables(), job, Clock::Real(),
-                   RowOwner::kHere, &elsewhere);
+                   TableStore::kHost, &elsewhere);
   state.Load(*state.MakeParameters(), 5);
   elsewhere.is_lost = true;
   state.Replace(*state.MakeParameters(), {.step = 6, .epoch = 1});

@@ -64,7 +64,7 @@ class Worker {
         endpoint_(network.MakeEndpoint(absl::StrCat("h:", index)), cut_at),
         tables_(tables),
         state_(group_testing::MakeVariables(), job, Clock::Real(),
-               RowOwner::kPs) {
+               TableStore::kPs) {
     GroupParameters::Options options;
     options.task.set_role("worker");
     options.task.set_index(index);

@@ -14,7 +14,7 @@
 
 namespace parasol {
 
-// A lone worker's variables in host memory.
+// A worker's variables in host memory.
 class HostVariables : public StoredVariables {
  public:
   // Creates the variables, without their initial values.

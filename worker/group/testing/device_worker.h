@@ -150,8 +150,9 @@ class DeviceWorker {
                                    {{place.training.get(), place.device.get(),
                                      &place.gradients->device_mutex()}});
       options.variables_on_device = variables_.get();
-      state_ = std::make_unique<GroupState>(MakeVariables(), job, Clock::Real(),
-                                            RowOwner::kHere, variables_.get());
+      state_ =
+          std::make_unique<GroupState>(MakeVariables(), job, Clock::Real(),
+                                       TableStore::kHost, variables_.get());
     } else {
       state_ =
           std::make_unique<GroupState>(MakeVariables(), job, Clock::Real());

@@ -27,7 +27,7 @@
 
 namespace parasol {
 
-// A lone worker's sparse tables in the memory of the device that computes. Rows
+// A worker's sparse tables in the memory of the device that computes. Rows
 // are looked up and updated where they are; a step sends their numbers alone.
 // After the same gradients they hold the values of a RowTable, to the bit (see
 // TableUpdate).

@@ -13,7 +13,7 @@
 
 namespace parasol {
 
-// The sparse tables of a lone worker that are not in host memory, but may go
+// The sparse tables of a ParameterStore that are not in host memory, but may go
 // there: then all their rows do. Tables are numbered as in the job. Not
 // thread-safe.
 class TablesElsewhere {
