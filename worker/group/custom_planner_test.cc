@@ -13,7 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/group/group_parameters.h"
-#include "worker/group/group_state.h"
+#include "worker/group/state/group_state.h"
 #include "worker/group/testing/assignments.h"
 #include "worker/group/testing/group_fixture.h"
 
@@ -45,8 +45,10 @@ TEST(CustomPlannerTest, APlannerWhoseSumsAreWrongEndsTheWorker) {
   group_testing::Assignments assignments;
   assignments.Assign({{0, {0, 1, 2}}});
   parameters.Hear(assignments.Claim(0));
-  while (state->ended().ok()) state->AwaitStep(1, absl::Milliseconds(1));
-  EXPECT_THAT(state->ended(),
+  while (state->steps().ended().ok()) {
+    state->steps().Await(1, absl::Milliseconds(1));
+  }
+  EXPECT_THAT(state->steps().ended(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("all-reduce idle: with 1 ranks and 1 "
                                  "elements: element 0 of rank 0 is")));

@@ -18,7 +18,7 @@
 #include "worker/group/encoded_rows.h"
 #include "worker/group/gradient_packs.h"
 #include "worker/group/group_parameters.h"
-#include "worker/group/group_state.h"
+#include "worker/group/state/group_state.h"
 #include "worker/group/step_group.h"
 #include "worker/group/testing/assignments.h"
 #include "worker/group/testing/group_fixture.h"
@@ -107,7 +107,7 @@ TEST_F(DamagedPeerTest, WhatIsNoVersionEndsTheGroupAndNotTheWorker) {
                 StatusIs(absl::StatusCode::kUnavailable,
                          testing::HasSubstr("says its step in 10 bytes")));
   }
-  EXPECT_OK(state_->ended());
+  EXPECT_OK(state_->steps().ended());
 }
 
 TEST_F(DamagedPeerTest, WhatAreNoRowsEndsTheGroupAndMakesNoStep) {
@@ -117,12 +117,12 @@ TEST_F(DamagedPeerTest, WhatAreNoRowsEndsTheGroupAndMakesNoStep) {
                 StatusIs(absl::StatusCode::kUnavailable,
                          testing::HasSubstr("gradients of rows from a peer")));
   }
-  EXPECT_OK(state_->ended());
+  EXPECT_OK(state_->steps().ended());
   EXPECT_EQ(state_->version().step, 0);
   const std::unique_ptr<Collective> group = Meet();
   EXPECT_OK(Give(*group, VersionOf(*state_), NoRows()));
   EXPECT_EQ(state_->version().step, 1);
-  EXPECT_OK(state_->ended());
+  EXPECT_OK(state_->steps().ended());
 }
 
 }  // namespace

@@ -226,7 +226,7 @@ void DeviceSums::EndIfDeviceIsLost() {
       absl::MutexLock lock(&gradients->device_mutex());
       device = gradients->device().Synchronize();
     }
-    if (!device.ok()) state_.End(device);
+    if (!device.ok()) state_.steps().End(device);
   }
 }
 

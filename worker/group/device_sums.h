@@ -15,9 +15,9 @@
 #include "base/parallel_calls.h"
 #include "ml/device/device_peer.h"
 #include "worker/group/device_gradients.h"
-#include "worker/group/group_state.h"
 #include "worker/group/group_sums.h"
 #include "worker/group/packed_sums.h"
+#include "worker/group/state/group_state.h"
 #include "worker/store/device_variables.h"
 
 namespace parasol {

@@ -423,7 +423,7 @@ TEST_F(CudaDeviceUpdatesTest,
   workers_[0]->NansAt(3);
   TrainAll();
   for (auto& [index, worker] : workers_) {
-    EXPECT_THAT(worker->state().ended(),
+    EXPECT_THAT(worker->state().steps().ended(),
                 StatusIs(absl::StatusCode::kOutOfRange,
                          HasSubstr("in step 3 is not finite at element 0")))
         << index;

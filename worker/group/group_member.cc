@@ -7,8 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "worker/group/state_transfer.h"
-#include "worker/group/wait_intervals.h"
+#include "worker/group/state/state_transfer.h"
+#include "worker/group/state/wait_intervals.h"
 
 namespace parasol {
 
@@ -94,7 +94,7 @@ bool GroupMember::AwaitAgreed(absl::Duration limit) {
       return true;
     }
   }
-  return !state_.ended().ok();
+  return !state_.steps().ended().ok();
 }
 
 void GroupMember::Stop() {
@@ -111,12 +111,12 @@ void GroupMember::Stop() {
 void GroupMember::AbortIfStopping() {
   {
     // No step is made behind the last checkpoint.
-    const bool stays = state_.stays();
+    const bool stays = state_.steps().stays();
     absl::MutexLock lock(&mu_);
     if (!membership_.GivesUp(clock_.Now(), stays)) return;
   }
   steps_.Stop();
-  state_.EndStepsThatStay();
+  state_.steps().EndThoseThatStay();
   Abort(absl::CancelledError("stopped"));
 }
 
@@ -136,7 +136,7 @@ void GroupMember::Run() {
   StepGroup group;
   while (AwaitGroup(group)) NoteEnd(group, RunGroup(group));
   steps_.MakeLeftStep();
-  state_.End(absl::CancelledError("the worker is stopping"));
+  state_.steps().End(absl::CancelledError("the worker is stopping"));
   steps_.Stop();
   absl::MutexLock lock(&mu_);
   has_ended_ = true;
@@ -162,7 +162,7 @@ absl::StatusOr<CollectiveGroup> GroupMember::WithPlanner(
   if (options_.planner == nullptr) return group;
   const absl::Status right = CheckPlanner(*options_.planner, group.layout());
   if (!right.ok()) {
-    state_.End(right);
+    state_.steps().End(right);
     return right;
   }
   group.planner = options_.planner;
@@ -209,11 +209,11 @@ absl::Status GroupMember::MakeSteps(GroupRun& run) {
   if (!agreed.ok()) {
     // The group goes on: it is this worker that can't take the variables.
     if (!absl::IsCancelled(agreed) && run.collective().status().ok()) {
-      state_.End(agreed);
+      state_.steps().End(agreed);
     }
     return agreed;
   }
-  RETURN_IF_ERROR(state_.ended());
+  RETURN_IF_ERROR(state_.steps().ended());
   RETURN_IF_ERROR(steps_.Meet(run));
   {
     absl::MutexLock lock(&mu_);
@@ -240,7 +240,7 @@ bool GroupMember::NoteLoading(const StepGroup& group) {
 void GroupMember::NoteEnd(const StepGroup& group, const absl::Status& why) {
   const int64_t step = state_.version().step;
   absl::MutexLock lock(&mu_);
-  if (membership_.NoteEnd(why, step)) state_.End(why);
+  if (membership_.NoteEnd(why, step)) state_.steps().End(why);
   if (membership_.IsOver(group.version)) return;
   // Cancelled: another member has heard of the next group before this one.
   if (!absl::IsCancelled(why)) {

@@ -17,7 +17,7 @@
 #include "proto/chief.pb.h"
 #include "worker/group/group_membership.h"
 #include "worker/group/group_run.h"
-#include "worker/group/group_state.h"
+#include "worker/group/state/group_state.h"
 #include "worker/group/step_maker.h"
 
 namespace parasol {

@@ -10,7 +10,7 @@
 #include "worker/group/gathered_rows.h"
 #include "worker/group/host_sums.h"
 #include "worker/group/pushed_rows.h"
-#include "worker/group/wait_intervals.h"
+#include "worker/group/state/wait_intervals.h"
 
 namespace parasol {
 
@@ -30,7 +30,7 @@ class GroupParameters::PendingPull : public Pending {
   }
   bool WaitFor(absl::Duration limit) override {
     return parameters_.member_.AwaitAgreed(limit) &&
-           parameters_.state_.AwaitStep(0, limit).has_value();
+           parameters_.state_.steps().Await(0, limit).has_value();
   }
   Outcome outcome() const override {
     return {.min_updates = step_, .max_updates = step_};
@@ -53,7 +53,7 @@ class GroupParameters::PendingPush : public Pending {
     return absl::OkStatus();
   }
   bool WaitFor(absl::Duration limit) override {
-    return parameters_.state_.AwaitStep(step_.step + 1, limit).has_value();
+    return parameters_.state_.steps().Await(step_.step + 1, limit).has_value();
   }
   Outcome outcome() const override { return {.stale = is_stale_}; }
 
@@ -121,7 +121,7 @@ std::unique_ptr<TrainingParameters::Pending> GroupParameters::Pull(
 void GroupParameters::Expect(const SyncStep& step, const DevicePart& part) {
   const absl::Status expected =
       options_.on_devices[part.device]->Expect(step, part);
-  if (!expected.ok()) state_.End(expected);
+  if (!expected.ok()) state_.steps().End(expected);
 }
 
 std::unique_ptr<TrainingParameters::Pending> GroupParameters::Push(
@@ -129,7 +129,7 @@ std::unique_ptr<TrainingParameters::Pending> GroupParameters::Push(
   rows_->Take(request);
   for (DeviceGradients* const device : options_.on_devices) {
     const absl::Status taken = device->Push(*request.sync);
-    if (!taken.ok()) state_.End(taken);
+    if (!taken.ok()) state_.steps().End(taken);
   }
   StepGradients::Addition addition = gradients_.Begin(request);
   // Other replicas' threads copy meanwhile.
@@ -148,7 +148,7 @@ TrainingParameters::Awaited GroupParameters::Unanswered() const {
 absl::Status GroupParameters::AwaitStep(int64_t step) {
   while (true) {
     const std::optional<absl::Status> result =
-        state_.AwaitStep(step, kPollInterval);
+        state_.steps().Await(step, kPollInterval);
     if (result) return *result;
     AbortIfStopping();
   }

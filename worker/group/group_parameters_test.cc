@@ -148,7 +148,7 @@ class Worker {
     }
     // A worker without replicas waits for the others.
     while (pushes.empty() && state_->version().step == step) {
-      RETURN_IF_ERROR(state_->ended());
+      RETURN_IF_ERROR(state_->steps().ended());
       Claim();
       compute();
     }
@@ -276,15 +276,15 @@ TEST_F(GroupParametersTest, AWorkerLostAnywhereChangesNoBit) {
     for (const auto& [index, worker] : workers_) worker->Start();
     // The chief hears of it, and gives its replica to another.
     while (lost.begun() < lost_at &&
-           !lost.state().AwaitStep(kSteps, absl::Milliseconds(1))) {
+           !lost.state().steps().Await(kSteps, absl::Milliseconds(1))) {
     }
     was_lost = lost.begun() >= lost_at;
     assignments_.Assign({{0, {0}}, {1, {1, 2}}});
     // A worker that has made all steps goes on to ask the chief: the other
     // one may need its variables.
     for (const int index : {0, 1}) {
-      while (
-          !workers_[index]->state().AwaitStep(kSteps, absl::Milliseconds(1))) {
+      while (!workers_[index]->state().steps().Await(kSteps,
+                                                     absl::Milliseconds(1))) {
         workers_[1 - index]->Claim();
       }
     }
@@ -303,11 +303,11 @@ TEST_F(GroupParametersTest, AWorkerThatComesTakesPartInTheNextSteps) {
     assignments_.Assign({{0, {0, 1, 2}}});
     Initialize(Add(0).state());
     workers_[0]->Start();
-    EXPECT_OK(*workers_[0]->state().AwaitStep(joins_at, absl::Minutes(1)));
+    EXPECT_OK(*workers_[0]->state().steps().Await(joins_at, absl::Minutes(1)));
     assignments_.Assign({{0, {0, 2}}, {1, {1}}});
     Add(1).Start();
     // A worker that has made all steps goes on to ask the chief.
-    while (!workers_[1]->state().AwaitStep(kSteps, absl::Milliseconds(1))) {
+    while (!workers_[1]->state().steps().Await(kSteps, absl::Milliseconds(1))) {
       workers_[0]->Claim();
     }
     for (const auto& [index, worker] : workers_) worker->AwaitEnd();
@@ -325,7 +325,7 @@ TEST_F(GroupParametersTest, AWorkerThatIsToldToStopLeavesBehindWholeSteps) {
     Initialize(Add(0).state());
     Add(1);
     for (const auto& [index, worker] : workers_) worker->Start();
-    EXPECT_OK(*workers_[1]->state().AwaitStep(stops_at, absl::Minutes(1)));
+    EXPECT_OK(*workers_[1]->state().steps().Await(stops_at, absl::Minutes(1)));
     workers_[1]->Stop();
     assignments_.Assign({{0, {0, 1, 2}}});
     workers_[0]->AwaitEnd();
@@ -384,7 +384,7 @@ TEST_F(GroupParametersTest, AnErrorThatIsToldLateDoesNotReachTheNextGroup) {
   worker.Claim();
   worker.Start();
   const bool has_ended =
-      worker.state().AwaitStep(kSteps, absl::Seconds(20)).has_value();
+      worker.state().steps().Await(kSteps, absl::Seconds(20)).has_value();
   EXPECT_TRUE(has_ended) << "the next group makes no step";
   if (has_ended) {
     EXPECT_EQ(ContentsOf(worker.state()), want);
@@ -425,7 +425,7 @@ TEST_F(GroupParametersTest, AGroupThatIsInvalidAgainAndAgainEndsTheWorker) {
   };
   worker.Start();
   worker.AwaitEnd();
-  EXPECT_THAT(worker.state().ended(),
+  EXPECT_THAT(worker.state().steps().ended(),
               StatusIs(absl::StatusCode::kInvalidArgument, why));
   // Who waits too long says it as well.
   EXPECT_THAT(worker.parameters().Unanswered().peers,
@@ -445,7 +445,7 @@ TEST_F(GroupParametersTest, AGroupThatIsInvalidNowAndThenIsMadeAgain) {
   };
   worker.Start();
   while (joins < 12) std::this_thread::yield();
-  EXPECT_OK(worker.state().ended());
+  EXPECT_OK(worker.state().steps().ended());
   workers_.clear();
 }
 

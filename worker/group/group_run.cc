@@ -1,7 +1,7 @@
 #include "worker/group/group_run.h"
 
 #include "base/log.h"
-#include "worker/group/wait_intervals.h"
+#include "worker/group/state/wait_intervals.h"
 
 namespace parasol {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "worker/group/wait_intervals.h"
+#include "worker/group/state/wait_intervals.h"
 
 namespace parasol {
 
@@ -117,7 +117,7 @@ absl::Status PushedRows::EndIfNotDone(GroupRun& run,
                                       const absl::Status& pushed) {
   if (!pushed.ok() && !absl::IsCancelled(pushed) &&
       run.collective().status().ok()) {
-    state_.End(pushed);
+    state_.steps().End(pushed);
   }
   return pushed;
 }

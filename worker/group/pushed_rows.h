@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "parameters/training_parameters.h"
 #include "worker/group/group_rows.h"
-#include "worker/group/group_state.h"
+#include "worker/group/state/group_state.h"
 #include "worker/group/table_pushes.h"
 
 namespace parasol {

@@ -155,7 +155,7 @@ class Worker {
       if (pushes[i]->outcome().stale) ++stale_pushes_;
     }
     while (pushes.empty() && state_.version().step == step) {
-      RETURN_IF_ERROR(state_.ended());
+      RETURN_IF_ERROR(state_.steps().ended());
       Claim();
       RETURN_IF_ERROR(compute());
     }
@@ -234,7 +234,7 @@ class PushedRowsTest : public testing::Test {
   void AwaitEnd(const std::vector<int>& indices) {
     for (const int index : indices) {
       GroupState& state = workers_[index]->state();
-      while (!state.AwaitStep(kSteps, absl::Milliseconds(1))) {
+      while (!state.steps().Await(kSteps, absl::Milliseconds(1))) {
         for (const int other : indices) workers_[other]->Claim();
       }
     }
@@ -303,9 +303,9 @@ TEST_F(PushedRowsTest, NoGradientLeavesBeforeAllHaveMadeTheStepBefore) {
   std::atomic<bool> has_ended = false;
   std::thread holds([&] {
     while (!has_ended) {
-      slow.Hold().IgnoreError();
+      slow.steps().Hold().IgnoreError();
       const int64_t step = slow.version().step;
-      workers_[0]->state().AwaitStep(step + 1, absl::Milliseconds(20));
+      workers_[0]->state().steps().Await(step + 1, absl::Milliseconds(20));
       slow.TakeSnapshot(std::nullopt, [] { return false; })
           .status()
           .IgnoreError();
@@ -347,7 +347,7 @@ TEST_F(PushedRowsTest, AWorkerLostAnywhereChangesNoBit) {
     Initialize(workers_[1]->state());
     StartAll();
     while (lost.begun() < lost_at &&
-           !lost.state().AwaitStep(kSteps, absl::Milliseconds(1))) {
+           !lost.state().steps().Await(kSteps, absl::Milliseconds(1))) {
     }
     was_lost = lost.begun() >= lost_at;
     assignments_.Assign({{0, {0}}, {1, {1, 2}}});
@@ -363,7 +363,7 @@ TEST_F(PushedRowsTest, AWorkerThatIsToldToStopFinishesItsStep) {
     Initialize(Add(0).state());
     Add(1);
     StartAll();
-    EXPECT_OK(*workers_[1]->state().AwaitStep(stops_at, absl::Minutes(1)));
+    EXPECT_OK(*workers_[1]->state().steps().Await(stops_at, absl::Minutes(1)));
     workers_.erase(1);
     assignments_.Assign({{0, {0, 1, 2}}});
     workers_[0]->AwaitEnd();
@@ -412,7 +412,7 @@ TEST_F(PushedRowsTest, LoadedVariablesGoOnAtTheStepOfTheCluster) {
   StartAll();
   for (const int index : {0, 1}) {
     GroupState& state = workers_[index]->state();
-    while (!state.AwaitStep(kSteps, absl::Milliseconds(1))) {
+    while (!state.steps().Await(kSteps, absl::Milliseconds(1))) {
       workers_[index]->Claim();
     }
     EXPECT_EQ(state.version().step, kSteps);
@@ -465,7 +465,7 @@ TEST_F(PushedRowsTest, AGradientThatIsNotFiniteEndsAllWorkersAlike) {
   for (const int index : {0, 1}) {
     GroupState& state = workers_[index]->state();
     std::optional<absl::Status> end;
-    while (!(end = state.AwaitStep(kSteps, absl::Milliseconds(1)))) {
+    while (!(end = state.steps().Await(kSteps, absl::Milliseconds(1)))) {
       workers_[index]->Claim();
     }
     EXPECT_THAT(*end, StatusIs(absl::StatusCode::kOutOfRange,

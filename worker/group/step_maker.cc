@@ -20,7 +20,7 @@ absl::Status StepMaker::MakeStep(GroupRun& run) {
   absl::Status made = CheckFinite(step);
   if (made.ok()) made = Apply(run.group().version);
   // No other group mends it.
-  if (!made.ok()) state_.End(made);
+  if (!made.ok()) state_.steps().End(made);
   return made;
 }
 
@@ -32,7 +32,7 @@ void StepMaker::MakeLeftStep() {
   if (!left || state_.version().step != left->step) return;
   if (!CheckFinite(left->step).ok()) return;
   const absl::Status made = Apply(left->group);
-  if (!made.ok()) state_.End(made);
+  if (!made.ok()) state_.steps().End(made);
 }
 
 absl::Status StepMaker::CheckFinite(int64_t step) {

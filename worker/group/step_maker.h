@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "worker/group/group_rows.h"
 #include "worker/group/group_run.h"
-#include "worker/group/group_state.h"
 #include "worker/group/group_sums.h"
+#include "worker/group/state/group_state.h"
 #include "worker/group/step_gradients.h"
 
 namespace parasol {

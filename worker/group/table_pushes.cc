@@ -6,7 +6,7 @@
 #include "absl/time/time.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "worker/group/wait_intervals.h"
+#include "worker/group/state/wait_intervals.h"
 
 namespace parasol {
 TablePushes::TablePushes(TrainingParameters& client, size_t tables,

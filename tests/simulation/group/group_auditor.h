@@ -13,7 +13,7 @@
 #include "tests/simulation/auditor.h"
 #include "tests/simulation/group/group_model.h"
 #include "tests/simulation/schedule.h"
-#include "worker/group/group_state.h"
+#include "worker/group/state/group_state.h"
 
 namespace parasol::simulation {
 

@@ -92,7 +92,7 @@ void GroupKeeper::Load(const LoadCall& call, const World::Done<Nothing>& done) {
   if (!admitted.ok()) return done(admitted);
   if (is_loading_) return done(absl::UnavailableError("still loading"));
   if (worker_.state()->version().is_there()) {
-    worker_.state()->GoOn();
+    worker_.state()->steps().GoOn();
     return done(Nothing());
   }
   is_loading_ = true;
@@ -126,7 +126,7 @@ void GroupKeeper::PrepareSnapshot(const SnapshotCall& call,
   const absl::Status admitted =
       Admit(call.incarnation, call.chief_epoch, call.run_id);
   if (!admitted.ok()) return done(admitted);
-  const absl::StatusOr<int64_t> step = worker_.state()->Hold();
+  const absl::StatusOr<int64_t> step = worker_.state()->steps().Hold();
   if (!step.ok()) return done(step.status());
   done(Updates{.min = *step, .max = *step});
 }
@@ -137,7 +137,7 @@ void GroupKeeper::Snapshot(
   absl::Status may = Admit(call.incarnation, call.chief_epoch, call.run_id);
   may.Update(world().disk().CheckWrite(world().random()));
   if (!may.ok()) return done(may);
-  // GroupState::Save(): the copy's contents are read before anything else
+  // SaveState(): the copy's contents are read before anything else
   // can change the state.
   worker_.RunThread([this, call, done] {
     GroupState& state = *worker_.state();

@@ -20,7 +20,7 @@
 #include "tests/simulation/session.h"
 #include "tests/simulation/world.h"
 #include "worker/group/group_parameters.h"
-#include "worker/group/group_state.h"
+#include "worker/group/state/group_state.h"
 
 namespace parasol::simulation {
 

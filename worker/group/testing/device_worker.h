@@ -232,12 +232,13 @@ class DeviceWorker {
       return absl::OkStatus();
     };
     RETURN_IF_ERROR(compute());
-    while (!state_->AwaitStep(step + 1, absl::Milliseconds(1)).has_value()) {
+    while (
+        !state_->steps().Await(step + 1, absl::Milliseconds(1)).has_value()) {
       Claim();
       RETURN_IF_ERROR(compute());
     }
     for (const PendingPtr& push : pushes) RETURN_IF_ERROR(push->Wait());
-    return state_->ended();
+    return state_->steps().ended();
   }
 
   // Replica 1 has a weight of 2, and replica 2 no examples in odd steps.

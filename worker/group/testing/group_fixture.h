@@ -15,7 +15,7 @@
 #include "gtest/gtest.h"
 #include "ml/layer/variable_spec.h"
 #include "proto/job.pb.h"
-#include "worker/group/group_state.h"
+#include "worker/group/state/group_state.h"
 
 // A small set of variables with a table, and a state of them.
 namespace parasol::group_testing {

@@ -1,4 +1,4 @@
-#include "worker/group/state_service.h"
+#include "worker/group/state/state_service.h"
 
 #include "cluster/rpc/status.h"
 

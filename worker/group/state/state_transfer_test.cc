@@ -1,4 +1,4 @@
-#include "worker/group/state_transfer.h"
+#include "worker/group/state/state_transfer.h"
 
 #include <atomic>
 #include <functional>

@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_GROUP_WAIT_INTERVALS_H_
-#define PARASOL_WORKER_GROUP_WAIT_INTERVALS_H_
+#ifndef PARASOL_WORKER_GROUP_STATE_WAIT_INTERVALS_H_
+#define PARASOL_WORKER_GROUP_STATE_WAIT_INTERVALS_H_
 
 #include "absl/time/time.h"
 
@@ -14,4 +14,4 @@ inline constexpr absl::Duration kLogInterval = absl::Seconds(10);
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_GROUP_WAIT_INTERVALS_H_
+#endif  // PARASOL_WORKER_GROUP_STATE_WAIT_INTERVALS_H_

@@ -1,8 +1,8 @@
-#ifndef PARASOL_WORKER_GROUP_STATE_SERVICE_H_
-#define PARASOL_WORKER_GROUP_STATE_SERVICE_H_
+#ifndef PARASOL_WORKER_GROUP_STATE_STATE_SERVICE_H_
+#define PARASOL_WORKER_GROUP_STATE_STATE_SERVICE_H_
 
 #include "proto/parameter.grpc.pb.h"
-#include "worker/group/state_orders.h"
+#include "worker/group/state/state_orders.h"
 
 namespace parasol {
 
@@ -28,4 +28,4 @@ class StateService : public wire::ParameterService::Service {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_GROUP_STATE_SERVICE_H_
+#endif  // PARASOL_WORKER_GROUP_STATE_STATE_SERVICE_H_

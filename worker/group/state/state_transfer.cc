@@ -1,4 +1,4 @@
-#include "worker/group/state_transfer.h"
+#include "worker/group/state/state_transfer.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/rows/row_snapshot.h"
-#include "worker/group/wait_intervals.h"
+#include "worker/group/state/wait_intervals.h"
 #include "worker/store/parameter_store.h"
 
 namespace parasol {

@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_GROUP_STATE_ORDERS_H_
-#define PARASOL_WORKER_GROUP_STATE_ORDERS_H_
+#ifndef PARASOL_WORKER_GROUP_STATE_STATE_ORDERS_H_
+#define PARASOL_WORKER_GROUP_STATE_STATE_ORDERS_H_
 
 #include <cstdint>
 #include <functional>
@@ -12,7 +12,7 @@
 #include "cluster/checkpoint/order_gate.h"
 #include "cluster/checkpoint/saved_file.h"
 #include "proto/parameter.pb.h"
-#include "worker/group/group_state.h"
+#include "worker/group/state/group_state.h"
 
 namespace parasol {
 
@@ -73,4 +73,4 @@ class StateOrders {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_GROUP_STATE_ORDERS_H_
+#endif  // PARASOL_WORKER_GROUP_STATE_STATE_ORDERS_H_

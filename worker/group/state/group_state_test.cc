@@ -1,4 +1,4 @@
-#include "worker/group/group_state.h"
+#include "worker/group/state/group_state.h"
 
 #include <cstdlib>
 #include <memory>
@@ -46,10 +46,11 @@ TEST(GroupStateTest, AStateThatIsNotThereIsNeitherReadNorChanged) {
   EXPECT_FALSE(state->version().is_there());
   EXPECT_THAT(MakeStep(*state, 1, 1),
               StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_THAT(state->Hold(), StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_THAT(state->Save(std::nullopt, NewFile(), Never),
+  EXPECT_THAT(state->steps().Hold(),
               StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_EQ(state->AwaitStep(0, absl::ZeroDuration()), std::nullopt);
+  EXPECT_THAT(SaveState(*state, std::nullopt, NewFile(), Never),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(state->steps().Await(0, absl::ZeroDuration()), std::nullopt);
 }
 
 TEST(GroupStateTest, AnOlderStateReplacesNone) {
@@ -125,10 +126,11 @@ TEST(GroupStateTest, VariablesElsewhereAreLoadedAndReplacedInTheirPlace) {
   // The same values in a later group are no other ones.
   EXPECT_THAT(state.Pull({}), IsOkAndHolds(6));
   state.Replace(parameters(2), {.step = 6, .epoch = 2});
-  EXPECT_OK(state.ended());
+  EXPECT_OK(state.steps().ended());
   state.Replace(parameters(3), {.step = 6, .epoch = 3});
-  EXPECT_THAT(state.ended(), StatusIs(absl::StatusCode::kUnavailable,
-                                      HasSubstr("it has to start again")));
+  EXPECT_THAT(state.steps().ended(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("it has to start again")));
 }
 
 TEST(GroupStateTest, AStateWhosePlaceElsewhereIsLostEnds) {
@@ -139,8 +141,9 @@ TEST(GroupStateTest, AStateWhosePlaceElsewhereIsLostEnds) {
   state.Load(*state.MakeParameters(), 5);
   elsewhere.is_lost = true;
   state.Replace(*state.MakeParameters(), {.step = 6, .epoch = 1});
-  EXPECT_THAT(state.ended(), StatusIs(absl::StatusCode::kUnavailable,
-                                      HasSubstr("the device was lost")));
+  EXPECT_THAT(state.steps().ended(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("the device was lost")));
   EXPECT_FALSE(state.version().is_there());
 }
 
@@ -158,14 +161,14 @@ TEST(GroupStateTest, AStateWhoseOtherValuesWerePulledEnds) {
     to.Replace(*std::move(parameters), peers->version());
   };
   copy_to(*state);
-  EXPECT_THAT(state->ended(), StatusIs(absl::StatusCode::kUnavailable,
-                                       HasSubstr("start again")));
+  EXPECT_THAT(state->steps().ended(), StatusIs(absl::StatusCode::kUnavailable,
+                                               HasSubstr("start again")));
   EXPECT_EQ(state->version(), peers->version());
 
   const auto unused = MakeState();
   Initialize(*unused, 5);
   copy_to(*unused);
-  EXPECT_OK(unused->ended());
+  EXPECT_OK(unused->steps().ended());
 }
 
 TEST(GroupStateTest, AStateWithTheSameValuesGoesOn) {
@@ -175,7 +178,7 @@ TEST(GroupStateTest, AStateWithTheSameValuesGoesOn) {
   auto same = state->MakeParameters();
   ASSERT_OK(same);
   state->Replace(*std::move(same), {.step = 5, .epoch = 3});
-  EXPECT_OK(state->ended());
+  EXPECT_OK(state->steps().ended());
   EXPECT_EQ(state->version(), (GroupState::Version{.step = 5, .epoch = 3}));
 }
 
@@ -205,30 +208,31 @@ TEST(GroupStateTest, AStepThatFailsHalfWayLeavesNoState) {
 TEST(GroupStateTest, AWaitEndsWithTheStepOrWithTheEnd) {
   const auto state = MakeState();
   Initialize(*state);
-  EXPECT_THAT(state->AwaitStep(0, absl::InfiniteDuration()), Optional(IsOk()));
+  EXPECT_THAT(state->steps().Await(0, absl::InfiniteDuration()),
+              Optional(IsOk()));
   std::thread waits([&] {
-    EXPECT_THAT(state->AwaitStep(1, absl::InfiniteDuration()),
+    EXPECT_THAT(state->steps().Await(1, absl::InfiniteDuration()),
                 Optional(IsOk()));
-    EXPECT_THAT(state->AwaitStep(2, absl::InfiniteDuration()),
+    EXPECT_THAT(state->steps().Await(2, absl::InfiniteDuration()),
                 Optional(StatusIs(absl::StatusCode::kCancelled)));
   });
   ASSERT_OK(MakeStep(*state, 1, 1));
-  state->End(absl::CancelledError("first"));
-  state->End(absl::InternalError("second"));
+  state->steps().End(absl::CancelledError("first"));
+  state->steps().End(absl::InternalError("second"));
   waits.join();
 }
 
 TEST(GroupStateTest, NoStepIsMadeBetweenTheHoldAndTheSnapshot) {
   const auto state = MakeState();
   Initialize(*state);
-  ASSERT_OK_AND_ASSIGN(const int64_t held, state->Hold());
+  ASSERT_OK_AND_ASSIGN(const int64_t held, state->steps().Hold());
   EXPECT_EQ(held, 0);
   std::thread steps([&] {
     EXPECT_OK(MakeStep(*state, 1, 1));
     EXPECT_OK(MakeStep(*state, 1, 1));
   });
   // The chief has heard of a step that this worker has yet to make.
-  EXPECT_OK(state->Save(/*step=*/1, NewFile(), Never));
+  EXPECT_OK(SaveState(*state, /*step=*/1, NewFile(), Never));
   steps.join();
   EXPECT_EQ(state->version().step, 2);
 }
@@ -237,17 +241,17 @@ TEST(GroupStateTest, AStateThatStaysMakesNoStepUntilItGoesOn) {
   SimulatedClock clock;
   const auto state = MakeState(clock);
   Initialize(*state);
-  ASSERT_OK(state->Hold());
-  ASSERT_OK(state->Save(/*step=*/0, NewFile(), Never, /*stays=*/true));
+  ASSERT_OK(state->steps().Hold());
+  ASSERT_OK(SaveState(*state, /*step=*/0, NewFile(), Never, /*stays=*/true));
   std::thread steps([&] { EXPECT_OK(MakeStep(*state, 1, 1)); });
-  clock.Advance(2 * GroupState::kHoldLimit);
+  clock.Advance(2 * StateSteps::kHoldLimit);
   EXPECT_EQ(state->version().step, 0);
   // Another order does not end the stay.
-  EXPECT_THAT(state->Hold(), IsOkAndHolds(0));
-  ASSERT_OK(state->Save(/*step=*/0, NewFile(), Never));
-  clock.Advance(2 * GroupState::kHoldLimit);
+  EXPECT_THAT(state->steps().Hold(), IsOkAndHolds(0));
+  ASSERT_OK(SaveState(*state, /*step=*/0, NewFile(), Never));
+  clock.Advance(2 * StateSteps::kHoldLimit);
   EXPECT_EQ(state->version().step, 0);
-  state->GoOn();
+  state->steps().GoOn();
   steps.join();
   EXPECT_EQ(state->version().step, 1);
 }
@@ -255,12 +259,12 @@ TEST(GroupStateTest, AStateThatStaysMakesNoStepUntilItGoesOn) {
 TEST(GroupStateTest, AWorkerThatEndsMakesNoStepBehindAStay) {
   const auto state = MakeState();
   Initialize(*state);
-  ASSERT_OK(state->Save(/*step=*/0, NewFile(), Never, /*stays=*/true));
+  ASSERT_OK(SaveState(*state, /*step=*/0, NewFile(), Never, /*stays=*/true));
   std::thread steps([&] {
     EXPECT_THAT(MakeStep(*state, 1, 1),
                 StatusIs(absl::StatusCode::kCancelled, HasSubstr("step 0")));
   });
-  state->EndStepsThatStay();
+  state->steps().EndThoseThatStay();
   steps.join();
   EXPECT_EQ(state->version().step, 0);
 }
@@ -268,8 +272,8 @@ TEST(GroupStateTest, AWorkerThatEndsMakesNoStepBehindAStay) {
 TEST(GroupStateTest, ASnapshotThatFailsHasNothingStay) {
   const auto state = MakeState();
   Initialize(*state, 3);
-  ASSERT_OK(state->Hold());
-  EXPECT_THAT(state->Save(/*step=*/2, NewFile(), Never, /*stays=*/true),
+  ASSERT_OK(state->steps().Hold());
+  EXPECT_THAT(SaveState(*state, /*step=*/2, NewFile(), Never, /*stays=*/true),
               StatusIs(absl::StatusCode::kAborted, HasSubstr("3 steps")));
   EXPECT_OK(MakeStep(*state, 1, 1));
 }
@@ -309,14 +313,14 @@ TEST(GroupStateTest, AHoldThatNobodyEndsLastsForItsLimit) {
   SimulatedClock clock;
   const auto state = MakeState(clock);
   Initialize(*state);
-  ASSERT_OK(state->Hold());
-  const absl::Time end = clock.Now() + GroupState::kHoldLimit;
+  ASSERT_OK(state->steps().Hold());
+  const absl::Time end = clock.Now() + StateSteps::kHoldLimit;
   std::thread steps([&] {
     EXPECT_OK(MakeStep(*state, 1, 1));
     EXPECT_GE(clock.Now(), end);
   });
-  clock.Advance(GroupState::kHoldLimit / 2);
-  clock.Advance(GroupState::kHoldLimit / 2);
+  clock.Advance(StateSteps::kHoldLimit / 2);
+  clock.Advance(StateSteps::kHoldLimit / 2);
   steps.join();
   EXPECT_EQ(state->version().step, 1);
 }
@@ -324,14 +328,14 @@ TEST(GroupStateTest, AHoldThatNobodyEndsLastsForItsLimit) {
 TEST(GroupStateTest, ACutThatHasPassedIsNoSnapshot) {
   const auto state = MakeState();
   Initialize(*state, 3);
-  EXPECT_THAT(state->Save(/*step=*/2, NewFile(), Never),
+  EXPECT_THAT(SaveState(*state, /*step=*/2, NewFile(), Never),
               StatusIs(absl::StatusCode::kAborted, HasSubstr("3 steps")));
 }
 
 TEST(GroupStateTest, ASnapshotThatTheChiefWantsNoMoreEnds) {
   const auto state = MakeState();
   Initialize(*state, 3);
-  EXPECT_THAT(state->Save(/*step=*/4, NewFile(), [] { return true; }),
+  EXPECT_THAT(SaveState(*state, /*step=*/4, NewFile(), [] { return true; }),
               StatusIs(absl::StatusCode::kCancelled));
 }
 

@@ -1,12 +1,12 @@
-#ifndef PARASOL_WORKER_GROUP_STATE_TRANSFER_H_
-#define PARASOL_WORKER_GROUP_STATE_TRANSFER_H_
+#ifndef PARASOL_WORKER_GROUP_STATE_STATE_TRANSFER_H_
+#define PARASOL_WORKER_GROUP_STATE_STATE_TRANSFER_H_
 
 #include <functional>
 
 #include "absl/status/status.h"
 #include "base/clock.h"
 #include "cluster/collective/collective.h"
-#include "worker/group/group_state.h"
+#include "worker/group/state/group_state.h"
 
 namespace parasol {
 
@@ -27,4 +27,4 @@ absl::Status AgreeOnState(Collective& collective, GroupState& state,
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_GROUP_STATE_TRANSFER_H_
+#endif  // PARASOL_WORKER_GROUP_STATE_STATE_TRANSFER_H_

@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_GROUP_STATE_KEEPER_H_
-#define PARASOL_WORKER_GROUP_STATE_KEEPER_H_
+#ifndef PARASOL_WORKER_GROUP_STATE_STATE_KEEPER_H_
+#define PARASOL_WORKER_GROUP_STATE_STATE_KEEPER_H_
 
 #include <cstdint>
 #include <functional>
@@ -14,9 +14,9 @@
 #include "cluster/client/chief_session.h"
 #include "cluster/rpc/server.h"
 #include "proto/chief.pb.h"
-#include "worker/group/group_state.h"
-#include "worker/group/state_orders.h"
-#include "worker/group/state_service.h"
+#include "worker/group/state/group_state.h"
+#include "worker/group/state/state_orders.h"
+#include "worker/group/state/state_service.h"
 
 namespace parasol {
 
@@ -83,4 +83,4 @@ class StateKeeper {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_GROUP_STATE_KEEPER_H_
+#endif  // PARASOL_WORKER_GROUP_STATE_STATE_KEEPER_H_

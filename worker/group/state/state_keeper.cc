@@ -1,4 +1,4 @@
-#include "worker/group/state_keeper.h"
+#include "worker/group/state/state_keeper.h"
 
 #include <utility>
 

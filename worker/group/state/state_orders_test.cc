@@ -1,4 +1,4 @@
-#include "worker/group/state_orders.h"
+#include "worker/group/state/state_orders.h"
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "worker/group/state_orders.h"
+#include "worker/group/state/state_orders.h"
 
 #include <memory>
 #include <optional>
@@ -99,7 +99,7 @@ absl::StatusOr<wire::LoadResponse> StateOrders::Load(
   }
   RETURN_IF_ERROR(gate_.Accept(request.order()));
   if (is_there) {
-    state->GoOn();
+    state->steps().GoOn();
     return wire::LoadResponse();
   }
   state->SetGoesOnAt(request.global_step());
@@ -116,7 +116,7 @@ absl::StatusOr<wire::PrepareSnapshotResponse> StateOrders::PrepareSnapshot(
                    StateFor(request.order(), request.run_id()));
   RETURN_IF_ERROR(CheckIsThere(*state)) << task_;
   RETURN_IF_ERROR(gate_.Accept(request.order()));
-  ASSIGN_OR_RETURN(const int64_t step, state->Hold(), _ << task_);
+  ASSIGN_OR_RETURN(const int64_t step, state->steps().Hold(), _ << task_);
   wire::PrepareSnapshotResponse response;
   response.set_min_updates(step);
   response.set_max_updates(step);
@@ -138,7 +138,7 @@ absl::StatusOr<wire::SnapshotResponse> StateOrders::Snapshot(
   const std::string path =
       absl::StrCat(request.directory(), "/", request.file_name());
   ASSIGN_OR_RETURN(durable::CheckpointFile file,
-                   state->Save(cut, path, is_cancelled, request.stay()),
+                   SaveState(*state, cut, path, is_cancelled, request.stay()),
                    _ << task_);
   file.set_name(request.file_name());
   wire::SnapshotResponse response;
