@@ -1,10 +1,10 @@
 #include "worker/group/device_gradients.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "ml/optimizer/device/non_finite.h"
 #include "ml/optimizer/device/replica_mean.h"
 
 namespace parasol {
@@ -40,14 +40,8 @@ absl::StatusOr<std::unique_ptr<DeviceGradients>> DeviceGradients::Create(
   for (size_t i = 0; i < packs.count(); ++i) ranges.push_back(packs.range(i));
   ASSIGN_OR_RETURN(gradients->packs_, training.WriteInPieces(ranges),
                    _ << "the packs of gradients");
-  ASSIGN_OR_RETURN(gradients->sum_, device.NewArray<float>(all.size()),
-                   _ << "the sum of gradients");
-  ASSIGN_OR_RETURN(gradients->sum_read_, device.NewEvent());
-  if (options.fetches_sum) {
-    ASSIGN_OR_RETURN(gradients->on_host_,
-                     device.NewHostArray<float>(all.size()),
-                     _ << "the sum of gradients");
-  }
+  ASSIGN_OR_RETURN(gradients->sum_, SumOnDevice::Create(device, all.size(),
+                                                        options.fetches_sum));
   return gradients;
 }
 
@@ -205,7 +199,7 @@ std::unique_ptr<DeviceGradients::Part> DeviceGradients::PartOf(
     size_t pack, const std::vector<int>& replicas) {
   const DeviceTraining::Piece& piece = packs_[pack];
   auto part = std::make_unique<Part>();
-  part->written.push_back(sum_read_.get());
+  part->written.push_back(&sum_->read());
   {
     absl::MutexLock lock(&mu_);
     for (const int number : replicas) {
@@ -218,10 +212,10 @@ std::unique_ptr<DeviceGradients::Part> DeviceGradients::PartOf(
   part->pack = {.terms = part->terms,
                 .written = part->written,
                 .elements = static_cast<int64_t>(piece.elements),
-                .sum = sum_.data() + piece.first,
-                .on_host = on_host_.size() == 0
+                .sum = sum_->values().data() + piece.first,
+                .on_host = sum_->on_host().empty()
                                ? nullptr
-                               : on_host_.data() + piece.first};
+                               : sum_->on_host().data() + piece.first};
   return part;
 }
 
@@ -237,68 +231,13 @@ absl::Status DeviceGradients::AddUp(const std::vector<int>& replicas) {
       terms.push_back({.data = pushed->second.gradients.data()});
     }
   }
-  if (terms.empty()) terms.push_back({.data = nullptr});
-  const auto size = static_cast<int64_t>(sum_.size());
-  // A sum of more than one call can add goes on with the sum so far.
-  for (size_t first = 0; first < terms.size();) {
-    std::vector<ReplicaGradients> some;
-    if (first > 0) some.push_back({.data = sum_.data()});
-    while (some.size() < kMaxReplicasOfAMean && first < terms.size()) {
-      some.push_back(terms[first++]);
-    }
-    RETURN_IF_ERROR(
-        ReplicaMean(device_, some, /*divisor=*/1, size, sum_.data()));
-  }
-  if (on_host_.size() > 0) {
-    RETURN_IF_ERROR(CopyToHost());
-  }
-  return device_.Synchronize();
-}
-
-absl::Status DeviceGradients::CopyToHost() {
-  return device_.Copy(Device::Stream::kCompute,
-                      absl::MakeConstSpan(sum_.data(), sum_.size()),
-                      on_host_.data());
-}
-
-absl::StatusOr<bool> DeviceGradients::HasNonFinite() {
-  absl::MutexLock device_lock(&device_mu_);
-  if (non_finite_.size() == 0) {
-    ASSIGN_OR_RETURN(non_finite_on_host_, device_.NewHostArray<float>(1),
-                     _ << "the number of gradients that are not finite");
-    ASSIGN_OR_RETURN(non_finite_, device_.NewArray<float>(1),
-                     _ << "the number of gradients that are not finite");
-  }
-  *non_finite_on_host_.data() = 0;
-  RETURN_IF_ERROR(device_.Copy(
-      Device::Stream::kCompute,
-      absl::MakeConstSpan(non_finite_on_host_.data(), 1), non_finite_.data()));
-  RETURN_IF_ERROR(CountNonFinite(device_, sum_.data(),
-                                 static_cast<int64_t>(sum_.size()),
-                                 non_finite_.data()));
-  RETURN_IF_ERROR(device_.Copy(Device::Stream::kCompute,
-                               absl::MakeConstSpan(non_finite_.data(), 1),
-                               non_finite_on_host_.data()));
-  RETURN_IF_ERROR(device_.Synchronize());
-  return *non_finite_on_host_.data() > 0;
-}
-
-absl::Status DeviceGradients::FetchSum() {
-  absl::MutexLock device_lock(&device_mu_);
-  if (on_host_.size() == 0) {
-    ASSIGN_OR_RETURN(on_host_, device_.NewHostArray<float>(sum_.size()),
-                     _ << "the sum of gradients");
-  }
-  RETURN_IF_ERROR(CopyToHost());
+  RETURN_IF_ERROR(sum_->AddUp(std::move(terms)));
   return device_.Synchronize();
 }
 
 absl::Status DeviceGradients::MakeMean(int replicas) {
   RETURN_IF_ERROR(BeginPass());
-  RETURN_IF_ERROR(ReplicaMean(
-      device_, {{.data = sum_.data()}}, static_cast<float>(replicas),
-      static_cast<int64_t>(sum_.size()), gradients_.data()));
-  return device_.Record(Device::Stream::kCompute, *sum_read_);
+  return sum_->WriteMean(replicas, gradients_.data());
 }
 
 void DeviceGradients::CopyTo(const GradientPacks& packs,
@@ -306,7 +245,7 @@ void DeviceGradients::CopyTo(const GradientPacks& packs,
   for (size_t i = 0; i < places_.size(); ++i) {
     if (places_[i].elements == 0) continue;
     const GradientPacks::Place& to = packs.place(i);
-    std::copy_n(on_host_.data() + places_[i].first, places_[i].elements,
+    std::copy_n(sum_->on_host().data() + places_[i].first, places_[i].elements,
                 sums[to.pack].data() + to.first);
   }
 }

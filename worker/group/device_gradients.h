@@ -22,6 +22,7 @@
 #include "parameters/device_parts.h"
 #include "parameters/training_parameters.h"
 #include "worker/group/gradient_packs.h"
+#include "worker/group/sum_on_device.h"
 
 namespace parasol {
 
@@ -37,7 +38,7 @@ class DeviceGradients {
  public:
   struct Options {
     int64_t bytes_per_pack = 0;  // the same as GroupParameters's
-    // True if the sum is copied to the host: on_host().
+    // True if every sum is copied to the host.
     bool fetches_sum = true;
   };
 
@@ -96,8 +97,8 @@ class DeviceGradients {
   bool Has(int64_t step, const std::vector<int>& replicas) const
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // The part of this device in the sum of a pack, which goes to sum() and
-  // on_host().
+  // The part of this device in the sum of a pack, which goes to sum() and its
+  // copy on the host.
   struct Part {
     std::vector<const float*> terms;
     std::vector<Device::Event*> written;
@@ -108,29 +109,23 @@ class DeviceGradients {
   std::unique_ptr<Part> PartOf(size_t pack, const std::vector<int>& replicas)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Makes sum() and, if it is fetched, on_host() the sum of the gradients of
-  // `replicas`, ascending, which are taken; of none: zeros. Returns when it is
-  // there.
+  // Makes sum() the sum of the gradients of `replicas`, ascending, which are
+  // taken; of none: zeros. Returns when it is there.
   //   Unavailable  the device was lost.
   absl::Status AddUp(const std::vector<int>& replicas)
       ABSL_LOCKS_EXCLUDED(mu_, device_mu_);
 
-  // Arrays in the memory of the device and in the host's.
-  absl::Span<float> sum() { return sum_.span(); }
-  absl::Span<float> on_host() { return on_host_.span(); }
-  // Copies on_host() to the packs in which gradients travel otherwise.
+  // The sum of all workers' gradients, or of this one's.
+  SumOnDevice& sum() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_mu_) { return *sum_; }
+  // Copies the sum on the host to the packs in which gradients travel
+  // otherwise.
   void CopyTo(const GradientPacks& packs,
               std::vector<std::vector<float>>& sums) const;
 
-  // Three functions for updates that are made on the device, of a sum that is
-  // there and is not fetched. HasNonFinite() returns true if an element is not
-  // finite; FetchSum() copies it to on_host(). Both return when it is done.
-  // MakeMean() enqueues the mean, the sum divided by `replicas`, in place of
-  // the gradients of the last pass, where the model's variables have them.
-  //   ResourceExhausted  the host or the device is full.
-  //   Unavailable        the device was lost.
-  absl::StatusOr<bool> HasNonFinite() ABSL_LOCKS_EXCLUDED(device_mu_);
-  absl::Status FetchSum() ABSL_LOCKS_EXCLUDED(device_mu_);
+  // Enqueues the mean, the sum divided by `replicas`, in place of the gradients
+  // of the last pass, where the model's variables have them: for updates that
+  // are made on the device.
+  //   Unavailable  the device was lost.
   absl::Status MakeMean(int replicas) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_mu_);
 
  private:
@@ -159,8 +154,6 @@ class DeviceGradients {
   // has them.
   absl::StatusOr<Replica*> PlaceOf(const TrainingParameters::SyncStep& step)
       ABSL_LOCKS_EXCLUDED(mu_) ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_mu_);
-  // Enqueues a copy of the sum to on_host().
-  absl::Status CopyToHost() ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_mu_);
   // Forgets the gradients of the steps before.
   absl::Status BeginStep(int64_t step) ABSL_LOCKS_EXCLUDED(mu_)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(device_mu_);
@@ -175,12 +168,7 @@ class DeviceGradients {
   const absl::Span<float> gradients_;         // a pass writes them
   std::vector<Place> places_;                 // index: variable
   std::vector<DeviceTraining::Piece> packs_;  // index: pack
-  Array<float> sum_;
-  // Marks where the device has read the sum last: the next one waits for it.
-  std::unique_ptr<Device::Event> sum_read_;
-  Array<float> on_host_;     // none: not fetched
-  Array<float> non_finite_;  // the number of them in the sum
-  Array<float> non_finite_on_host_;
+  std::unique_ptr<SumOnDevice> sum_;
 
   absl::Mutex device_mu_;  // taken before mu_
   std::optional<Expected> expected_ ABSL_GUARDED_BY(device_mu_);

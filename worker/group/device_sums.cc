@@ -183,10 +183,13 @@ absl::Status DeviceSums::BeginPacks(size_t device,
 absl::Status DeviceSums::CheckFinite(int64_t step) {
   if (options_.variables == nullptr) return on_host_.CheckFinite(step);
   DeviceGradients& gradients = *options_.devices.front();
-  ASSIGN_OR_RETURN(const bool has_non_finite, gradients.HasNonFinite());
-  if (!has_non_finite) return absl::OkStatus();
-  // To name one.
-  RETURN_IF_ERROR(gradients.FetchSum());
+  {
+    absl::MutexLock lock(&gradients.device_mutex());
+    ASSIGN_OR_RETURN(const bool has_non_finite, gradients.sum().HasNonFinite());
+    if (!has_non_finite) return absl::OkStatus();
+    // To name one.
+    RETURN_IF_ERROR(gradients.sum().Fetch());
+  }
   gradients.CopyTo(on_host_.packs(), on_host_.values());
   return on_host_.CheckFinite(step);
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -70,7 +71,9 @@ class CudaPeerModelTest : public testing::TestWithParam<bool> {
   // Returns the sum of the replicas' gradients.
   std::vector<float> SumOf(const std::vector<int>& replicas) {
     EXPECT_OK(gradients_->AddUp(replicas));
-    return {gradients_->on_host().begin(), gradients_->on_host().end()};
+    absl::MutexLock lock(&gradients_->device_mutex());
+    const absl::Span<float> sum = gradients_->sum().on_host();
+    return {sum.begin(), sum.end()};
   }
   static int64_t Kernels() {
     const std::string work = cuda_on_host::WorkOf(0);
