@@ -12,7 +12,7 @@
 #include "ml/model/device_training.h"
 #include "ml/model/graph_inputs.h"
 #include "storage/checkpoint_reader.h"
-#include "worker/clipped_model.h"
+#include "worker/store/clipped_model.h"
 #include "worker/store/micro_batch_model.h"
 #include "worker/store/updating_model.h"
 #include "worker/training_loop.h"

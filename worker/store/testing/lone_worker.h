@@ -18,7 +18,7 @@
 #include "ml/model/graph.h"
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
-#include "worker/clipped_model.h"
+#include "worker/store/clipped_model.h"
 #include "worker/store/device_variables.h"
 #include "worker/store/host_variables.h"
 #include "worker/store/parameter_store.h"

@@ -1,4 +1,4 @@
-#include "worker/clipped_model.h"
+#include "worker/store/clipped_model.h"
 
 #include <cmath>
 #include <limits>

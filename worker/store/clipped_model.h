@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_CLIPPED_MODEL_H_
-#define PARASOL_WORKER_CLIPPED_MODEL_H_
+#ifndef PARASOL_WORKER_STORE_CLIPPED_MODEL_H_
+#define PARASOL_WORKER_STORE_CLIPPED_MODEL_H_
 
 #include <memory>
 
@@ -23,4 +23,4 @@ std::unique_ptr<Model> ClipGradients(std::unique_ptr<Model> model,
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_CLIPPED_MODEL_H_
+#endif  // PARASOL_WORKER_STORE_CLIPPED_MODEL_H_
