@@ -74,7 +74,7 @@ class TrainersShard : public PsClient {
   const int64_t& completed_;
 };
 
-// Returns the job as the coordinator has it: its mode is that of the trainer.
+// Returns the job as the coordinator has it: its mode is the trainer's.
 job::Job JobOf(const job::Job& job, const LoneTrainer& trainer) {
   job::Job of_cluster = job;
   of_cluster.clear_strategy();

@@ -186,8 +186,8 @@ TEST_F(LoneDecisionsTest, EvaluationsOfAnAbandonedCheckpointDoNotCount) {
   EXPECT_EQ(store_.ReadManifest(25)->earlier_owner_size(), 1);
   EXPECT_EQ(store_.ReadManifest(25)->earlier_owner(0).last_step(), 10);
   EXPECT_THAT(EvaluatedSteps(), ElementsAre(10, 20, 25));
-  // With that of step 20 the job would end at 25: two evaluations without an
-  // improvement.
+  // With the evaluation of step 20 the job would end at 25: two evaluations
+  // without an improvement.
   job.mutable_checkpoint()->set_every_steps(10);
   job.mutable_end()->set_steps(200);
   ASSERT_OK(Train(job));

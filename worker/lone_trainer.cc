@@ -78,8 +78,7 @@ absl::Status LoneTrainer::OpenReplicas() {
   return absl::OkStatus();
 }
 
-// What is left of the gradients for ClipGradients() are those of tables on the
-// host, if any.
+// ClipGradients() has the gradients of tables on the host left to clip, if any.
 absl::Status LoneTrainer::MakeModel() {
   const job::Job& job = options_.job;
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,

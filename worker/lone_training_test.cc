@@ -473,7 +473,7 @@ TEST_P(LoneTrainingTest, AResumedRunHasTheRowsOfOneThatWasNotStopped) {
   EXPECT_EQ(TableOf(last).updates, 20);
 }
 
-// Tables of the CPU are in host memory, those of a CUDA device in its own.
+// Tables of the CPU are in host memory, a CUDA device's in its own.
 TEST_P(LoneTrainingTest, ACheckpointOfAnotherDeviceIsGoneOnWith) {
   AddTable();
   job_.mutable_end()->set_steps(30);

@@ -33,7 +33,7 @@ class OpenedJob {
   };
 
   // Opens `job`. Calls `check` before anything is opened, and returns its
-  // errors, those of CheckLossCode(), OpenWorkerDevices(),
+  // errors, and the errors of CheckLossCode(), OpenWorkerDevices(),
   // InputPipeline::Open() and TrainingEnd::ObserveExamples(). Call it once.
   absl::Status Open(const job::Job& job, const Options& options,
                     const std::function<absl::Status(const Graph&)>& check);

@@ -150,8 +150,8 @@ absl::Status ReplicaThreads::Train(int64_t first_step,
   // The other replicas are threads of this process: they don't get lost.
   loop.step_timeout = absl::InfiniteDuration();
   loop.parts = shared.parts;
-  // Passes of one thread follow each other: the shared reporter has those of
-  // replica 0, and the batches of all.
+  // Passes of one thread follow each other: the shared reporter has the passes
+  // of replica 0, and the batches of all.
   std::deque<TrainingReporter> of_others;
   for (size_t i = 1; i < replicas_.size(); ++i) of_others.emplace_back(clock_);
   std::vector<absl::Status> results(replicas_.size());

@@ -45,9 +45,9 @@ class ReplicaThreads {
   // Opens the devices. `input` is the training set; all references must outlive
   // this object. A line in the log says why variables and sums are not in the
   // memory of CUDA devices.
-  //   Errors are those of Device::Open(), Model::Create(),
-  //   MirroredVariables::Create(), MakeAllReducePlanner() and
-  //   PlannedSums::Create().
+  // Returns errors of Device::Open(), Model::Create(),
+  // MirroredVariables::Create(), MakeAllReducePlanner() and
+  // PlannedSums::Create().
   static absl::StatusOr<std::unique_ptr<ReplicaThreads>> Create(
       Options options, const InputPipeline& input, Clock& clock,
       WorkerMetrics& metrics);
@@ -65,7 +65,7 @@ class ReplicaThreads {
     return mirrored_ == nullptr ? nullptr : &mirrored_->variables();
   }
   // Makes variables() anew, without initial values, with the optimizers of
-  // `job`. Errors are those of MirroredVariables::Create().
+  // `job`. Returns errors of MirroredVariables::Create().
   absl::Status UseOptimizers(const job::Job& job);
 
   const Composition& composition() const { return composition_; }
@@ -92,7 +92,7 @@ class ReplicaThreads {
   void ChooseComposition();
   // Makes the devices' variables.
   absl::Status MakeMirrored();
-  // Makes the replicas' models those of variables in host memory.
+  // Has the replicas' models take variables from host memory.
   void TakeToHost();
   // The replicas' parameters of one Train().
   struct Shared {

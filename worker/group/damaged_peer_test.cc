@@ -54,7 +54,7 @@ class DamagedPeerTest : public testing::Test {
     return peer_->Join(GroupOf(answer, 101).collective, absl::Seconds(60))
         .value();
   }
-  // Gives worker 0 `state` for a version and `rows` for those of the step.
+  // Gives worker 0 `state` for a version and `rows` for the rows of the step.
   absl::Status Give(Collective& group, absl::string_view state,
                     absl::string_view rows) {
     const auto ignore = [](const absl::Status&) {};

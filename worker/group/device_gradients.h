@@ -28,11 +28,12 @@ namespace parasol {
 
 // The gradients of variables of one step that the replicas of this process have
 // computed so far, in the memory of the device that computes, and their sum:
-// the counterpart of StepGradients where NCCL adds those of other workers.
+// the counterpart of StepGradients where NCCL adds the other workers'
+// gradients.
 //
 // A pass's gradients are copied pack by pack, beside the pass, while it
-// computes those of earlier layers: each pack when the pass has written it.
-// They are kept until the next step, as a step may be made again.
+// computes the gradients of earlier layers: each pack when the pass has written
+// it. They are kept until the next step, as a step may be made again.
 // Thread-safe.
 class DeviceGradients {
  public:
@@ -55,7 +56,7 @@ class DeviceGradients {
     return device_mu_;
   }
 
-  // Number of packs: those of GradientPacks, in this order.
+  // Number of packs, which are GradientPacks' and in its order.
   size_t num_packs() const { return packs_.size(); }
 
   // Notes which replicas are this process's, as StepGradients::SetShare() does.
@@ -65,8 +66,8 @@ class DeviceGradients {
   void SetOnTaken(std::function<void()> on_taken) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Says whose gradients the next pass computes, and makes room for them. The
-  // first one of a step forgets those of the steps before. Ignores a step that
-  // is over, and gradients that it has.
+  // first one of a step forgets the gradients of earlier steps. Ignores a step
+  // that is over, and gradients that it has.
   //   ResourceExhausted  the device is full.
   //   Unavailable        the device was lost.
   absl::Status Expect(const TrainingParameters::SyncStep& step,

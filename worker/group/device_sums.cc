@@ -54,7 +54,7 @@ absl::Status DeviceSums::OnAllDevices(
   });
 }
 
-// The meeting's name travels on the group's connections: it is that of this
+// The meeting's name travels on the group's connections: it belongs to this
 // epoch, and no rank of another one hears of it.
 absl::Status DeviceSums::Meet(GroupRun& run) {
   const CollectiveGroup& members = run.group().collective;

@@ -431,7 +431,7 @@ TEST_F(CudaDeviceUpdatesTest,
   }
 }
 
-// With two replicas NCCL's order is that of the host.
+// With two replicas NCCL adds in the order of the host.
 class CudaDeviceSumsWithTableTest : public CudaDeviceSumsTest {
  protected:
   CudaDeviceSumsWithTableTest() {

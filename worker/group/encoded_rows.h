@@ -29,7 +29,7 @@ absl::Status CheckRows(const std::vector<std::string>& encoded, size_t width,
 
 // Adds the gradients of all workers, `encoded`, in ascending order of their
 // replicas, and returns the means of the rows: of each row over the replicas
-// that touch it. Errors are those of CheckRows(); `sums` is empty then, too.
+// that touch it. Returns errors of CheckRows(); `sums` is empty then, too.
 absl::StatusOr<RowGradients> MeansOfRows(
     const std::vector<std::string>& encoded, size_t width, int replicas,
     RowAccumulator& sums);

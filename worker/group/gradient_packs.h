@@ -17,7 +17,7 @@ namespace parasol {
 // the same packs.
 class GradientPacks {
  public:
-  // The place of a variable's elements in those of a pack.
+  // The place of a variable's elements among a pack's.
   struct Place {
     size_t pack = 0;
     size_t first = 0;
@@ -27,7 +27,7 @@ class GradientPacks {
   // `bytes_per_pack` 0: all variables are one pack.
   GradientPacks(const std::vector<size_t>& variable_elements,
                 int64_t bytes_per_pack);
-  // Returns those of `variables`, of which frozen ones are in no pack.
+  // Returns the packs of `variables`, of which frozen ones are in no pack.
   static GradientPacks Of(const std::vector<VariableSpec>& variables,
                           int64_t bytes_per_pack);
 

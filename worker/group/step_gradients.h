@@ -19,8 +19,8 @@
 namespace parasol {
 
 // The gradients of one step that the replicas of this process have computed so
-// far: those of variables in packs, as they travel, and those of rows as bytes.
-// A pack takes memory when a first variable of it is pushed: none where the
+// far: variables' gradients in packs, as they travel, and rows' as bytes. A
+// pack takes memory when a first variable of it is pushed: none where the
 // gradients of variables stay on devices.
 //
 // Thread-safe. What takes time, to copy what was pushed, needs no lock: threads
@@ -63,13 +63,14 @@ class StepGradients {
   // there is some; null: from this process.
   void AllocateBy(Allocate allocate) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Notes which replicas are this process's. Those of others are freed when the
-  // next step begins: until then they may come back, and are not pushed again.
+  // Notes which replicas are this process's. Gradients of other replicas are
+  // freed when the next step begins: until then these may come back, and push
+  // nothing again.
   void SetShare(std::vector<int> replicas) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Returns what a replica has pushed and is not there yet: nothing of a step
-  // that is over. The first push of a step forgets those of the steps before.
-  // The caller calls Copy(), and then End().
+  // that is over. The first push of a step forgets the gradients of earlier
+  // steps. The caller calls Copy(), and then End().
   Addition Begin(const TrainingParameters::PushRequest& push)
       ABSL_LOCKS_EXCLUDED(mu_);
   // Adds what was copied, unless its step is over.

@@ -118,12 +118,12 @@ TEST_F(StepGradientsTest, ALateCopyOfAnOlderStepTouchesNothingOfTheNextOne) {
   EXPECT_FALSE(gradients_.HasRows(3, 0, {0}));
   EXPECT_THAT(gradients_.ContributionsTo(0, {0}).at(0).values,
               ElementsAre(5, 5));
-  // The memory of the next steps is that of this one.
+  // The next steps use the memory of this one.
   Push(4, 0, 6);
   EXPECT_EQ(Kept(), 1);
 }
 
-// Those of variables are on a device, or come later.
+// Gradients of variables are on a device, or come later.
 TEST_F(StepGradientsTest, RowsAloneTakeNoMemoryForVariables) {
   const std::vector<uint64_t> ids = {7};
   const std::vector<float> values = {3};

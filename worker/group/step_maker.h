@@ -13,8 +13,8 @@
 namespace parasol {
 
 // Makes steps of the state with a group: adds the gradients of variables, lets
-// those of rows travel, and applies the means when all of them are there, never
-// in part. Used by one thread, but for Stop().
+// the gradients of rows travel, and applies the means when all of them are
+// there, never in part. Used by one thread, but for Stop().
 class StepMaker {
  public:
   // All references must outlive this object.

@@ -40,10 +40,10 @@ class TablePushes {
 
   bool in_step() const { return in_step_; }
 
-  // Adds a copy of gradients of rows; the first ones of a step forget those of
-  // the steps before. Those that were sent already, to a ps that was replaced
-  // since, are sent again if the pushes are in step. Ignores what belongs to a
-  // step that is over.
+  // Adds a copy of gradients of rows; the first ones of a step forget the
+  // gradients of earlier steps. Gradients that were sent already, to a ps that
+  // was replaced since, are sent again if the pushes are in step. Ignores what
+  // belongs to a step that is over.
   void Add(const TrainingParameters::SyncStep& step,
            const std::vector<TrainingParameters::RowGradient>& rows)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -53,9 +53,9 @@ class TablePushes {
   absl::Status Send(int64_t step, const std::vector<int>& replicas,
                     absl::FunctionRef<absl::Status()> may_go_on)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // Blocks until all that was sent is answered. Called by one thread. Errors
-  // are those of `may_go_on`, after which the answers can be awaited again, and
-  // of TrainingParameters::Pending::Wait().
+  // Blocks until all that was sent is answered. Called by one thread. Returns
+  // errors of `may_go_on`, after which the answers can be awaited again, and of
+  // TrainingParameters::Pending::Wait().
   absl::Status AwaitAnswers(absl::FunctionRef<absl::Status()> may_go_on)
       ABSL_LOCKS_EXCLUDED(mu_);
   // Returns true if a ps has dropped gradients of the newest step's replica:

@@ -76,7 +76,7 @@ class DeviceSteps : public TrainingParameters, public DeviceParts {
   std::vector<std::optional<DevicePart>> expected_ ABSL_GUARDED_BY(mu_);
   std::vector<std::optional<DevicePart>> parts_ ABSL_GUARDED_BY(mu_);
   size_t collected_ ABSL_GUARDED_BY(mu_) = 0;
-  // An error: that of an update, or Cancelled.
+  // An update's error, or Cancelled.
   absl::Status ended_ ABSL_GUARDED_BY(mu_);
 };
 

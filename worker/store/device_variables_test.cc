@@ -59,7 +59,7 @@ job::Job JobWithTable(const std::string& of_table, const std::string& rest) {
   return ParseJob(model + rest);
 }
 
-// The batch of a step; those of two steps differ, also in size.
+// The batch of a step; two steps have different ones, also in size.
 Batch BatchOf(int step, const job::Job& job) {
   Batch batch = RandomBatch(8 - step % 2, {6}, 3);
   for (float& value : batch.dense[0].values) value *= .5f + step;

@@ -217,7 +217,7 @@ class MicroBatchModel : public WrappedModel, private DeviceTraining {
       absl::FunctionRef<void(size_t table, absl::Span<const uint64_t> ids,
                              absl::Span<const float> gradients)>;
 
-  // Sums over the passes of a step. Those of rows are [ids, width] of the
+  // Sums over the passes of a step. The sums of rows are [ids, width] of the
   // split batch's tables.
   struct Sums {
     std::vector<std::vector<float>> variables;
@@ -287,7 +287,7 @@ class MicroBatchModel : public WrappedModel, private DeviceTraining {
   absl::Status AddOnDevice(const Pass& pass) {
     return AddRange(pass, 0, on_device_.size(), Device::Stream::kCompute);
   }
-  // The same beside the last pass, which goes on when a piece is written.
+  // Does so beside the last pass, which goes on when a piece is written.
   absl::Status AddPieces(const Pass& pass) {
     constexpr Device::Stream kBeside = Device::Stream::kCopyOut;
     for (size_t i = 0; i < pieces_.size(); ++i) {
@@ -393,8 +393,8 @@ class MicroBatchModel : public WrappedModel, private DeviceTraining {
 
   Device& device_;
   const int64_t limit_;
-  // Those of this step and of the last one: they live as long as the model's
-  // own gradients.
+  // Gradients of this step and of the last one, which live as long as the
+  // model's own gradients.
   std::array<Sums, 2> sums_;
   Array<float> on_device_;  // device_training()'s sum, as its gradients lie
   // The pieces of a part's gradients, and the events of the sum's; none: the

@@ -38,7 +38,7 @@ class MirroredVariables {
   ~MirroredVariables();
 
   // Makes the copies anew, without initial values, with the optimizers of
-  // `job`: what variables() has returned before is gone. Errors are those of
+  // `job`: what variables() has returned before is gone. Returns errors of
   // Create().
   absl::Status UseOptimizers(const job::Job& job);
 
@@ -46,7 +46,7 @@ class MirroredVariables {
   DeviceVariables& variables() { return *variables_; }
 
   // Enqueues on all devices an update by the mean of the replicas' gradients,
-  // behind their passes; parts[i] is that of replica i.
+  // behind their passes; parts[i] is replica i's.
   //   Unavailable  a device was lost, or NCCL failed.
   absl::Status Update(absl::Span<const DevicePart> parts);
 

@@ -44,12 +44,12 @@ class StoreSnapshot {
   std::vector<RowSnapshot> tables_;
 };
 
-// The variables and sparse tables of a worker that has no cluster. The
-// interface, the optimizers, the tables and the checkpoints are those of a ps:
-// after the same pushes it holds the same values, to the bit. A push is
-// applied, and a pull copied, before the call returns. Variables and tables are
-// in host memory unless the caller has them elsewhere. Not thread-safe, unless
-// a function says so.
+// The variables and sparse tables that a worker has itself. It has the
+// interface, the optimizers, the tables and the checkpoints of a ps: after the
+// same pushes it holds the same values, to the bit. A push is applied, and a
+// pull copied, before the call returns. Variables and tables are in host memory
+// unless the caller has them elsewhere. Not thread-safe, unless a function says
+// so.
 class ParameterStore : public TrainingParameters {
  public:
   // Creates the variables with their initial values, and the job's tables
@@ -92,7 +92,7 @@ class ParameterStore : public TrainingParameters {
   void ApplyBlock(size_t variable, size_t first,
                   absl::Span<const float> gradient);
   void CountUpdate(size_t variable);
-  // Makes one update of a table. Errors are those of RowTable::Push().
+  // Makes one update of a table. Returns errors of RowTable::Push().
   absl::Status ApplyRows(size_t table, absl::Span<const uint64_t> ids,
                          absl::Span<const float> gradients);
 
@@ -109,8 +109,8 @@ class ParameterStore : public TrainingParameters {
   //                    of CheckResumable(). Nothing has been read.
   //   any other        as for CheckpointReader.
   absl::Status Restore(const CheckpointReader& checkpoint);
-  // Returns the values of the rows that RowSample chooses among those of a
-  // table, one row after the other.
+  // Returns the values of the rows that RowSample chooses among a table's, one
+  // row after the other.
   //   Unavailable  the device was lost.
   absl::StatusOr<std::vector<float>> SampleRows(size_t table);
   // Returns the variables and tables as the manifest of a checkpoint lists

@@ -11,7 +11,7 @@ namespace parasol {
 // Returns `model`, which has a device_training() and no tables, as a model
 // whose values and gradients stay in the memory of its device. Gradients()
 // calls no sink and leaves the gradients there, where the caller sums them with
-// those of other replicas and updates the variables, behind the pass. So the
+// other replicas' gradients and updates the variables, behind the pass. So the
 // caller sees no variables: there is nothing to pull and to push. Borrows
 // `device`, the model's.
 std::unique_ptr<Model> KeepOnDevice(std::unique_ptr<Model> model,

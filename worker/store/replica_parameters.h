@@ -26,7 +26,7 @@ namespace parasol {
 // its own: what the ps are to synchronous training. A push is one replica's
 // part of a step. When all replicas have pushed a variable, their gradients are
 // added in ascending order of the replicas, straight from where they lie, and
-// the mean is applied as one update: the same bits as those of ps. (A planner
+// the mean is applied as one update: the bits that ps would have. (A planner
 // may add in another order: Options::planned.) The threads that wait for a step
 // share this work, block by block, or variable by variable under an optimizer
 // that needs whole ones.

@@ -44,8 +44,8 @@ class StoredVariables {
   absl::Status Initialize(uint64_t seed);
 
   // Exchanges the values and the moving averages of all variables that have
-  // averages and have had updates. A second call restores them. Errors are
-  // those of Read() and Write().
+  // averages and have had updates. A second call restores them. Returns errors
+  // of Read() and Write().
   absl::Status SwapAverages();
 
   // Returns the elements of one array as they are after all updates so far.
@@ -53,7 +53,7 @@ class StoredVariables {
   //   Unavailable  the device was lost.
   virtual absl::StatusOr<absl::Span<const float>> Read(size_t variable,
                                                        int array) = 0;
-  // Makes `elements` the elements of one array. Errors are those of Read().
+  // Makes `elements` the elements of one array. Returns errors of Read().
   virtual absl::Status Write(size_t variable, int array,
                              absl::Span<const float> elements) = 0;
 

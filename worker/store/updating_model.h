@@ -21,8 +21,8 @@ namespace parasol {
 // host than its caller was shown, and gives their gradients to
 // GradientSinks::rows.
 //
-// Borrows `variables` and `tables`, which are those of `model`; `tables` is
-// null if all are on the host.
+// Borrows `variables` and `tables`, which belong to `model`; `tables` is null
+// if all are on the host.
 std::unique_ptr<Model> UpdateOnDevice(std::unique_ptr<Model> model,
                                       DeviceVariables& variables,
                                       DeviceTables* tables = nullptr);

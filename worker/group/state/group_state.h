@@ -29,7 +29,7 @@ namespace parasol {
 // that they have had. All members have the same. A worker begins without any:
 // it loads them, or takes a peer's. A state has no tables where ps have them.
 //
-// Invariant: they are always those of a whole step. Thread-safe.
+// Invariant: all of them have had the same whole steps. Thread-safe.
 class GroupState {
  public:
   using Version = StateVersion;
@@ -48,7 +48,7 @@ class GroupState {
   int num_tables() const;
 
   // Returns variables with their initial values, which are no part of the state
-  // yet: for Replace(). Errors are those of ParameterStore::Create().
+  // yet: for Replace(). Returns errors of ParameterStore::Create().
   absl::StatusOr<std::unique_ptr<ParameterStore>> MakeParameters() const;
   // Makes `parameters` the state, unless it is at `version` or later. Ends this
   // state, with Unavailable, if others than its values of that step were
@@ -57,7 +57,7 @@ class GroupState {
   void Replace(std::unique_ptr<ParameterStore> parameters,
                const Version& version) ABSL_LOCKS_EXCLUDED(data_mu_);
   // Makes `parameters`, loaded ones, the state if there is none yet: another
-  // one, a peer's, may be that of a group which makes steps.
+  // one, a peer's, may belong to a group which makes steps.
   void Load(std::unique_ptr<ParameterStore> parameters, int64_t step)
       ABSL_LOCKS_EXCLUDED(data_mu_);
 
@@ -109,8 +109,8 @@ class GroupState {
   // which one thread at a time may read.
   class ReadLock;
 
-  // Makes `parameters` those that it has, or copies them elsewhere.
-  //   any error  that of StoredVariables; there is no state then.
+  // Takes `parameters` as its own, or copies them elsewhere.
+  //   any error  of StoredVariables; there is no state then.
   absl::Status Take(std::unique_ptr<ParameterStore> parameters)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(data_mu_);
   absl::Status CopyElsewhere(ParameterStore& from)
@@ -133,7 +133,7 @@ class GroupState {
 };
 
 // Writes a copy of the state, taken as by TakeSnapshot(), to the file at
-// `path`, a checkpoint's only one. Errors are those of TakeSnapshot() and
+// `path`, a checkpoint's only one. Returns errors of TakeSnapshot() and
 // ShardWriter.
 absl::StatusOr<durable::CheckpointFile> SaveState(
     GroupState& state, std::optional<int64_t> step, const std::string& path,

@@ -123,7 +123,7 @@ TEST(GroupStateTest, VariablesElsewhereAreLoadedAndReplacedInTheirPlace) {
   state.Replace(parameters(2), {.step = 6, .epoch = 1});
   EXPECT_TRUE(has_those_of(*parameters(2)));
   EXPECT_FALSE(has_those_of(*parameters(1)));
-  // The same values in a later group are no other ones.
+  // Equal values in a later group are no other ones.
   EXPECT_THAT(state.Pull({}), IsOkAndHolds(6));
   state.Replace(parameters(2), {.step = 6, .epoch = 2});
   EXPECT_OK(state.steps().ended());

@@ -50,10 +50,9 @@ class StateKeeper {
 
   int port() const { return server_->port(); }
 
-  // Takes its place with `state`, which must outlive this object's
-  // Leave(). `registration` is the chief's answer to the worker. Blocks until
-  // the chief has answered; polls `cancelled`. Errors are those of
-  // ChiefSession::Join().
+  // Takes its place with `state`, which must outlive this object's Leave().
+  // `registration` is the chief's answer to the worker. Blocks until the chief
+  // has answered; polls `cancelled`. Returns errors of ChiefSession::Join().
   absl::Status Join(GroupState& state,
                     const wire::RegisterResponse& registration,
                     std::function<bool()> cancelled);

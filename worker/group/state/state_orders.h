@@ -40,7 +40,7 @@ class StateOrders {
   // Returns true if there are updates that no complete checkpoint has. Looks
   // into the checkpoint directory.
   bool HoldsUpdates() const ABSL_LOCKS_EXCLUDED(mu_);
-  // Returns true if there are variables: those of the run.
+  // Returns true if there are variables, which are the run's.
   bool HoldsState() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // A worker that has variables keeps them: the chief has found none newer. It

@@ -314,7 +314,7 @@ int64_t GoesOnAt(const std::vector<Found>& found) {
 
 // Returns true if nobody has the variables of the steps until `goes_on_at` any
 // more. Workers that make steps together are one step apart at most: a state of
-// an earlier step was loaded, or is that of a worker which stood still while
+// an earlier step was loaded, or belongs to a worker which stood still while
 // the others made steps and were lost.
 bool IsBehind(const Version& newest, int64_t goes_on_at) {
   return newest.step + (newest.epoch == 0 ? 0 : 1) < goes_on_at;

@@ -19,7 +19,7 @@ namespace parasol {
 //
 // `may_go_on` is polled during such a wait, and between pieces of a copy, by
 // all ranks of the group; it ends them with Cancelled. A copy says in the log
-// how far it is, every 10 s. Errors are those of Collective, and
+// how far it is, every 10 s. Returns errors of Collective, and
 //   InvalidArgument  a rank's message is not what was agreed on; names it.
 //   ResourceExhausted and the like  the copy does not fit here.
 absl::Status AgreeOnState(Collective& collective, GroupState& state,

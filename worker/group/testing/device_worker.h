@@ -106,7 +106,7 @@ class FakeTraining : public DeviceTraining {
 };
 
 // A worker whose gradients of variables are on devices, with a thread that
-// trains as SyncTrainingLoop does. Values are those of GroupState.
+// trains as SyncTrainingLoop does. A GroupState has the values.
 class DeviceWorker {
  public:
   static job::Job JobWithoutTable() {

@@ -70,7 +70,7 @@ inline absl::Status MakeStep(GroupState& state, int64_t epoch, float gradient) {
   });
 }
 
-// Everything that a state has, but rows: those of the ids 0 to 9.
+// Everything that a state has, but of rows only the ids 0 to 9.
 struct Contents {
   std::vector<std::vector<float>> arrays;  // values and slots
   std::vector<int64_t> updates;

@@ -140,7 +140,7 @@ class StepTables {
   }
 
   // Returns false if the gradient is stale. The step before this one has had
-  // those of all replicas.
+  // the gradients of all replicas.
   bool Add(const TrainingParameters::SyncStep& push,
            const TrainingParameters::RowGradient& rows) {
     absl::MutexLock lock(&mu_);

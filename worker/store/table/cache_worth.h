@@ -11,7 +11,7 @@ namespace parasol {
 // host, and another one goes back in its place: where too many do, the table is
 // better off on the host. Pure: what it says depends on what it was told alone.
 //
-// The share of rows that were there is that of a window of batches. A table
+// The share of rows that were there is taken over a window of batches. A table
 // isn't worth it when the share has been low in several windows in a row. One
 // that still rises, as while the first rows come, has another window's time.
 class CacheWorth {
@@ -22,8 +22,7 @@ class CacheWorth {
     // Share below which a window is low; 0: no table leaves. On an H200 two
     // thirds were even with the host.
     double least_share = .5;
-    // A share rises if it is larger than that of the window before by more than
-    // this.
+    // A share rises if it is larger than the window's before by more than this.
     double rise = .02;
   };
 

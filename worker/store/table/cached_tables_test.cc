@@ -65,8 +65,8 @@ std::vector<double> TrainSkewed(LoneWorker& worker, int first, int end) {
   return losses;
 }
 
-// A limit that the rows of a batch keep, and those of all steps don't. It has
-// the same numbers of rows whatever the number of slots.
+// A limit that the rows of a batch keep, and the rows of all steps don't. It
+// has the same numbers of rows whatever the number of slots.
 constexpr int64_t kLimitBytes = 4 * 200;
 
 job::Job WithLimit(job::Job job, int64_t bytes = kLimitBytes) {
@@ -302,8 +302,8 @@ Batch RowsOf(uint64_t first, uint64_t second, int64_t examples) {
   return batch;
 }
 
-// The hand goes around twice for the last batch: all rows, those of the batch
-// too, have a second chance.
+// The hand goes around twice for the last batch: all rows, the batch's too,
+// have a second chance.
 TEST_P(CachedTablesTest, TheRowsOfABatchStayThoughTheyHaveHadTheirChance) {
   constexpr int64_t kSeats = 16;
   job::Job job = ParseJob(kRows);
@@ -341,7 +341,7 @@ class LostDevice : public LazyCopyDevice {
 
 TEST(LostDeviceTest, ASwapEndsWithTheErrorOfTheDevice) {
   const job::Job job = WithLimit(JobWith("optimizer { adagrad {} }"));
-  // Those of rows to the device, of rows back, and of the batch.
+  // Copies of rows to the device, of rows back, and of the batch.
   for (const int copies : {0, 1, 2}) {
     LostDevice device;
     LoneWorker worker(job, device, Place::kDevice);

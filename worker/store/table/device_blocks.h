@@ -90,7 +90,7 @@ class DeviceBlocks {
 
   std::vector<Array<float>> memory_;  // several blocks in each
   std::vector<float*> blocks_;
-  // The same list where the device reads it, and the pinned one that is copied
+  // The list where the device reads it, and the pinned one that is copied
   // there. Lists that have become too short stay, since a pass may read them.
   Array<float*> blocks_on_device_;
   Array<float*> blocks_to_copy_;

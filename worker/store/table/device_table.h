@@ -54,9 +54,9 @@ class DeviceTable {
   // that are missing. `probed` is what numbers().Probe() has written for them,
   // perhaps before others were made, or an earlier call that has failed.
   // Returns the rows' places in blocks(), in `probed` or in memory that stays
-  // until the next call. New rows' copy is on the copy-in stream. Those of a
-  // cached table that have to move are added to `swap`, and have their
-  // places when it was sent.
+  // until the next call. New rows' copy is on the copy-in stream. Rows of a
+  // cached table that have to move are added to `swap`, and have their places
+  // when it was sent.
   //   ResourceExhausted  the device or the host has no memory for them; the
   //                      table is as it was, but a cached one has the new rows.
   //   Unavailable        the device was lost.
@@ -64,8 +64,8 @@ class DeviceTable {
       absl::Span<const uint64_t> hashes, absl::Span<int32_t> probed,
       SeatSwap& swap);
 
-  // Adds rows as Visit() gives them, and advances to their updates. Errors are
-  // those of Find() and
+  // Adds rows as Visit() gives them, and advances to their updates. Returns
+  // errors of Find() and
   //   InvalidArgument  the rows have another size.
   //   AlreadyExists    the table has one of the rows, or `batch` has it twice;
   //                    the message names it, and the table is as it was.
@@ -85,7 +85,7 @@ class DeviceTable {
 
   // Copies the values of the row of `id` to `out`, as they are after all
   // updates so far. Makes the row if it is missing; moves none. Requires what
-  // Visit() requires. Errors are those of Find().
+  // Visit() requires. Returns errors of Find().
   absl::Status Read(uint64_t id, absl::Span<float> out);
 
   // Becomes a cached table, which has at least one row's room on the device.
@@ -108,7 +108,7 @@ class DeviceTable {
   int64_t rows() const { return static_cast<int64_t>(numbers_.size()); }
   // The numbers of the rows.
   const RowNumbers& numbers() const { return numbers_; }
-  // Compares them with those of another table (RowNumbers::Compare()).
+  // Compares them with another table's (RowNumbers::Compare()).
   void CompareNumbers(const DeviceTable& other) {
     numbers_.Compare(other.numbers_);
   }
@@ -125,19 +125,19 @@ class DeviceTable {
               const Optimizer& optimizer, RowMemory& memory, Device& device);
 
   // Writes the numbers of rows that are missing in `probed`, and makes those
-  // that are not there. Arguments and errors are those of Find().
+  // that are not there. Takes the arguments of Find() and returns its errors.
   absl::Status Number(absl::Span<const uint64_t> hashes,
                       absl::Span<int32_t> probed);
   // Makes rows whose elements `fill` writes, called with the position of each
   // one in `ids`, in order: they have the numbers behind those that there are,
-  // which the caller adds. Errors are those of Find().
+  // which the caller adds. Returns errors of Find().
   absl::Status MakeRows(absl::Span<const uint64_t> ids,
                         absl::FunctionRef<void(size_t, float*)> fill);
   // Returns host memory for `rows` rows that are to be copied to the device.
   absl::StatusOr<float*> Stage(size_t rows);
   // Copies the `count` rows that are staged to the places behind all rows.
   absl::Status CopyStaged(size_t count);
-  // Grows to `seats` seats, or as far as it can. Errors are those of Find().
+  // Grows to `seats` seats, or as far as it can. Returns errors of Find().
   absl::Status AddSeats(size_t seats);
   void Fill(uint64_t id, float* row) const;
   absl::Status VisitRows(RowVisit visit, bool forgets);

@@ -96,8 +96,8 @@ absl::Status DeviceTables::Start(std::vector<RowTable*> on_host) {
   return absl::OkStatus();
 }
 
-// Tables that are looked up with the same ids, as those of wide and deep models
-// are, usually have the same numbers for them.
+// Tables that are looked up with the same ids, as in wide and deep models,
+// usually have the same numbers for them.
 void DeviceTables::Probe(absl::Span<const uint64_t> hashes, size_t first,
                          absl::Span<const RowProbe> tables) const {
   for (size_t i = 0; i < tables.size(); ++i) {

@@ -56,8 +56,8 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
     size_t helpers = HelpersByCores();
   };
 
-  // Rows of cached tables that batches have read, and those of them that were
-  // not on the device.
+  // Rows of cached tables that batches have read, and how many were not on the
+  // device.
   struct CacheUse {
     int64_t rows = 0;
     int64_t misses = 0;
@@ -86,7 +86,7 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
   // as a cached table, or go to the host where that can't be, because something
   // else has found the device full, as `why` says. Waits for the work that is
   // enqueued. Batches that were staged must be staged again. Returns false if
-  // no table takes memory any more. Errors are those of Visit() and of
+  // no table takes memory any more. Returns errors of Visit() and of
   // RowTable::Insert().
   absl::StatusOr<bool> MakeRoom(const absl::Status& why);
 

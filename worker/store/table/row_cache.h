@@ -40,9 +40,9 @@ class RowCache {
   //   Unavailable  the device was lost.
   absl::Status WriteBack() { return WriteBackFrom(0); }
 
-  // Changes the number of seats to that of the rows for which there will be
-  // room: more when the blocks have grown, or fewer before they are truncated.
-  // The rows that lose their seats are written back.
+  // Has as many seats from now on as there will be room for rows: more when the
+  // blocks have grown, or fewer before they are truncated. The rows that lose
+  // their seats are written back.
   //   Unavailable  the device was lost.
   absl::Status Resize(size_t seats);
 

@@ -7,7 +7,7 @@
 namespace parasol {
 namespace {
 
-// As those of a RowTable's stripes: not all grow together.
+// As in a RowTable's stripes: not all grow together.
 constexpr double kMinIndexLoad = .5;
 constexpr double kMaxIndexLoad = .75;
 
@@ -113,7 +113,7 @@ std::optional<uint64_t> RowNumbers::FindKnown(absl::Span<const uint64_t> ids) {
     const uint64_t hash = RowHash(id);
     if (IndexOf(hash).Find(hash) != RowIndex::kNone) return id;
   }
-  // Those of a checkpoint ascend already.
+  // A checkpoint's ascend already.
   std::vector<uint64_t> sorted(ids.begin(), ids.end());
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());

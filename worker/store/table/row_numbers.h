@@ -29,7 +29,7 @@ class RowNumbers {
   void Probe(absl::Span<const uint64_t> hashes, int32_t* numbers) const;
 
   // Writes the numbers of rows to `numbers` that Probe() has left missing
-  // there, perhaps before rows were added. `hashes` are those of distinct ids.
+  // there, perhaps before rows were added. `hashes` belong to distinct ids.
   // Rows that are still missing stay so.
   void Find(absl::Span<const uint64_t> hashes, absl::Span<int32_t> numbers);
   // The ids that the last Find() has missed. Valid until the next one.
@@ -38,14 +38,14 @@ class RowNumbers {
   // Adds rows, which are new and distinct; kMaxRows in all.
   void Add(absl::Span<const uint64_t> ids);
   // Adds missing(), and writes the numbers of these rows to the places of
-  // `numbers`, those of the last Find(), where they are missing.
+  // `numbers`, which the last Find() had, where they are missing.
   void AddMissing(absl::Span<int32_t> numbers);
 
   // Returns an id of `ids` that has a row, or that is there twice.
   std::optional<uint64_t> FindKnown(absl::Span<const uint64_t> ids);
 
-  // Compares the rows with those of `other`, if they were the same at the last
-  // call, which takes no time for those that were compared then.
+  // Compares the rows with `other`'s, if they were the same at the last call,
+  // which takes no time for rows that were compared then.
   void Compare(const RowNumbers& other);
   // Returns true if Compare() has found the same rows under the same numbers,
   // and none was added to either since.

@@ -13,8 +13,8 @@ namespace parasol {
 // memory: which row has which seat, and whose seat is given to a row that has
 // none. Rows are known by their numbers. Not thread-safe.
 //
-// A free seat is given first, then that of a row that was not used lately: a
-// hand goes from seat to seat, around and around (the clock algorithm). A row
+// A free seat is given first, then the seat of a row that was not used lately:
+// a hand goes from seat to seat, around and around (the clock algorithm). A row
 // that was used again since it came has a second chance: the hand passes it
 // once. No row of the present batch loses its seat, and a row of the batch
 // before, which the device may be working on, only if no other one is left.

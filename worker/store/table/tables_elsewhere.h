@@ -29,9 +29,9 @@ class TablesElsewhere {
   virtual bool Has(size_t table) const = 0;
 
   // Functions on a table. If it is, or goes, to the host, they are carried out
-  // there. Errors beside those of RowTable: Unavailable, the device was lost.
+  // there. Errors beside RowTable's: Unavailable, the device was lost.
   //
-  // The same as RowTable::Pull() and Insert().
+  // Do what RowTable::Pull() and Insert() do.
   virtual absl::Status Pull(size_t table, absl::Span<const uint64_t> ids,
                             absl::Span<float> values) = 0;
   virtual absl::Status Insert(size_t table, const RowBatch& batch) = 0;
