@@ -83,6 +83,10 @@ Composition OneReplica(const job::Job& job, const TrainingProcess& process) {
   if (process.updating_devices > 0) {
     Place(WhyUpdatesNeedTheHost(job), composition);
   }
+  if (composition.store == Store::kDevices &&
+      job.model().sparse_table_size() > 0) {
+    composition.rows = TableStore::kDevice;
+  }
   return composition;
 }
 
@@ -117,7 +121,7 @@ Composition OfGroup(const job::Job& job, const TrainingProcess& process) {
 Composition OfPs(const job::Job& job) {
   const bool in_step = job.parameter_server().has_synchronous();
   return {.store = Store::kPs,
-          .rows = RowOwner::kPs,
+          .rows = TableStore::kPs,
           .in_step = in_step,
           .rows_in_step = in_step};
 }
@@ -128,7 +132,7 @@ Composition InCluster(const job::Job& job, const TrainingProcess& process) {
       return OfGroup(job, process);
     case StrategyKind::kHybrid: {
       Composition composition = OfGroup(job, process);
-      composition.rows = RowOwner::kPs;
+      composition.rows = TableStore::kPs;
       composition.rows_in_step = HasTablesInStep(job);
       return composition;
     }
@@ -150,6 +154,11 @@ Composition Compose(const job::Job& job, const TrainingProcess& process) {
     default:
       return OneReplica(job, process);
   }
+}
+
+bool HasGroups(StrategyKind strategy) {
+  return strategy == StrategyKind::kMultiWorkerMirrored ||
+         strategy == StrategyKind::kHybrid;
 }
 
 bool HasMicroBatches(const job::Job& job) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "cluster/cluster_spec/cluster_spec.h"
 #include "proto/job.pb.h"
 
 // The one place that says of what a job's parameters are composed: a strategy
@@ -21,14 +22,16 @@ enum class Sum { kNone, kReplicas, kGroup };
 // or NCCL, on the devices.
 enum class Adder { kAll, kFirst, kNccl };
 
-// The owner of the rows of sparse tables: who has the variables, or ps.
-enum class RowOwner { kHere, kPs };
+// The place of the rows of sparse tables: host memory of whoever has the
+// variables; the memory of the only device, with what it has no room for on the
+// host; or ps.
+enum class TableStore { kHost, kDevice, kPs };
 
 struct Composition {
   Store store = Store::kHost;
   Sum sum = Sum::kNone;
   Adder adder = Adder::kAll;
-  RowOwner rows = RowOwner::kHere;
+  TableStore rows = TableStore::kHost;
   // True if a step has a gradient of every replica and their mean is one
   // update; false: each gradient is one.
   bool in_step = false;
@@ -38,7 +41,7 @@ struct Composition {
   // values, in words for the log.
   std::string why_host = {};
 
-  bool has_ps() const { return store == Store::kPs || rows == RowOwner::kPs; }
+  bool has_ps() const { return store == Store::kPs || rows == TableStore::kPs; }
   bool has_group() const { return sum == Sum::kGroup; }
   // True if the gradients of variables stay on the devices, where they are
   // added.
@@ -63,6 +66,10 @@ struct TrainingProcess {
 // Returns the composition of a job whose defaults are filled in and whose
 // strategy can do with the process.
 Composition Compose(const job::Job& job, const TrainingProcess& process);
+
+// Returns true if workers of a cluster form groups under the strategy: what a
+// worker is started for, before it knows the job.
+bool HasGroups(StrategyKind strategy);
 
 // Returns true if a replica of the job computes the gradient of a step in
 // several passes. Defaults are filled in, and the number of replicas is known.

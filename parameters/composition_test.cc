@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cluster/cluster_spec/cluster_spec.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -55,20 +56,32 @@ void Check(const std::vector<Row>& rows) {
 }
 
 TEST(CompositionTest, OneReplicaUpdatesWhereItComputes) {
-  Check({{"", kCpu, {}},
-         {"strategy { default {} }", kCpu, {}},
-         {"strategy { one_device { device: 'cpu' } }", kCpu, {}},
-         {"", kCuda, {.store = Store::kDevices}},
-         {kTable, kCuda, {.store = Store::kDevices}},
-         {"strategy { one_device { device: 'cuda' } }",
-          kCuda,
-          {.store = Store::kDevices}},
-         {"train { batch_size: 8 micro_batch_size: 4 }",
-          kCuda,
-          {.why_host = "train.micro_batch_size is set"}},
-         {"train { batch_size: 4 micro_batch_size: 4 }",
-          kCuda,
-          {.store = Store::kDevices}}});
+  Check(
+      {{"", kCpu, {}},
+       {"strategy { default {} }", kCpu, {}},
+       {"strategy { one_device { device: 'cpu' } }", kCpu, {}},
+       {"", kCuda, {.store = Store::kDevices}},
+       {kTable, kCpu, {}},
+       {kTable, kCuda, {.store = Store::kDevices, .rows = TableStore::kDevice}},
+       {absl::StrCat("train { batch_size: 8 micro_batch_size: 4 } ", kTable),
+        kCuda,
+        {.why_host = "train.micro_batch_size is set"}},
+       {"strategy { one_device { device: 'cuda' } }",
+        kCuda,
+        {.store = Store::kDevices}},
+       {"train { batch_size: 8 micro_batch_size: 4 }",
+        kCuda,
+        {.why_host = "train.micro_batch_size is set"}},
+       {"train { batch_size: 4 micro_batch_size: 4 }",
+        kCuda,
+        {.store = Store::kDevices}}});
+}
+
+TEST(CompositionTest, WorkersFormGroupsWhereTheyHaveTheVariables) {
+  EXPECT_TRUE(HasGroups(StrategyKind::kMultiWorkerMirrored));
+  EXPECT_TRUE(HasGroups(StrategyKind::kHybrid));
+  EXPECT_FALSE(HasGroups(StrategyKind::kParameterServer));
+  EXPECT_FALSE(HasGroups(StrategyKind::kMirrored));
 }
 
 TEST(CompositionTest, ReplicasOfOneProcessAddInStep) {
@@ -141,7 +154,7 @@ TEST(CompositionTest, AnOptimizerOfTheUsersOwnWorksOnTheHost) {
 }
 
 TEST(CompositionTest, PsAddWhatTheyHave) {
-  const Composition ps = {.store = Store::kPs, .rows = RowOwner::kPs};
+  const Composition ps = {.store = Store::kPs, .rows = TableStore::kPs};
   Composition in_step = ps;
   in_step.in_step = in_step.rows_in_step = true;
   Check(
@@ -164,7 +177,7 @@ TEST(CompositionTest, AGroupAddsVariablesAndPsOnlyRows) {
   on_device.store = Store::kDevices;
   on_device.adder = summed.adder = Adder::kNccl;
   summed.why_host = "the model has sparse tables";
-  beside.rows = RowOwner::kPs;
+  beside.rows = TableStore::kPs;
   Composition beside_in_step = beside;
   beside_in_step.rows_in_step = true;
   Check({{alone, kCudaWorker, host},

@@ -141,7 +141,7 @@ absl::Status ReplicaPasses::Compute(int64_t step, Staged& staged) {
   kept.tables.resize(model_.tables().size());
   TrainingParameters::PushRequest pack;
   size_t pack_elements = 0;
-  // The model's own memory is that of the next replica's gradients too.
+  // The next replica's gradients lie in the model's own memory, too.
   const auto add_variable = [&](size_t variable,
                                 absl::Span<const float> gradient) {
     std::vector<float>& copy = kept.variables[variable];

@@ -60,8 +60,8 @@ class ReplicaPasses {
   Model& model() { return model_; }
   TrainingRecord& record() { return record_; }
 
-  // Makes `values`, of each variable, those of the model; frozen ones once.
-  // Errors are those of Model::Upload().
+  // Gives the model `values` of each variable; frozen ones once. Returns errors
+  // of Model::Upload().
   absl::Status TakeValues(const std::vector<absl::Span<const float>>& values);
 
   // Begins a step, in which the device has `replicas` as far as is known, and
@@ -70,7 +70,7 @@ class ReplicaPasses {
   // Closes the readers of all other replicas.
   void KeepReaders(const std::vector<int>& replicas) { input_.Keep(replicas); }
   // Computes and pushes the gradients of `replicas`, from the values that the
-  // model has. Errors are those of the input, the model and AwaitPull, and
+  // model has. Returns errors of the input, the model and AwaitPull, and
   //   OutOfRange  the loss is not finite and the job says to stop.
   absl::Status ComputeAll(int64_t step, const std::vector<int>& replicas);
   // Pushes again what the step's replicas have pushed.
@@ -113,8 +113,8 @@ class ReplicaPasses {
   // Says what the next pass computes, if its gradients stay on the device.
   void Expect(int64_t step, const Staged& staged);
   void Push(int64_t step, int replica, TrainingParameters::PushRequest request);
-  // The same where gradients of variables stay on the device; `rows` are the
-  // gradients of all tables.
+  // Pushes a replica's part where gradients of variables stay on the device;
+  // `rows` are the gradients of all tables.
   void PushPart(int64_t step, const Staged& staged,
                 std::vector<TrainingParameters::RowGradient> rows);
 
@@ -130,7 +130,7 @@ class ReplicaPasses {
 
   // Batches of the replica that is computing and of the next one.
   std::array<Staged, 2> staged_;
-  // Index of that of a step's first replica.
+  // Index of the batch of a step's first replica.
   size_t first_staged_ = 0;
   std::map<int, Gradients> gradients_;  // key: replica
   std::vector<int> computed_;           // replicas of this step

@@ -11,12 +11,12 @@
 #include "base/parallel_calls.h"
 #include "base/status_macros.h"
 #include "cluster/collective/custom/custom_all_reduce.h"
-#include "worker/clipped_model.h"
-#include "worker/local/device_steps.h"
-#include "worker/local/micro_batch_model.h"
-#include "worker/local/replica_model.h"
-#include "worker/local/replica_parameters.h"
 #include "worker/step/shared_steps.h"
+#include "worker/store/clipped_model.h"
+#include "worker/store/device_steps.h"
+#include "worker/store/micro_batch_model.h"
+#include "worker/store/replica_model.h"
+#include "worker/store/replica_parameters.h"
 #include "worker/sync_training_loop.h"
 #include "worker/worker_device.h"
 
@@ -107,7 +107,7 @@ absl::Status ReplicaThreads::MakeMirrored() {
   return absl::OkStatus();
 }
 
-// Only a lone replica may clip: ResolveLocalReplicas() has seen to it.
+// Only a lone replica may clip: ResolveProcessReplicas() has seen to it.
 void ReplicaThreads::TakeToHost() {
   for (Replica& replica : replicas_) {
     replica.model = ClipGradients(
@@ -121,7 +121,7 @@ absl::Status ReplicaThreads::UseOptimizers(const job::Job& job) {
 }
 
 ReplicaThreads::Shared ReplicaThreads::NewShared(int64_t first_step,
-                                                 LocalParameters& parameters) {
+                                                 ParameterStore& parameters) {
   if (composition_.has_parts()) {
     auto steps = std::make_unique<DeviceSteps>(
         *mirrored_, DeviceSteps::Options{.first_step = first_step,
@@ -140,7 +140,7 @@ ReplicaThreads::Shared ReplicaThreads::NewShared(int64_t first_step,
 
 absl::Status ReplicaThreads::Train(int64_t first_step,
                                    std::function<bool(int64_t)> is_over,
-                                   LocalParameters& parameters,
+                                   ParameterStore& parameters,
                                    TrainingReporter& reporter) {
   const Shared shared = NewShared(first_step, parameters);
   SharedSteps steps(first_step, std::move(is_over));
@@ -150,8 +150,8 @@ absl::Status ReplicaThreads::Train(int64_t first_step,
   // The other replicas are threads of this process: they don't get lost.
   loop.step_timeout = absl::InfiniteDuration();
   loop.parts = shared.parts;
-  // Passes of one thread follow each other: the shared reporter has those of
-  // replica 0, and the batches of all.
+  // Passes of one thread follow each other: the shared reporter has the passes
+  // of replica 0, and the batches of all.
   std::deque<TrainingReporter> of_others;
   for (size_t i = 1; i < replicas_.size(); ++i) of_others.emplace_back(clock_);
   std::vector<absl::Status> results(replicas_.size());

@@ -19,11 +19,11 @@
 #include "parameters/device_parts.h"
 #include "parameters/training_parameters.h"
 #include "proto/job.pb.h"
-#include "worker/local/local_parameters.h"
-#include "worker/local/local_variables.h"
-#include "worker/local/mirrored_variables.h"
-#include "worker/local/planned_sums.h"
 #include "worker/replica_input.h"
+#include "worker/store/mirrored_variables.h"
+#include "worker/store/parameter_store.h"
+#include "worker/store/planned_sums.h"
+#include "worker/store/stored_variables.h"
 #include "worker/training_report.h"
 #include "worker/worker_metrics.h"
 
@@ -45,9 +45,9 @@ class ReplicaThreads {
   // Opens the devices. `input` is the training set; all references must outlive
   // this object. A line in the log says why variables and sums are not in the
   // memory of CUDA devices.
-  //   Errors are those of Device::Open(), Model::Create(),
-  //   MirroredVariables::Create(), MakeAllReducePlanner() and
-  //   PlannedSums::Create().
+  // Returns errors of Device::Open(), Model::Create(),
+  // MirroredVariables::Create(), MakeAllReducePlanner() and
+  // PlannedSums::Create().
   static absl::StatusOr<std::unique_ptr<ReplicaThreads>> Create(
       Options options, const InputPipeline& input, Clock& clock,
       WorkerMetrics& metrics);
@@ -57,17 +57,18 @@ class ReplicaThreads {
   // `parameters` may have had a part of a step. Fails as
   // SyncTrainingLoop::Run() does.
   absl::Status Train(int64_t first_step, std::function<bool(int64_t)> is_over,
-                     LocalParameters& parameters, TrainingReporter& reporter);
+                     ParameterStore& parameters, TrainingReporter& reporter);
 
   // Returns the variables that the devices have; null if they are in host
   // memory, where the `parameters` of Train() have them.
-  LocalVariables* variables() {
+  StoredVariables* variables() {
     return mirrored_ == nullptr ? nullptr : &mirrored_->variables();
   }
   // Makes variables() anew, without initial values, with the optimizers of
-  // `job`. Errors are those of MirroredVariables::Create().
+  // `job`. Returns errors of MirroredVariables::Create().
   absl::Status UseOptimizers(const job::Job& job);
 
+  const Composition& composition() const { return composition_; }
   // Returns the replicas' models, for evaluation between calls of Train().
   std::vector<Model*> models() const;
   // Returns the devices, and who sums gradients, for logs.
@@ -91,14 +92,14 @@ class ReplicaThreads {
   void ChooseComposition();
   // Makes the devices' variables.
   absl::Status MakeMirrored();
-  // Makes the replicas' models those of variables in host memory.
+  // Has the replicas' models take variables from host memory.
   void TakeToHost();
   // The replicas' parameters of one Train().
   struct Shared {
     std::unique_ptr<TrainingParameters> parameters;
     DeviceParts* parts = nullptr;  // null: gradients are pushed
   };
-  Shared NewShared(int64_t first_step, LocalParameters& parameters);
+  Shared NewShared(int64_t first_step, ParameterStore& parameters);
 
   const Options options_;
   Clock& clock_;

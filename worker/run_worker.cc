@@ -24,10 +24,11 @@
 #include "cluster/rpc/server.h"
 #include "ml/device/device.h"
 #include "ml/device/device_name.h"
+#include "parameters/composition.h"
 #include "worker/chief_beside.h"
 #include "worker/chief_place.h"
-#include "worker/local_status_service.h"
-#include "worker/local_training.h"
+#include "worker/lone_status_service.h"
+#include "worker/lone_training.h"
 #include "worker/worker_task.h"
 
 namespace parasol {
@@ -70,9 +71,9 @@ absl::Status CheckChiefFlags(const TaskConfig& config,
 // Gives a job the numbers of the replicas of this process.
 absl::Status FitToReplicas(const TaskConfig& config,
                            const RunWorkerOptions& options, job::Job& job,
-                           LocalReplicas& replicas) {
+                           ProcessReplicas& replicas) {
   if (config.strategy) ChooseStrategy(*config.strategy, job);
-  ASSIGN_OR_RETURN(replicas, ResolveLocalReplicas(job, options.device));
+  ASSIGN_OR_RETURN(replicas, ResolveProcessReplicas(job, options.device));
   return SetReplicas(static_cast<int>(replicas.devices.size()), job);
 }
 
@@ -83,7 +84,7 @@ absl::StatusOr<LoadedJob> LoadJob(const TaskConfig& config,
         "TF_CONFIG is not set: a lone worker needs --job=FILE");
   }
   const auto fit = [&](std::optional<size_t>, job::Job& job) {
-    LocalReplicas replicas;
+    ProcessReplicas replicas;
     return FitToReplicas(config, options, job, replicas);
   };
   ASSIGN_OR_RETURN(
@@ -108,18 +109,18 @@ absl::StatusOr<LoadedJob> LoadJob(const TaskConfig& config,
 absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
                       TerminationSignal& signal, MetricsRegistry& registry) {
   ASSIGN_OR_RETURN(LoadedJob loaded, LoadJob(config, options));
-  LocalReplicas replicas;
+  ProcessReplicas replicas;
   RETURN_IF_ERROR(FitToReplicas(config, options, loaded.job, replicas));
-  LocalTraining::Options local = {.trainer = {.job = std::move(loaded.job),
-                                              .graph = std::move(loaded.graph),
-                                              .replicas = std::move(replicas),
-                                              .data_dir = options.data_dir,
-                                              .threads = options.threads}};
+  LoneTraining::Options local = {.trainer = {.job = std::move(loaded.job),
+                                             .graph = std::move(loaded.graph),
+                                             .replicas = std::move(replicas),
+                                             .data_dir = options.data_dir,
+                                             .threads = options.threads}};
   if (options.checkpoint_timeout > absl::ZeroDuration()) {
     local.checkpoint_timeout = options.checkpoint_timeout;
   }
-  LocalTraining training(std::move(local), Clock::Real(), registry);
-  LocalStatusService service(training);
+  LoneTraining training(std::move(local), Clock::Real(), registry);
+  LoneStatusService service(training);
   std::unique_ptr<RpcServer> server;
   if (!options.status_address.empty()) {
     ASSIGN_OR_RETURN(server,
@@ -136,7 +137,7 @@ absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
 // Returns true for a worker of a cluster that was started to have variables
 // with others, without ps or beside them.
 bool IsOfGroup(const TaskConfig& config) {
-  return config.num_ps == 0 || config.strategy == StrategyKind::kHybrid;
+  return HasGroups(config.strategy.value_or(StrategyOfCluster(config.num_ps)));
 }
 
 absl::StatusOr<std::unique_ptr<ChiefBeside>> StartChief(

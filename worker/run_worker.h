@@ -29,8 +29,8 @@ struct RunWorkerOptions {
   absl::Duration checkpoint_timeout;
   absl::Duration worker_timeout;
   // Port at which a worker of a cluster without ps takes its peers'
-  // connections; 0: that of its address in the cluster or, for worker 0, whose
-  // chief has that one, a port that the system chooses.
+  // connections; 0: the port of its address in the cluster or, for worker 0,
+  // whose chief has that one, a port that the system chooses.
   int collective_port = 0;
   // Address host:port at which a worker without a cluster answers for its
   // job's status as a chief does; empty: nowhere.

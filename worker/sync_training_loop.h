@@ -95,13 +95,13 @@ class SyncTrainingLoop {
                    TrainingParameters& parameters, ReplicaSource& replicas,
                    Clock& clock, WorkerMetrics& metrics,
                    TrainingReporter& reporter);
-  // The same on several devices, at least one, with equal models.
+  // Makes a loop on several devices, at least one, with equal models.
   SyncTrainingLoop(const Options& options, const std::vector<Place>& places,
                    TrainingParameters& parameters, ReplicaSource& replicas,
                    Clock& clock, WorkerMetrics& metrics,
                    TrainingReporter& reporter);
 
-  // Trains until there are no more steps. Errors are those of the input, the
+  // Trains until there are no more steps. Returns errors of the input, the
   // model, the parameters and the replicas, and
   //   OutOfRange   the loss is not finite and the job says to stop.
   //   Unavailable  a step was not complete within step_timeout; the message
@@ -128,7 +128,7 @@ class SyncTrainingLoop {
                          TrainingRecord& record);
   // Ends a wait for too long, and names whom it is for in the log.
   absl::Status CheckWait(int64_t step, absl::Time start, bool has_pushed);
-  // Returns true if `fault`, the end of a wait for pushes, is that of a worker
+  // Returns true if `fault`, the end of a wait for pushes, comes from a worker
   // that was told to stop, and the limit for the last ones has not passed.
   bool MayAwaitLastPushes(const absl::Status& fault);
   absl::Status FinishStep(int64_t step);

@@ -196,7 +196,7 @@ TEST(SyncTrainingLoop, OneWorkerOrThreeEndWithTheSameBits) {
   }
   EXPECT_EQ(values[0], values[1]);
   EXPECT_EQ(values[0], values[2]);
-  // Row 0, and those of 30 batches of 3 replicas.
+  // Row 0, and the rows of 30 batches of 3 replicas.
   EXPECT_EQ(rows[0].size(), 91u);
   EXPECT_EQ(rows[0], rows[1]);
   EXPECT_EQ(rows[0], rows[2]);
@@ -227,7 +227,7 @@ TEST(SyncTrainingLoop, WhenAPsIsReplacedTheStepsGradientsArePushedAgain) {
   EXPECT_EQ(worker.model.computed.size(), 2u);
 }
 
-// Replica 1 has no examples in step 1: its rows are not those of step 0.
+// Replica 1 has no examples in step 1: it has not the rows of step 0.
 TEST(SyncTrainingLoop, WhatIsPushedAgainOfAReplicaWithoutExamplesIsNothing) {
   const auto rows_after = [](int64_t moved) {
     FakeShard shard(3);

@@ -66,7 +66,7 @@ absl::StatusOr<StagedBatch*> TrainingLoop::RunStep(StagedBatch& batch) {
   if (options_.overlap && steps_.CanStartNow()) {
     next = StartStep(PullVariables::kBehindGradients);
   }
-  // Values that are late are those of the next step.
+  // Values that are late are used in the next step.
   pulls_behind_gradients_ = next.ok() && *next != nullptr && values_.empty();
   RETURN_IF_ERROR(Compute(batch));
   RETURN_IF_ERROR(FinishPushes(last_pushes_));

@@ -32,17 +32,17 @@ namespace parasol {
 // if it can be had at once, and pulls its rows meanwhile. Each gradient is
 // pushed as soon as it is there, and the variable's values for the next step
 // are pulled behind it, in the same lanes: a step sees all of this worker's own
-// gradients of variables, and those of rows up to the last but one. With
-// `may_reuse_values` a step perhaps sees one gradient less.
+// gradients of variables, and its gradients of rows up to the last but one.
+// With `may_reuse_values` a step perhaps sees one gradient less.
 class TrainingLoop {
  public:
   struct Options {
     bool overlap = true;
     // True if a step whose values have not arrived when it could compute may
-    // use those of the step before. Never happens in two consecutive steps: the
-    // second one waits for its values. Must be false if a step must see the
-    // values pushed before it was taken (bounded staleness). The loop always
-    // waits for rows.
+    // use the values of the step before. Never happens in two consecutive
+    // steps: the second one waits for its values. Must be false if a step must
+    // see the values pushed before it was taken (bounded staleness). The loop
+    // always waits for rows.
     bool may_reuse_values = false;
     job::WorkerSettings::NonFiniteLoss non_finite_loss =
         job::WorkerSettings::STOP;
@@ -65,7 +65,7 @@ class TrainingLoop {
                WorkerMetrics& metrics, TrainingReporter& reporter);
 
   // Trains until there are no more steps; every gradient has then been
-  // acknowledged. Errors are those of the input, the model, the parameters and
+  // acknowledged. Returns errors of the input, the model, the parameters and
   // the steps, and
   //   OutOfRange  the loss is not finite and the job says to stop.
   absl::Status Run();
@@ -129,7 +129,7 @@ class TrainingLoop {
   int64_t passes_ = 0;
   int64_t counted_corrupt_records_;
   // Pulls for the step that was taken last: of the variables' values, which may
-  // be those of the step before it, and of its rows.
+  // belong to the step before it, and of its rows.
   std::vector<Pending> values_;
   Pending rows_;
   // True for each variable that `values_` pulls, and for a frozen one that the

@@ -36,8 +36,8 @@ class TrainingRecord {
         metrics_(metrics),
         reporter_(reporter) {}
 
-  // Counts the time of its life as that of a part; one lives at a time. Staging
-  // a batch is computing.
+  // Counts the time of its life as a part's; one lives at a time. Staging a
+  // batch is computing.
   class Timed {
    public:
     Timed(TrainingRecord& record, StepPart part);

@@ -53,13 +53,13 @@ struct StepTimes {
 // heartbeat.
 struct TrainingReport {
   int64_t steps = 0;
-  int64_t batches = 0;  // passes, those of all devices together
+  int64_t batches = 0;  // passes, of all devices together
   int64_t examples = 0;
   double loss_sum = 0;  // sum over `examples`
-  // The same of the model's named outputs (BatchResult).
+  // Sums of the model's named outputs (BatchResult).
   std::vector<double> output_loss_sums = {};
-  // The same of each epoch, or its part, of which there are examples, from 0
-  // on; empty where they are not told apart.
+  // Sums of each epoch, or its part, of which there are examples, from 0 on;
+  // empty where they are not told apart.
   std::map<int64_t, EpochSums> epochs = {};
   absl::Duration elapsed;
   // Times of the thread that reports: a worker's first device.
@@ -112,8 +112,9 @@ class TrainingReporter {
 // Sets the gauge to StepTimes::WaitRatio(), if there is one.
 void ShowWaitRatio(const StepTimes& times, Gauge& gauge);
 
-// Heartbeats that repeat the sums of an epoch that no longer change: those of
-// 20 s to a chief that does not answer. The newest kMaxToldEpochs are told.
+// Heartbeats that repeat the sums of an epoch that no longer change: as many as
+// go in 20 s to a chief that does not answer. The newest kMaxToldEpochs are
+// told.
 inline constexpr int kRepeatedSums = 100;
 inline constexpr size_t kMaxToldEpochs = 256;
 

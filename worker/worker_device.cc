@@ -7,9 +7,9 @@
 #include "base/status_macros.h"
 #include "base/thread_priority.h"
 #include "cluster/job/strategy.h"
-#include "worker/clipped_model.h"
-#include "worker/local/micro_batch_model.h"
 #include "worker/replica_input.h"
+#include "worker/store/clipped_model.h"
+#include "worker/store/micro_batch_model.h"
 
 namespace parasol {
 namespace {

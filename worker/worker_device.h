@@ -23,8 +23,8 @@
 namespace parasol {
 
 // Opens the device on which a worker computes. `name` and `threads` come from
-// the command line and are those of Device::Open(); the precision and the use
-// of CUDA graphs, which is the default, come from `settings`. Errors as for
+// the command line and are for Device::Open(); the precision and the use of
+// CUDA graphs, which is the default, come from `settings`. Errors as for
 // Device::Open().
 absl::StatusOr<std::unique_ptr<Device>> OpenDevice(
     absl::string_view name, int threads, const job::WorkerSettings& settings);
@@ -37,7 +37,7 @@ struct WorkerDevice {
 
 // Opens the devices of a worker of a cluster and creates the model of each, in
 // the order of ResolveWorkerDevices(). `flag` is --device, `threads` the number
-// of CPU threads of each. Errors are those of ResolveWorkerDevices(),
+// of CPU threads of each. Returns errors of ResolveWorkerDevices(),
 // Device::Open() and Model::Create().
 absl::StatusOr<std::vector<WorkerDevice>> OpenWorkerDevices(
     const job::Job& job, const Graph& graph, absl::string_view flag,
@@ -53,7 +53,7 @@ void LowerPriorityFor(const WorkerDevice& device, const job::Job& job);
 // Runs the loop of synchronous training for the replicas that `replicas` gives
 // this worker, on all devices at the same time. `examples` is the training set.
 // Sets what the job says in `options`. All references must outlive the call.
-// Errors are those of SyncTrainingLoop::Run().
+// Returns errors of SyncTrainingLoop::Run().
 absl::Status TrainReplicas(SyncTrainingLoop::Options options,
                            const job::Job& job,
                            const std::vector<WorkerDevice>& devices,

@@ -11,8 +11,8 @@
 #include "cluster/job/strategy.h"
 #include "ml/device/device_peer.h"
 #include "ml/model/device_training.h"
+#include "worker/group/peer_model.h"
 #include "worker/last_answers.h"
-#include "worker/mirrored/peer_model.h"
 
 namespace parasol {
 namespace {
@@ -107,16 +107,20 @@ absl::Status WorkerParameters::CheckHasPlace() const {
       ": give all tasks the same TF_CONFIG and --strategy"));
 }
 
+absl::Status WorkerParameters::Choose(const job::Job& job) {
+  job_ = job;
+  composition_ = Compose(job_, {.is_in_cluster = true});
+  return CheckHasPlace();
+}
+
 absl::Status WorkerParameters::Prepare(
     const wire::RegisterResponse& registration,
     std::vector<WorkerDevice>& devices, std::function<bool()> cancelled) {
-  job_ = registration.job();
   variables_ = devices.front().model->variables();
   composition_ = Compose(job_, {.is_in_cluster = true,
                                 .devices = static_cast<int>(devices.size()),
                                 .updating_devices = CountUpdating(devices),
                                 .trains_variables = TrainsAny(variables_)});
-  RETURN_IF_ERROR(CheckHasPlace());
   if (!composition_.has_group()) return absl::OkStatus();
   const job::MultiWorkerMirrored& peers = *AllReduceOf(job_);
   if (peers.communication() == job::MultiWorkerMirrored::NCCL) {
@@ -127,7 +131,7 @@ absl::Status WorkerParameters::Prepare(
   }
   LOG(INFO) << DescribeGroup(job_, composition_) << ", this worker's on "
             << DescribeDevices(devices);
-  state_ = std::make_unique<MirroredState>(
+  state_ = std::make_unique<GroupState>(
       variables_, job_, clock_, composition_.rows, variables_on_device_.get());
   // What is wrong with the job is told before anybody waits.
   RETURN_IF_ERROR(state_->MakeParameters().status());

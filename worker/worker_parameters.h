@@ -19,13 +19,13 @@
 #include "parameters/training_parameters.h"
 #include "proto/chief.pb.h"
 #include "proto/job.pb.h"
-#include "worker/local/device_variables.h"
-#include "worker/mirrored/device_gradients.h"
-#include "worker/mirrored/group_parameters.h"
-#include "worker/mirrored/mirrored_state.h"
-#include "worker/mirrored/state_keeper.h"
+#include "worker/group/device_gradients.h"
+#include "worker/group/group_parameters.h"
+#include "worker/group/state/group_state.h"
+#include "worker/group/state/state_keeper.h"
 #include "worker/placement_follower.h"
 #include "worker/step/replica_source.h"
+#include "worker/store/device_variables.h"
 #include "worker/sync_training_loop.h"
 #include "worker/worker_device.h"
 
@@ -73,20 +73,24 @@ class WorkerParameters {
   // Writes the address for peers into a registration.
   void Describe(wire::RegisterRequest& request) const;
 
-  // Chooses the composition for the job that the chief has answered the
-  // registration with, and for `devices`, whose models it makes the ones to
+  // Chooses the composition of the job that the chief has answered the
+  // registration with, but for where values and sums are, which depends on the
+  // devices.
+  //   InvalidArgument  it was started for another strategy than the chief.
+  absl::Status Choose(const job::Job& job);
+
+  // Chooses the rest of it for `devices`, whose models it makes the ones to
   // train; makes room for the variables that this worker is to have, and lets
   // the chief order worker 0 to load them. Says in the log how the job is
-  // trained. Polls `cancelled`. Returns errors of StateKeeper::Join() and
-  // MakeAllReducePlanner(), and
-  //   InvalidArgument    it was started for another strategy than the chief; or
-  //                      NCCL is not here, or a device is no CUDA device: says
+  // trained. Polls `cancelled`. Requires Choose() for the registration's job.
+  // Returns errors of StateKeeper::Join() and MakeAllReducePlanner(), and
+  //   InvalidArgument    NCCL is not here, or a device is no CUDA device: says
   //                      what to choose.
   //   ResourceExhausted  a device or the host is full.
   absl::Status Prepare(const wire::RegisterResponse& registration,
                        std::vector<WorkerDevice>& devices,
                        std::function<bool()> cancelled);
-  // Valid after Prepare().
+  // Valid after Choose(), and whole after Prepare().
   const Composition& composition() const { return composition_; }
 
   // Returns the parameters of the training loop, of the shards of `placement`
@@ -129,7 +133,7 @@ class WorkerParameters {
   std::vector<std::unique_ptr<DeviceGradients>> on_devices_;
   // Null: in host memory.
   std::unique_ptr<DeviceVariables> variables_on_device_;
-  std::unique_ptr<MirroredState> state_;             // null: ps have all
+  std::unique_ptr<GroupState> state_;                // null: ps have all
   std::unique_ptr<StateKeeper> keeper_;              // null: another worker
   std::shared_ptr<const AllReducePlanner> planner_;  // null: AUTO
 

@@ -12,19 +12,13 @@
 #include "base/status_macros.h"
 #include "cluster/client/chief_session.h"
 #include "cluster/client/same_job.h"
-#include "cluster/job/training_end.h"
 #include "cluster/rpc/server.h"
-#include "ml/device/device.h"
-#include "ml/input/feature/model_inputs.h"
-#include "ml/input/input_pipeline.h"
-#include "ml/loss/loss_spec.h"
 #include "ml/model/graph.h"
-#include "ml/model/graph_inputs.h"
-#include "ml/model/model.h"
 #include "parameters/training_parameters.h"
 #include "worker/checked_data.h"
 #include "worker/failure_report.h"
 #include "worker/last_answers.h"
+#include "worker/opened_job.h"
 #include "worker/placement_follower.h"
 #include "worker/step/replica_source.h"
 #include "worker/step/step_claims.h"
@@ -141,21 +135,7 @@ class Task : public WorkerTask {
   // `placement_version`: before the clients' placement was asked for.
   absl::Status Loop(ChiefSession& session, int64_t placement_version);
   absl::Status RunLoop(TrainingParameters& parameters);
-  bool IsSynchronous() const {
-    return job_.parameter_server().has_synchronous();
-  }
-  const std::vector<VariableSpec>& variables() const {
-    return devices_.front().model->variables();
-  }
-  int TotalReplicas() const {
-    return job_.parameter_server().synchronous().total_replicas();
-  }
-  // Number of shards of the training set, as in ClaimStepsRequest.
-  int NumShards() const {
-    if (IsSynchronous()) return TotalReplicas();
-    const bool by_file = job_.train().auto_shard() == job::Dataset::FILE;
-    return by_file ? options_.input_shards : 1;
-  }
+  bool IsInStep() const { return composed_->composition().in_step; }
   void OnComplete();
   void OnLost(absl::Status why);
   void ReportFailure(ChiefSession& session, const absl::Status& failure);
@@ -177,12 +157,8 @@ class Task : public WorkerTask {
 
   // Used by the task's thread alone, in the order in which they are made; but
   // `parameters_`, which sends from the model's memory, goes first.
-  job::Job job_;
-  std::vector<WorkerDevice> devices_;
-  std::unique_ptr<InputPipeline> input_;
-  std::vector<int64_t> shard_examples_;  // as in ClaimStepsRequest
-  bool has_failed_ = false;              // ReportFailure() was called
-  CurvePoints points_;
+  OpenedJob opened_;
+  bool has_failed_ = false;  // ReportFailure() was called
   // `claims_`, as what the job's loop needs of it; the other is nullptr.
   ChiefStepSource* steps_ = nullptr;
   ChiefReplicaSource* replicas_ = nullptr;
@@ -267,31 +243,22 @@ absl::StatusOr<std::unique_ptr<ChiefSession>> Task::JoinCluster() {
 // Everything that can be wrong with this worker's own data and device, before
 // it waits for anybody.
 absl::Status Task::Prepare(ChiefSession& session) {
-  job_ = session.registration().job();
-  ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(job_.model()));
-  RETURN_IF_ERROR(CheckLossCode(graph.outputs));
-  RETURN_IF_ERROR(CheckWorkerData(job_, graph, options_.data_dir, session,
-                                  options_.ps_timeout,
-                                  [this] { return IsStopping(); }));
-  ASSIGN_OR_RETURN(devices_, OpenWorkerDevices(job_, graph, options_.device,
-                                               options_.threads));
-  InputOptions input;
-  input.data_dir = options_.data_dir;
-  input.seed = job_.seed();
-  input.num_shards = NumShards();
-  input.by_number = !IsSynchronous();
-  ASSIGN_OR_RETURN(const ModelInputs inputs,
-                   TrainingInputsOf(job_.model(), graph));
-  ASSIGN_OR_RETURN(input_, InputPipeline::Open(job_.train(), inputs, input));
-  ASSIGN_OR_RETURN(shard_examples_, input_->ShardSizes(NumShards()));
-  TrainingEnd end(job_);
-  RETURN_IF_ERROR(
-      end.ObserveExamples(input_->total_examples(), shard_examples_));
-  points_ = {end.steps_per_epoch().value_or(0), job_.summary().every_steps()};
-  LogTraining(job_, DescribeDevices(devices_), input_->total_examples(),
-              IsSynchronous() ? TotalReplicas() : 0);
-  return composed_->Prepare(session.registration(), devices_,
-                            [this] { return IsStopping(); });
+  const job::Job& job = session.registration().job();
+  RETURN_IF_ERROR(composed_->Choose(job));
+  const auto is_stopping = [this] { return IsStopping(); };
+  RETURN_IF_ERROR(opened_.Open(job,
+                               {.data_dir = options_.data_dir,
+                                .device = options_.device,
+                                .threads = options_.threads,
+                                .workers = options_.input_shards,
+                                .is_in_step = IsInStep()},
+                               [&](const Graph& graph) {
+                                 return CheckWorkerData(
+                                     job, graph, options_.data_dir, session,
+                                     options_.ps_timeout, is_stopping);
+                               }));
+  return composed_->Prepare(session.registration(), opened_.devices(),
+                            is_stopping);
 }
 
 absl::Status Task::Train(ChiefSession& session) {
@@ -341,12 +308,12 @@ absl::StatusOr<bool> Task::Connect(ChiefSession& session) {
 }
 
 void Task::StartClaims(ChiefSession& session) {
-  if (IsSynchronous()) {
+  if (IsInStep()) {
     ChiefReplicaSource::Options options;
     composed_->SetUp(options);
     options.task = options_.task;
-    options.train_examples = input_->total_examples();
-    options.shard_examples = shard_examples_;
+    options.train_examples = opened_.input().total_examples();
+    options.shard_examples = opened_.shard_examples();
     auto replicas =
         ChiefReplicaSource::Create(std::move(options), session.chief(), clock_);
     replicas_ = replicas.get();
@@ -354,8 +321,8 @@ void Task::StartClaims(ChiefSession& session) {
   } else {
     ChiefStepSource::Options options;
     options.task = options_.task;
-    options.train_examples = input_->total_examples();
-    options.shard_examples = shard_examples_;
+    options.train_examples = opened_.input().total_examples();
+    options.shard_examples = opened_.shard_examples();
     auto steps =
         ChiefStepSource::Create(std::move(options), session.chief(), clock_);
     steps_ = steps.get();
@@ -393,24 +360,27 @@ absl::Status Task::Loop(ChiefSession& session, int64_t placement_version) {
 }
 
 absl::Status Task::RunLoop(TrainingParameters& parameters) {
-  if (IsSynchronous()) {
+  if (IsInStep()) {
     SyncTrainingLoop::Options options;
-    options.points = points_;
+    options.points = opened_.points();
     composed_->SetUp(options);
-    return TrainReplicas(std::move(options), job_, devices_, *input_,
-                         parameters, *replicas_, clock_, metrics_, reporter_);
+    return TrainReplicas(std::move(options), opened_.job(), opened_.devices(),
+                         opened_.input(), parameters, *replicas_, clock_,
+                         metrics_, reporter_);
   }
-  LowerPriorityFor(devices_.front(), job_);
+  const job::Job& job = opened_.job();
+  LowerPriorityFor(opened_.devices().front(), job);
   TrainingLoop::Options options;
-  options.overlap = job_.worker().overlap();
-  options.may_reuse_values = options.overlap && job_.worker().reuse_values() &&
-                             !job_.parameter_server().has_bounded_staleness();
-  options.non_finite_loss = job_.worker().non_finite_loss();
-  options.seed = job_.seed();
+  options.overlap = job.worker().overlap();
+  options.may_reuse_values = options.overlap && job.worker().reuse_values() &&
+                             !job.parameter_server().has_bounded_staleness();
+  options.non_finite_loss = job.worker().non_finite_loss();
+  options.seed = job.seed();
   options.worker = options_.task.index();
-  options.points = points_;
-  return TrainingLoop(options, *devices_.front().model, *input_, parameters,
-                      *steps_, clock_, metrics_, reporter_)
+  options.points = opened_.points();
+  return TrainingLoop(options, *opened_.devices().front().model,
+                      opened_.input(), parameters, *steps_, clock_, metrics_,
+                      reporter_)
       .Run();
 }
 
@@ -434,7 +404,7 @@ void Task::ReportFailure(ChiefSession& session, const absl::Status& failure) {
     clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_), time);
   };
   parasol::ReportFailure(session.chief(), options_.task, failure,
-                         /*has_begun=*/input_ != nullptr, wait);
+                         /*has_begun=*/opened_.has_data(), wait);
   has_failed_ = true;
 }
 

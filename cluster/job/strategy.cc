@@ -94,12 +94,12 @@ absl::Status CheckReplicas(const job::Job& job) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<LocalReplicas> OneDevice(const job::OneDevice& settings,
-                                        absl::string_view flag) {
+absl::StatusOr<ProcessReplicas> OneDevice(const job::OneDevice& settings,
+                                          absl::string_view flag) {
   const std::string path = "strategy.one_device";
   if (!settings.has_device() && flag != "auto") {
-    return LocalReplicas{.strategy = StrategyKind::kOneDevice,
-                         .devices = {std::string(flag)}};
+    return ProcessReplicas{.strategy = StrategyKind::kOneDevice,
+                           .devices = {std::string(flag)}};
   }
   if (!settings.has_device()) {
     return Fault(absl::StrCat(path, ".device"),
@@ -108,18 +108,18 @@ absl::StatusOr<LocalReplicas> OneDevice(const job::OneDevice& settings,
   }
   ASSIGN_OR_RETURN(std::string device,
                    DeviceAt(absl::StrCat(path, ".device"), settings.device()));
-  LocalReplicas replicas{.strategy = StrategyKind::kOneDevice,
-                         .devices = {std::move(device)}};
+  ProcessReplicas replicas{.strategy = StrategyKind::kOneDevice,
+                           .devices = {std::move(device)}};
   RETURN_IF_ERROR(CheckFlag(flag, path, replicas.devices));
   return replicas;
 }
 
-absl::StatusOr<LocalReplicas> InStep(StrategyKind kind,
-                                     const DeviceNames& names,
-                                     const job::Job& job,
-                                     absl::string_view flag) {
+absl::StatusOr<ProcessReplicas> InStep(StrategyKind kind,
+                                       const DeviceNames& names,
+                                       const job::Job& job,
+                                       absl::string_view flag) {
   const std::string path = absl::StrCat("strategy.", StrategyName(kind));
-  LocalReplicas replicas;
+  ProcessReplicas replicas;
   replicas.strategy = kind;
   ASSIGN_OR_RETURN(replicas.devices, DevicesOf(path, names, flag));
   if (!names.empty()) {
@@ -146,11 +146,11 @@ absl::Status CheckNccl(const std::vector<std::string>& devices,
                absl::StrCat(found.message(), "; install NCCL 2, or ", instead));
 }
 
-absl::StatusOr<LocalReplicas> Mirrored(const job::Mirrored& settings,
-                                       const job::Job& job,
-                                       absl::string_view flag) {
+absl::StatusOr<ProcessReplicas> Mirrored(const job::Mirrored& settings,
+                                         const job::Job& job,
+                                         absl::string_view flag) {
   ASSIGN_OR_RETURN(
-      LocalReplicas replicas,
+      ProcessReplicas replicas,
       InStep(StrategyKind::kMirrored, settings.device(), job, flag));
   if (settings.cross_device_ops() == job::Mirrored::NCCL) {
     RETURN_IF_ERROR(CheckNccl(replicas.devices,
@@ -161,11 +161,11 @@ absl::StatusOr<LocalReplicas> Mirrored(const job::Mirrored& settings,
 }
 
 // Returns the replicas of the only worker, whose settings are a cluster's.
-absl::StatusOr<LocalReplicas> OnlyWorker(
+absl::StatusOr<ProcessReplicas> OnlyWorker(
     const job::MultiWorkerMirrored& settings, const job::Job& job,
     absl::string_view flag) {
   ASSIGN_OR_RETURN(
-      LocalReplicas replicas,
+      ProcessReplicas replicas,
       InStep(StrategyKind::kMultiWorkerMirrored, settings.device(), job, flag));
   if (settings.communication() == job::MultiWorkerMirrored::NCCL) {
     RETURN_IF_ERROR(CheckNccl(replicas.devices,
@@ -349,8 +349,8 @@ absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
   return CheckReplicas(job);
 }
 
-absl::StatusOr<LocalReplicas> ResolveLocalReplicas(const job::Job& job,
-                                                   absl::string_view device) {
+absl::StatusOr<ProcessReplicas> ResolveProcessReplicas(
+    const job::Job& job, absl::string_view device) {
   const job::Strategy& strategy = job.strategy();
   switch (StrategyOf(job).value_or(StrategyKind::kDefault)) {
     case StrategyKind::kOneDevice:
@@ -374,7 +374,7 @@ absl::StatusOr<LocalReplicas> ResolveLocalReplicas(const job::Job& job,
     case StrategyKind::kDefault:
       break;
   }
-  return LocalReplicas{.devices = {std::string(device)}};
+  return ProcessReplicas{.devices = {std::string(device)}};
 }
 
 }  // namespace parasol

@@ -87,7 +87,7 @@ absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
                                     int num_ps, job::Job& job);
 
 // The replicas of a job that is trained in one process.
-struct LocalReplicas {
+struct ProcessReplicas {
   StrategyKind strategy = StrategyKind::kDefault;
   // The name of each replica's device, for Device::Open(); at least one.
   std::vector<std::string> devices;
@@ -103,8 +103,8 @@ struct LocalReplicas {
 //                    is to sum them, and is not here or has no CUDA device, or
 //                    a user's all-reduce is, and there is a CUDA device.
 //                    Names the field and what to do.
-absl::StatusOr<LocalReplicas> ResolveLocalReplicas(const job::Job& job,
-                                                   absl::string_view device);
+absl::StatusOr<ProcessReplicas> ResolveProcessReplicas(
+    const job::Job& job, absl::string_view device);
 
 }  // namespace parasol
 

@@ -37,8 +37,8 @@ job::Job JobWith(const std::string& strategy) {
 
 TEST(StrategyTest, AJobWithoutOneTrainsOnTheDeviceOfTheFlag) {
   for (const char* strategy : {"", "default {}"}) {
-    ASSERT_OK_AND_ASSIGN(const LocalReplicas replicas,
-                         ResolveLocalReplicas(JobWith(strategy), "auto"));
+    ASSERT_OK_AND_ASSIGN(const ProcessReplicas replicas,
+                         ResolveProcessReplicas(JobWith(strategy), "auto"));
     EXPECT_EQ(replicas.strategy, StrategyKind::kDefault);
     EXPECT_THAT(replicas.devices, ElementsAre("auto"));
   }
@@ -46,8 +46,8 @@ TEST(StrategyTest, AJobWithoutOneTrainsOnTheDeviceOfTheFlag) {
 
 TEST(StrategyTest, MirroredHasAReplicaOnEachDevice) {
   ASSERT_OK_AND_ASSIGN(
-      const LocalReplicas replicas,
-      ResolveLocalReplicas(
+      const ProcessReplicas replicas,
+      ResolveProcessReplicas(
           JobWith("mirrored { device: '/cpu:0' device: 'CPU:1' "
                   "cross_device_ops: REDUCTION_TO_ONE_DEVICE }"),
           "auto"));
@@ -57,7 +57,7 @@ TEST(StrategyTest, MirroredHasAReplicaOnEachDevice) {
 
 TEST(StrategyTest, NcclSumsBetweenCudaDevicesWhereItIs) {
   if (Device::CudaNames().empty()) GTEST_SKIP() << "no CUDA device here";
-  const auto replicas = ResolveLocalReplicas(
+  const auto replicas = ResolveProcessReplicas(
       JobWith("mirrored { cross_device_ops: NCCL }"), "auto");
   if (!DeviceGroup::CheckNccl().ok()) {
     EXPECT_THAT(replicas,
@@ -73,24 +73,24 @@ TEST(StrategyTest, WithoutAListAllCudaDevicesOrTheProcessorAreTaken) {
   if (expected.empty()) expected = {"cpu:0"};
   for (const char* strategy :
        {"mirrored {}", "central_storage {}", "multi_worker_mirrored {}"}) {
-    ASSERT_OK_AND_ASSIGN(const LocalReplicas replicas,
-                         ResolveLocalReplicas(JobWith(strategy), "auto"));
+    ASSERT_OK_AND_ASSIGN(const ProcessReplicas replicas,
+                         ResolveProcessReplicas(JobWith(strategy), "auto"));
     EXPECT_EQ(replicas.devices, expected);
   }
 }
 
 TEST(StrategyTest, OneDeviceIsTheOneThatItNames) {
   ASSERT_OK_AND_ASSIGN(
-      const LocalReplicas replicas,
-      ResolveLocalReplicas(JobWith("one_device { device: 'cpu' }"), "cpu:0"));
+      const ProcessReplicas replicas,
+      ResolveProcessReplicas(JobWith("one_device { device: 'cpu' }"), "cpu:0"));
   EXPECT_THAT(replicas.devices, ElementsAre("cpu:0"));
 }
 
 TEST(StrategyTest, TheFlagNamesTheDeviceWhereTheStrategyNamesNone) {
   for (const char* strategy :
        {"one_device {}", "mirrored {}", "central_storage {}"}) {
-    ASSERT_OK_AND_ASSIGN(const LocalReplicas replicas,
-                         ResolveLocalReplicas(JobWith(strategy), "cpu:1"));
+    ASSERT_OK_AND_ASSIGN(const ProcessReplicas replicas,
+                         ResolveProcessReplicas(JobWith(strategy), "cpu:1"));
     EXPECT_THAT(replicas.devices, ElementsAre("cpu:1")) << strategy;
   }
 }
@@ -141,7 +141,7 @@ TEST(StrategyTest, WhatCannotBeIsNamed) {
     ASSERT_OK_AND_ASSIGN(job::Job job, ParseJob(test.job, "f"));
     FillDefaults(job);
     EXPECT_THAT(
-        ResolveLocalReplicas(job, test.device),
+        ResolveProcessReplicas(job, test.device),
         StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(test.want)))
         << test.job;
   }
@@ -261,7 +261,7 @@ TEST(StrategyTest, HybridNeedsTablesAndVariables) {
   EXPECT_THAT(ResolveClusterStrategy(std::nullopt, 2, job),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("gradients are clipped before")));
-  EXPECT_THAT(ResolveLocalReplicas(job, "auto"),
+  EXPECT_THAT(ResolveProcessReplicas(job, "auto"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("strategy.hybrid: needs a cluster")));
 }
@@ -426,8 +426,8 @@ TEST(StrategyTest, AListOfWorkersDevicesThatCannotBeIsNamed) {
 // The list of a cluster's workers serves one without a cluster.
 TEST(StrategyTest, AWorkerWithoutAClusterHasTheDevicesOfItsList) {
   ASSERT_OK_AND_ASSIGN(
-      const LocalReplicas replicas,
-      ResolveLocalReplicas(
+      const ProcessReplicas replicas,
+      ResolveProcessReplicas(
           JobWith("multi_worker_mirrored { device: 'cpu:0' device: 'cpu:1' }"),
           "auto"));
   EXPECT_EQ(replicas.strategy, StrategyKind::kMultiWorkerMirrored);

@@ -224,8 +224,8 @@ int ReplicasOf(const job::Job& job) {
 // number of replicas.
 absl::Status ResolveAlone(StrategyKind kind, job::Job& job, LocalJob& local) {
   ChooseStrategy(kind, job);
-  ASSIGN_OR_RETURN(const LocalReplicas replicas,
-                   ResolveLocalReplicas(job, local.device));
+  ASSIGN_OR_RETURN(const ProcessReplicas replicas,
+                   ResolveProcessReplicas(job, local.device));
   const int number = static_cast<int>(replicas.devices.size());
   RETURN_IF_ERROR(SetReplicas(number, job));
   local.is_alone = true;

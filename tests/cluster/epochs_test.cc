@@ -23,7 +23,7 @@
 #include "tests/cluster/cluster_runs.h"
 #include "tests/cluster/delaying_clock.h"
 #include "tests/cluster/test_cluster.h"
-#include "worker/local_training.h"
+#include "worker/lone_training.h"
 
 namespace parasol {
 namespace {
@@ -99,14 +99,14 @@ class EpochsTest : public ClusterRunsTest {
   }
 
   static absl::Status TrainAlone(const job::Job& job, const std::string& run) {
-    LocalTraining::Options options;
+    LoneTraining::Options options;
     ASSIGN_OR_RETURN(options.trainer.graph, ResolveGraph(job.model()));
     options.trainer.job = job;
     options.trainer.job.mutable_checkpoint()->set_directory(Directory(run));
     options.trainer.data_dir = ExamplesDirectory();
     options.trainer.replicas.devices = {"cpu"};
     MetricsRegistry metrics;
-    return LocalTraining(options, Clock::Real(), metrics).Run();
+    return LoneTraining(options, Clock::Real(), metrics).Run();
   }
 
   // Expects that the run ended after `steps` steps, and that every example was

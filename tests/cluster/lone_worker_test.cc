@@ -24,7 +24,7 @@
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
 #include "storage/shard_writer.h"
-#include "worker/local/local_parameters.h"
+#include "worker/store/parameter_store.h"
 
 namespace parasol {
 namespace {
@@ -102,7 +102,7 @@ std::string BytesOf(const std::vector<T>& values) {
                      values.size() * sizeof(T));
 }
 
-void Push(LocalParameters& parameters, int step) {
+void Push(ParameterStore& parameters, int step) {
   const std::vector<uint64_t> ids = IdsOf(step);
   const std::vector<float> gradient = SomeFloats(kElements, step),
                            rows = SomeFloats(ids.size() * kWidth, step);
@@ -137,7 +137,7 @@ void Push(ParameterShard& ps, int step) {
 
 const std::vector<uint64_t> kPulled = {0, 1, 2, 7, 1ull << 60, 99};
 
-std::vector<float> Everything(LocalParameters& parameters) {
+std::vector<float> Everything(ParameterStore& parameters) {
   std::vector<float> all(2 * kElements + 2 * kPulled.size() * kWidth);
   absl::Span<float> left = absl::MakeSpan(all);
   const auto take = [&left](size_t count) {
@@ -177,14 +177,14 @@ std::vector<float> Everything(ParameterShard& ps) {
 
 class LoneWorkerTest : public testing::TestWithParam<const FieldDescriptor*> {
  protected:
-  std::unique_ptr<LocalParameters> Local() {
-    auto parameters = LocalParameters::Create(MakeVariables(), job_);
+  std::unique_ptr<ParameterStore> Local() {
+    auto parameters = ParameterStore::Create(MakeVariables(), job_);
     EXPECT_OK(parameters);
     return *std::move(parameters);
   }
 
   // Checkpoints of a local worker's tables and of a ps's.
-  std::string Save(const LocalParameters& parameters, int64_t step) {
+  std::string Save(const ParameterStore& parameters, int64_t step) {
     return Commit(step, [&](const std::string& path) {
       auto writer = *ShardWriter::Create(path);
       EXPECT_OK(parameters.Save(*writer));
@@ -257,7 +257,7 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, LoneWorkerTest,
                          });
 
 // A checkpoint of `parameters`, whose job is `job`.
-std::unique_ptr<CheckpointReader> SaveToRead(const LocalParameters& parameters,
+std::unique_ptr<CheckpointReader> SaveToRead(const ParameterStore& parameters,
                                              const job::Job& job) {
   CheckpointStore store = *CheckpointStore::OpenForWriting(absl::StrCat(
       testing::TempDir(), "/",
@@ -280,10 +280,10 @@ job::Job SgdJob() {
 
 TEST(LoneWorker, RowsOfAnotherWidthAreRefused) {
   job::Job job = SgdJob();
-  const auto three = *LocalParameters::Create({}, job);
+  const auto three = *ParameterStore::Create({}, job);
   const auto checkpoint = SaveToRead(*three, job);
   job.mutable_model()->mutable_sparse_table(0)->set_width(4);
-  const auto four = *LocalParameters::Create({}, job);
+  const auto four = *ParameterStore::Create({}, job);
   EXPECT_THAT(four->Restore(*checkpoint),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        testing::HasSubstr("users of width 3, the job has "
@@ -293,10 +293,10 @@ TEST(LoneWorker, RowsOfAnotherWidthAreRefused) {
 TEST(LoneWorker, ALargerVariableIsNotRestoredInPart) {
   const job::Job job = SgdJob();
   std::vector<VariableSpec> variables = MakeVariables();
-  const auto all = *LocalParameters::Create(variables, job);
+  const auto all = *ParameterStore::Create(variables, job);
   const auto checkpoint = SaveToRead(*all, job);
   variables[0].shape = {kElements - 1};
-  const auto fewer = *LocalParameters::Create(variables, job);
+  const auto fewer = *ParameterStore::Create(variables, job);
   EXPECT_THAT(fewer->Restore(*checkpoint),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        testing::HasSubstr("kernel [10], the job has kernel "
@@ -306,10 +306,10 @@ TEST(LoneWorker, ALargerVariableIsNotRestoredInPart) {
 TEST(LoneWorker, SlotsOfAnotherOptimizerAreNotRestored) {
   job::Job job = SgdJob();
   job.mutable_optimizer()->mutable_sgd()->set_momentum(.9);
-  const auto with_momentum = *LocalParameters::Create(MakeVariables(), job);
+  const auto with_momentum = *ParameterStore::Create(MakeVariables(), job);
   const auto checkpoint = SaveToRead(*with_momentum, job);
   job.mutable_optimizer()->mutable_adagrad();
-  const auto other = *LocalParameters::Create(MakeVariables(), job);
+  const auto other = *ParameterStore::Create(MakeVariables(), job);
   EXPECT_THAT(other->Restore(*checkpoint),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        testing::HasSubstr("optimizer sgd, the job has "

@@ -15,7 +15,7 @@
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
 #include "tests/cluster/test_cluster.h"
-#include "worker/local_training.h"
+#include "worker/lone_training.h"
 
 namespace parasol {
 
@@ -71,15 +71,16 @@ absl::Status StrategyRunsTest::TryAlone(job::Job job,
       ParseJob(absl::StrCat("strategy { ", strategy, " }"), "strategy")
           ->strategy();
   job.mutable_checkpoint()->set_directory(Directory(run));
-  ASSIGN_OR_RETURN(LocalReplicas replicas, ResolveLocalReplicas(job, "auto"));
+  ASSIGN_OR_RETURN(ProcessReplicas replicas,
+                   ResolveProcessReplicas(job, "auto"));
   RETURN_IF_ERROR(SetReplicas(replicas.devices.size(), job));
   MetricsRegistry metrics;
   ASSIGN_OR_RETURN(Graph graph, ResolveGraph(job.model()));
-  LocalTraining training({.trainer = {.job = job,
-                                      .graph = std::move(graph),
-                                      .replicas = std::move(replicas),
-                                      .data_dir = data_dir}},
-                         Clock::Real(), metrics);
+  LoneTraining training({.trainer = {.job = job,
+                                     .graph = std::move(graph),
+                                     .replicas = std::move(replicas),
+                                     .data_dir = data_dir}},
+                        Clock::Real(), metrics);
   return training.Run();
 }
 

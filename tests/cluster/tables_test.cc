@@ -25,8 +25,8 @@
 #include "tests/cluster/cluster_runs.h"
 #include "tests/cluster/ratings.h"
 #include "tests/cluster/test_cluster.h"
-#include "worker/local/local_parameters.h"
-#include "worker/local_training.h"
+#include "worker/lone_training.h"
+#include "worker/store/parameter_store.h"
 
 namespace parasol {
 namespace {
@@ -123,7 +123,7 @@ TEST_F(TablesTest, TheEvaluatorFindsWhatALoneWorkerFinds) {
   auto device = *Device::Open("cpu");
   const Graph graph = *ResolveGraph(job.model());
   auto model = *Model::Create(graph, *device);
-  auto parameters = *LocalParameters::Create(model->variables(), job);
+  auto parameters = *ParameterStore::Create(model->variables(), job);
   ASSERT_OK(parameters->Restore(*Newest("evaluated")));
   for (size_t i = 0; i < model->variables().size(); ++i) {
     ASSERT_OK(parameters->Pull({{i, model->HostValue(i)}})->Wait());
@@ -153,11 +153,11 @@ TEST_F(TablesTest, HistogramsOfRowsAreOfTheCheckpointsRows) {
   Train(job, "cluster", 2, 1);
   job.mutable_checkpoint()->set_directory(Directory("alone"));
   MetricsRegistry metrics;
-  LocalTraining alone({.trainer = {.job = job,
-                                   .graph = *ResolveGraph(job.model()),
-                                   .replicas = {.devices = {"cpu"}},
-                                   .data_dir = RatingsDirectory()}},
-                      Clock::Real(), metrics);
+  LoneTraining alone({.trainer = {.job = job,
+                                  .graph = *ResolveGraph(job.model()),
+                                  .replicas = {.devices = {"cpu"}},
+                                  .data_dir = RatingsDirectory()}},
+                     Clock::Real(), metrics);
   ASSERT_OK(alone.Run());
   for (const std::string run : {"cluster", "alone"}) {
     SCOPED_TRACE(run);

@@ -86,7 +86,7 @@ class Asker : public ChiefReplicaSource, private ClaimLoop {
   bool MayWait() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return share_.replicas.empty() || !HasStepsLeft();
   }
-  // The steps are those of all workers together.
+  // All workers together make the steps.
   bool IsAllReported() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return true;
   }

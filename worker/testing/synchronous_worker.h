@@ -376,7 +376,7 @@ struct Worker {
   SyncTrainingLoop loop;
 };
 
-// The same with several devices.
+// A worker of synchronous training with several devices.
 struct WorkerOfDevices {
   WorkerOfDevices(FakeShard& shard, std::vector<std::unique_ptr<FakeModel>> m,
                   std::vector<int> share, int64_t end, int total_replicas)

@@ -13,8 +13,8 @@ namespace {
 absl::Status FitToMachine(std::optional<StrategyKind> strategy,
                           absl::string_view device, job::Job job) {
   if (strategy.has_value()) ChooseStrategy(*strategy, job);
-  ASSIGN_OR_RETURN(const LocalReplicas replicas,
-                   ResolveLocalReplicas(job, device));
+  ASSIGN_OR_RETURN(const ProcessReplicas replicas,
+                   ResolveProcessReplicas(job, device));
   return SetReplicas(static_cast<int>(replicas.devices.size()), job);
 }
 

@@ -36,10 +36,10 @@
 #include "ml/model/model.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
-#include "worker/local/device_variables.h"
-#include "worker/local/local_parameters.h"
-#include "worker/local/table/device_tables.h"
-#include "worker/local/updating_model.h"
+#include "worker/store/device_variables.h"
+#include "worker/store/parameter_store.h"
+#include "worker/store/table/device_tables.h"
+#include "worker/store/updating_model.h"
 
 ABSL_FLAG(std::string, device, "cuda:0", "cuda:N.");
 ABSL_FLAG(int, ids, 10'000'000, "Number of ids that may be drawn.");
@@ -164,7 +164,7 @@ class Steps {
     }
     ASSIGN_OR_RETURN(
         steps->parameters_,
-        LocalParameters::Create(*steps->variables_, job, steps->tables_.get()));
+        ParameterStore::Create(*steps->variables_, job, steps->tables_.get()));
     return steps;
   }
 
@@ -203,7 +203,7 @@ class Steps {
   std::unique_ptr<DeviceTables> tables_;  // null: the table is on the host
   std::unique_ptr<Model> model_;
   std::unique_ptr<StagedBatch> staged_[2];
-  std::unique_ptr<LocalParameters> parameters_;
+  std::unique_ptr<ParameterStore> parameters_;
   uint64_t step_ = 0;
 };
 

@@ -33,10 +33,10 @@
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
 #include "tests/benchmark/compute/compute_workload.h"
-#include "worker/local/device_variables.h"
-#include "worker/local/local_parameters.h"
-#include "worker/local/table/device_tables.h"
-#include "worker/local/updating_model.h"
+#include "worker/store/device_variables.h"
+#include "worker/store/parameter_store.h"
+#include "worker/store/table/device_tables.h"
+#include "worker/store/updating_model.h"
 
 ABSL_FLAG(std::string, device, "cuda:0", "cuda:N.");
 ABSL_FLAG(int, ids, 20'000, "Number of ids of a column.");
@@ -108,8 +108,8 @@ absl::Status Measure(const ComputeWorkload& workload, double skew,
                    DeviceTables::Create(job, *device, options));
   const std::unique_ptr<Model> model =
       UpdateOnDevice(std::move(plain), *variables, tables.get());
-  ASSIGN_OR_RETURN(const std::unique_ptr<LocalParameters> parameters,
-                   LocalParameters::Create(*variables, job, tables.get()));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ParameterStore> parameters,
+                   ParameterStore::Create(*variables, job, tables.get()));
   const std::unique_ptr<StagedBatch> staged[] = {model->NewStagedBatch(),
                                                  model->NewStagedBatch()};
   const std::vector<Batch> batches = DrawBatches(workload.batch, skew);

@@ -8,7 +8,7 @@
 #include "ml/initializer/initializer.h"
 #include "ml/layer/variable_spec.h"
 #include "ml/model/graph.h"
-#include "worker/local/updating_model.h"
+#include "worker/store/updating_model.h"
 
 namespace parasol {
 namespace {
@@ -81,7 +81,7 @@ absl::Status TrainingStep::UpdateOnDevice(const job::Model& spec,
   ASSIGN_OR_RETURN(on_device_, DeviceVariables::Create(model_->variables(), job,
                                                        training, device));
   ASSIGN_OR_RETURN(tables_on_device_, DeviceTables::Create(job, device));
-  ASSIGN_OR_RETURN(parameters_, LocalParameters::Create(
+  ASSIGN_OR_RETURN(parameters_, ParameterStore::Create(
                                     *on_device_, job, tables_on_device_.get()));
   model_ = parasol::UpdateOnDevice(std::move(model_), *on_device_,
                                    tables_on_device_.get());

@@ -15,9 +15,9 @@
 #include "ml/model/model.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
-#include "worker/local/device_variables.h"
-#include "worker/local/local_parameters.h"
-#include "worker/local/table/device_tables.h"
+#include "worker/store/device_variables.h"
+#include "worker/store/parameter_store.h"
+#include "worker/store/table/device_tables.h"
 
 namespace parasol {
 
@@ -64,7 +64,7 @@ class TrainingStep {
   std::unique_ptr<Model> model_;
   std::vector<std::unique_ptr<StagedBatch>> staged_;
   // Starts the tables on the device.
-  std::unique_ptr<LocalParameters> parameters_;
+  std::unique_ptr<ParameterStore> parameters_;
   std::unique_ptr<const Optimizer> trained_;
   std::unique_ptr<const Optimizer> untrained_;  // moving means
   std::vector<std::vector<float>> values_;

@@ -13,7 +13,7 @@
 #include "tests/simulation/auditor.h"
 #include "tests/simulation/group/group_model.h"
 #include "tests/simulation/schedule.h"
-#include "worker/mirrored/mirrored_state.h"
+#include "worker/group/state/group_state.h"
 
 namespace parasol::simulation {
 
@@ -22,7 +22,7 @@ namespace parasol::simulation {
 // each group with the earlier groups' steps.
 class GroupAuditor {
  public:
-  using Version = MirroredState::Version;
+  using Version = GroupState::Version;
 
   GroupAuditor(const Schedule& schedule, job::Job job, Auditor& auditor);
 

@@ -7,7 +7,7 @@
 #include "proto/chief.pb.h"
 #include "tests/simulation/group/group_auditor.h"
 #include "tests/simulation/replica_claims.h"
-#include "worker/mirrored/group_parameters.h"
+#include "worker/group/group_parameters.h"
 
 namespace parasol::simulation {
 

@@ -92,7 +92,7 @@ void GroupKeeper::Load(const LoadCall& call, const World::Done<Nothing>& done) {
   if (!admitted.ok()) return done(admitted);
   if (is_loading_) return done(absl::UnavailableError("still loading"));
   if (worker_.state()->version().is_there()) {
-    worker_.state()->GoOn();
+    worker_.state()->steps().GoOn();
     return done(Nothing());
   }
   is_loading_ = true;
@@ -103,7 +103,7 @@ void GroupKeeper::Load(const LoadCall& call, const World::Done<Nothing>& done) {
 void GroupKeeper::FinishLoad(const LoadCall& call,
                              const World::Done<Nothing>& done) {
   is_loading_ = false;
-  MirroredState& state = *worker_.state();
+  GroupState& state = *worker_.state();
   // StateOrders::Load().
   state.SetGoesOnAt(call.global_step);
   auto parameters = state.MakeParameters();
@@ -126,7 +126,7 @@ void GroupKeeper::PrepareSnapshot(const SnapshotCall& call,
   const absl::Status admitted =
       Admit(call.incarnation, call.chief_epoch, call.run_id);
   if (!admitted.ok()) return done(admitted);
-  const absl::StatusOr<int64_t> step = worker_.state()->Hold();
+  const absl::StatusOr<int64_t> step = worker_.state()->steps().Hold();
   if (!step.ok()) return done(step.status());
   done(Updates{.min = *step, .max = *step});
 }
@@ -137,11 +137,11 @@ void GroupKeeper::Snapshot(
   absl::Status may = Admit(call.incarnation, call.chief_epoch, call.run_id);
   may.Update(world().disk().CheckWrite(world().random()));
   if (!may.ok()) return done(may);
-  // MirroredState::Save(): the copy's contents are read before anything else
+  // SaveState(): the copy's contents are read before anything else
   // can change the state.
   worker_.RunThread([this, call, done] {
-    MirroredState& state = *worker_.state();
-    const absl::StatusOr<LocalSnapshot> snapshot = state.TakeSnapshot(
+    GroupState& state = *worker_.state();
+    const absl::StatusOr<StoreSnapshot> snapshot = state.TakeSnapshot(
         call.at_updates,
         [this, call] {
           return worker_.threads().is_abandoned() || call.is_cancelled();
@@ -152,7 +152,7 @@ void GroupKeeper::Snapshot(
     auto values = std::make_shared<ShardValues>();
     values->run_id = worker_.registration().run_id;
     values->layout = worker_.registration().layout;
-    const absl::Status read = state.Read([&values](LocalParameters& now) {
+    const absl::Status read = state.Read([&values](ParameterStore& now) {
       GroupContents contents = ContentsOf(now);
       values->elements = std::move(contents.elements);
       values->updates = std::move(contents.updates);

@@ -47,9 +47,9 @@ std::vector<float> GroupGradient(const Shape& shape, int64_t step, int replica,
   return gradient;
 }
 
-GroupContents ContentsOf(LocalParameters& parameters) {
+GroupContents ContentsOf(ParameterStore& parameters) {
   GroupContents contents;
-  LocalVariables& variables = parameters.variables();
+  StoredVariables& variables = parameters.variables();
   contents.updates.assign(variables.updates().begin(),
                           variables.updates().end());
   for (size_t i = 0; i < parameters.num_variables(); ++i) {
@@ -62,8 +62,8 @@ GroupContents ContentsOf(LocalParameters& parameters) {
   return contents;
 }
 
-void SetContents(const GroupContents& contents, LocalParameters& parameters) {
-  LocalVariables& variables = parameters.variables();
+void SetContents(const GroupContents& contents, ParameterStore& parameters) {
+  StoredVariables& variables = parameters.variables();
   absl::Span<const float> elements = contents.elements;
   for (size_t i = 0; i < parameters.num_variables(); ++i) {
     variables.SetUpdates(i, contents.updates[i]);
@@ -77,7 +77,7 @@ void SetContents(const GroupContents& contents, LocalParameters& parameters) {
 
 GroupReference::GroupReference(job::Job job, const Shape& shape)
     : job_(std::move(job)), shape_(shape), first_step_(0) {
-  auto parameters = LocalParameters::Create(GroupVariables(), job_);
+  auto parameters = ParameterStore::Create(GroupVariables(), job_);
   CHECK(parameters.ok()) << parameters.status().message();
   parameters_ = *std::move(parameters);
   after_.push_back(ContentsOf(*parameters_));
@@ -86,7 +86,7 @@ GroupReference::GroupReference(job::Job job, const Shape& shape)
 GroupReference::GroupReference(job::Job job, const Shape& shape, int64_t step,
                                const GroupContents& contents)
     : job_(std::move(job)), shape_(shape), first_step_(step) {
-  auto parameters = LocalParameters::Create(GroupVariables(), job_);
+  auto parameters = ParameterStore::Create(GroupVariables(), job_);
   CHECK(parameters.ok()) << parameters.status().message();
   parameters_ = *std::move(parameters);
   SetContents(contents, *parameters_);

@@ -10,7 +10,7 @@
 #include "ml/layer/variable_spec.h"
 #include "proto/job.pb.h"
 #include "tests/simulation/schedule.h"
-#include "worker/local/local_parameters.h"
+#include "worker/store/parameter_store.h"
 
 namespace parasol::simulation {
 
@@ -35,9 +35,9 @@ struct GroupContents {
   friend bool operator==(const GroupContents&, const GroupContents&) = default;
 };
 
-GroupContents ContentsOf(LocalParameters& parameters);
+GroupContents ContentsOf(ParameterStore& parameters);
 // Writes `contents` to the parameters.
-void SetContents(const GroupContents& contents, LocalParameters& parameters);
+void SetContents(const GroupContents& contents, ParameterStore& parameters);
 
 // The contents of a state after each step from some step on, as one process has
 // them that computes all replicas, one after the other.
@@ -60,7 +60,7 @@ class GroupReference {
   const job::Job job_;
   const Shape shape_;
   const int64_t first_step_;
-  std::unique_ptr<LocalParameters> parameters_;
+  std::unique_ptr<ParameterStore> parameters_;
   std::vector<GroupContents> after_;
 };
 

@@ -61,7 +61,7 @@ GroupWorker::GroupWorker(World& world, int index, int number,
 GroupWorker::~GroupWorker() {
   Ended();
   parameters_.reset();
-  if (state_ != nullptr) state_->End(absl::CancelledError("gone"));
+  if (state_ != nullptr) state_->steps().End(absl::CancelledError("gone"));
   threads_.Drain();
   for (std::thread& thread : more_threads_) thread.join();
 }
@@ -87,7 +87,7 @@ void GroupWorker::OnRegistered(const Registration& registration) {
     return;
   }
   const Shape& shape = world().schedule().shape;
-  state_ = std::make_unique<MirroredState>(
+  state_ = std::make_unique<GroupState>(
       GroupVariables(), simulation::OptionsOf(shape, registration.job).job,
       threads_);
   if (place().index == 0) cluster_.join_keeper(*this);
@@ -204,11 +204,11 @@ void GroupWorker::CheckStep() {
 
 void GroupWorker::Observe() {
   if (state_ == nullptr || !alive()) return;
-  const MirroredState::Version version = state_->version();
+  const GroupState::Version version = state_->version();
   if (version != seen_) {
     GroupContents contents;
     const absl::Status read =
-        state_->Read([&contents](LocalParameters& parameters) {
+        state_->Read([&contents](ParameterStore& parameters) {
           contents = ContentsOf(parameters);
           return absl::OkStatus();
         });
@@ -222,7 +222,8 @@ void GroupWorker::Observe() {
       world().auditor().StepReached(std::max<int64_t>(0, version.step));
     }
   }
-  if (!is_ending_ && !state_->ended().ok()) return Fail(state_->ended());
+  const absl::Status ended = state_->steps().ended();
+  if (!is_ending_ && !ended.ok()) return Fail(ended);
   TakeValues();
   CheckStep();
 }
@@ -283,7 +284,7 @@ void GroupWorker::StopParameters() {
 }
 
 void GroupWorker::AwaitEnd() {
-  if (!state_->ended().ok()) return Leave();
+  if (!state_->steps().ended().ok()) return Leave();
   parameters_->AbortIfStopping();
   world().After(*this, kEndInterval, [this] { AwaitEnd(); });
 }

@@ -19,12 +19,12 @@
 #include "tests/simulation/process.h"
 #include "tests/simulation/session.h"
 #include "tests/simulation/world.h"
-#include "worker/mirrored/group_parameters.h"
-#include "worker/mirrored/mirrored_state.h"
+#include "worker/group/group_parameters.h"
+#include "worker/group/state/group_state.h"
 
 namespace parasol::simulation {
 
-// A worker that has variables: the real MirroredState and GroupParameters
+// A worker that has variables: the real GroupState and GroupParameters
 // with their thread, and the models of WorkerTask and SyncTrainingLoop around
 // them.
 class GroupWorker : public Process {
@@ -57,7 +57,7 @@ class GroupWorker : public Process {
   SimulatedEndpoint& endpoint() { return endpoint_; }
   ProcessThreads& threads() { return threads_; }
   // Returns null before the run is known.
-  MirroredState* state() { return state_.get(); }
+  GroupState* state() { return state_.get(); }
   const Registration& registration() const { return session_.registration(); }
 
   // Looks whether the state has changed.
@@ -99,11 +99,11 @@ class GroupWorker : public Process {
   SimulatedEndpoint endpoint_;
   Session session_;
   GroupClaims claims_;
-  std::unique_ptr<MirroredState> state_;
+  std::unique_ptr<GroupState> state_;
   std::unique_ptr<GroupParameters> parameters_;
   std::vector<std::thread> more_threads_;
 
-  MirroredState::Version seen_;
+  GroupState::Version seen_;
   bool has_begun_ = false;
   bool is_failing_ = false;  // tells the chief of an error
   bool is_ending_ = false;

@@ -1,0 +1,46 @@
+#include "worker/opened_job.h"
+
+#include "base/status_macros.h"
+#include "cluster/job/training_end.h"
+#include "ml/input/feature/model_inputs.h"
+#include "ml/loss/loss_spec.h"
+#include "ml/model/graph_inputs.h"
+#include "worker/checked_data.h"
+
+namespace parasol {
+
+int CountInputShards(const job::Job& job, bool is_in_step, int workers) {
+  if (is_in_step) return job.parameter_server().synchronous().total_replicas();
+  return job.train().auto_shard() == job::Dataset::FILE ? workers : 1;
+}
+
+absl::Status OpenedJob::Open(
+    const job::Job& job, const Options& options,
+    const std::function<absl::Status(const Graph&)>& check) {
+  job_ = job;
+  ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(job_.model()));
+  RETURN_IF_ERROR(CheckLossCode(graph.outputs));
+  RETURN_IF_ERROR(check(graph));
+  ASSIGN_OR_RETURN(devices_, OpenWorkerDevices(job_, graph, options.device,
+                                               options.threads));
+  const int shards =
+      CountInputShards(job_, options.is_in_step, options.workers);
+  InputOptions input;
+  input.data_dir = options.data_dir;
+  input.seed = job_.seed();
+  input.num_shards = shards;
+  input.by_number = !options.is_in_step;
+  ASSIGN_OR_RETURN(const ModelInputs inputs,
+                   TrainingInputsOf(job_.model(), graph));
+  ASSIGN_OR_RETURN(input_, InputPipeline::Open(job_.train(), inputs, input));
+  ASSIGN_OR_RETURN(shard_examples_, input_->ShardSizes(shards));
+  TrainingEnd end(job_);
+  RETURN_IF_ERROR(
+      end.ObserveExamples(input_->total_examples(), shard_examples_));
+  points_ = {end.steps_per_epoch().value_or(0), job_.summary().every_steps()};
+  LogTraining(job_, DescribeDevices(devices_), input_->total_examples(),
+              options.is_in_step ? shards : 0);
+  return absl::OkStatus();
+}
+
+}  // namespace parasol
