@@ -107,13 +107,20 @@ void SetProtocol(grpc::ServerBuilder& builder) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
-    const std::string& address, std::vector<grpc::Service*> services) {
-  return Start(address, std::move(services), ClientLimits());
+    const std::string& address, std::vector<grpc::Service*> services,
+    std::shared_ptr<const Trust> trust) {
+  return StartWith(address, services, ClientLimits(), trust.get());
 }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const std::string& address, std::vector<grpc::Service*> services,
     const ClientLimits& limits) {
+  return StartWith(address, services, limits, /*trust=*/nullptr);
+}
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::StartWith(
+    const std::string& address, const std::vector<grpc::Service*>& services,
+    const ClientLimits& limits, const Trust* trust) {
   auto server = std::unique_ptr<RpcServer>(new RpcServer);
   grpc::ServerBuilder builder;
   if (services.empty()) {
@@ -122,7 +129,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     builder.RegisterCallbackGenericService(server->no_methods_.get());
   }
   LimitClients(limits, builder);
-  RETURN_IF_ERROR(server->Build(address, services, builder));
+  RETURN_IF_ERROR(server->Build(address, services, trust, builder));
   return server;
 }
 
@@ -139,7 +146,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     server->threads_.push_back(
         std::make_unique<CompletionThread>(std::move(queue)));
   }
-  RETURN_IF_ERROR(server->Build(address, {&service.service()}, builder));
+  RETURN_IF_ERROR(server->Build(address, {&service.service()},
+                                options.trust.get(), builder));
   server->polled_ = &service;
   for (grpc::ServerCompletionQueue* queue : queues) service.AcceptOn(*queue);
   return server;
@@ -147,6 +155,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
 
 absl::Status RpcServer::Build(const std::string& address,
                               const std::vector<grpc::Service*>& services,
+                              const Trust* trust,
                               grpc::ServerBuilder& builder) {
   ASSIGN_OR_RETURN(const HostPort split, Split(address));
   // "localhost" is two addresses, and gRPC is content when one of them is free.
@@ -158,7 +167,9 @@ absl::Status RpcServer::Build(const std::string& address,
       << "can't listen on " << address;
   grpc::EnableDefaultHealthCheckService(true);
   SetProtocol(builder);
-  builder.AddListeningPort(listen_on, grpc::InsecureServerCredentials(),
+  builder.AddListeningPort(listen_on,
+                           trust == nullptr ? grpc::InsecureServerCredentials()
+                                            : trust->ServerCredentials(),
                            &port_);
   for (grpc::Service* service : services) builder.RegisterService(service);
   server_ = builder.BuildAndStart();
