@@ -328,10 +328,12 @@ TEST(LayeringTest, MutexesAreAbseils) {
 
 TEST(LayeringTest, OnlyRpcClientsAndServicesKnowGrpc) {
   EXPECT_THAT(
-      Strangers(R"(^grpc(pp)?/|\.grpc\.pb\.h$)",
-                "^cluster/(rpc|client|payload_lane)/|^parameters/client/|"
-                "_service\\.(h|cc)$|"
-                "_control\\.(h|cc)$"),
+      Strangers(
+          R"(^grpc(pp)?/|\.grpc\.pb\.h$)",
+          "^cluster/(rpc|client|payload_lane)/|^cluster/trust/trust\\.cc$|"
+          "^parameters/client/|"
+          "_service\\.(h|cc)$|"
+          "_control\\.(h|cc)$"),
       IsEmpty());
 }
 
@@ -365,6 +367,10 @@ TEST(LayeringTest, OnlyMetricsKnowsPrometheus) {
 
 TEST(LayeringTest, OnlyTheHttpServerKnowsCivetweb) {
   EXPECT_THAT(Strangers("^civetweb", "^serving/http_server\\.cc$"), IsEmpty());
+}
+
+TEST(LayeringTest, OnlyTrustKnowsOpenSsl) {
+  EXPECT_THAT(Strangers("^openssl/", "^cluster/trust/"), IsEmpty());
 }
 
 TEST(LayeringTest, OnlyCpuKernelsKnowOneDnn) {

@@ -3,12 +3,12 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/resource_limits.h"
 #include "base/status_macros.h"
+#include "cluster/cluster_spec/address.h"
 #include "cluster/rpc/completion_thread.h"
 #include "cluster/rpc/deadline.h"
 #include "cluster/rpc/keepalive.h"
@@ -41,11 +41,6 @@ absl::StatusOr<HostPort> Split(absl::string_view address) {
         absl::StrCat("\"", address, "\" is not host:port"));
   }
   return HostPort{address.substr(0, colon), address.substr(colon + 1)};
-}
-
-bool IsLoopback(absl::string_view host) {
-  return host == "localhost" || host == "[::1]" ||
-         absl::StartsWith(host, "127.");
 }
 
 // Headers of a call: a name, a deadline, an offer of memory or of a lane.
@@ -202,7 +197,7 @@ void RpcServer::Stop(absl::Duration grace) {
 
 std::string RpcServer::ListenAddress(const std::string& address) {
   absl::StatusOr<HostPort> split = Split(address);
-  if (!split.ok() || IsLoopback(split->host)) return address;
+  if (!split.ok() || IsLoopback(address)) return address;
   return absl::StrCat("[::]:", split->port);
 }
 

@@ -11,9 +11,9 @@ namespace parasol {
 // The files, in PEM, that a task's certificate, its key and the authorities lie
 // in.
 struct CertificateFiles {
-  std::string certificate;
-  std::string key;
-  std::string authorities;
+  std::string certificate = {};
+  std::string key = {};
+  std::string authorities = {};
 
   // Reads the files.
   //   InvalidArgument  one can't be read, or is larger than 1 MiB; the message

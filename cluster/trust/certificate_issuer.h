@@ -19,7 +19,7 @@ class CertificateIssuer {
 
   struct Subject {
     std::string name = "parasol";  // 64 characters at most
-    // As OpenSSL's configuration files have them: "URI:spiffe://…,DNS:…".
+    // Names as OpenSSL's configuration files have them: "URI:spiffe://…,DNS:…".
     std::string alternative_names = {};
     // YYYYMMDDHHMMSSZ.
     std::string not_before = "20000101000000Z";

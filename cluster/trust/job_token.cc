@@ -18,7 +18,7 @@
 namespace parasol {
 namespace {
 
-// Separates these keys from those of other programs with one secret.
+// Makes another program with the same secret have other keys.
 constexpr absl::string_view kSalt = "parasol job token 1";
 constexpr size_t kJobNameBytes = 4;
 

@@ -13,7 +13,7 @@ namespace parasol {
 // that issues what lies there. Authorities of one name are one.
 class CertificateDirectory {
  public:
-  // `name` is that of a new folder in the test's own.
+  // Makes a folder `name` in the test's own.
   CertificateDirectory(absl::string_view name, absl::string_view authority);
 
   CertificateFiles files() const;
