@@ -40,7 +40,7 @@ absl::Status MemoryFile::Replace(absl::string_view contents) {
 }
 
 std::string MemoryFile::path() const {
-  return absl::StrCat("/proc/self/fd/", file_.get());
+  return absl::StrCat("/proc/", getpid(), "/fd/", file_.get());
 }
 
 }  // namespace parasol

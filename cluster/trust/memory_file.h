@@ -21,8 +21,8 @@ class MemoryFile {
   //                      former contents stay.
   absl::Status Replace(absl::string_view contents);
 
-  // Returns the path, which no process of another user can open. Requires that
-  // Replace() has succeeded once; does not change later.
+  // Returns the path, for this process and others of its user while this one
+  // lives. Requires that Replace() has succeeded once; does not change later.
   std::string path() const;
 
  private:
