@@ -21,6 +21,7 @@
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "cluster/job/task/task_job.h"
+#include "cluster/trust/trust_flags.h"
 
 ABSL_FLAG(std::string, job, "", "Job file. Required.");
 ABSL_FLAG(parasol::RepeatedFlag, set, {},
@@ -30,8 +31,9 @@ ABSL_FLAG(std::string, data_dir, "",
           "sample of them before it starts, and at the names of columns, if "
           "the job has patterns of them. Empty: workers look at theirs.");
 ABSL_FLAG(std::string, checkpoint_dir, "", "Overrides the job's directory.");
-ABSL_FLAG(std::string, metrics_address, "0.0.0.0:0",
-          "host:port of /metrics; port 0: chosen by the system, and logged.");
+ABSL_FLAG(std::string, metrics_address, "",
+          "host:port of /metrics; port 0: chosen by the system, and logged. "
+          "Default: port 0, on loopback if this task's address is there.");
 ABSL_FLAG(absl::Duration, ps_timeout, absl::Minutes(5),
           "How long to wait for a missing ps.");
 ABSL_FLAG(absl::Duration, worker_timeout, absl::Minutes(5),
@@ -93,6 +95,7 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
   ASSIGN_OR_RETURN(LoadedJob loaded, LoadJobToLead(config));
   options.UseJob(std::move(loaded));
   options.state_address = absl::GetFlag(FLAGS_state_address);
+  ASSIGN_OR_RETURN(options.trust, TrustOfTask(config, PeerRole::kChief));
   RETURN_IF_ERROR(options.UseCluster(config));
   options.checkpoint_directory = absl::GetFlag(FLAGS_checkpoint_dir);
   options.ps_timeout = absl::GetFlag(FLAGS_ps_timeout);
@@ -101,7 +104,9 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
   MetricsRegistry registry;
   ASSIGN_OR_RETURN(
       const auto metrics,
-      MetricsServer::Start(absl::GetFlag(FLAGS_metrics_address), registry));
+      MetricsServer::Start(
+          MetricsListenAddress(absl::GetFlag(FLAGS_metrics_address), config),
+          registry));
   options.metrics_address = WithPort(options.address, metrics->port());
   LOG(INFO) << VersionString() << ", /metrics on port " << metrics->port();
   options.cancelled = [&signal] { return signal.signal() != 0; };

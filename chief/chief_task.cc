@@ -161,6 +161,7 @@ absl::Status ChiefTaskOptions::UseCluster(const TaskConfig& config) {
       return absl::InvalidArgumentError(
           "--state_address: missing; the worker beside this chief gives it");
     }
+    state_place = 0;
     ps[0] = state_address;
   }
   workers = config.cluster->tasks(Role::kWorker);
@@ -177,8 +178,8 @@ absl::Status ChiefTaskOptions::UseCluster(const TaskConfig& config) {
 absl::Status ChiefTaskOptions::UseWorkersVariables() {
   RETURN_IF_ERROR(CheckHasVariables(job, variables.size()));
   RETURN_IF_ERROR(CheckHasWorkerZero(job, workers));
-  const int place = StatePlace(ps);
-  ps[place] = state_address.empty() ? workers.at(0) : state_address;
+  state_place = StatePlace(ps);
+  ps[*state_place] = state_address.empty() ? workers.at(0) : state_address;
   return absl::OkStatus();
 }
 
@@ -191,8 +192,9 @@ absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
   }
   RETURN_IF_ERROR(CheckDescriptorsSuffice(options));
   std::unique_ptr<ChiefTask> task(new ChiefTask(options, clock, metrics));
-  ASSIGN_OR_RETURN(task->rpc_server_, RpcServer::Start(options.listen_address,
-                                                       task->service_, {}));
+  ASSIGN_OR_RETURN(task->rpc_server_,
+                   RpcServer::Start(options.listen_address, task->service_,
+                                    {.trust = options.trust}));
   LOG(INFO) << "listening on port " << task->port();
   RETURN_IF_ERROR(task->Open());
   task->rpc_server_->SetServing(true);
@@ -230,7 +232,10 @@ std::unique_ptr<OrderExecutor> ChiefTask::MakeExecutor(
   std::vector<std::unique_ptr<PsClient>> clients;
   for (const ShardBoard::Shard& shard : coordinator.shards) {
     clients.push_back(
-        PsClient::Create(shard.address, options_.shard_call_deadline));
+        PsClient::Create(shard.address, options_.shard_call_deadline,
+                         shard.ps_index == options_.state_place
+                             ? Callee::StateKeeper(options_.trust)
+                             : Callee::Ps(options_.trust, shard.ps_index)));
   }
   return std::make_unique<OrderExecutor>(
       coordinator, std::move(clients), std::move(store),

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "cluster/cluster_spec/cluster_spec.h"
 #include "cluster/job/job_file.h"
 #include "cluster/rpc/server.h"
+#include "cluster/trust/trust.h"
 #include "ml/layer/variable_spec.h"
 #include "proto/job.pb.h"
 #include "storage/checkpoint_store.h"
@@ -50,6 +52,8 @@ struct ChiefTaskOptions {
   // Addresses in the cluster spec, by task index; at least one of each. Under
   // multi-worker mirrored ps/0 is at `state_address`.
   std::map<int, std::string> ps;
+  // The one of `ps` that is worker 0, if any is.
+  std::optional<int> state_place;
   std::map<int, std::string> workers;
   // The evaluator's; empty if the cluster spec has none.
   std::string evaluator;
@@ -78,6 +82,8 @@ struct ChiefTaskOptions {
   // Time in silence after which the checkpoint directory's owner counts as
   // dead, if that can't be known otherwise.
   absl::Duration directory_lease = DirectoryOwnership::kLease;
+  // The keys of this task; null: it has none, and neither have its peers.
+  std::shared_ptr<const Trust> trust = nullptr;
   // Function that ends the waits of ChiefTask::Start(); it is polled.
   std::function<bool()> cancelled = [] { return false; };
 };

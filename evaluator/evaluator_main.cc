@@ -7,6 +7,7 @@
 #include "base/process.h"
 #include "base/resource_limits.h"
 #include "cluster/cluster_spec/role_flags.h"
+#include "cluster/trust/trust_flags.h"
 #include "evaluator/run_evaluator.h"
 
 ABSL_FLAG(std::string, data_dir, "",
@@ -18,8 +19,9 @@ ABSL_FLAG(int, threads, 1, "Number of CPU threads that compute.");
 ABSL_FLAG(std::string, checkpoint_dir, "",
           "The job's checkpoints, where this task sees them under another path "
           "than the chief.");
-ABSL_FLAG(std::string, metrics_address, "0.0.0.0:0",
-          "host:port of /metrics; port 0: chosen by the system, and logged.");
+ABSL_FLAG(std::string, metrics_address, "",
+          "host:port of /metrics; port 0: chosen by the system, and logged. "
+          "Default: port 0, on loopback if this task's address is there.");
 ABSL_FLAG(std::string, health_address, "",
           "host:port of the gRPC health service; default: this task's address "
           "in TF_CONFIG, or none where the cluster does not list it.");
@@ -37,8 +39,13 @@ int main(int argc, char** argv) {
   const parasol::TaskConfig config =
       parasol::TaskConfigOrExit(parasol::Role::kEvaluator);
   parasol::TerminationSignal signal;
+  const auto trust =
+      parasol::TrustOfTask(config, parasol::PeerRole::kEvaluator);
+  if (!trust.ok()) return parasol::ExitWith(trust.status());
   parasol::RunEvaluatorOptions options;
-  options.metrics_address = absl::GetFlag(FLAGS_metrics_address);
+  options.trust = *trust;
+  options.metrics_address = parasol::MetricsListenAddress(
+      absl::GetFlag(FLAGS_metrics_address), config);
   options.health_address = absl::GetFlag(FLAGS_health_address);
   options.chief_timeout = absl::GetFlag(FLAGS_chief_timeout);
   options.evaluation.model.data_dir = absl::GetFlag(FLAGS_data_dir);

@@ -30,7 +30,8 @@ class Task : public EvaluatorTask {
 
   absl::Status Listen() {
     if (options_.listen_address.empty()) return absl::OkStatus();
-    ASSIGN_OR_RETURN(server_, RpcServer::Start(options_.listen_address, {}));
+    ASSIGN_OR_RETURN(
+        server_, RpcServer::Start(options_.listen_address, {}, options_.trust));
     return absl::OkStatus();
   }
 
@@ -89,7 +90,8 @@ class Task : public EvaluatorTask {
     options.on_registered = CheckEvaluatorGoesOn;
     options.checkpoint_directory = options_.evaluation.checkpoint_directory;
     return ChiefSession::Join(
-        ChiefClient::Create(options_.chief_address, kChiefCallDeadline),
+        ChiefClient::Create(options_.chief_address, kChiefCallDeadline,
+                            Callee::Chief(options_.trust)),
         std::move(options), clock_, registry_, [this] { return IsStopping(); });
   }
 

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "cluster/trust/trust.h"
 #include "evaluator/job_evaluation.h"
 #include "proto/chief.pb.h"
 
@@ -23,6 +24,8 @@ struct EvaluatorTaskOptions {
   // Address of the metrics, reported to the chief so that people can find it.
   std::string metrics_address;
   absl::Duration chief_timeout = absl::Minutes(5);
+  // The keys of this task; null: it has none, and neither has the chief.
+  std::shared_ptr<const Trust> trust = nullptr;
   JobEvaluation::Options evaluation;
 };
 

@@ -21,6 +21,7 @@ EvaluatorTaskOptions TaskOptions(const TaskConfig& config,
   EvaluatorTaskOptions task;
   task.task = NewTask(config);
   task.chief_address = config.chief_address;
+  task.trust = options.trust;
   task.listen_address = options.health_address;
   if (task.listen_address.empty() && !config.address.empty()) {
     task.listen_address = RpcServer::ListenAddress(config.address);

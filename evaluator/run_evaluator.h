@@ -1,12 +1,14 @@
 #ifndef PARASOL_EVALUATOR_RUN_EVALUATOR_H_
 #define PARASOL_EVALUATOR_RUN_EVALUATOR_H_
 
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/process.h"
 #include "cluster/cluster_spec/cluster_spec.h"
+#include "cluster/trust/trust.h"
 #include "evaluator/job_evaluation.h"
 
 namespace parasol {
@@ -18,6 +20,8 @@ struct RunEvaluatorOptions {
   // one.
   std::string health_address;
   absl::Duration chief_timeout = absl::Minutes(5);
+  // The keys of this task; null without any.
+  std::shared_ptr<const Trust> trust = nullptr;
   JobEvaluation::Options evaluation;
 };
 

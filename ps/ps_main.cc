@@ -7,6 +7,7 @@
 #include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/role_flags.h"
 #include "cluster/rpc/keep_memory.h"
+#include "cluster/trust/trust_flags.h"
 #include "ps/exchange/parameter_service.h"
 #include "ps/machine_memory.h"
 #include "ps/ps_task.h"
@@ -33,8 +34,9 @@ std::string AbslUnparseFlag(NonFinite policy) {
 
 }  // namespace parasol
 
-ABSL_FLAG(std::string, metrics_address, "0.0.0.0:0",
-          "host:port of /metrics; port 0: chosen by the system, and logged.");
+ABSL_FLAG(std::string, metrics_address, "",
+          "host:port of /metrics; port 0: chosen by the system, and logged. "
+          "Default: port 0, on loopback if this task's address is there.");
 ABSL_FLAG(absl::Duration, chief_timeout, absl::Minutes(5),
           "How long to wait for a chief that does not answer.");
 ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(40),
@@ -67,12 +69,11 @@ ABSL_FLAG(int, payload_port, 0,
 namespace parasol {
 namespace {
 
-PsTaskOptions TaskOptions(const TaskConfig& config, int metrics_port) {
+PsTaskOptions TaskOptions(const TaskConfig& config) {
   PsTaskOptions options;
   options.task = NewTask(config);
   options.listen_address = RpcServer::ListenAddress(config.address);
   options.chief_address = config.chief_address;
-  options.metrics_address = WithPort(config.address, metrics_port);
   options.chief_timeout = absl::GetFlag(FLAGS_chief_timeout);
   options.drain_timeout = absl::GetFlag(FLAGS_drain_timeout);
   options.memory_limit_bytes = absl::GetFlag(FLAGS_memory_limit_bytes);
@@ -109,13 +110,17 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
   RETURN_IF_ERROR(CheckFlags());
   NameTaskInLog(absl::StrCat("ps/", config.index));
   MetricsRegistry registry;
+  PsTaskOptions options = TaskOptions(config);
+  ASSIGN_OR_RETURN(options.trust, TrustOfTask(config, PeerRole::kPs));
   ASSIGN_OR_RETURN(
       const auto metrics,
-      MetricsServer::Start(absl::GetFlag(FLAGS_metrics_address), registry));
+      MetricsServer::Start(
+          MetricsListenAddress(absl::GetFlag(FLAGS_metrics_address), config),
+          registry));
+  options.metrics_address = WithPort(config.address, metrics->port());
   LOG(INFO) << VersionString() << ", /metrics on port " << metrics->port();
   ASSIGN_OR_RETURN(const auto task,
-                   PsTask::Start(TaskOptions(config, metrics->port()),
-                                 Clock::Real(), registry));
+                   PsTask::Start(options, Clock::Real(), registry));
   signal.OnSignal([&task] { task->Stop(); });
   absl::Status result = task->Wait();
   signal.Disarm();

@@ -53,7 +53,8 @@ absl::StatusOr<std::unique_ptr<PsTask>> PsTask::Start(
           options.listen_address, task->service_,
           {.threads = options.polling_threads,
            .limits = {.transport_bytes = static_cast<size_t>(
-                          kTransportBuffers * options.buffer_bytes)}}));
+                          kTransportBuffers * options.buffer_bytes)},
+           .trust = options.trust}));
   task->thread_ = std::jthread([task = task.get()] { task->Run(); });
   return task;
 }
@@ -189,7 +190,8 @@ absl::StatusOr<std::shared_ptr<ChiefSession>> PsTask::Join() {
     return absl::OkStatus();
   };
   return ChiefSession::Join(
-      ChiefClient::Create(options_.chief_address, kChiefCallDeadline),
+      ChiefClient::Create(options_.chief_address, kChiefCallDeadline,
+                          Callee::Chief(options_.trust)),
       std::move(session), clock_, metrics_registry_,
       [this] { return stopping(); });
 }

@@ -17,6 +17,7 @@
 #include "cluster/client/chief_session.h"
 #include "cluster/payload_lane/payload_host.h"
 #include "cluster/rpc/server.h"
+#include "cluster/trust/trust.h"
 #include "proto/chief.pb.h"
 #include "ps/exchange/parameter_service.h"
 #include "ps/shard/parameter_server.h"
@@ -50,6 +51,8 @@ struct PsTaskOptions {
   // Port for the TCP connections that carry the messages of workers' streams;
   // 0: the system chooses one, -1: messages travel in gRPC.
   int payload_port = 0;
+  // The keys of this task; null: it has none, and neither have its peers.
+  std::shared_ptr<const Trust> trust = nullptr;
 };
 
 // A ps of a cluster, from its registration to the end of the job, on threads of

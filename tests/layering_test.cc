@@ -46,6 +46,7 @@ const std::map<std::string, int> kFloor = {{"cluster/cluster_spec", 0},
                                            {"cluster/checkpoint", 2},
                                            {"cluster/checkpoint/model", 3},
                                            {"cluster/progress", 0},
+                                           {"cluster/trust", 0},
                                            {"cluster/rpc", 0},
                                            {"cluster/payload_lane", 1},
                                            {"cluster/client", 3},
@@ -328,10 +329,12 @@ TEST(LayeringTest, MutexesAreAbseils) {
 
 TEST(LayeringTest, OnlyRpcClientsAndServicesKnowGrpc) {
   EXPECT_THAT(
-      Strangers(R"(^grpc(pp)?/|\.grpc\.pb\.h$)",
-                "^cluster/(rpc|client|payload_lane)/|^parameters/client/|"
-                "_service\\.(h|cc)$|"
-                "_control\\.(h|cc)$"),
+      Strangers(
+          R"(^grpc(pp)?/|\.grpc\.pb\.h$)",
+          "^cluster/(rpc|client|payload_lane)/|^cluster/trust/trust\\.cc$|"
+          "^parameters/client/|"
+          "_service\\.(h|cc)$|"
+          "_control\\.(h|cc)$"),
       IsEmpty());
 }
 
@@ -365,6 +368,10 @@ TEST(LayeringTest, OnlyMetricsKnowsPrometheus) {
 
 TEST(LayeringTest, OnlyTheHttpServerKnowsCivetweb) {
   EXPECT_THAT(Strangers("^civetweb", "^serving/http_server\\.cc$"), IsEmpty());
+}
+
+TEST(LayeringTest, OnlyTrustKnowsOpenSsl) {
+  EXPECT_THAT(Strangers("^openssl/", "^cluster/trust/"), IsEmpty());
 }
 
 TEST(LayeringTest, OnlyCpuKernelsKnowOneDnn) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/flags/flag.h"
@@ -24,6 +25,7 @@
 #include "deploy/local/evaluation_line.h"
 #include "deploy/local/file_tail.h"
 #include "tool/json_flag.h"
+#include "tool/operator_trust.h"
 #include "tool/status/status_report.h"
 
 ABSL_FLAG(bool, watch, false,
@@ -143,8 +145,9 @@ absl::StatusOr<int> RunStatus(const std::vector<std::string>& arguments) {
   RETURN_IF_ERROR(CheckAddress(address));
   RETURN_IF_ERROR(CheckDuration("timeout", absl::GetFlag(FLAGS_timeout)));
   RETURN_IF_ERROR(CheckDuration("interval", absl::GetFlag(FLAGS_interval)));
-  const std::unique_ptr<ChiefClient> chief =
-      ChiefClient::Create(address, absl::GetFlag(FLAGS_timeout));
+  ASSIGN_OR_RETURN(std::shared_ptr<const Trust> trust, TrustOfOperator(address));
+  const std::unique_ptr<ChiefClient> chief = ChiefClient::Create(
+      address, absl::GetFlag(FLAGS_timeout), Callee::Chief(std::move(trust)));
   const bool is_watched = absl::GetFlag(FLAGS_watch);
   ASSIGN_OR_RETURN(const wire::JobStatus status, Ask(*chief));
   StatusReport report;
@@ -163,7 +166,8 @@ Command StatusCommand() {
   return {.name = "status",
           .summary = "shows what a cluster's chief says of its job",
           .usage = kStatusUsage,
-          .flags = {"json", "watch", "interval", "timeout"},
+          .flags = {"json", "watch", "interval", "timeout", "tls_certificate",
+                    "tls_key", "tls_ca", "token_file"},
           .run = [](const std::vector<std::string>& arguments) {
             const absl::StatusOr<int> code = RunStatus(arguments);
             return code.ok() ? *code : ExitWith(code.status());

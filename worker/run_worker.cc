@@ -123,9 +123,10 @@ absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
   LoneStatusService service(training);
   std::unique_ptr<RpcServer> server;
   if (!options.status_address.empty()) {
-    ASSIGN_OR_RETURN(server,
-                     RpcServer::Start(options.status_address, {&service}),
-                     _ << "--status_address");
+    ASSIGN_OR_RETURN(
+        server,
+        RpcServer::Start(options.status_address, {&service}, options.trust),
+        _ << "--status_address");
     server->SetServing(true);
   }
   signal.OnSignal([&training] { training.Stop(); });
@@ -172,6 +173,8 @@ absl::StatusOr<std::unique_ptr<ChiefBeside>> StartChief(
   }
   chief.arguments.insert(chief.arguments.end(), config.place_flags.begin(),
                          config.place_flags.end());
+  chief.arguments.insert(chief.arguments.end(), options.trust_flags.begin(),
+                         options.trust_flags.end());
   return ChiefBeside::Start(chief);
 }
 
@@ -181,6 +184,7 @@ WorkerTaskOptions TaskOptions(const TaskConfig& config,
   WorkerTaskOptions task;
   task.task = NewTask(config);
   task.chief_address = config.chief_address;
+  task.trust = options.trust;
   if (!config.is_chief && !IsOfGroup(config)) {
     task.listen_address = RpcServer::ListenAddress(config.address);
   }

@@ -1,6 +1,7 @@
 #ifndef PARASOL_WORKER_RUN_WORKER_H_
 #define PARASOL_WORKER_RUN_WORKER_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "absl/time/time.h"
 #include "base/process.h"
 #include "cluster/cluster_spec/cluster_spec.h"
+#include "cluster/trust/trust.h"
 
 namespace parasol {
 
@@ -19,6 +21,9 @@ struct RunWorkerOptions {
   std::string metrics_address;
   absl::Duration chief_timeout;
   absl::Duration ps_timeout;
+  // The keys of this task, null without any, and the flags that give them.
+  std::shared_ptr<const Trust> trust;
+  std::vector<std::string> trust_flags;
   // Options of a worker that is its own chief.
   std::string job_file;
   std::vector<std::string> overrides;

@@ -11,6 +11,7 @@
 #include "cluster/cluster_spec/role_flags.h"
 #include "cluster/job/task/task_job.h"
 #include "cluster/rpc/keep_memory.h"
+#include "cluster/trust/trust_flags.h"
 #include "worker/run_worker.h"
 
 ABSL_FLAG(std::string, data_dir, "",
@@ -25,8 +26,9 @@ ABSL_FLAG(
     int, threads, 1,
     "Number of CPU threads that compute. A worker that has a machine to itself "
     "should have its cores.");
-ABSL_FLAG(std::string, metrics_address, "0.0.0.0:0",
-          "host:port of /metrics; port 0: chosen by the system, and logged.");
+ABSL_FLAG(std::string, metrics_address, "",
+          "host:port of /metrics; port 0: chosen by the system, and logged. "
+          "Default: port 0, on loopback if this task's address is there.");
 ABSL_FLAG(absl::Duration, chief_timeout, absl::Minutes(5),
           "How long to wait for a chief that does not answer.");
 ABSL_FLAG(absl::Duration, ps_timeout, absl::Minutes(5),
@@ -92,11 +94,16 @@ int main(int argc, char** argv) {
       parasol::TaskConfigOrExit(parasol::Role::kWorker);
   parasol::TerminationSignal signal;
   parasol::KeepFreedMemory();
+  const auto trust = parasol::TrustOfTask(config, parasol::PeerRole::kWorker);
+  if (!trust.ok()) return parasol::ExitWith(trust.status());
   parasol::RunWorkerOptions options;
+  options.trust = *trust;
+  options.trust_flags = parasol::TrustSettingsOfFlags().ToFlags();
   options.data_dir = absl::GetFlag(FLAGS_data_dir);
   options.device = absl::GetFlag(FLAGS_device);
   options.threads = absl::GetFlag(FLAGS_threads);
-  options.metrics_address = absl::GetFlag(FLAGS_metrics_address);
+  options.metrics_address = parasol::MetricsListenAddress(
+      absl::GetFlag(FLAGS_metrics_address), config);
   options.chief_timeout = absl::GetFlag(FLAGS_chief_timeout);
   options.ps_timeout = absl::GetFlag(FLAGS_ps_timeout);
   options.job_file = absl::GetFlag(FLAGS_job);

@@ -81,6 +81,7 @@ absl::StatusOr<std::unique_ptr<WorkerParameters>> WorkerParameters::Start(
            .incarnation = NewIncarnation(),
            .place = own.place->state_place,
            .chief_timeout = own.chief_timeout,
+           .trust = own.trust,
            .on_lost = own.on_lost},
           clock, metrics));
   return parameters;
@@ -178,6 +179,7 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> WorkerParameters::MakeClient(
   ParameterClient::Options options;
   options.worker_incarnation = options_.task.incarnation();
   options.shard_timeout = options_.ps_timeout;
+  options.trust = options_.trust;
   options.wire_encoding = job_.parameter_server().wire_encoding();
   options.push_share = job_.parameter_server().push_share();
   const job::WorkerSettings::PayloadLanes lanes = job_.worker().payload_lanes();

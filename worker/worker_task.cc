@@ -62,10 +62,11 @@ class Task : public WorkerTask {
         composed_,
         WorkerParameters::Start(
             {options_.task, options_.chief_address, options_.chief_timeout,
-             options_.ps_timeout, options_.group, on_lost},
+             options_.ps_timeout, options_.trust, options_.group, on_lost},
             clock_, registry_));
     if (options_.listen_address.empty()) return absl::OkStatus();
-    ASSIGN_OR_RETURN(server_, RpcServer::Start(options_.listen_address, {}));
+    ASSIGN_OR_RETURN(
+        server_, RpcServer::Start(options_.listen_address, {}, options_.trust));
     return absl::OkStatus();
   }
 
@@ -236,7 +237,8 @@ absl::StatusOr<std::unique_ptr<ChiefSession>> Task::JoinCluster() {
   };
   options.report = [this](wire::HeartbeatRequest& request) { Report(request); };
   return ChiefSession::Join(
-      ChiefClient::Create(options_.chief_address, kChiefCallDeadline),
+      ChiefClient::Create(options_.chief_address, kChiefCallDeadline,
+                          Callee::Chief(options_.trust)),
       std::move(options), clock_, registry_, [this] { return IsStopping(); });
 }
 

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "cluster/trust/trust.h"
 #include "proto/chief.pb.h"
 #include "worker/worker_parameters.h"
 
@@ -35,6 +36,8 @@ struct WorkerTaskOptions {
   // Number of workers of the cluster. The files are split among them if
   // auto_shard is FILE.
   int input_shards = 1;
+  // The keys of this task; null: it has none, and neither have its peers.
+  std::shared_ptr<const Trust> trust = nullptr;
   // Set for a worker that has variables with others.
   std::optional<GroupPlace> group;
   absl::Duration chief_timeout = absl::Minutes(5);

@@ -23,10 +23,11 @@ constexpr absl::Duration kConnectWait = absl::Milliseconds(200);
 
 class GrpcChiefClient : public ChiefClient {
  public:
-  GrpcChiefClient(const std::string& address, absl::Duration call_deadline)
+  GrpcChiefClient(const std::string& address, absl::Duration call_deadline,
+                  Callee callee)
       : peer_(absl::StrCat("chief at ", address)),
         call_deadline_(call_deadline),
-        channel_(address) {}
+        channel_(address, std::move(callee)) {}
 
   absl::StatusOr<wire::RegisterResponse> Register(
       const wire::RegisterRequest& request) override {
@@ -121,8 +122,10 @@ class GrpcChiefClient : public ChiefClient {
 }  // namespace
 
 std::unique_ptr<ChiefClient> ChiefClient::Create(const std::string& address,
-                                                 absl::Duration call_deadline) {
-  return std::make_unique<GrpcChiefClient>(address, call_deadline);
+                                                 absl::Duration call_deadline,
+                                                 Callee callee) {
+  return std::make_unique<GrpcChiefClient>(address, call_deadline,
+                                           std::move(callee));
 }
 
 }  // namespace parasol

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "cluster/trust/trust.h"
 #include "proto/chief.pb.h"
 
 namespace parasol {
@@ -23,7 +24,8 @@ class ChiefClient {
  public:
   virtual ~ChiefClient() = default;
   static std::unique_ptr<ChiefClient> Create(const std::string& address,
-                                             absl::Duration call_deadline);
+                                             absl::Duration call_deadline,
+                                             Callee callee = {});
 
   virtual absl::StatusOr<wire::RegisterResponse> Register(
       const wire::RegisterRequest& request) = 0;

@@ -23,10 +23,11 @@ constexpr absl::Duration kPrepareDeadline = absl::Seconds(2);
 
 class GrpcPsClient : public PsClient {
  public:
-  GrpcPsClient(const std::string& address, absl::Duration call_deadline)
+  GrpcPsClient(const std::string& address, absl::Duration call_deadline,
+               Callee callee)
       : peer_(absl::StrCat("ps at ", address)),
         call_deadline_(call_deadline),
-        channel_(address) {}
+        channel_(address, std::move(callee)) {}
 
   absl::StatusOr<wire::LoadResponse> Load(
       const wire::LoadRequest& request) override {
@@ -107,8 +108,10 @@ class GrpcPsClient : public PsClient {
 }  // namespace
 
 std::unique_ptr<PsClient> PsClient::Create(const std::string& address,
-                                           absl::Duration call_deadline) {
-  return std::make_unique<GrpcPsClient>(address, call_deadline);
+                                           absl::Duration call_deadline,
+                                           Callee callee) {
+  return std::make_unique<GrpcPsClient>(address, call_deadline,
+                                        std::move(callee));
 }
 
 }  // namespace parasol

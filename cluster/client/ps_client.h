@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "cluster/trust/trust.h"
 #include "proto/parameter.pb.h"
 
 namespace parasol {
@@ -22,7 +23,8 @@ class PsClient {
   virtual ~PsClient() = default;
   // Does not connect yet. `call_deadline` is for each call.
   static std::unique_ptr<PsClient> Create(const std::string& address,
-                                          absl::Duration call_deadline);
+                                          absl::Duration call_deadline,
+                                          Callee callee = {});
 
   virtual absl::StatusOr<wire::LoadResponse> Load(
       const wire::LoadRequest& request) = 0;

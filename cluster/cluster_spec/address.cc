@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -94,6 +95,14 @@ absl::StatusOr<std::string> CanonicalAddress(absl::string_view address) {
                    _ << "\"" << absl::CHexEscape(address.substr(0, 100))
                      << "\" is not host:port");
   return canonical;
+}
+
+bool IsLoopback(absl::string_view address) {
+  const std::string host(address.substr(0, address.rfind(':')));
+  in_addr ipv4;
+  return absl::EqualsIgnoreCase(host, "localhost") || host == "[::1]" ||
+         (inet_pton(AF_INET, host.c_str(), &ipv4) == 1 &&
+          ntohl(ipv4.s_addr) >> 24 == IN_LOOPBACKNET);
 }
 
 }  // namespace parasol

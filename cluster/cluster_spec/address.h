@@ -17,6 +17,10 @@ namespace parasol {
 //                    address.
 absl::StatusOr<std::string> CanonicalAddress(absl::string_view address);
 
+// Returns true if `address`, "host:port", is of this machine alone: localhost,
+// or a loopback address in figures.
+bool IsLoopback(absl::string_view address);
+
 }  // namespace parasol
 
 #endif  // PARASOL_CLUSTER_CLUSTER_SPEC_ADDRESS_H_

@@ -78,5 +78,17 @@ TEST(AddressTest, ControlCharactersAreEscapedInTheError) {
                        HasSubstr("\"h\\n1:2222\"")));
 }
 
+TEST(IsLoopbackTest, AddressesOfThisMachineAloneAreTold) {
+  for (const std::string address : {"localhost:1", "LocalHost:1", "127.0.0.1:1",
+                                    "127.200.3.4:1", "[::1]:1"}) {
+    EXPECT_TRUE(IsLoopback(address)) << address;
+  }
+  for (const std::string address :
+       {"", ":1", "0.0.0.0:1", "[::]:1", "10.0.0.7:1", "127.evil.com:1",
+        "localhost.evil.com:1", "[::127.0.0.1]:1", "[fe80::1]:1"}) {
+    EXPECT_FALSE(IsLoopback(address)) << address;
+  }
+}
+
 }  // namespace
 }  // namespace parasol

@@ -40,24 +40,30 @@ grpc::ChannelArguments CommonArguments() {
 }
 
 std::shared_ptr<grpc::Channel> MakeChannel(
-    const std::string& address, const grpc::ChannelArguments& arguments) {
+    const std::string& address, const Callee& callee,
+    const grpc::ChannelArguments& arguments) {
   QuietLibraryLog();
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                   arguments);
+  return grpc::CreateCustomChannel(
+      address,
+      callee.trust == nullptr ? grpc::InsecureChannelCredentials()
+                              : callee.trust->ChannelCredentials(callee.tasks),
+      arguments);
 }
 
 }  // namespace
 
-std::shared_ptr<grpc::Channel> MakeControlChannel(const std::string& address) {
-  return MakeChannel(address, CommonArguments());
+std::shared_ptr<grpc::Channel> MakeControlChannel(const std::string& address,
+                                                  const Callee& callee) {
+  return MakeChannel(address, callee, CommonArguments());
 }
 
-std::shared_ptr<grpc::Channel> MakeTensorChannel(const std::string& address) {
+std::shared_ptr<grpc::Channel> MakeTensorChannel(const std::string& address,
+                                                 const Callee& callee) {
   grpc::ChannelArguments arguments = CommonArguments();
   for (const auto& [name, value] : TensorArguments()) {
     arguments.SetInt(name, value);
   }
-  return MakeChannel(address, arguments);
+  return MakeChannel(address, callee, arguments);
 }
 
 void ReconnectNow(grpc::Channel& channel) {

@@ -6,6 +6,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "cluster/trust/trust.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/support/status.h"
 
@@ -16,7 +17,7 @@ namespace parasol {
 // been closed, and would keep the calls that follow as well. Thread-safe.
 class ControlChannel {
  public:
-  explicit ControlChannel(const std::string& address);
+  explicit ControlChannel(const std::string& address, Callee callee = {});
 
   // Returns the channel for the next call.
   std::shared_ptr<grpc::Channel> Get() const ABSL_LOCKS_EXCLUDED(mu_);
@@ -32,6 +33,7 @@ class ControlChannel {
 
  private:
   const std::string address_;
+  const Callee callee_;
   mutable absl::Mutex mu_;
   std::shared_ptr<grpc::Channel> channel_ ABSL_GUARDED_BY(mu_);
 };

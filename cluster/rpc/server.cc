@@ -3,12 +3,12 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/resource_limits.h"
 #include "base/status_macros.h"
+#include "cluster/cluster_spec/address.h"
 #include "cluster/rpc/completion_thread.h"
 #include "cluster/rpc/deadline.h"
 #include "cluster/rpc/keepalive.h"
@@ -41,11 +41,6 @@ absl::StatusOr<HostPort> Split(absl::string_view address) {
         absl::StrCat("\"", address, "\" is not host:port"));
   }
   return HostPort{address.substr(0, colon), address.substr(colon + 1)};
-}
-
-bool IsLoopback(absl::string_view host) {
-  return host == "localhost" || host == "[::1]" ||
-         absl::StartsWith(host, "127.");
 }
 
 // Headers of a call: a name, a deadline, an offer of memory or of a lane.
@@ -107,13 +102,20 @@ void SetProtocol(grpc::ServerBuilder& builder) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
-    const std::string& address, std::vector<grpc::Service*> services) {
-  return Start(address, std::move(services), ClientLimits());
+    const std::string& address, std::vector<grpc::Service*> services,
+    std::shared_ptr<const Trust> trust) {
+  return StartWith(address, services, ClientLimits(), trust.get());
 }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const std::string& address, std::vector<grpc::Service*> services,
     const ClientLimits& limits) {
+  return StartWith(address, services, limits, /*trust=*/nullptr);
+}
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::StartWith(
+    const std::string& address, const std::vector<grpc::Service*>& services,
+    const ClientLimits& limits, const Trust* trust) {
   auto server = std::unique_ptr<RpcServer>(new RpcServer);
   grpc::ServerBuilder builder;
   if (services.empty()) {
@@ -122,7 +124,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     builder.RegisterCallbackGenericService(server->no_methods_.get());
   }
   LimitClients(limits, builder);
-  RETURN_IF_ERROR(server->Build(address, services, builder));
+  RETURN_IF_ERROR(server->Build(address, services, trust, builder));
   return server;
 }
 
@@ -139,7 +141,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     server->threads_.push_back(
         std::make_unique<CompletionThread>(std::move(queue)));
   }
-  RETURN_IF_ERROR(server->Build(address, {&service.service()}, builder));
+  RETURN_IF_ERROR(server->Build(address, {&service.service()},
+                                options.trust.get(), builder));
   server->polled_ = &service;
   for (grpc::ServerCompletionQueue* queue : queues) service.AcceptOn(*queue);
   return server;
@@ -147,6 +150,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
 
 absl::Status RpcServer::Build(const std::string& address,
                               const std::vector<grpc::Service*>& services,
+                              const Trust* trust,
                               grpc::ServerBuilder& builder) {
   ASSIGN_OR_RETURN(const HostPort split, Split(address));
   // "localhost" is two addresses, and gRPC is content when one of them is free.
@@ -158,7 +162,9 @@ absl::Status RpcServer::Build(const std::string& address,
       << "can't listen on " << address;
   grpc::EnableDefaultHealthCheckService(true);
   SetProtocol(builder);
-  builder.AddListeningPort(listen_on, grpc::InsecureServerCredentials(),
+  builder.AddListeningPort(listen_on,
+                           trust == nullptr ? grpc::InsecureServerCredentials()
+                                            : trust->ServerCredentials(),
                            &port_);
   for (grpc::Service* service : services) builder.RegisterService(service);
   server_ = builder.BuildAndStart();
@@ -191,7 +197,7 @@ void RpcServer::Stop(absl::Duration grace) {
 
 std::string RpcServer::ListenAddress(const std::string& address) {
   absl::StatusOr<HostPort> split = Split(address);
-  if (!split.ok() || IsLoopback(split->host)) return address;
+  if (!split.ok() || IsLoopback(address)) return address;
   return absl::StrCat("[::]:", split->port);
 }
 

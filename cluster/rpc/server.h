@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "cluster/trust/trust.h"
 
 namespace grpc {
 class CallbackGenericService;
@@ -48,11 +49,13 @@ class RpcServer {
  public:
   // Listens on `address` ("host:port"; the system chooses the port if it is 0)
   // and serves `services` (none: health alone), which must outlive the server.
-  // Health says NOT_SERVING until SetServing(true).
+  // Health says NOT_SERVING until SetServing(true). With `trust`, only tasks of
+  // its job can connect; without, everybody can.
   //   InvalidArgument  the address can't be listened on, e.g. its port is in
   //                    use; the message names it.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
-      const std::string& address, std::vector<grpc::Service*> services);
+      const std::string& address, std::vector<grpc::Service*> services,
+      std::shared_ptr<const Trust> trust = nullptr);
 
   // Limits of all clients of a server together.
   struct ClientLimits {
@@ -74,6 +77,7 @@ class RpcServer {
   struct PollingOptions {
     int threads = 1;
     ClientLimits limits = {};
+    std::shared_ptr<const Trust> trust = nullptr;
   };
   // Starts a server with a service that threads of the server poll.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
@@ -96,9 +100,12 @@ class RpcServer {
 
  private:
   RpcServer();
+  static absl::StatusOr<std::unique_ptr<RpcServer>> StartWith(
+      const std::string& address, const std::vector<grpc::Service*>& services,
+      const ClientLimits& limits, const Trust* trust);
   absl::Status Build(const std::string& address,
                      const std::vector<grpc::Service*>& services,
-                     grpc::ServerBuilder& builder);
+                     const Trust* trust, grpc::ServerBuilder& builder);
 
   // Answers every call with UNIMPLEMENTED if there is no service.
   std::unique_ptr<grpc::CallbackGenericService> no_methods_;

@@ -118,6 +118,7 @@ absl::StatusOr<wire::GetPlacementResponse> ShardBoard::Placement(
     wire::Shard* shard = response.add_shard();
     shard->set_address(place.shard.address);
     shard->set_incarnation(place.incarnation);
+    shard->set_ps_index(place.shard.ps_index);
     shard->mutable_part()->Assign(place.shard.parts.begin(),
                                   place.shard.parts.end());
     shard->mutable_table()->Assign(place.shard.tables.begin(),

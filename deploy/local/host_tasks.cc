@@ -59,7 +59,8 @@ absl::StatusOr<std::vector<std::string>> AddressesOnHosts(const LocalJob& job) {
   return addresses;
 }
 
-void StartOnHosts(const LocalJob& job, std::vector<TaskPlan>& tasks) {
+void StartOnHosts(const LocalJob& job, const std::string& token,
+                  std::vector<TaskPlan>& tasks) {
   for (TaskPlan& task : tasks) {
     const std::string& address = task.metrics_address;
     task.argv = SshArgv(
@@ -69,6 +70,7 @@ void StartOnHosts(const LocalJob& job, std::vector<TaskPlan>& tasks) {
          .tf_config = task.tf_config,
          .argv = std::move(task.argv)});
     task.is_remote = true;
+    task.first_input = absl::StrCat(token, "\n");
   }
 }
 

@@ -19,7 +19,10 @@ namespace parasol {
 absl::StatusOr<std::vector<std::string>> AddressesOnHosts(const LocalJob& job);
 
 // Makes the tasks of a plan for AddressesOnHosts() start on their machines.
-void StartOnHosts(const LocalJob& job, std::vector<TaskPlan>& tasks);
+// Each guard reads the run's token from the connection, and hands it to its
+// task.
+void StartOnHosts(const LocalJob& job, const std::string& token,
+                  std::vector<TaskPlan>& tasks);
 
 }  // namespace parasol
 

@@ -78,14 +78,16 @@ TEST(HostTasksTest, ATaskIsStartedOnItsHostWithItsPlaceAndItsCommand) {
   ASSERT_OK_AND_ASSIGN(const std::vector<std::string> addresses,
                        AddressesOnHosts(job));
   LocalPlan plan = PlanTasks(job, addresses);
-  StartOnHosts(job, plan.tasks);
+  StartOnHosts(job, "a token", plan.tasks);
   const TaskPlan& ps = plan.tasks[2];
   EXPECT_TRUE(ps.is_remote);
   EXPECT_EQ(ps.argv[ps.argv.size() - 2], "b");
   EXPECT_THAT(ps.argv.back(),
               AllOf(HasSubstr("exec /opt/parasol/deploy/remote/remote_task "
-                              "--tf_config='{\"cluster\":"),
-                    HasSubstr(" -- /opt/parasol/ps/ps --metrics_address=")));
+                              "--takes_token --tf_config='{\"cluster\":"),
+                    HasSubstr(" -- /opt/parasol/ps/ps --metrics_address="),
+                    Not(HasSubstr("a token"))));
+  EXPECT_EQ(ps.first_input, "a token\n");
 }
 
 }  // namespace

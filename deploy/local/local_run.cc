@@ -1,5 +1,6 @@
 #include "deploy/local/local_run.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,9 @@
 #include "base/status_macros.h"
 #include "cluster/client/chief_client.h"
 #include "cluster/progress/task_notes.h"
+#include "cluster/trust/job_token.h"
+#include "cluster/trust/token_store.h"
+#include "cluster/trust/trust.h"
 #include "deploy/local/complete_run.h"
 #include "deploy/local/evaluation_line.h"
 #include "deploy/local/file_tail.h"
@@ -47,12 +51,19 @@ RestartLimits LimitsFor(const LocalJob& job) {
   return limits;
 }
 
+std::shared_ptr<const Trust> OwnTrust(const StoredToken& token, Clock& clock) {
+  const absl::StatusOr<JobToken> parsed = JobToken::Parse(token.text());
+  CHECK(parsed.ok()) << parsed.status();
+  return Trust::OfToken(*parsed, PeerRole::kOperator, /*index=*/0, clock);
+}
+
 // One job from its start to its end.
 class LocalRun {
  public:
-  LocalRun(const LocalJob& job, LocalPlan plan,
+  LocalRun(const LocalJob& job, LocalPlan plan, StoredToken token,
            const TerminationSignal& termination, Clock& clock)
       : job_(job),
+        token_(std::move(token)),
         termination_(termination),
         clock_(clock),
         start_(clock.Now()),
@@ -61,7 +72,8 @@ class LocalRun {
             plan.tasks, LimitsFor(job),
             [this](const std::string& line) { display_.Tell(line); }, clock),
         chief_address_(plan.chief_address),
-        poller_(ChiefClient::Create(plan.chief_address, kStatusDeadline),
+        poller_(ChiefClient::Create(plan.chief_address, kStatusDeadline,
+                                    Callee::Chief(OwnTrust(token_, clock))),
                 kStatusPeriod, clock) {
     for (const TaskPlan& task : plan.tasks) {
       metrics_.emplace_back(
@@ -81,6 +93,7 @@ class LocalRun {
   void AddOutcome(RunResult& result) const;
 
   const LocalJob& job_;
+  const StoredToken token_;
   const TerminationSignal& termination_;
   Clock& clock_;
   const absl::Time start_;
@@ -197,20 +210,34 @@ void LocalRun::AddOutcome(RunResult& result) const {
 }
 
 absl::StatusOr<LocalPlan> PlanJob(const LocalJob& job) {
-  if (job.hosts.empty()) {
-    ASSIGN_OR_RETURN(const std::vector<int> ports,
-                     FreeLoopbackPorts(NumAddresses(job)));
-    std::vector<std::string> addresses;
-    for (const int port : ports) {
-      addresses.push_back(absl::StrCat("127.0.0.1:", port));
-    }
+  if (!job.hosts.empty()) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> addresses,
+                     AddressesOnHosts(job));
     return PlanTasks(job, addresses);
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> addresses,
-                   AddressesOnHosts(job));
-  LocalPlan plan = PlanTasks(job, addresses);
-  StartOnHosts(job, plan.tasks);
-  return plan;
+  ASSIGN_OR_RETURN(const std::vector<int> ports,
+                   FreeLoopbackPorts(NumAddresses(job)));
+  std::vector<std::string> addresses;
+  for (const int port : ports) {
+    addresses.push_back(absl::StrCat("127.0.0.1:", port));
+  }
+  return PlanTasks(job, addresses);
+}
+
+// Gives the tasks the token of the run.
+void GiveToken(const LocalJob& job, const StoredToken& token, LocalPlan& plan) {
+  if (!job.hosts.empty()) return StartOnHosts(job, token.text(), plan.tasks);
+  for (TaskPlan& task : plan.tasks) {
+    task.argv.push_back(absl::StrCat("--token_file=", token.path()));
+  }
+}
+
+RunResult Failed(const absl::Status& status) {
+  RunResult result;
+  result.status = RunResult::Status::kFailed;
+  result.error = std::string(status.message());
+  result.exit_code = static_cast<int>(ExitCodeFor(status));
+  return result;
 }
 
 }  // namespace
@@ -218,14 +245,13 @@ absl::StatusOr<LocalPlan> PlanJob(const LocalJob& job) {
 RunResult RunJob(const LocalJob& job, const TerminationSignal& termination,
                  Clock& clock) {
   absl::StatusOr<LocalPlan> plan = PlanJob(job);
-  if (!plan.ok()) {
-    RunResult result;
-    result.status = RunResult::Status::kFailed;
-    result.error = std::string(plan.status().message());
-    result.exit_code = static_cast<int>(ExitCodeFor(plan.status()));
-    return result;
-  }
-  return LocalRun(job, *std::move(plan), termination, clock).Run();
+  if (!plan.ok()) return Failed(plan.status());
+  absl::StatusOr<StoredToken> token =
+      StoredToken::Draw(job.token_folders, plan->chief_address);
+  if (!token.ok()) return Failed(token.status());
+  GiveToken(job, *token, *plan);
+  return LocalRun(job, *std::move(plan), *std::move(token), termination, clock)
+      .Run();
 }
 
 }  // namespace parasol

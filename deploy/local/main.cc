@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -24,6 +26,7 @@
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "cluster/job/strategy.h"
+#include "cluster/trust/token_store.h"
 #include "deploy/local/complete_run.h"
 #include "deploy/local/local_run.h"
 #include "deploy/local/run_directory.h"
@@ -367,6 +370,8 @@ absl::StatusOr<LocalJob> LocalJobFromFlags(LoadedJob& loaded) {
     return absl::InvalidArgumentError("--job is missing; try --help");
   }
   job.strategy = absl::GetFlag(FLAGS_strategy);
+  job.token_folders = TokenFolders(Environment("XDG_DATA_HOME"),
+                                   Environment("HOME"), geteuid());
   RETURN_IF_ERROR(ReadNumberFlags(job));
   ASSIGN_OR_RETURN(job.job_file, AbsolutePath("job", absl::GetFlag(FLAGS_job)));
   ASSIGN_OR_RETURN(job.data_dir,

@@ -50,6 +50,8 @@ absl::Status Supervisor::StartTask(Task& task) {
   options.own_process_group = true;
   task.log_begin = FileEnd(task.plan.log_file);
   ASSIGN_OR_RETURN(task.process, Subprocess::Start(options));
+  // A connection that takes nothing ends by itself.
+  if (task.plan.is_remote) task.process->WriteInput(task.plan.first_input);
   task.start_at = absl::InfiniteFuture();
   task.policy.Started(clock_.Now());
   return absl::OkStatus();

@@ -47,6 +47,8 @@ struct LocalJob {
   std::string checkpoint_timeout;
   // Overrides "path=value", in the order given.
   std::vector<std::string> overrides;
+  // Where the run's token may lie (cluster/trust/token_store).
+  std::vector<std::string> token_folders;
   // The machines that the tasks run on; empty: this one.
   std::vector<Host> hosts;
   // The command that starts a process on one of `hosts`: "ssh -p 2222".
@@ -67,6 +69,8 @@ struct TaskPlan {
   // Address host:port of the task's metrics.
   std::string metrics_address;
   std::string log_file;
+  // What the process is to read first; empty: nothing.
+  std::string first_input = {};
   // True if argv is a connection to the task's host: the task is behind a guard
   // there (deploy/remote/guard_protocol.h), and has its TF_CONFIG in argv.
   bool is_remote = false;

@@ -32,9 +32,9 @@ bool IsPlain(char c) {
 
 // The line that the shell of the user there gets.
 std::string CommandLine(const RemoteCommand& command) {
-  std::string line =
-      absl::StrCat("exec ", ShellQuoted(command.guard),
-                   " --tf_config=", ShellQuoted(command.tf_config), " --");
+  std::string line = absl::StrCat(
+      "exec ", ShellQuoted(command.guard),
+      " --takes_token --tf_config=", ShellQuoted(command.tf_config), " --");
   for (const std::string& word : command.argv) {
     absl::StrAppend(&line, " ", ShellQuoted(word));
   }

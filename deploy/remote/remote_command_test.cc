@@ -72,12 +72,13 @@ TEST(RemoteCommandTest, TheUsersWordsComeBeforeTheOptionsAndTheHost) {
                        RunSubprocess(options, absl::Seconds(20)));
   EXPECT_THAT(run.standard_output, StartsWith("-p\n2222\n-i\nmy key\n-T\n-o\n"
                                               "BatchMode=yes\n"));
-  EXPECT_THAT(run.standard_output,
-              EndsWith("\nfe80::1%eth0\n"
-                       R"(exec '/opt/my parasol/remote_task' )"
-                       R"(--tf_config='{"cluster": {}}' -- /opt/worker )"
-                       R"('--set=a='\''b c'\''')"
-                       "\n"));
+  EXPECT_THAT(
+      run.standard_output,
+      EndsWith("\nfe80::1%eth0\n"
+               R"(exec '/opt/my parasol/remote_task' )"
+               R"(--takes_token --tf_config='{"cluster": {}}' -- /opt/worker )"
+               R"('--set=a='\''b c'\''')"
+               "\n"));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -22,10 +23,16 @@
 #include "base/resource_limits.h"
 #include "base/status_macros.h"
 #include "base/subprocess.h"
+#include "cluster/trust/job_token.h"
+#include "cluster/trust/memory_file.h"
 #include "deploy/remote/launcher_watch.h"
 
 ABSL_FLAG(std::string, tf_config, "",
           "TF_CONFIG of the command; empty: this process's.");
+
+ABSL_FLAG(bool, takes_token, false,
+          "The first line of stdin is a job's token, which the command gets "
+          "as --token_file.");
 
 namespace parasol {
 namespace {
@@ -106,6 +113,20 @@ void Guard::Kill() {
   kill(-task_.pid(), SIGKILL);
 }
 
+// Returns the first line of stdin. The launcher's signs of life follow it.
+absl::StatusOr<std::string> ReadToken() {
+  std::string line;
+  char next = 0;
+  while (line.size() < JobToken::kMaxBytes) {
+    const ssize_t count = read(STDIN_FILENO, &next, 1);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    if (next == '\n') return line;
+    line.push_back(next);
+  }
+  return absl::InvalidArgumentError("--takes_token: stdin has no token");
+}
+
 absl::StatusOr<ProcessEnd> RunGuarded(const std::vector<std::string>& command,
                                       const TerminationSignal& termination) {
   if (command.empty()) {
@@ -113,6 +134,12 @@ absl::StatusOr<ProcessEnd> RunGuarded(const std::vector<std::string>& command,
   }
   SubprocessOptions options;
   options.argv = command;
+  MemoryFile token;
+  if (absl::GetFlag(FLAGS_takes_token)) {
+    ASSIGN_OR_RETURN(const std::string text, ReadToken());
+    RETURN_IF_ERROR(token.Replace(text));
+    options.argv.push_back(absl::StrCat("--token_file=", token.path()));
+  }
   if (const std::string tf_config = absl::GetFlag(FLAGS_tf_config);
       !tf_config.empty()) {
     options.environment = {{"TF_CONFIG", tf_config}};

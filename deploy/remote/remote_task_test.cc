@@ -75,6 +75,34 @@ TEST(RemoteTaskTest, TheTaskHasItsPlace) {
   EXPECT_EQ(run.standard_output, "{\"x\": 1}\n");
 }
 
+// The token goes from the launcher to the task, and lies in no command line.
+TEST(RemoteTaskTest, TheTaskReadsTheTokenThatTheLauncherSends) {
+  SubprocessOptions options =
+      Guarded("cat ${1#--token_file=}; read line; exit 3");
+  options.argv.push_back("sh");
+  options.argv.insert(options.argv.begin() + 1, "--takes_token");
+  options.input_socket = true;
+  options.standard_output = OutputTo::Pipe();
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Subprocess> guard,
+                       Subprocess::Start(options));
+  EXPECT_TRUE(guard->WriteInput("the token\n"));
+  EXPECT_TRUE(guard->WriteInput(kBeat));
+  EXPECT_EQ(FirstLine(*guard), "the token");
+  ASSERT_OK_AND_ASSIGN(const ProcessEnd end, guard->Wait(kLimit));
+  EXPECT_EQ(end.code(), 3);
+}
+
+TEST(RemoteTaskTest, ALauncherThatSendsNoTokenStartsNothing) {
+  SubprocessOptions options = Guarded("echo started");
+  options.argv.insert(options.argv.begin() + 1, "--takes_token");
+  options.input_socket = false;
+  ASSERT_OK_AND_ASSIGN(const CompletedProcess run,
+                       RunSubprocess(options, kLimit));
+  EXPECT_EQ(run.end.code(), 2);
+  EXPECT_EQ(run.standard_output, "");
+  EXPECT_THAT(run.standard_error, HasSubstr("--takes_token"));
+}
+
 TEST(RemoteTaskTest, TheTaskMayOpenWhatTheSystemAllows) {
   SubprocessOptions options = Guarded("ulimit -Sn");
   const std::string low = "ulimit -Sn 64; exec \"$@\"";

@@ -209,6 +209,7 @@ ShardedParameterClient::ShardedParameterClient(
             .shared_memory = options.shared_memory,
             .tcp_lanes = options.tcp_lanes,
             .lane_retry = options.lane_retry,
+            .callee = Callee::Ps(options.trust, placement.shard(i).ps_index()),
         },
         threads_[i % threads_.size()].queue(), LoopsOf(i), clock, link_metrics,
         [this] {

@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "cluster/trust/trust.h"
 #include "parameters/training_parameters.h"
 #include "proto/chief.pb.h"
 #include "proto/job.pb.h"
@@ -65,6 +66,8 @@ class ParameterClient : public TrainingParameters {
     // Time after which a ps whose lanes could not be opened is asked for them
     // again; twice as long after each failure, 16 times at most.
     absl::Duration lane_retry = absl::Minutes(1);
+    // The worker's keys; null: it has none, and neither have the ps.
+    std::shared_ptr<const Trust> trust = nullptr;
   };
 
   // `variables` and `tables` are the names of the caller's variables and sparse

@@ -56,7 +56,9 @@ ShardLink::ShardLink(const Options& options, grpc::CompletionQueue& queue,
   offers_.lane = options_.tcp_lanes;
   // gRPC starts threads with a first channel: they are to have this thread's
   // priority, not the lower one of a thread that computes.
-  for (Lane& lane : lanes_) lane.channel = MakeTensorChannel(address_);
+  for (Lane& lane : lanes_) {
+    lane.channel = MakeTensorChannel(address_, options_.callee);
+  }
 }
 
 void ShardLink::Send(absl::Span<const OperationPtr> operations) {
@@ -109,7 +111,9 @@ std::vector<std::shared_ptr<ShardStream>> ShardLink::MakeStreams(
     Lane& lane = lanes_[i];
     const bool needed = lane.stream == nullptr && outbox_.HasWaiting(i);
     if (!needed || now < lane.retry_at) continue;
-    if (lane.channel == nullptr) lane.channel = MakeTensorChannel(address_);
+    if (lane.channel == nullptr) {
+      lane.channel = MakeTensorChannel(address_, options_.callee);
+    }
     lane.stream =
         ShardStream::Make(lane.channel, queue_, *loops_[i], i, *this, offers_);
     streams.push_back(lane.stream);

@@ -25,6 +25,7 @@
 #include "cluster/rpc/payload.h"
 #include "cluster/rpc/shared_payloads.h"
 #include "cluster/rpc/tensor_frame.h"
+#include "cluster/trust/trust.h"
 #include "parameters/client/exchange_message.h"
 #include "parameters/client/parameter_client_metrics.h"
 #include "parameters/client/payload_lane_retry.h"
@@ -65,6 +66,7 @@ class ShardLink : private ShardStream::Observer {
     // Time after which lanes that could not be opened are asked for again
     // (ParameterClient::Options).
     absl::Duration lane_retry = absl::Minutes(1);
+    Callee callee = {};
   };
 
   // `queue` is a CompletionThread's, and loops[i] serves lane i; all must

@@ -127,6 +127,12 @@ wire::Task TestCluster::NewTask(const std::string& role, int index) {
   return task;
 }
 
+std::shared_ptr<const Trust> TestCluster::TrustOf(PeerRole role,
+                                                  int index) const {
+  if (!token_.has_value()) return nullptr;
+  return Trust::OfToken(*token_, role, index, Clock::Real());
+}
+
 absl::Status TestCluster::StartChief() {
   ChiefTaskOptions options;
   options.job = job_;
@@ -136,6 +142,7 @@ absl::Status TestCluster::StartChief() {
   if (num_ps_ == 0) {
     RETURN_IF_ERROR(ResolveClusterStrategy(std::nullopt, 0, options.job));
     options.ps[0] = Address("state", 0);
+    options.state_place = 0;
   }
   for (int i = 0; i < num_workers_; ++i) {
     options.workers[i] = Address("worker", i);
@@ -151,6 +158,7 @@ absl::Status TestCluster::StartChief() {
   options.lease = absl::Seconds(5);
   options.pace = pace_;
   options.absence_named = absence_named_;
+  options.trust = TrustOf(PeerRole::kChief, 0);
   ASSIGN_OR_RETURN(chief_, ChiefTask::Start(options, Clock::Real(), metrics_));
   return absl::OkStatus();
 }
@@ -158,6 +166,7 @@ absl::Status TestCluster::StartChief() {
 absl::Status TestCluster::StartPs(int index) {
   PsTaskOptions options;
   options.task = NewTask("ps", index);
+  options.trust = TrustOf(PeerRole::kPs, index);
   options.listen_address = Address("ps", index);
   options.chief_address = Address("chief", 0);
   ASSIGN_OR_RETURN(ps_[index], PsTask::Start(options, Clock::Real(), metrics_));
@@ -167,6 +176,7 @@ absl::Status TestCluster::StartPs(int index) {
 absl::Status TestCluster::StartWorker(int index) {
   WorkerTaskOptions options;
   options.task = NewTask("worker", index);
+  options.trust = TrustOf(PeerRole::kWorker, index);
   options.chief_address = Address("chief", 0);
   options.listen_address = Address("worker", index);
   options.data_dir = data_directory_;
@@ -195,6 +205,7 @@ absl::Status TestCluster::StartWorker(int index) {
 absl::Status TestCluster::StartEvaluator() {
   EvaluatorTaskOptions options;
   options.task = NewTask("evaluator", 0);
+  options.trust = TrustOf(PeerRole::kEvaluator, 0);
   options.chief_address = Address("chief", 0);
   options.evaluation.checkpoint_directory = checkpoint_directory_;
   options.evaluation.model.data_dir = data_directory_;
@@ -233,7 +244,8 @@ absl::Status TestCluster::StopChief() {
 }
 
 absl::StatusOr<wire::JobStatus> TestCluster::Status() {
-  return ChiefClient::Create(Address("chief", 0), absl::Seconds(5))
+  return ChiefClient::Create(Address("chief", 0), absl::Seconds(5),
+                             Callee::Chief(TrustOf(PeerRole::kOperator, 0)))
       ->GetStatus();
 }
 

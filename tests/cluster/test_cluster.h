@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "cluster/client/chief_client.h"
 #include "cluster/collective/collective.h"
 #include "cluster/collective/testing/memory_network.h"
+#include "cluster/trust/trust.h"
 #include "evaluator/evaluator_task.h"
 #include "proto/job.pb.h"
 #include "ps/ps_task.h"
@@ -63,6 +65,9 @@ class TestCluster {
     worker_clocks_[index] = &clock;
   }
 
+  // Gives tasks that are started from now on, and Status(), keys by a token.
+  void SetToken(const JobToken& token) { token_ = token; }
+
   // Sets the limits of chiefs that are started from now on.
   void SetPaceLimits(const PaceLimits& limits, absl::Duration absence_named) {
     pace_ = limits;
@@ -94,6 +99,8 @@ class TestCluster {
   MetricsRegistry& metrics() { return metrics_; }
 
  private:
+  // Returns the keys of a task, null without a token.
+  std::shared_ptr<const Trust> TrustOf(PeerRole role, int index) const;
   wire::Task NewTask(const std::string& role, int index);
   std::string Address(const std::string& role, int index) const;
 
@@ -101,6 +108,7 @@ class TestCluster {
   const int num_ps_;
   const int num_workers_;
   const std::string checkpoint_directory_;
+  std::optional<JobToken> token_;
   std::map<std::string, int> ports_;
   uint64_t next_incarnation_ = 1;
   MetricsRegistry metrics_;

@@ -19,6 +19,10 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/client/chief_client.h"
+#include "cluster/trust/job_token.h"
+#include "cluster/trust/token_store.h"
+#include "cluster/trust/trust.h"
+#include "cluster/trust/trust_flags.h"
 #include "nlohmann/json.hpp"
 
 namespace parasol {
@@ -239,7 +243,14 @@ absl::StatusOr<wire::JobStatus> LaunchedCluster::Status() const {
     const nlohmann::json& jobs = config["cluster"];
     const std::string address =
         jobs[jobs.contains("chief") ? "chief" : "worker"][0];
-    return ChiefClient::Create(address, absl::Seconds(5))->GetStatus();
+    ASSIGN_OR_RETURN(
+        const JobToken token,
+        JobToken::Read(FindToken(TokenFoldersOfUser(), address).value_or("")));
+    return ChiefClient::Create(
+               address, absl::Seconds(5),
+               Callee::Chief(Trust::OfToken(token, PeerRole::kOperator,
+                                            /*index=*/0, Clock::Real())))
+        ->GetStatus();
   }
   return absl::UnavailableError("no task is running");
 }

@@ -14,6 +14,7 @@ _PKG_CONFIG = {
     "grpc++": ("grpc++", "libgrpc++-dev"),
     "highway": ("libhwy", "libhwy-dev"),
     "nlohmann_json": ("nlohmann_json", "nlohmann-json3-dev"),
+    "openssl": ("openssl", "libssl-dev"),
     "prometheus_core": ("prometheus-cpp-core", "prometheus-cpp-dev"),
     "protobuf": ("protobuf", "libprotobuf-dev"),
     "re2": ("re2", "libre2-dev"),

@@ -31,7 +31,8 @@ absl::StatusOr<std::unique_ptr<StateKeeper>> StateKeeper::Start(
       new StateKeeper(std::move(options), clock, metrics));
   ASSIGN_OR_RETURN(
       keeper->server_,
-      RpcServer::Start(keeper->options_.listen_address, {&keeper->service_}));
+      RpcServer::Start(keeper->options_.listen_address, {&keeper->service_},
+                       keeper->options_.trust));
   return keeper;
 }
 
@@ -69,7 +70,8 @@ absl::Status StateKeeper::Join(GroupState& state,
   ASSIGN_OR_RETURN(
       session_,
       ChiefSession::Join(
-          ChiefClient::Create(options_.chief_address, kChiefCallDeadline),
+          ChiefClient::Create(options_.chief_address, kChiefCallDeadline,
+                              Callee::Chief(options_.trust)),
           std::move(session), clock_, metrics_, std::move(cancelled)));
   session_->OnLost([this](const absl::Status& why) {
     options_.on_lost(absl::UnavailableError(absl::StrCat(

@@ -13,6 +13,7 @@
 #include "base/metrics.h"
 #include "cluster/client/chief_session.h"
 #include "cluster/rpc/server.h"
+#include "cluster/trust/trust.h"
 #include "proto/chief.pb.h"
 #include "worker/group/state/group_state.h"
 #include "worker/group/state/state_orders.h"
@@ -37,6 +38,7 @@ class StateKeeper {
     // Index of the ps that it is to the chief: StatePlace().
     int place = 0;
     absl::Duration chief_timeout = absl::Minutes(5);
+    std::shared_ptr<const Trust> trust = nullptr;  // of the worker
     // Called once, with Unavailable, if the chief has given the place to
     // another process, or is gone: the worker has to start again.
     std::function<void(absl::Status)> on_lost = [](const absl::Status&) {};
