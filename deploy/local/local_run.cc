@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/client/chief_client.h"
+#include "cluster/progress/step_rate.h"
 #include "cluster/progress/task_notes.h"
 #include "deploy/local/complete_run.h"
 #include "deploy/local/evaluation_line.h"
