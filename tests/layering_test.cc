@@ -366,6 +366,11 @@ TEST(LayeringTest, OnlyTheHttpServerKnowsCivetweb) {
   EXPECT_THAT(Strangers("^civetweb", "^serving/http_server\\.cc$"), IsEmpty());
 }
 
+TEST(LayeringTest, OnlyTheChiefsPostsKnowCurl) {
+  EXPECT_THAT(Strangers("^curl/", "^chief/kubeflow/https_post\\.cc$"),
+              IsEmpty());
+}
+
 TEST(LayeringTest, OnlyCpuKernelsKnowOneDnn) {
   EXPECT_THAT(
       Strangers("dnnl", "^ml/(device/(cpu|dnnl)_.*|kernel/.*_cpu)\\.(h|cc)$"),

@@ -8,12 +8,14 @@ name to give to apt-get.
 # Target name -> (pkg-config module, Debian package).
 _PKG_CONFIG = {
     "benchmark": ("benchmark", "libbenchmark-dev"),
+    "curl": ("libcurl", "libcurl4-openssl-dev"),
     "gmock": ("gmock", "libgmock-dev"),
     "gtest": ("gtest", "libgtest-dev"),
     "gtest_main": ("gmock_main", "libgmock-dev"),
     "grpc++": ("grpc++", "libgrpc++-dev"),
     "highway": ("libhwy", "libhwy-dev"),
     "nlohmann_json": ("nlohmann_json", "nlohmann-json3-dev"),
+    "openssl": ("openssl", "libssl-dev"),
     "prometheus_core": ("prometheus-cpp-core", "prometheus-cpp-dev"),
     "protobuf": ("protobuf", "libprotobuf-dev"),
     "re2": ("re2", "libre2-dev"),
