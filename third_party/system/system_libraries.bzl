@@ -20,6 +20,7 @@ _PKG_CONFIG = {
     "protobuf": ("protobuf", "libprotobuf-dev"),
     "re2": ("re2", "libre2-dev"),
     "rocksdb": ("rocksdb", "librocksdb-dev"),
+    "yaml-cpp": ("yaml-cpp", "libyaml-cpp-dev"),
     "zlib": ("zlib", "zlib1g-dev"),
 }
 
