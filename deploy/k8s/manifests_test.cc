@@ -28,6 +28,7 @@ namespace parasol {
 namespace {
 
 using Json = nlohmann::json;
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
@@ -42,6 +43,15 @@ resources: [../base]
 components: [../components/volcano]
 )";
 
+// A job with certificates, of another name.
+constexpr char kTlsOverlay[] = R"(
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+namePrefix: ads-
+resources: [../base]
+components: [../components/tls]
+)";
+
 std::string TextOf(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -54,11 +64,13 @@ std::vector<Json> DocumentsOf(const std::string& name,
   return documents.ok() ? *std::move(documents) : std::vector<Json>();
 }
 
-// Returns the objects that kustomize renders.
-std::vector<Json> Rendered(
-    const std::string& overlay,
-    const std::map<std::string, std::string>& more = {}) {
-  const absl::StatusOr<std::string> text = RenderedManifests(overlay, more);
+// Returns the objects that kustomize renders of an overlay of the tree or of
+// one of the above.
+std::vector<Json> Rendered(const std::string& overlay) {
+  const absl::StatusOr<std::string> text = RenderedManifests(
+      overlay, {{"volcano_job/kustomization.yaml", kVolcanoOverlay},
+                {"tls_job/kustomization.yaml", kTlsOverlay},
+                {"named_job/token", "0123456789abcdef"}});
   EXPECT_OK(text) << overlay;
   return text.ok() ? DocumentsOf(overlay, *text) : std::vector<Json>();
 }
@@ -112,14 +124,17 @@ TEST(ManifestsTest, WhatIsRenderedHasTheSchemasOfItsKinds) {
   const StrictSchemas schemas(absl::StrCat(kFolder, "/schemas"));
   for (const char* overlay : {"base", "hybrid", "multi_worker_mirrored",
                               "named_job", "trainer", "volcano_job"}) {
-    const std::vector<Json> objects = Rendered(
-        overlay, {{"volcano_job/kustomization.yaml", kVolcanoOverlay}});
+    const std::vector<Json> objects = Rendered(overlay);
     EXPECT_FALSE(objects.empty()) << overlay;
     for (const Json& object : objects) {
       EXPECT_THAT(schemas.FaultsOf(object), IsEmpty()) << overlay;
     }
   }
 }
+
+// Flags of keys, which programs get with the next commits.
+const std::set<std::string> kKeyFlags = {"token_file", "tls_certificate",
+                                         "tls_key", "tls_ca"};
 
 // Returns the names of a program's flags, as its --help lists them.
 std::set<std::string> FlagsOf(const std::string& role) {
@@ -151,6 +166,7 @@ TEST(ManifestsTest, EachFlagIsOneOfTheProgramThatGetsIt) {
   std::map<std::string, std::set<std::string>> flags;
   for (const char* role : {"chief", "ps", "worker", "evaluator"}) {
     flags[role] = FlagsOf(role);
+    flags[role].insert(kKeyFlags.begin(), kKeyFlags.end());
   }
   int checked = 0;
   const auto check = [&](const Json& container) {
@@ -189,6 +205,9 @@ TEST(ManifestsTest, APrefixReachesEveryNameAndReference) {
     for (const Json& volume : spec["template"]["spec"]["volumes"]) {
       if (volume.contains("configMap")) {
         EXPECT_TRUE(names.contains(volume["configMap"]["name"])) << volume;
+      }
+      if (volume.contains("secret")) {
+        EXPECT_TRUE(names.contains(volume["secret"]["secretName"])) << volume;
       }
       if (volume.contains("persistentVolumeClaim")) {
         EXPECT_TRUE(
@@ -247,10 +266,60 @@ TEST(ManifestsTest, OnlyTheJobAndPrometheusAreLetIn) {
   }
 }
 
+// Returns how the flags that begin so are set in a container's command line.
+std::vector<std::string> FlagsThatBegin(const std::string& prefix,
+                                        const Json& container) {
+  std::vector<std::string> flags;
+  for (const std::string& word : CommandLineOf(container)) {
+    if (absl::StartsWith(word, prefix)) flags.push_back(word);
+  }
+  return flags;
+}
+
+TEST(ManifestsTest, EveryTaskHasTheTokenOfItsJob) {
+  int tasks = 0;
+  const auto check = [&](const Json& container) {
+    ++tasks;
+    EXPECT_EQ(FlagsThatBegin("--token_file", container),
+              std::vector<std::string>{"--token_file=/etc/parasol/keys/token"});
+    EXPECT_THAT(container["volumeMounts"],
+                Contains(Json({{"name", "keys"},
+                               {"mountPath", "/etc/parasol/keys"},
+                               {"readOnly", true}})));
+  };
+  for (const auto& [path, objects] : ObjectsOfFiles()) {
+    SCOPED_TRACE(path);
+    for (const Json& object : objects) ForEachContainer(object, check);
+  }
+  EXPECT_EQ(tasks, 4 + 4 + 4 + 2);
+}
+
+TEST(ManifestsTest, WithTlsEveryTaskHasACertificateOfItsNameAndNoToken) {
+  if (!HasKubectl()) GTEST_SKIP() << "kubectl is not here";
+  for (const Json& object : Rendered("tls_job")) {
+    if (object["kind"] != "StatefulSet" && object["kind"] != "Job") continue;
+    const Json& pod = object["spec"]["template"]["spec"];
+    const Json& container = pod["containers"][0];
+    EXPECT_THAT(FlagsThatBegin("--token_file", container), IsEmpty());
+    EXPECT_EQ(
+        FlagsThatBegin("--tls_", container),
+        (std::vector<std::string>{"--tls_certificate=/etc/parasol/keys/tls.crt",
+                                  "--tls_key=/etc/parasol/keys/tls.key",
+                                  "--tls_ca=/etc/parasol/keys/ca.crt"}));
+    EXPECT_EQ(pod["volumes"][0]["name"], "keys");
+    EXPECT_FALSE(pod["volumes"][0].contains("secret"));
+    const Json& attributes = pod["volumes"][0]["csi"]["volumeAttributes"];
+    const bool is_evaluator = object["kind"] == "Job";
+    EXPECT_EQ(attributes["csi.cert-manager.io/dns-names"],
+              is_evaluator ? "${SERVICE_ACCOUNT_NAME}" : "${POD_NAME}");
+    EXPECT_EQ(pod.value("serviceAccountName", ""),
+              is_evaluator ? "ads-parasol-evaluator-0" : "");
+  }
+}
+
 TEST(ManifestsTest, TheGroupOfVolcanoIsFoundUnderAnotherName) {
   if (!HasKubectl()) GTEST_SKIP() << "kubectl is not here";
-  const std::vector<Json> objects = Rendered(
-      "volcano_job", {{"volcano_job/kustomization.yaml", kVolcanoOverlay}});
+  const std::vector<Json> objects = Rendered("volcano_job");
   int replicas = 0;
   int64_t members = 0;
   for (const Json& object : objects) {
