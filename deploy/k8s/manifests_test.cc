@@ -11,12 +11,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/time.h"
 #include "base/status_matchers.h"
-#include "base/subprocess.h"
 #include "deploy/k8s/testing/rendered_manifests.h"
 #include "deploy/k8s/testing/strict_schema.h"
 #include "deploy/k8s/testing/yaml_documents.h"
+#include "deploy/testing/program_flags.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -132,26 +131,6 @@ TEST(ManifestsTest, WhatIsRenderedHasTheSchemasOfItsKinds) {
   }
 }
 
-// Flags of keys, which programs get with the next commits.
-const std::set<std::string> kKeyFlags = {"token_file", "tls_certificate",
-                                         "tls_key", "tls_ca"};
-
-// Returns the names of a program's flags, as its --help lists them.
-std::set<std::string> FlagsOf(const std::string& role) {
-  const auto completed = RunSubprocess(
-      {.argv = {absl::StrCat(role, "/", role), "--help"}}, absl::Seconds(60));
-  EXPECT_OK(completed);
-  std::set<std::string> flags;
-  if (!completed.ok()) return flags;
-  const std::string help =
-      absl::StrCat(completed->standard_output, completed->standard_error);
-  re2::StringPiece rest = help;
-  std::string flag;
-  const RE2 line(R"((?m)^ +--(?:\[no\])?([a-z_]+))");
-  while (RE2::FindAndConsume(&rest, line, &flag)) flags.insert(flag);
-  return flags;
-}
-
 // Returns the words of a container's command line.
 std::vector<std::string> CommandLineOf(const Json& container) {
   std::vector<std::string> words =
@@ -165,8 +144,7 @@ std::vector<std::string> CommandLineOf(const Json& container) {
 TEST(ManifestsTest, EachFlagIsOneOfTheProgramThatGetsIt) {
   std::map<std::string, std::set<std::string>> flags;
   for (const char* role : {"chief", "ps", "worker", "evaluator"}) {
-    flags[role] = FlagsOf(role);
-    flags[role].insert(kKeyFlags.begin(), kKeyFlags.end());
+    flags[role] = FlagsOfProgram(role);
   }
   int checked = 0;
   const auto check = [&](const Json& container) {
