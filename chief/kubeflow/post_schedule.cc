@@ -13,7 +13,8 @@ bool PostSchedule::IsDue(wire::JobPhase phase, absl::Time now) const {
 }
 
 bool PostSchedule::IsDueAtTheEnd(wire::JobPhase phase) const {
-  return backoff_ == absl::ZeroDuration() && phase != posted_phase_;
+  const bool is_away = last_.has_value() && absl::IsUnavailable(*last_);
+  return !is_away && phase != posted_phase_;
 }
 
 std::optional<std::string> PostSchedule::Took(wire::JobPhase phase,

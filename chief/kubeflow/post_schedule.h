@@ -27,7 +27,8 @@ class PostSchedule {
   bool IsDue(wire::JobPhase phase, absl::Time now) const;
 
   // Returns true if the status in this phase is posted once more before the
-  // process ends: the server took none in it, and is not known to be away.
+  // process ends: the server took none in it, and answered the last post if
+  // there was one. A token that it refused may be another one now.
   bool IsDueAtTheEnd(wire::JobPhase phase) const;
 
   // Takes the result of a post that was begun at `begun` and ended at `now`.

@@ -56,6 +56,9 @@ TEST(PostScheduleTest, TheEndIsPostedOnceAndToNoServerThatIsAway) {
   schedule.Took(wire::COMPLETE, After(5), After(5), absl::OkStatus());
   EXPECT_FALSE(schedule.IsDueAtTheEnd(wire::COMPLETE));
   schedule.Took(wire::COMPLETE, After(15), After(15),
+                absl::PermissionDeniedError("answered 403"));
+  EXPECT_TRUE(schedule.IsDueAtTheEnd(wire::FAILED));
+  schedule.Took(wire::COMPLETE, After(25), After(25),
                 absl::UnavailableError("gone"));
   EXPECT_FALSE(schedule.IsDueAtTheEnd(wire::FAILED));
 }

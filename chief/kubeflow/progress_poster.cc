@@ -33,15 +33,25 @@ void ProgressPoster::Run() {
   PostTheEnd();
 }
 
+wire::JobStatus ProgressPoster::Status() {
+  wire::JobStatus status = options_.status();
+  if (status.has_loss()) {
+    loss_ = status.loss();
+  } else if (loss_) {
+    status.set_loss(*loss_);
+  }
+  return status;
+}
+
 void ProgressPoster::Look() {
-  const wire::JobStatus status = options_.status();
+  const wire::JobStatus status = Status();
   rate_.Observe(status.global_step(), clock_.Now());
   if (!schedule_.IsDue(status.phase(), clock_.Now())) return;
   Post(status, kTimeout, cancelled_);
 }
 
 void ProgressPoster::PostTheEnd() {
-  const wire::JobStatus status = options_.status();
+  const wire::JobStatus status = Status();
   if (!schedule_.IsDueAtTheEnd(status.phase())) return;
   const std::atomic<bool> never = false;
   Post(status, kLastTimeout, never);

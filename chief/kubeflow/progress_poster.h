@@ -49,6 +49,9 @@ class ProgressPoster {
 
  private:
   void Run();
+  // Returns the status, with the last loss that there was: none is reported by
+  // workers that have left.
+  wire::JobStatus Status();
   void Look() ABSL_LOCKS_EXCLUDED(mu_);
   void PostTheEnd() ABSL_LOCKS_EXCLUDED(mu_);
   void Post(const wire::JobStatus& status, absl::Duration timeout,
@@ -59,6 +62,7 @@ class ProgressPoster {
   // The thread's own.
   StepRate rate_;
   PostSchedule schedule_;
+  std::optional<double> loss_;
   std::atomic<bool> cancelled_ = false;
   absl::Mutex mu_;
   std::optional<Evaluation> evaluation_ ABSL_GUARDED_BY(mu_);

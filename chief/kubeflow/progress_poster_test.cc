@@ -9,6 +9,7 @@
 namespace parasol {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -45,6 +46,12 @@ class FakeTrainer {
   void SetPhase(wire::JobPhase phase) {
     absl::MutexLock lock(&mu_);
     status_.set_phase(phase);
+    if (phase == wire::TRAINING) {
+      status_.set_loss(.25);
+    } else {
+      // The workers have left.
+      status_.clear_loss();
+    }
     status_.set_global_step(10);
     status_.set_end_step(100);
   }
@@ -85,7 +92,8 @@ TEST(ProgressPosterTest, TheEndOfAJobIsPostedHoweverShortItWas) {
   }
   EXPECT_THAT(trainer.bodies(),
               ElementsAre(HasSubstr(R"("progressPercentage":10,)"),
-                          HasSubstr(R"("progressPercentage":100,)")));
+                          AllOf(HasSubstr(R"("progressPercentage":100,)"),
+                                HasSubstr(R"("name":"loss","value":"0.25")"))));
   EXPECT_THAT(trainer.timeouts(), ElementsAre(ProgressPoster::kTimeout,
                                               ProgressPoster::kLastTimeout));
 }

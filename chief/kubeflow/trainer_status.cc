@@ -32,7 +32,9 @@ Json MetricsOf(const wire::JobStatus& status,
   if (status.has_loss()) AddMetric("loss", status.loss(), metrics);
   if (status.has_trained()) {
     AddMetric("learning_rate", status.learning_rate(), metrics);
-    AddMetric("examples_per_second", status.examples_per_second(), metrics);
+    if (status.examples_per_second() > 0) {
+      AddMetric("examples_per_second", status.examples_per_second(), metrics);
+    }
   }
   if (!evaluation) return metrics;
   AddMetric("eval_global_step", static_cast<double>(evaluation->global_step),
