@@ -29,6 +29,7 @@ namespace {
 using Json = nlohmann::json;
 using ::testing::Contains;
 using ::testing::Each;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
@@ -162,6 +163,31 @@ TEST(ManifestsTest, EachFlagIsOneOfTheProgramThatGetsIt) {
     for (const Json& object : objects) ForEachContainer(object, check);
   }
   EXPECT_GT(checked, 40);
+}
+
+TEST(ManifestsTest, TheImageHasEachProgramThatIsStarted) {
+  const std::string image = TextOf("deploy/Dockerfile");
+  const std::string roles = "for role in chief ps worker evaluator; do";
+  EXPECT_THAT(image, HasSubstr(roles));
+  std::set<std::string> programs;
+  const auto add = [&](const Json& container) {
+    std::string program;
+    for (const std::string& word : CommandLineOf(container)) {
+      if (RE2::FullMatch(word, "/opt/parasol/bin/(.*)", &program)) {
+        programs.insert(program);
+      }
+    }
+  };
+  for (const auto& [path, objects] : ObjectsOfFiles()) {
+    for (const Json& object : objects) ForEachContainer(object, add);
+  }
+  for (const std::string& program : programs) {
+    EXPECT_TRUE(absl::StrContains(roles, absl::StrCat(" ", program)) ||
+                absl::StrContains(
+                    image, absl::StrCat(" /opt/parasol/bin/", program, "\n")))
+        << program;
+  }
+  EXPECT_EQ(programs.size(), 5u);
 }
 
 // Every object of a job that has a name of its own has it, and what refers to
