@@ -18,9 +18,10 @@ namespace {
 
 constexpr char kPromtool[] = "/usr/bin/promtool";
 
-CompletedProcess Check(const std::string& what, const std::string& path) {
+CompletedProcess RunPromtool(const std::string& command,
+                             const std::string& what, const std::string& path) {
   absl::StatusOr<CompletedProcess> completed = RunSubprocess(
-      {.argv = {kPromtool, "check", what, path}}, absl::Seconds(30));
+      {.argv = {kPromtool, command, what, path}}, absl::Seconds(30));
   EXPECT_OK(completed);
   return completed.ok() ? *std::move(completed) : CompletedProcess();
 }
@@ -45,14 +46,21 @@ TEST_F(PrometheusTest, ConfigurationIsValid) {
   std::ofstream(path) << text;
   std::filesystem::copy("deploy/prometheus/parasol.rules.yml",
                         testing::TempDir() + "/parasol.rules.yml");
-  const CompletedProcess completed = Check("config", path);
+  const CompletedProcess completed = RunPromtool("check", "config", path);
   EXPECT_EQ(completed.end.code(), 0)
       << completed.standard_output << completed.standard_error;
 }
 
 TEST_F(PrometheusTest, AlertsAreValid) {
   const CompletedProcess completed =
-      Check("rules", "deploy/prometheus/parasol.rules.yml");
+      RunPromtool("check", "rules", "deploy/prometheus/parasol.rules.yml");
+  EXPECT_EQ(completed.end.code(), 0)
+      << completed.standard_output << completed.standard_error;
+}
+
+TEST_F(PrometheusTest, RulesKeepJobsApart) {
+  const CompletedProcess completed =
+      RunPromtool("test", "rules", "deploy/prometheus/rules_test.yml");
   EXPECT_EQ(completed.end.code(), 0)
       << completed.standard_output << completed.standard_error;
 }
