@@ -14,6 +14,7 @@
 #include "base/resource_limits.h"
 #include "base/status_macros.h"
 #include "chief/chief_task.h"
+#include "chief/kubeflow/https_post.h"
 #include "cluster/check/start_check.h"
 #include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/role_flags.h"
@@ -88,6 +89,27 @@ absl::StatusOr<LoadedJob> LoadJobToLead(const TaskConfig& config) {
       LogStartLine);
 }
 
+// Returns the server that a TrainJob of Kubeflow gives; nullopt: none, or it is
+// of no use. The job does not depend on it.
+std::optional<HttpsServer> TrainerServerFromEnvironment() {
+  const auto variable = [](const char* name) -> std::string {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? "" : value;
+  };
+  HttpsServer server = {
+      .url = variable("KUBEFLOW_TRAINER_SERVER_URL"),
+      .ca_file = variable("KUBEFLOW_TRAINER_SERVER_CA_CERT"),
+      .token_file = variable("KUBEFLOW_TRAINER_SERVER_TOKEN")};
+  if (server.url.empty()) return std::nullopt;
+  const absl::Status checked = CheckHttpsServer(server);
+  if (checked.ok()) return server;
+  LOG(WARNING)
+      << "no progress is posted: KUBEFLOW_TRAINER_SERVER_URL, _CA_CERT "
+         "or _TOKEN is wrong: "
+      << checked.message();
+  return std::nullopt;
+}
+
 absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
   NameTaskInLog("chief");
   RETURN_IF_ERROR(CheckChiefHasPs(config));
@@ -101,6 +123,7 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
   options.ps_timeout = absl::GetFlag(FLAGS_ps_timeout);
   options.worker_timeout = absl::GetFlag(FLAGS_worker_timeout);
   options.checkpoint_timeout = absl::GetFlag(FLAGS_checkpoint_timeout);
+  options.trainer_server = TrainerServerFromEnvironment();
   MetricsRegistry registry;
   ASSIGN_OR_RETURN(
       const auto metrics,

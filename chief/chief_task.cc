@@ -2,6 +2,7 @@
 
 #include <sys/random.h>
 
+#include <atomic>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -250,6 +251,16 @@ std::unique_ptr<OrderExecutor> ChiefTask::MakeExecutor(
               }});
 }
 
+ProgressPoster::Options ChiefTask::PosterOptions() {
+  return {.status = [this] { return server_->GetStatus({}).value(); },
+          .post =
+              [server = *options_.trainer_server](
+                  const std::string& body, absl::Duration timeout,
+                  const std::atomic<bool>& cancelled) {
+                return PostJson(server, body, timeout, cancelled);
+              }};
+}
+
 absl::Status ChiefTask::Open() {
   ASSIGN_OR_RETURN(Coordinator::Options coordinator, CoordinatorOptions());
   ASSIGN_OR_RETURN(const std::string directory, CheckpointDirectory(options_));
@@ -276,6 +287,9 @@ absl::Status ChiefTask::Open() {
                       ? EvaluationWatch::kAwaitedInterval
                       : EvaluationWatch::kInterval,
       .on_change = [this](const std::vector<Evaluation>& evaluations) {
+        if (poster_ != nullptr && !evaluations.empty()) {
+          poster_->Evaluated(evaluations.back());
+        }
         server_->Evaluated(evaluations);
       }};
   ProgressWriter::Options progress = {
@@ -300,6 +314,9 @@ absl::Status ChiefTask::Open() {
   };
   server_ = std::make_unique<ChiefServer>(
       std::move(server), std::move(executor), clock_, metrics_);
+  if (options_.trainer_server) {
+    poster_ = std::make_unique<ProgressPoster>(PosterOptions(), clock_);
+  }
   if (has_evaluations) {
     evaluations_ = std::make_unique<EvaluationWatch>(std::move(watch), clock_);
   }
@@ -316,6 +333,7 @@ ChiefTask::~ChiefTask() {
   if (rpc_server_ != nullptr) rpc_server_->Stop(absl::ZeroDuration());
   if (ownership_ != nullptr) ownership_->StopRenewal();
   if (evaluations_ != nullptr) evaluations_->Stop();
+  poster_.reset();
   progress_.reset();
   // It may be writing a checkpoint: the directory is another's only then.
   server_.reset();

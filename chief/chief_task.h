@@ -17,6 +17,8 @@
 #include "chief/chief_server.h"
 #include "chief/chief_service.h"
 #include "chief/evaluation_watch.h"
+#include "chief/kubeflow/https_post.h"
+#include "chief/kubeflow/progress_poster.h"
 #include "chief/progress_writer.h"
 #include "cluster/cluster_spec/cluster_spec.h"
 #include "cluster/job/job_file.h"
@@ -62,6 +64,8 @@ struct ChiefTaskOptions {
   // Addresses that the status shows to operators.
   std::string address;
   std::string metrics_address;
+  // Server that the progress is posted to; nullopt: none.
+  std::optional<HttpsServer> trainer_server;
   // Directory of the checkpoints; empty: the job's checkpoint.directory.
   std::string checkpoint_directory;
   // Time for which a missing ps, or the absence of all workers, is borne.
@@ -137,6 +141,7 @@ class ChiefTask {
   absl::StatusOr<Coordinator::Options> CoordinatorOptions() const;
   std::unique_ptr<OrderExecutor> MakeExecutor(
       const Coordinator::Options& coordinator, CheckpointStore store);
+  ProgressPoster::Options PosterOptions();
   // Finds the checkpoint to resume from, and starts the server.
   absl::Status Open();
 
@@ -148,8 +153,11 @@ class ChiefTask {
   std::unique_ptr<ChiefServer> server_;
   // Destroyed before the server, whose status it writes down.
   std::unique_ptr<ProgressWriter> progress_;
-  // Destroyed before the server, to which it reports. Null: evaluations decide
-  // nothing in this job.
+  // Destroyed before the server, whose status it posts. Null: the job has no
+  // trainer_server.
+  std::unique_ptr<ProgressPoster> poster_;
+  // Destroyed before the server and the poster, to which it reports. Null:
+  // evaluations decide nothing in this job.
   std::unique_ptr<EvaluationWatch> evaluations_;
   // Destroyed before the server, which it may stop.
   std::unique_ptr<DirectoryOwnership> ownership_;

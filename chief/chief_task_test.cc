@@ -6,11 +6,14 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/process.h"
 #include "base/status_matchers.h"
+#include "chief/kubeflow/testing/https_stub.h"
 #include "cluster/client/chief_client.h"
 #include "cluster/rpc/server.h"
 #include "ml/model/graph.h"
@@ -269,6 +272,34 @@ TEST_F(ChiefTaskTest, AJobThatIsCompleteAlreadyEndsWithSuccess) {
   auto client = ChiefClient::Create(absl::StrCat("127.0.0.1:", task->port()),
                                     absl::Seconds(10));
   EXPECT_EQ(client->GetStatus()->phase(), wire::COMPLETE);
+  EXPECT_OK(task->Wait());
+}
+
+TEST_F(ChiefTaskTest, TheTrainerIsToldTheEndAndMayHang) {
+  WriteCheckpoint(FinalManifest());
+  const std::string token_file = testing::TempDir() + "/trainer_token";
+  std::ofstream(token_file) << "secret";
+  std::vector<std::string> bodies;
+  bool hangs = false;
+  HttpsStub stub(
+      testing::TempDir(),
+      [&](const HttpsStub::Request& request) -> std::optional<std::string> {
+        bodies.push_back(request.body);
+        if (hangs) return std::nullopt;
+        return "200 OK";
+      });
+  options_.trainer_server = {
+      .url = absl::StrCat("https://127.0.0.1:", stub.port(), "/status"),
+      .ca_file = stub.ca_file(),
+      .token_file = token_file};
+  {
+    ASSERT_OK_AND_ASSIGN(auto task, Start());
+    EXPECT_OK(task->Wait());
+  }
+  ASSERT_FALSE(bodies.empty());
+  EXPECT_THAT(bodies.back(), HasSubstr(R"("progressPercentage":100)"));
+  hangs = true;
+  ASSERT_OK_AND_ASSIGN(auto task, Start());
   EXPECT_OK(task->Wait());
 }
 

@@ -185,7 +185,8 @@ TEST(DocumentsTest, LinksOfInstalledPagesLeadToWhatIsInstalled) {
        {"doc/parasol/docs/images/tensorboard.png",
         "doc/parasol/docs/examples/mnist_mlp.textproto",
         "doc/parasol/docs/examples/custom_model/Makefile",
-        "parasol/k8s/base/kustomization.yaml", "parasol/k8s/base/run_task.sh",
+        "parasol/k8s/base/kustomization.yaml", "parasol/k8s/run_task",
+        "parasol/machines/systemd/parasol-ps@.service",
         "parasol/prometheus/parasol.rules.yml", "parasol/plot_training.py"}) {
     EXPECT_TRUE(fs::is_regular_file(prefix / "share" / file)) << file;
   }

@@ -374,6 +374,11 @@ TEST(LayeringTest, OnlyTrustKnowsOpenSsl) {
   EXPECT_THAT(Strangers("^openssl/", "^cluster/trust/"), IsEmpty());
 }
 
+TEST(LayeringTest, OnlyTheChiefsPostsKnowCurl) {
+  EXPECT_THAT(Strangers("^curl/", "^chief/kubeflow/https_post\\.cc$"),
+              IsEmpty());
+}
+
 TEST(LayeringTest, OnlyCpuKernelsKnowOneDnn) {
   EXPECT_THAT(
       Strangers("dnnl", "^ml/(device/(cpu|dnnl)_.*|kernel/.*_cpu)\\.(h|cc)$"),

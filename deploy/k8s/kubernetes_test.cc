@@ -1,6 +1,3 @@
-#include <unistd.h>
-
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -14,6 +11,7 @@
 #include "absl/time/time.h"
 #include "base/status_matchers.h"
 #include "base/subprocess.h"
+#include "deploy/k8s/testing/rendered_manifests.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -27,7 +25,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kScript[] = "deploy/k8s/base/run_task.sh";
+constexpr char kScript[] = "deploy/k8s/run_task";
 constexpr absl::Duration kLimit = absl::Seconds(60);
 
 CompletedProcess Complete(const SubprocessOptions& options) {
@@ -39,8 +37,7 @@ CompletedProcess Complete(const SubprocessOptions& options) {
 class KustomizeTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (access("/usr/bin/kubectl", X_OK) != 0 &&
-        access("/usr/local/bin/kubectl", X_OK) != 0) {
+    if (!HasKubectl()) {
       GTEST_SKIP() << "kubectl is not here, so nothing renders the manifests";
     }
     Render("base");
@@ -48,19 +45,10 @@ class KustomizeTest : public testing::Test {
 
   void Render(const std::string& overlay) {
     objects_.clear();
-    // bazel's runfiles are links, which kustomize refuses to follow.
-    const std::string copy = testing::TempDir() + "/k8s";
-    std::filesystem::remove_all(copy);
-    for (const std::string part : {"base", "hybrid", "multi_worker_mirrored"}) {
-      std::filesystem::create_directories(copy + "/" + part);
-      std::filesystem::copy("deploy/k8s/" + part, copy + "/" + part);
-    }
-    const CompletedProcess rendered =
-        Complete({.argv = {"/usr/bin/env", "kubectl", "kustomize",
-                           copy + "/" + overlay}});
-    ASSERT_EQ(rendered.end.code(), 0) << rendered.standard_error;
+    const absl::StatusOr<std::string> rendered = RenderedManifests(overlay);
+    ASSERT_OK(rendered);
     const std::vector<std::string> objects =
-        absl::StrSplit(rendered.standard_output, "\n---\n");
+        absl::StrSplit(*rendered, "\n---\n");
     for (const std::string& object : objects) {
       objects_[absl::StrCat(Field(object, "kind: "), "/",
                             Field(object, "  name: "))] = object;
@@ -103,7 +91,8 @@ TEST_F(KustomizeTest, PodsAreProbedLimitedAndUnprivileged) {
   for (const char* name : {"chief", "ps", "worker"}) {
     EXPECT_THAT(objects_[absl::StrCat("StatefulSet/parasol-", name)],
                 AllOf(HasSubstr("startupProbe:"), HasSubstr("livenessProbe:"),
-                      HasSubstr("readinessProbe:\n          grpc:"),
+                      HasSubstr("readinessProbe:\n          periodSeconds: 5\n"
+                                "          tcpSocket:"),
                       HasSubstr("podManagementPolicy: Parallel"),
                       HasSubstr("terminationGracePeriodSeconds:")));
   }
@@ -147,10 +136,7 @@ TEST_F(KustomizeTest, WorkersWithoutPsHaveTheJobAndTheCheckpoints) {
   EXPECT_THAT(worker,
               AllOf(HasSubstr("- --job=/etc/parasol/job/job.textproto"),
                     HasSubstr("- --checkpoint_dir=/checkpoints"),
-                    HasSubstr("readinessProbe:\n          periodSeconds: 5\n"
-                              "          tcpSocket:\n            port: 2222"),
                     HasSubstr("runAsNonRoot: true"), HasSubstr("replicas: 2")));
-  EXPECT_THAT(worker, Not(HasSubstr("grpc:\n            port")));
   const auto config = objects_.lower_bound("ConfigMap/parasol-cluster");
   ASSERT_NE(config, objects_.end());
   EXPECT_EQ(Field(config->second, "  NUM_PS: "), "\"0\"");
@@ -165,9 +151,7 @@ TEST_F(KustomizeTest, WorkersBesidePsAreToldSoAndSeeTheCheckpoints) {
   }
   EXPECT_THAT(objects_["StatefulSet/parasol-ps"], Not(HasSubstr("hybrid")));
   EXPECT_THAT(objects_["StatefulSet/parasol-worker"],
-              AllOf(HasSubstr("readinessProbe:\n          periodSeconds: 5\n"
-                              "          tcpSocket:\n            port: 2222"),
-                    HasSubstr("claimName: parasol-checkpoints\n"
+              AllOf(HasSubstr("claimName: parasol-checkpoints\n"
                               "          readOnly: false")));
 }
 
@@ -215,6 +199,56 @@ TEST(RunTaskTest, EvaluatorIsIndexZeroWhateverItsPodIsCalled) {
   EXPECT_EQ(completed.end.code(), 0);
   EXPECT_THAT(completed.standard_output,
               HasSubstr(R"("task":{"type":"evaluator","index":0})"));
+}
+
+TEST(RunTaskTest, OtherTasksHaveThePrefixAndSuffixOfThePodsName) {
+  for (const char* pod : {"my-ps-parasol-ps-v2-1", "my-ps-parasol-ps-1"}) {
+    const CompletedProcess completed =
+        Complete(RunTask("ps", pod, "echo \"$TF_CONFIG\"; exit 3"));
+    const std::string after = absl::StrContains(pod, "-v2") ? "-v2" : "";
+    EXPECT_THAT(completed.standard_output,
+                AllOf(HasSubstr(absl::StrCat("\"my-ps-parasol-worker", after,
+                                             "-0.my-ps-parasol-worker", after,
+                                             ":2222\"")),
+                      HasSubstr(absl::StrCat("my-ps-parasol-ps", after,
+                                             "-1.my-ps-parasol-ps", after)),
+                      HasSubstr(R"("task":{"type":"ps","index":1})")));
+  }
+}
+
+SubprocessOptions RunTaskOfJobSet(const std::string& role,
+                                  const std::string& index,
+                                  const std::string& command) {
+  SubprocessOptions options = RunTask(role, "mnist-ps-0-1-x7k2p", command);
+  options.environment["JOBSET_NAME"] = "mnist";
+  options.environment["JOB_COMPLETION_INDEX"] = index;
+  return options;
+}
+
+TEST(RunTaskTest, TfConfigNamesThePodsOfAJobSet) {
+  const CompletedProcess completed =
+      Complete(RunTaskOfJobSet("ps", "1", "echo \"$TF_CONFIG\""));
+  // The pod of a complete task ends.
+  EXPECT_EQ(completed.end.code(), 0);
+  EXPECT_EQ(nlohmann::json::parse(completed.standard_output, nullptr, false),
+            nlohmann::json::parse(R"({
+    "cluster": {
+      "chief": ["mnist-chief-0-0.mnist:2222"],
+      "ps": ["mnist-ps-0-0.mnist:2222", "mnist-ps-0-1.mnist:2222"],
+      "worker": ["mnist-worker-0-0.mnist:2222"]
+    },
+    "task": {"type": "ps", "index": 1}
+  })"));
+}
+
+TEST(RunTaskTest, ASecondChiefIsAConfigurationError) {
+  const CompletedProcess completed =
+      Complete(RunTaskOfJobSet("chief", "1", "echo no"));
+  EXPECT_EQ(completed.end.code(), 2);
+  EXPECT_EQ(completed.standard_output, "");
+  EXPECT_THAT(completed.standard_error,
+              HasSubstr("chief/1: a job has one chief; set its replicas "
+                        "(numNodes of a TrainJob) to 1"));
 }
 
 TEST(RunTaskTest, TerminationIsPassedOnAndItsCodeReturned) {

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/client/chief_client.h"
+#include "cluster/progress/step_rate.h"
 #include "cluster/progress/task_notes.h"
 #include "cluster/trust/job_token.h"
 #include "cluster/trust/token_store.h"

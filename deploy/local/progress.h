@@ -2,10 +2,8 @@
 #define PARASOL_DEPLOY_LOCAL_PROGRESS_H_
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -13,21 +11,6 @@
 #include "proto/chief.pb.h"
 
 namespace parasol {
-
-// Measures the rate of the global step over the last ten seconds.
-class StepRate {
- public:
-  // Adds an observation. A step smaller than the last one (a restored
-  // checkpoint) starts anew.
-  void Observe(int64_t global_step, absl::Time now);
-  // Returns the time until `end_step` at the measured rate; nullopt if there is
-  // not enough to measure it by, or if no step was done for five seconds.
-  std::optional<absl::Duration> TimeTo(int64_t end_step) const;
-
- private:
-  std::deque<std::pair<absl::Time, int64_t>> observed_;
-  absl::Time last_change_;
-};
 
 // Measures the steps per second from the first to the last observation of the
 // training, standstills included.

@@ -158,37 +158,6 @@ TEST(ProgressLineTest, LongTimesAreInMinutes) {
             "step 1,200/4,000 (30 %)  11 min left");
 }
 
-TEST(StepRateTest, TimeLeftFollowsTheLastTenSeconds) {
-  StepRate rate;
-  EXPECT_EQ(rate.TimeTo(100), std::nullopt);
-  rate.Observe(0, kStart);
-  EXPECT_EQ(rate.TimeTo(100), std::nullopt);
-  rate.Observe(10, kStart + absl::Seconds(10));
-  EXPECT_EQ(rate.TimeTo(100), absl::Seconds(90));
-  rate.Observe(30, kStart + absl::Seconds(20));
-  EXPECT_EQ(rate.TimeTo(100), absl::Seconds(35));
-}
-
-TEST(StepRateTest, AStandstillOfFiveSecondsHasNoTimeLeft) {
-  StepRate rate;
-  rate.Observe(0, kStart);
-  rate.Observe(10, kStart + absl::Seconds(1));
-  rate.Observe(10, kStart + absl::Seconds(5));
-  EXPECT_EQ(rate.TimeTo(100), absl::Seconds(45));
-  rate.Observe(10, kStart + absl::Seconds(6));
-  EXPECT_EQ(rate.TimeTo(100), std::nullopt);
-  rate.Observe(20, kStart + absl::Seconds(7));
-  EXPECT_EQ(rate.TimeTo(100), absl::Seconds(28));
-}
-
-TEST(StepRateTest, RestoredCheckpointStartsAnew) {
-  StepRate rate;
-  rate.Observe(50, kStart);
-  rate.Observe(60, kStart + absl::Seconds(1));
-  rate.Observe(40, kStart + absl::Seconds(2));
-  EXPECT_EQ(rate.TimeTo(100), std::nullopt);
-}
-
 TEST(MeanStepRateTest, CountsFromTheFirstLookAtTheTrainingToItsEnd) {
   MeanStepRate rate;
   wire::JobStatus status;

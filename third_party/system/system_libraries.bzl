@@ -8,6 +8,7 @@ name to give to apt-get.
 # Target name -> (pkg-config module, Debian package).
 _PKG_CONFIG = {
     "benchmark": ("benchmark", "libbenchmark-dev"),
+    "curl": ("libcurl", "libcurl4-openssl-dev"),
     "gmock": ("gmock", "libgmock-dev"),
     "gtest": ("gtest", "libgtest-dev"),
     "gtest_main": ("gmock_main", "libgmock-dev"),
@@ -19,6 +20,7 @@ _PKG_CONFIG = {
     "protobuf": ("protobuf", "libprotobuf-dev"),
     "re2": ("re2", "libre2-dev"),
     "rocksdb": ("rocksdb", "librocksdb-dev"),
+    "yaml-cpp": ("yaml-cpp", "libyaml-cpp-dev"),
     "zlib": ("zlib", "zlib1g-dev"),
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/time/time.h"
 #include "cluster/checkpoint/best_checkpoint.h"
+#include "cluster/progress/step_rate.h"
 #include "deploy/local/evaluation_line.h"
 #include "deploy/local/progress.h"
 #include "proto/chief.pb.h"
