@@ -114,6 +114,7 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
     board_.Arrived(task.index(), task.incarnation(), is_ours);
     board_.Heard(task.index(), task.incarnation(), is_ours);
   }
+    if (request.has_updates()) grants_.HearUpdates(task, request.updates());
   Advance(now);
   wire::HeartbeatResponse response;
   response.set_phase(phases_.phase());
@@ -122,7 +123,7 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   response.set_chief_epoch(options_.chief_epoch);
   response.set_placement_version(board_.version());
   response.set_failure(phases_.failure());
-  response.set_trouble(orders_.trouble());
+  response.set_trouble(TroubleOf(View()));
   response.set_global_step(grants_.plan().global_step());
   for (std::string& task : MissingTaskNames(View())) {
     response.add_missing_task(std::move(task));
@@ -181,10 +182,21 @@ void Coordinator::AddMembers(wire::ClaimStepsResponse& response) const {
     entry->mutable_task()->set_role(id.role);
     entry->mutable_task()->set_index(id.index);
     entry->mutable_task()->set_incarnation(member.incarnation);
-    entry->set_address(member.collective_address);
+    entry->set_address(CollectiveAddress(id, member));
     entry->mutable_replica()->Assign(replicas->begin(), replicas->end());
   }
   // A group without the chief's machine could go on beside another one.
+// Members connect to each other, and show that they belong together: a worker
+// says on which port of its own host, not where.
+std::string Coordinator::CollectiveAddress(
+    const TaskId& id, const Membership::Member& member) const {
+  const std::string& spec = options_.tasks.at(id);
+  const std::string& said = member.collective_address;
+  const size_t colon = said.rfind(':');
+  if (colon == std::string::npos) return spec;
+  return absl::StrCat(spec.substr(0, spec.rfind(':')), said.substr(colon));
+}
+
   const bool has_worker0 =
       response.member_size() > 0 && response.member(0).task().index() == 0;
   if (!has_worker0) response.clear_member();
@@ -285,6 +297,7 @@ void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
             id.ToString(), " is gone, and synchronous.lost_worker is FAIL")),
         now);
   }
+    grants_.ForgetUpdates(id.index);
 }
 
 void Coordinator::Advance(absl::Time now) {

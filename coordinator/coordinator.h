@@ -123,6 +123,8 @@ class Coordinator {
   bool IsOurs(const std::string& run_id, uint64_t layout) const;
   StepGrants::Look LookAtGrants() const;
   // Lists the workers that sum gradients among themselves.
+  std::string CollectiveAddress(const TaskId& id,
+                                const Membership::Member& member) const;
   void AddMembers(wire::ClaimStepsResponse& response) const;
   JobView View() const;
   Orders::Job ForOrders() const;

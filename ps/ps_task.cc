@@ -182,6 +182,7 @@ absl::StatusOr<std::shared_ptr<ChiefSession>> PsTask::Join() {
   session.report = [this](wire::HeartbeatRequest& request) {
     const ParameterServer::Holding holding = server_.holding();
     request.set_run_id(holding.run_id);
+    request.set_updates(server_.progress());
     request.set_layout(holding.layout);
   };
   session.on_registered = [this](const wire::RegisterResponse&,

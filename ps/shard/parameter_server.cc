@@ -367,6 +367,11 @@ ParameterServer::Holding ParameterServer::holding() const {
 
 std::shared_ptr<ParameterServer::Shard> ParameterServer::shard() const {
   absl::ReaderMutexLock lock(&mu_);
+int64_t ParameterServer::progress() const {
+  const std::shared_ptr<Shard> held = shard();
+  return held == nullptr ? 0 : held->parameters->progress();
+}
+
   return shard_;
 }
 

@@ -123,6 +123,8 @@ class ParameterServer {
     uint64_t layout = 0;
   };
   Holding holding() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns ParameterShard::progress() of its shard; 0 without one.
+  int64_t progress() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // Immutable, but for the contents of `parameters`.

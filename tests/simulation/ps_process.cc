@@ -34,6 +34,7 @@ PsProcess::PsProcess(World& world, int index, int number)
                     [this](wire::HeartbeatRequest& request) {
                       request.set_leaving(is_sealed_);
                       if (!held_) return;
+                      request.set_updates(ProgressNow());
                       request.set_run_id(held_->run_id);
                       request.set_layout(held_->layout);
                     },
