@@ -422,7 +422,7 @@ TEST_F(HybridTest, WorkersExchangeWithPsAlone) {
   ASSERT_OK(Register(state_));
   FinishLoad(NextLoad());
   CheckpointDone(NextCheckpoint(), absl::OkStatus());
-  ASSERT_OK_AND_ASSIGN(auto placement, chief().GetPlacement());
+  ASSERT_OK_AND_ASSIGN(auto placement, Placement());
   ASSERT_EQ(placement.shard_size(), 2);
   EXPECT_EQ(placement.shard(1).address(), "p1:1");
   const wire::JobStatus status = chief().Status(now_);
@@ -433,7 +433,7 @@ TEST_F(HybridTest, WorkersExchangeWithPsAlone) {
   RegisterWorker(worker1_);
   Pass(absl::Seconds(11), {ps0_, ps1_, worker1_});
   EXPECT_THAT(chief().Status(now_).missing_task(), ElementsAre("worker/0"));
-  EXPECT_OK(chief().GetPlacement());
+  EXPECT_OK(Placement());
   Pass(absl::Minutes(5), {ps0_, ps1_, worker1_});
   EXPECT_THAT(outcome(),
               Optional(StatusIs(absl::StatusCode::kUnavailable,

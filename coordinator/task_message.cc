@@ -91,6 +91,10 @@ absl::Status CheckMessage(const wire::GetPlacementRequest& request) {
   return CheckIsWorker(request.task(), "asks where the variables are");
 }
 
+absl::Status CheckMessage(const wire::ReportFailureRequest& request) {
+  return CheckIsWorker(request.task(), "reports a failure");
+}
+
 std::string FailureLine(absl::string_view message) {
   std::string line(message.substr(0, kMaxFailureText));
   for (char& c : line) {

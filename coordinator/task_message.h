@@ -22,6 +22,7 @@ inline constexpr size_t kMaxFailureText = 1024;
 absl::Status CheckMessage(const wire::RegisterRequest& request);
 absl::Status CheckMessage(const wire::ClaimStepsRequest& request);
 absl::Status CheckMessage(const wire::GetPlacementRequest& request);
+absl::Status CheckMessage(const wire::ReportFailureRequest& request);
 absl::Status CheckTask(const wire::Task& task);
 
 // Returns a failure's message as one line of at most kMaxFailureText bytes.

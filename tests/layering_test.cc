@@ -333,7 +333,7 @@ TEST(LayeringTest, OnlyRpcClientsAndServicesKnowGrpc) {
       Strangers(
           R"(^grpc(pp)?/|\.grpc\.pb\.h$)",
           "^cluster/(rpc|client|payload_lane)/|^cluster/trust/trust\\.cc$|"
-          "^parameters/client/|"
+          "^cluster/rights/checked_call.h$|^parameters/client/|"
           "_service\\.(h|cc)$|"
           "_control\\.(h|cc)$"),
       IsEmpty());

@@ -18,7 +18,7 @@ constexpr RightsRow kTable[] = {
     {"parasol.wire.ChiefService.Heartbeat", Caller::kTaskItself, kTasks},
     {"parasol.wire.ChiefService.GetPlacement", Caller::kTaskItself, kWorkers},
     {"parasol.wire.ChiefService.ClaimSteps", Caller::kTaskItself, kWorkers},
-    {"parasol.wire.ChiefService.ReportFailure", Caller::kTaskItself, kTasks},
+    {"parasol.wire.ChiefService.ReportFailure", Caller::kTaskItself, kWorkers},
     {"parasol.wire.ChiefService.Leave", Caller::kTaskItself, kTasks},
     {"parasol.wire.ChiefService.GetStatus", Caller::kMember},
     {"parasol.wire.ParameterService.Load", Caller::kChief},
@@ -82,8 +82,7 @@ absl::Status Rights::Check(Method method,
           ? "a peer whose certificate names no task"
           : peer->ToString(),
       " may not call ", name,
-      task.role().empty() ? "" : absl::StrCat(" as ", NameOf(task)),
-      options_.job.empty() ? "" : absl::StrCat(" of ", options_.job), ": only ",
+      task.role().empty() ? "" : absl::StrCat(" as ", NameOf(task)), ": only ",
       CallersOf(row), " may"));
 }
 
@@ -91,7 +90,6 @@ bool Rights::MayCall(const RightsRow& row, const PeerIdentity& peer,
                      const wire::Task& task) const {
   if (row.caller == Caller::kAnybody) return true;
   if (peer.role == PeerRole::kUnknown) return false;
-  if (!options_.job.empty() && peer.job != options_.job) return false;
   switch (row.caller) {
     case Caller::kAnybody:
     case Caller::kMember:

@@ -2,7 +2,6 @@
 #define PARASOL_CLUSTER_RIGHTS_RIGHTS_H_
 
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -55,7 +54,7 @@ struct RightsRow {
   // ends in '.' stands for all methods of a service.
   absl::string_view name;
   Caller caller = Caller::kMember;
-  // With kTaskItself.
+  // The tasks, with kTaskItself.
   TaskRoles tasks = {};
 };
 
@@ -66,13 +65,11 @@ absl::Span<const RightsRow> RightsTable();
 const RightsRow* FindRights(absl::string_view full_name);
 
 // The rights of peers at one process of a job. Asked before anything else of a
-// message is looked at. Immutable.
+// message is looked at. Peers that have proven who they are have proven to be
+// of the job (Trust). Immutable.
 class Rights {
  public:
   struct Options {
-    // The job that this process has proven to be a task of; empty if it has
-    // proven none: then peers may be of any job that they can prove.
-    std::string job = {};
     // True if worker 0 does the chief's duties: the cluster has no chief.
     bool worker0_is_chief = false;
     // Index of the ps that worker 0 is to the chief, where it has variables.

@@ -39,8 +39,8 @@ class ParameterServer {
   struct Options {
     // Name of the ps in errors: "ps/1".
     std::string task;
-    // The process, as the chief knows it: orders and operations for another one
-    // are refused.
+    // The process, as the chief alone knows it: orders for another one are
+    // refused, and operations for one with another PublicNumber().
     uint64_t incarnation = 0;
     uint64_t memory_limit_bytes = UINT64_MAX;
     NonFinite non_finite = NonFinite::kReject;
@@ -192,6 +192,7 @@ class ParameterServer {
   void Reject(const absl::Status& status, const OperationDone& done);
 
   const Options options_;
+  const uint64_t public_number_;
   Clock& clock_;
   PsMetrics& metrics_;
   OrderGate gate_;
