@@ -61,6 +61,10 @@ void StepGrants::TakeBack(bool is_training, absl::Time now) {
 
 absl::Status StepGrants::Take(const wire::ClaimStepsRequest& claim,
                               wire::JobPhase phase, absl::Time now) {
+  const uint64_t worker = claim.task().incarnation();
+  // A claim that is refused says nothing of the data set either.
+  RETURN_IF_ERROR(
+      plan_->Check(worker, claim.completed_steps(), claim.started_steps()));
   const bool was_counted = end_.has_examples();
   RETURN_IF_ERROR(
       end_.ObserveExamples(claim.train_examples(), claim.shard_examples()));
@@ -68,7 +72,7 @@ absl::Status StepGrants::Take(const wire::ClaimStepsRequest& claim,
     plan_->SetShards(end_.ShardBatches());
     if (end_.step() && !ended_early_) plan_->SetEnd(*end_.step());
   }
-  const uint64_t worker = claim.task().incarnation();
+  // Now that the end is known.
   RETURN_IF_ERROR(
       plan_->Check(worker, claim.completed_steps(), claim.started_steps()));
   Report(claim.task(), claim.completed_steps(), phase);
