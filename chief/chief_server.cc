@@ -92,9 +92,9 @@ absl::StatusOr<wire::HeartbeatResponse> ChiefServer::Heartbeat(
 }
 
 absl::StatusOr<wire::GetPlacementResponse> ChiefServer::GetPlacement(
-    const wire::GetPlacementRequest&) {
+    const wire::GetPlacementRequest& request) {
   absl::MutexLock lock(&mu_);
-  return coordinator_.GetPlacement();
+  return coordinator_.GetPlacement(request);
 }
 
 void ChiefServer::ClaimSteps(const wire::ClaimStepsRequest& request,

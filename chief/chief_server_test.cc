@@ -231,7 +231,9 @@ TEST_F(ChiefServerTest, ALostPsComesBackWithTheNewestCheckpoint) {
                {ps0_task_, worker_});
   EXPECT_EQ(Status().missing_task(0), "ps/1");
   ASSERT_OK(Register(Task("ps", 99, 1)));
-  AdvanceUntil([this] { return server_->GetPlacement({}).ok(); },
+  wire::GetPlacementRequest placement;
+  *placement.mutable_task() = worker_;
+  AdvanceUntil([&] { return server_->GetPlacement(placement).ok(); },
                {ps0_task_, worker_, Task("ps", 99, 1)});
   EXPECT_EQ(ps0_.loads().size(), 1u);
   ASSERT_EQ(ps1_.loads().size(), 2u);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cluster/rpc/completion_thread.h"
+#include "cluster/rpc/peer.h"
 #include "cluster/rpc/status.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/async_unary_call.h"
@@ -28,6 +29,9 @@ class ChiefService::ClaimCall {
     // The server is shutting down; the call has never begun.
     if (!ok) return End();
     service_.AcceptOn(queue_);
+    const absl::Status allowed = service_.rights_.Check(
+        Method::kClaimSteps, PeerOf(context_), request_.task());
+    if (!allowed.ok()) return Answer(allowed);
     service_.gate_.ClaimSteps(
         request_, [this](const absl::StatusOr<wire::ClaimStepsResponse>& got) {
           Answer(got);
@@ -79,40 +83,46 @@ void ChiefService::OnEnded() {
   --calls_;
 }
 
-grpc::Status ChiefService::Register(grpc::ServerContext*,
+grpc::Status ChiefService::Register(grpc::ServerContext* context,
                                     const wire::RegisterRequest* request,
                                     wire::RegisterResponse* response) {
-  return Answer(gate_.Call(&ChiefServer::Register, *request), response);
+  return Call(Method::kRegister, *context, &ChiefServer::Register, *request,
+              response);
 }
 
-grpc::Status ChiefService::Heartbeat(grpc::ServerContext*,
+grpc::Status ChiefService::Heartbeat(grpc::ServerContext* context,
                                      const wire::HeartbeatRequest* request,
                                      wire::HeartbeatResponse* response) {
-  return Answer(gate_.Call(&ChiefServer::Heartbeat, *request), response);
+  return Call(Method::kHeartbeat, *context, &ChiefServer::Heartbeat, *request,
+              response);
 }
 
 grpc::Status ChiefService::GetPlacement(
-    grpc::ServerContext*, const wire::GetPlacementRequest* request,
+    grpc::ServerContext* context, const wire::GetPlacementRequest* request,
     wire::GetPlacementResponse* response) {
-  return Answer(gate_.Call(&ChiefServer::GetPlacement, *request), response);
+  return Call(Method::kGetPlacement, *context, &ChiefServer::GetPlacement,
+              *request, response);
 }
 
 grpc::Status ChiefService::ReportFailure(
-    grpc::ServerContext*, const wire::ReportFailureRequest* request,
+    grpc::ServerContext* context, const wire::ReportFailureRequest* request,
     wire::ReportFailureResponse* response) {
-  return Answer(gate_.Call(&ChiefServer::ReportFailure, *request), response);
+  return Call(Method::kReportFailure, *context, &ChiefServer::ReportFailure,
+              *request, response);
 }
 
-grpc::Status ChiefService::Leave(grpc::ServerContext*,
+grpc::Status ChiefService::Leave(grpc::ServerContext* context,
                                  const wire::LeaveRequest* request,
                                  wire::LeaveResponse* response) {
-  return Answer(gate_.Call(&ChiefServer::Leave, *request), response);
+  return Call(Method::kLeave, *context, &ChiefServer::Leave, *request,
+              response);
 }
 
-grpc::Status ChiefService::GetStatus(grpc::ServerContext*,
+grpc::Status ChiefService::GetStatus(grpc::ServerContext* context,
                                      const wire::GetStatusRequest* request,
                                      wire::JobStatus* response) {
-  return Answer(gate_.GetStatus(*request), response);
+  return CheckedCall(rights_, Method::kGetStatus, *context, response,
+                     [&] { return gate_.GetStatus(*request); });
 }
 
 }  // namespace parasol

@@ -4,6 +4,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "chief/chief_gate.h"
+#include "cluster/rights/checked_call.h"
+#include "cluster/rights/rights.h"
 #include "cluster/rpc/server.h"
 #include "proto/chief.grpc.pb.h"
 
@@ -11,12 +13,14 @@ namespace parasol {
 
 // The gRPC service in front of a ChiefServer. A claim that waits holds no
 // thread: its call is answered on a polled queue, the others on gRPC's threads.
+// Each call is first compared with the rights of the peer that makes it.
 // The gate to the server must outlive the service.
 class ChiefService : public wire::ChiefService::WithAsyncMethod_ClaimSteps<
                          wire::ChiefService::Service>,
                      public PolledService {
  public:
-  explicit ChiefService(ChiefGate& gate) : gate_(gate) {}
+  ChiefService(ChiefGate& gate, const Rights& rights)
+      : gate_(gate), rights_(rights) {}
 
   grpc::Service& service() override { return *this; }
   void AcceptOn(grpc::ServerCompletionQueue& queue) override
@@ -48,7 +52,18 @@ class ChiefService : public wire::ChiefService::WithAsyncMethod_ClaimSteps<
   // Called once for each AcceptOn(), when its call has ended.
   void OnEnded() ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Makes the call, if the peer may make it for the task that it names.
+  template <typename Request, typename Response>
+  grpc::Status Call(
+      Method method, const grpc::ServerContext& context,
+      absl::StatusOr<Response> (ChiefServer::*rpc)(const Request&),
+      const Request& request, Response* response) {
+    return CheckedCall(rights_, method, context, request.task(), response,
+                       [&] { return gate_.Call(rpc, request); });
+  }
+
   ChiefGate& gate_;
+  const Rights rights_;
   absl::Mutex mu_;
   // Number of calls, including those that wait to be accepted.
   int calls_ ABSL_GUARDED_BY(mu_) = 0;

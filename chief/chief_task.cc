@@ -202,6 +202,14 @@ absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
   return task;
 }
 
+Rights ChiefTask::RightsOf(const ChiefTaskOptions& options) {
+  Rights::Options rights;
+  if (AllReduceOf(options.job) != nullptr) {
+    rights.state_place = options.ps.rbegin()->first;
+  }
+  return Rights(std::move(rights));
+}
+
 absl::StatusOr<Coordinator::Options> ChiefTask::CoordinatorOptions() const {
   Coordinator::Options coordinator;
   coordinator.job = options_.job;

@@ -22,6 +22,7 @@
 #include "chief/progress_writer.h"
 #include "cluster/cluster_spec/cluster_spec.h"
 #include "cluster/job/job_file.h"
+#include "cluster/rights/rights.h"
 #include "cluster/rpc/server.h"
 #include "cluster/trust/trust.h"
 #include "ml/layer/variable_spec.h"
@@ -135,8 +136,12 @@ class ChiefTask {
  private:
   ChiefTask(const ChiefTaskOptions& options, Clock& clock,
             MetricsRegistry& metrics)
-      : options_(options), clock_(clock), metrics_(metrics), service_(gate_) {}
+      : options_(options),
+        clock_(clock),
+        metrics_(metrics),
+        service_(gate_, RightsOf(options)) {}
 
+  static Rights RightsOf(const ChiefTaskOptions& options);
   // Returns the coordinator's options, but for what a checkpoint says.
   absl::StatusOr<Coordinator::Options> CoordinatorOptions() const;
   std::unique_ptr<OrderExecutor> MakeExecutor(

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/process.h"
 #include "base/status_macros.h"
+#include "cluster/trust/process_secret.h"
 #include "coordinator/absences.h"
 #include "coordinator/task_message.h"
 
@@ -113,6 +114,7 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
     const bool is_ours = IsOurs(request.run_id(), request.layout());
     board_.Arrived(task.index(), task.incarnation(), is_ours);
     board_.Heard(task.index(), task.incarnation(), is_ours);
+    if (request.has_updates()) grants_.HearUpdates(task, request.updates());
   }
   Advance(now);
   wire::HeartbeatResponse response;
@@ -122,7 +124,7 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   response.set_chief_epoch(options_.chief_epoch);
   response.set_placement_version(board_.version());
   response.set_failure(phases_.failure());
-  response.set_trouble(orders_.trouble());
+  response.set_trouble(TroubleOf(View()));
   response.set_global_step(grants_.plan().global_step());
   for (std::string& task : MissingTaskNames(View())) {
     response.add_missing_task(std::move(task));
@@ -141,10 +143,24 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   return response;
 }
 
-absl::StatusOr<wire::GetPlacementResponse> Coordinator::GetPlacement() const {
+absl::StatusOr<wire::GetPlacementResponse> Coordinator::GetPlacement(
+    const wire::GetPlacementRequest& request) const {
+  RETURN_IF_ERROR(CheckMessage(request));
+  RETURN_IF_ERROR(CheckNewestChief(request.task()));
+  const AdmittedWorker worker = {.index = request.task().index(),
+                                 .incarnation = request.task().incarnation()};
+  if (!membership_.IsAt(TaskId::Of(request.task()), worker.incarnation)) {
+    return absl::UnavailableError(
+        absl::StrCat("no placement: ", TaskId::Of(request.task()).ToString(),
+                     " is not registered"));
+  }
   ASSIGN_OR_RETURN(wire::GetPlacementResponse placement,
                    board_.Placement(options_.run_id, NumPsShards(options_)));
   placement.set_layout(options_.layout);
+  for (int i = 0; i < placement.shard_size(); ++i) {
+    placement.mutable_shard(i)->set_admission(
+        AdmissionOf(worker, board_.incarnation(i)));
+  }
   return placement;
 }
 
@@ -170,6 +186,17 @@ absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
   return response;
 }
 
+// Members connect to each other, and show that they belong together: a worker
+// says on which port of its own host, not where.
+std::string Coordinator::CollectiveAddress(
+    const TaskId& id, const Membership::Member& member) const {
+  const std::string& spec = options_.tasks.at(id);
+  const std::string& said = member.collective_address;
+  const size_t colon = said.rfind(':');
+  if (colon == std::string::npos) return spec;
+  return absl::StrCat(spec.substr(0, spec.rfind(':')), said.substr(colon));
+}
+
 void Coordinator::AddMembers(wire::ClaimStepsResponse& response) const {
   if (!options_.is_mirrored) return;
   response.set_group_secret(options_.group_secret);
@@ -181,7 +208,7 @@ void Coordinator::AddMembers(wire::ClaimStepsResponse& response) const {
     entry->mutable_task()->set_role(id.role);
     entry->mutable_task()->set_index(id.index);
     entry->mutable_task()->set_incarnation(member.incarnation);
-    entry->set_address(member.collective_address);
+    entry->set_address(CollectiveAddress(id, member));
     entry->mutable_replica()->Assign(replicas->begin(), replicas->end());
   }
   // A group without the chief's machine could go on beside another one.
@@ -192,7 +219,7 @@ void Coordinator::AddMembers(wire::ClaimStepsResponse& response) const {
 
 absl::Status Coordinator::ReportFailure(
     const wire::ReportFailureRequest& request, absl::Time now) {
-  RETURN_IF_ERROR(CheckTask(request.task()));
+  RETURN_IF_ERROR(CheckMessage(request));
   RETURN_IF_ERROR(CheckNewestChief(request.task()));
   const absl::Status status = membership_.Renew(request.task(), now);
   if (!status.ok()) {
@@ -270,6 +297,7 @@ void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
                          absl::Time now) {
   if (id.role == "ps") {
     board_.Lost(id.index);
+    grants_.ForgetUpdates(id.index);
     orders_.Forget(incarnation);
   }
   if (id.role != "worker") return;

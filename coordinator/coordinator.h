@@ -64,7 +64,8 @@ class Coordinator {
       const wire::RegisterRequest& request, absl::Time now);
   absl::StatusOr<wire::HeartbeatResponse> Heartbeat(
       const wire::HeartbeatRequest& request, absl::Time now);
-  absl::StatusOr<wire::GetPlacementResponse> GetPlacement() const;
+  absl::StatusOr<wire::GetPlacementResponse> GetPlacement(
+      const wire::GetPlacementRequest& request) const;
   // Names the awaited tasks in the answer only if the request does not wait: at
   // the end of a wait, Status() does.
   absl::StatusOr<wire::ClaimStepsResponse> ClaimSteps(
@@ -122,6 +123,8 @@ class Coordinator {
   // Returns true if these are the run and the layout of this chief.
   bool IsOurs(const std::string& run_id, uint64_t layout) const;
   StepGrants::Look LookAtGrants() const;
+  std::string CollectiveAddress(const TaskId& id,
+                                const Membership::Member& member) const;
   // Lists the workers that sum gradients among themselves.
   void AddMembers(wire::ClaimStepsResponse& response) const;
   JobView View() const;

@@ -28,14 +28,14 @@ TEST_F(ClaimsTest, MoreThanWasGrantedIsRefusedAndTheWorkerNamed) {
   ASSERT_OK(Claim(worker0_, 0, 3));
   for (const int64_t completed : {int64_t{4}, int64_t{1000000}, INT64_MAX}) {
     EXPECT_THAT(Claim(worker0_, completed, 1),
-                StatusIs(absl::StatusCode::kInvalidArgument,
+                StatusIs(absl::StatusCode::kFailedPrecondition,
                          AllOf(HasSubstr("worker/0"),
                                HasSubstr(absl::StrCat(completed)))));
     EXPECT_THAT(Leave(worker0_, completed),
-                StatusIs(absl::StatusCode::kInvalidArgument));
+                StatusIs(absl::StatusCode::kFailedPrecondition));
   }
   EXPECT_THAT(Claim(worker0_, -1, 1),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_EQ(chief().Status(now_).global_step(), 0);
   EXPECT_EQ(phase(), wire::TRAINING);
 }
@@ -45,7 +45,7 @@ TEST_F(ClaimsTest, ARestartedChiefRefusesARegistrationThatCanNotBe) {
   RegisterPs(kRun);
   EXPECT_THAT(
       Register(worker0_, "", 1000000),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("worker/0")));
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("worker/0")));
   EXPECT_EQ(chief().Status(now_).global_step(), 50);
 }
 

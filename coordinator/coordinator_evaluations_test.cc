@@ -228,7 +228,7 @@ TEST_F(CoordinatorEvaluationsTest, ARateThatCannotBeGivenIsInNobodysWay) {
   TrainTo(3);
   chief().Evaluated(Losses({1, 2}), now_);
   const LoadOrder order = NextLoad();
-  EXPECT_OK(chief().GetPlacement());
+  EXPECT_OK(Placement());
   for (const auto& target : order.targets) {
     LoadDone(target, absl::UnavailableError("no disk"));
   }

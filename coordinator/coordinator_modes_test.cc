@@ -221,7 +221,8 @@ class MirroredTest : public CoordinatorTest {
   void RegisterWorker(const wire::Task& worker) {
     wire::RegisterRequest request;
     *request.mutable_task() = worker;
-    request.set_collective_address(absl::StrCat("c:", worker.index()));
+    request.set_collective_address(
+        absl::StrCat("stranger:", 100 + worker.index()));
     ASSERT_OK(chief().Register(request, now_));
   }
   // Everything that begins a run but the workers.
@@ -289,7 +290,8 @@ TEST_F(MirroredTest, AGroupIsAllWorkersWithTheirAddressesAndReplicas) {
   for (const int i : {0, 1}) {
     EXPECT_EQ(answer.member(i).task().index(), i);
     EXPECT_EQ(answer.member(i).task().incarnation(), 20 + i);
-    EXPECT_EQ(answer.member(i).address(), absl::StrCat("c:", i));
+    EXPECT_EQ(answer.member(i).address(), absl::StrCat("w", i, ":", 100 + i))
+        << "the host is the cluster spec's, whatever a worker says";
     EXPECT_THAT(answer.member(i).replica(), ElementsAre(i));
   }
   // Who knows the group is not told again.
@@ -420,7 +422,7 @@ TEST_F(HybridTest, WorkersExchangeWithPsAlone) {
   ASSERT_OK(Register(state_));
   FinishLoad(NextLoad());
   CheckpointDone(NextCheckpoint(), absl::OkStatus());
-  ASSERT_OK_AND_ASSIGN(auto placement, chief().GetPlacement());
+  ASSERT_OK_AND_ASSIGN(auto placement, Placement());
   ASSERT_EQ(placement.shard_size(), 2);
   EXPECT_EQ(placement.shard(1).address(), "p1:1");
   const wire::JobStatus status = chief().Status(now_);
@@ -431,7 +433,7 @@ TEST_F(HybridTest, WorkersExchangeWithPsAlone) {
   RegisterWorker(worker1_);
   Pass(absl::Seconds(11), {ps0_, ps1_, worker1_});
   EXPECT_THAT(chief().Status(now_).missing_task(), ElementsAre("worker/0"));
-  EXPECT_OK(chief().GetPlacement());
+  EXPECT_OK(Placement());
   Pass(absl::Minutes(5), {ps0_, ps1_, worker1_});
   EXPECT_THAT(outcome(),
               Optional(StatusIs(absl::StatusCode::kUnavailable,

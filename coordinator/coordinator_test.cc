@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status_matchers.h"
+#include "cluster/trust/process_secret.h"
 #include "coordinator/testing/coordinator_fixture.h"
 #include "gmock/gmock.h"
 
@@ -49,11 +50,11 @@ TEST_F(CoordinatorTest, GrantsNothingBeforeTraining) {
 
 TEST_F(CoordinatorTest, PlacementIsUnavailableUntilAllIsLoaded) {
   RegisterPs();
-  EXPECT_THAT(chief().GetPlacement(),
-              StatusIs(absl::StatusCode::kUnavailable,
-                       HasSubstr("ps/0 is being loaded")));
+  RegisterWorkers();
+  EXPECT_THAT(Placement(), StatusIs(absl::StatusCode::kUnavailable,
+                                    HasSubstr("ps/0 is being loaded")));
   FinishLoad(NextLoad());
-  EXPECT_OK(chief().GetPlacement());
+  EXPECT_OK(Placement());
 }
 
 TEST_F(CoordinatorTest, AResumedRunLoadsFromTheCheckpointAndTrainsOn) {
@@ -165,11 +166,11 @@ TEST_F(CoordinatorTest, ALivePsHasItsPlaceAgainFromADeadOne) {
   EXPECT_THAT(Heartbeat(ps1_), StatusIs(absl::StatusCode::kUnavailable));
   Pass(options_.lease, {ps0_, worker0_, worker1_});
   EXPECT_THAT(Heartbeat(ps1_), StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(chief().GetPlacement(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(Placement(), StatusIs(absl::StatusCode::kUnavailable));
   ASSERT_OK(Register(ps1_, kRun));
   EXPECT_FALSE(HasOrder()) << "it has its values";
-  ASSERT_OK_AND_ASSIGN(const auto placement, chief().GetPlacement());
-  EXPECT_EQ(placement.shard(1).incarnation(), ps1_.incarnation());
+  ASSERT_OK_AND_ASSIGN(const auto placement, Placement());
+  EXPECT_EQ(placement.shard(1).incarnation(), PublicNumber(ps1_.incarnation()));
 }
 
 TEST_F(CoordinatorTest, APsThatIsTakenToBeLoadedAndIsNotIsLoadedAgain) {
@@ -192,7 +193,7 @@ TEST_F(CoordinatorTest, AnswersSayTheRunTheLayoutAndTheChief) {
   EXPECT_EQ(state.run_id(), kRun);
   EXPECT_EQ(state.layout(), kLayout);
   EXPECT_EQ(state.chief_epoch(), 4);
-  ASSERT_OK_AND_ASSIGN(const auto placement, chief().GetPlacement());
+  ASSERT_OK_AND_ASSIGN(const auto placement, Placement());
   EXPECT_EQ(placement.layout(), kLayout);
 }
 
@@ -204,7 +205,7 @@ TEST_F(CoordinatorTest, ACheckpointNamesTheProcessesOfItsShards) {
 
 TEST_F(CoordinatorTest, AReturningPsAloneIsLoadedWhileTheOthersGoOn) {
   StartTraining();
-  const int64_t version = chief().GetPlacement()->placement_version();
+  const int64_t version = Placement()->placement_version();
   Pass(absl::Seconds(15), {ps0_, worker0_, worker1_});
   EXPECT_EQ(phase(), wire::TRAINING);
   EXPECT_THAT(chief().Status(now_).missing_task(), ElementsAre("ps/1"));
@@ -216,9 +217,9 @@ TEST_F(CoordinatorTest, AReturningPsAloneIsLoadedWhileTheOthersGoOn) {
   EXPECT_EQ(load.targets[0].incarnation, 99u);
   EXPECT_TRUE(load.from_checkpoint);
   FinishLoad(load);
-  ASSERT_OK_AND_ASSIGN(auto placement, chief().GetPlacement());
+  ASSERT_OK_AND_ASSIGN(auto placement, Placement());
   EXPECT_GT(placement.placement_version(), version);
-  EXPECT_EQ(placement.shard(1).incarnation(), 99u);
+  EXPECT_EQ(placement.shard(1).incarnation(), PublicNumber(99));
 }
 
 TEST_F(CoordinatorTest, APsThatWasReplacedDuringItsLoadIsLoadedAgain) {

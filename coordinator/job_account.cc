@@ -107,7 +107,7 @@ void JobAccount::Look(const JobView& job, absl::Time now) {
   if (tasks.empty()) tasks = AwaitedTaskNames(job);
   // The words of a trouble change with each attempt.
   std::string what = tasks.empty()
-                         ? std::string(job.orders.trouble().empty() ? "" : "?")
+                         ? std::string(TroubleOf(job).empty() ? "" : "?")
                          : absl::StrJoin(tasks, ",");
   if (what != waits_for_) {
     waits_for_ = std::move(what);
@@ -127,7 +127,7 @@ wire::JobStatus JobAccount::Status(const JobView& job, absl::Time now) const {
   status.set_end_step(plan.end_step().value_or(0));
   status.set_run_id(options_.run_id);
   status.set_failure(job.phases.failure());
-  status.set_trouble(job.orders.trouble());
+  status.set_trouble(TroubleOf(job));
   status.set_steps_per_epoch(job.grants.end().steps_per_epoch().value_or(0));
   if (plan.staleness()) status.set_staleness(*plan.staleness());
   status.set_placement_skew(options_.is_mirrored ? 1 : job.board.Skew());

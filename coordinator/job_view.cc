@@ -96,4 +96,12 @@ std::vector<std::string> StayingTaskNames(const JobView& job) {
   return NamesForPeople(job.options, StayingTasks(job.options, job.membership));
 }
 
+std::string TroubleOf(const JobView& job) {
+  if (!job.orders.trouble().empty() || job.grants.ArePushed()) {
+    return job.orders.trouble();
+  }
+  return "workers say that they have completed more steps than any ps has "
+         "applied: no steps are granted until a ps has applied as many";
+}
+
 }  // namespace parasol

@@ -44,6 +44,10 @@ std::vector<std::string> MissingTaskNames(const JobView& job);
 std::vector<std::string> AwaitedTaskNames(const JobView& job);
 std::vector<std::string> StayingTaskNames(const JobView& job);
 
+// Returns one line about what keeps the chief from going on; empty if nothing
+// does.
+std::string TroubleOf(const JobView& job);
+
 }  // namespace parasol
 
 #endif  // PARASOL_COORDINATOR_JOB_VIEW_H_

@@ -161,6 +161,12 @@ class Membership {
   void Extend(absl::Duration time);
 
   const std::map<TaskId, Member>& members() const { return members_; }
+  // Returns true if the process has the place, alive or lost.
+  bool IsAt(const TaskId& id, uint64_t incarnation) const {
+    const auto member = members_.find(id);
+    return member != members_.end() && incarnation != 0 &&
+           member->second.incarnation == incarnation;
+  }
   // Returns true if no live predecessor of the process at the place may have it
   // again.
   bool IsSettled(const TaskId& id) const {

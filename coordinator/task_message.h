@@ -17,9 +17,12 @@ inline constexpr size_t kMaxFailureText = 1024;
 
 // Return InvalidArgument if a message of a task has a text that is too long,
 // or has characters that do not belong on one line, or if it comes from a task
-// of another role than the rpc is for.
+// of another role than the rpc is for; FailedPrecondition if it counts steps as
+// no process does.
 absl::Status CheckMessage(const wire::RegisterRequest& request);
 absl::Status CheckMessage(const wire::ClaimStepsRequest& request);
+absl::Status CheckMessage(const wire::GetPlacementRequest& request);
+absl::Status CheckMessage(const wire::ReportFailureRequest& request);
 absl::Status CheckTask(const wire::Task& task);
 
 // Returns a failure's message as one line of at most kMaxFailureText bytes.

@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/role_flags.h"
+#include "cluster/rights/rights.h"
 #include "cluster/rpc/keep_memory.h"
 #include "cluster/trust/trust_flags.h"
 #include "ps/exchange/parameter_service.h"
@@ -69,6 +70,12 @@ ABSL_FLAG(int, payload_port, 0,
 namespace parasol {
 namespace {
 
+Rights RightsIn(const TaskConfig& config) {
+  const bool has_chief =
+      config.cluster && config.cluster->num_tasks(Role::kChief) > 0;
+  return Rights({.worker0_is_chief = !has_chief});
+}
+
 PsTaskOptions TaskOptions(const TaskConfig& config) {
   PsTaskOptions options;
   options.task = NewTask(config);
@@ -84,6 +91,7 @@ PsTaskOptions TaskOptions(const TaskConfig& config) {
   options.non_finite = absl::GetFlag(FLAGS_nonfinite_gradients);
   options.polling_threads = absl::GetFlag(FLAGS_polling_threads);
   options.payload_port = absl::GetFlag(FLAGS_payload_port);
+  options.rights = RightsIn(config);
   return options;
 }
 

@@ -73,7 +73,9 @@ PsTask::PsTask(const PsTaskOptions& options, std::unique_ptr<PayloadHost> lanes,
                    WorkHelpers::ThreadsForServer())},
               clock, metrics_),
       lanes_(std::move(lanes)),
-      service_(server_, metrics_, options.buffer_bytes, lanes_.get()) {}
+      service_(server_, metrics_, options.buffer_bytes, lanes_.get(),
+               {.rights = options.rights,
+                .incarnation = options.task.incarnation()}) {}
 
 PsTask::~PsTask() {
   const std::shared_ptr<ChiefSession> session = BeginStop();
@@ -180,6 +182,7 @@ absl::StatusOr<std::shared_ptr<ChiefSession>> PsTask::Join() {
     request.set_layout(holding.layout);
   };
   session.report = [this](wire::HeartbeatRequest& request) {
+    request.set_updates(server_.progress());
     const ParameterServer::Holding holding = server_.holding();
     request.set_run_id(holding.run_id);
     request.set_layout(holding.layout);

@@ -16,6 +16,7 @@
 #include "base/metrics.h"
 #include "cluster/client/chief_session.h"
 #include "cluster/payload_lane/payload_host.h"
+#include "cluster/rights/rights.h"
 #include "cluster/rpc/server.h"
 #include "cluster/trust/trust.h"
 #include "proto/chief.pb.h"
@@ -53,6 +54,8 @@ struct PsTaskOptions {
   int payload_port = 0;
   // The keys of this task; null: it has none, and neither have its peers.
   std::shared_ptr<const Trust> trust = nullptr;
+  // The rights of those who call this ps.
+  Rights rights;
 };
 
 // A ps of a cluster, from its registration to the end of the job, on threads of

@@ -16,6 +16,7 @@
 #include "base/status_matchers.h"
 #include "cluster/rpc/channel.h"
 #include "cluster/rpc/server.h"
+#include "cluster/trust/process_secret.h"
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
@@ -158,9 +159,16 @@ void Load(wire::ParameterService::Stub& stub) {
   ASSERT_TRUE(status.ok()) << status.error_message();
 }
 
+// Shows that the chief has admitted the worker.
+void ShowAdmission(grpc::ClientContext& context) {
+  context.AddMetadata(kAdmissionKey,
+                      AdmissionOf({.index = 0, .incarnation = 9}, 77));
+}
+
 // One push, acknowledged or refused.
 absl::StatusCode Push(wire::ParameterService::Stub& stub, uint64_t sequence) {
   grpc::ClientContext context;
+  ShowAdmission(context);
   const auto stream = stub.Exchange(&context);
   wire::ExchangeRequest request;
   wire::RequestHeader& header = *request.mutable_header();
@@ -293,9 +301,11 @@ TEST_F(PsTaskTest, StopEndsOpenStreamsAndLeaves) {
   const auto stub = StubFor(*task);
   chief_.AwaitRegistrations(1);
   grpc::ClientContext context;
+  ShowAdmission(context);
   const auto stream = stub->Exchange(&context);
   wire::ExchangeResponse response;
   wire::ExchangeRequest request;
+  request.mutable_header()->set_worker_incarnation(9);
   request.mutable_header()->add_operation();
   ASSERT_TRUE(stream->Write(request));
   ASSERT_TRUE(stream->Read(&response));

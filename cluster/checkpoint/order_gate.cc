@@ -34,9 +34,10 @@ void OrderGate::Registered(int64_t chief_epoch,
 
 absl::Status OrderGate::Check(const wire::OrderHeader& order) const {
   if (order.incarnation() != incarnation_) {
+    // Its number is what the one who asks would have to know.
     return absl::FailedPreconditionError(absl::StrFormat(
-        "the order is meant for process %016x, but %s is process %016x",
-        order.incarnation(), task_, incarnation_));
+        "the order is meant for process %016x, and %s is another one",
+        order.incarnation(), task_));
   }
   if (order.chief_epoch() < 0 || order.chief_epoch() > kMaxChiefEpoch) {
     return absl::InvalidArgumentError(

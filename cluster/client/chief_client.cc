@@ -7,7 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "cluster/rpc/channel.h"
 #include "cluster/rpc/control_channel.h"
 #include "cluster/rpc/deadline.h"
@@ -31,6 +33,10 @@ class GrpcChiefClient : public ChiefClient {
 
   absl::StatusOr<wire::RegisterResponse> Register(
       const wire::RegisterRequest& request) override {
+    {
+      absl::MutexLock lock(&mu_);
+      task_ = request.task();
+    }
     return Heard(Call(&wire::ChiefService::Stub::Register, Named(request)));
   }
   absl::StatusOr<wire::HeartbeatResponse> Heartbeat(
@@ -38,8 +44,12 @@ class GrpcChiefClient : public ChiefClient {
     return Heard(Call(&wire::ChiefService::Stub::Heartbeat, Named(request)));
   }
   absl::StatusOr<wire::GetPlacementResponse> GetPlacement() override {
-    return Call(&wire::ChiefService::Stub::GetPlacement,
-                wire::GetPlacementRequest());
+    wire::GetPlacementRequest request;
+    {
+      absl::MutexLock lock(&mu_);
+      *request.mutable_task() = task_;
+    }
+    return Call(&wire::ChiefService::Stub::GetPlacement, Named(request));
   }
   absl::StatusOr<wire::ClaimStepsResponse> ClaimSteps(
       const wire::ClaimStepsRequest& request) override {
@@ -117,6 +127,9 @@ class GrpcChiefClient : public ChiefClient {
   const absl::Duration call_deadline_;
   ControlChannel channel_;
   std::atomic<int64_t> chief_epoch_ = 0;
+  absl::Mutex mu_;
+  // The task that has registered last.
+  wire::Task task_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cluster/trust/process_secret.h"
 
 namespace parasol {
 
@@ -117,7 +118,7 @@ absl::StatusOr<wire::GetPlacementResponse> ShardBoard::Placement(
     const Place& place = places_[i];
     wire::Shard* shard = response.add_shard();
     shard->set_address(place.shard.address);
-    shard->set_incarnation(place.incarnation);
+    shard->set_incarnation(PublicNumber(place.incarnation));
     shard->set_ps_index(place.shard.ps_index);
     shard->mutable_part()->Assign(place.shard.parts.begin(),
                                   place.shard.parts.end());

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/status_matchers.h"
+#include "cluster/trust/process_secret.h"
 
 namespace parasol {
 namespace {
@@ -57,7 +58,7 @@ TEST(ShardBoard, PlacementGivesAddressesIncarnationsAndParts) {
   EXPECT_EQ(placement.run_id(), "run");
   ASSERT_EQ(placement.shard_size(), 2);
   EXPECT_EQ(placement.shard(1).address(), "h4:1");
-  EXPECT_EQ(placement.shard(1).incarnation(), 8u);
+  EXPECT_EQ(placement.shard(1).incarnation(), PublicNumber(8));
   EXPECT_EQ(placement.shard(0).part_size(), 2);
 }
 

@@ -14,7 +14,7 @@ absl::Status ReplicaPlan::Check(uint64_t worker, int64_t completed,
                          completed <= std::max(*end_step_, earlier_end_))) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat(
+  return absl::FailedPreconditionError(absl::StrCat(
       "completed_steps is ", completed, ", but the job ends at step ",
       end_step_.value_or(0), "; start this process again"));
 }

@@ -106,9 +106,9 @@ TEST(ReplicaPlan, AReportBeyondTheEndIsRefused) {
   plan.Enter(7, {57});
   EXPECT_OK(plan.Check(7, 100, 0));
   EXPECT_THAT(plan.Check(7, 101, 0),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(plan.Check(7, -1, 0),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 TEST(ReplicaPlan, ANewRunDoesNotHearOfAnothersSteps) {

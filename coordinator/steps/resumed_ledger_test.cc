@@ -119,12 +119,12 @@ TEST(ResumedLedger, ARestartedChiefRefusesMoreThanTheEndAllows) {
   const int64_t most = 20 + 50 + StepLedger::kMaxUnfinished;
   EXPECT_OK(ledger.Check(1, most, 0));
   EXPECT_THAT(ledger.Check(1, most + 1, 0),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(ledger.Check(2, 1000000, 0),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              StatusIs(absl::StatusCode::kFailedPrecondition));
   ledger.Enter(1, {30});
   EXPECT_THAT(ledger.Check(1, 31 + StepLedger::kMaxUnfinished, 0),
-              StatusIs(absl::StatusCode::kInvalidArgument))
+              StatusIs(absl::StatusCode::kFailedPrecondition))
       << "once it is back, no more than what it holds";
 }
 
@@ -139,7 +139,7 @@ TEST(ResumedLedger, TotalsOfARestartedChiefCountWhenTheEndIsKnown) {
   EXPECT_EQ(ledger.global_step(), 55);
   EXPECT_OK(ledger.Check(1, 25, 0));
   EXPECT_THAT(ledger.Check(2, 1000000, 1000000),
-              StatusIs(absl::StatusCode::kInvalidArgument,
+              StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("the job ends at step 100")));
 }
 

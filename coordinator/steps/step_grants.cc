@@ -17,13 +17,24 @@ StepGrants::StepGrants(const job::Job& job, std::unique_ptr<StepPlan> plan,
                        const Options& options)
     : options_(options),
       is_bounded_(job.parameter_server().has_bounded_staleness()),
+      is_synchronous_(job.parameter_server().has_synchronous()),
       plan_(std::move(plan)),
       end_(job) {
   if (end_.step()) plan_->SetEnd(*end_.step());
 }
 
+void StepGrants::HearUpdates(const wire::Task& ps, int64_t updates) {
+  applied_.Hear(ps.index(), ps.incarnation(), updates,
+                plan_->completed_grants());
+}
+
+int64_t StepGrants::Believed(int64_t completed) const {
+  if (options_.is_mirrored || !is_synchronous_) return completed;
+  return std::min(completed, applied_.MostSteps());
+}
+
 void StepGrants::Enter(const wire::Task& worker, WorkerArrival arrival) {
-  if (!Counts(worker)) arrival.completed = 0;
+  arrival.completed = Counts(worker) ? Believed(arrival.completed) : 0;
   claims_.Welcome(worker.incarnation());
   shards_[worker.incarnation()] = arrival.shard;
   plan_->Enter(worker.incarnation(), arrival);
@@ -32,7 +43,7 @@ void StepGrants::Enter(const wire::Task& worker, WorkerArrival arrival) {
 void StepGrants::Report(const wire::Task& worker, int64_t completed,
                         wire::JobPhase phase) {
   if (!MayCount(phase) || !Counts(worker)) return;
-  plan_->Report(worker.incarnation(), completed);
+  plan_->Report(worker.incarnation(), Believed(completed));
 }
 
 void StepGrants::Release(uint64_t worker) {
@@ -50,6 +61,10 @@ void StepGrants::TakeBack(bool is_training, absl::Time now) {
 
 absl::Status StepGrants::Take(const wire::ClaimStepsRequest& claim,
                               wire::JobPhase phase, absl::Time now) {
+  const uint64_t worker = claim.task().incarnation();
+  // A claim that is refused says nothing of the data set either.
+  RETURN_IF_ERROR(
+      plan_->Check(worker, claim.completed_steps(), claim.started_steps()));
   const bool was_counted = end_.has_examples();
   RETURN_IF_ERROR(
       end_.ObserveExamples(claim.train_examples(), claim.shard_examples()));
@@ -57,7 +72,7 @@ absl::Status StepGrants::Take(const wire::ClaimStepsRequest& claim,
     plan_->SetShards(end_.ShardBatches());
     if (end_.step() && !ended_early_) plan_->SetEnd(*end_.step());
   }
-  const uint64_t worker = claim.task().incarnation();
+  // Now that the end is known.
   RETURN_IF_ERROR(
       plan_->Check(worker, claim.completed_steps(), claim.started_steps()));
   Report(claim.task(), claim.completed_steps(), phase);
@@ -120,7 +135,7 @@ bool StepGrants::AwaitsReturns(const Look& look) const {
 
 bool StepGrants::MayGrant(const Look& look) const {
   return look.phase == wire::TRAINING && !look.is_stopping &&
-         !AwaitsReturns(look);
+         !AwaitsReturns(look) && ArePushed();
 }
 
 // A step that the writer of checkpoints has is not lost with another worker.

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "cluster/job/training_end.h"
+#include "coordinator/steps/applied_updates.h"
 #include "coordinator/steps/step_plan.h"
 #include "coordinator/steps/worker_claims.h"
 #include "proto/chief.pb.h"
@@ -51,6 +52,12 @@ class StepGrants {
   StepGrants(const job::Job& job, std::unique_ptr<StepPlan> plan,
              const Options& options);
 
+  // Notes what a ps says in a heartbeat that it has applied, and that it is
+  // gone. Workers are believed as far as some ps has applied what they say that
+  // they have completed.
+  void HearUpdates(const wire::Task& ps, int64_t updates);
+  void ForgetUpdates(int ps) { applied_.Forget(ps); }
+
   // Lets a worker that registers take part.
   void Enter(const wire::Task& worker, WorkerArrival arrival);
   // Takes the last total of a worker that leaves.
@@ -65,7 +72,8 @@ class StepGrants {
   void TakeBack(bool is_training, absl::Time now);
 
   // Takes what a claim says.
-  //   InvalidArgument  it can't be true.
+  //   FailedPrecondition  StepPlan::Check().
+  //   InvalidArgument     the worker's data set is another one.
   absl::Status Take(const wire::ClaimStepsRequest& claim, wire::JobPhase phase,
                     absl::Time now);
   // Fills in what the worker may do that makes the claim.
@@ -79,6 +87,11 @@ class StepGrants {
   // Returns true if nothing is granted because of what workers may have done
   // that have not come back yet.
   bool AwaitsReturns(const Look& look) const;
+  // Returns false while workers say that they have completed more steps than
+  // the ps have applied: none are granted then.
+  bool ArePushed() const {
+    return options_.is_mirrored || applied_.Explain(plan_->completed_grants());
+  }
 
   // Returns a number that changes whenever a claim whose answer was no news may
   // be answered with news, apart from changes of the phase.
@@ -89,6 +102,8 @@ class StepGrants {
 
  private:
   bool MayGrant(const Look& look) const;
+  // Returns as many of a worker's completed steps as can be.
+  int64_t Believed(int64_t completed) const;
   // Returns true if steps may have been done: a new run has none before its
   // variables are loaded, whatever a worker says.
   bool MayCount(wire::JobPhase phase) const {
@@ -99,9 +114,11 @@ class StepGrants {
 
   const Options options_;
   const bool is_bounded_;
+  const bool is_synchronous_;
   const std::unique_ptr<StepPlan> plan_;
   TrainingEnd end_;
   WorkerClaims claims_;
+  AppliedUpdates applied_;
   // The shard of the training set that each live worker is granted first.
   std::map<uint64_t, int> shards_;
   bool ended_early_ = false;

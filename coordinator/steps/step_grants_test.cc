@@ -136,10 +136,14 @@ TEST_F(StepGrantsTest, AnEndInEpochsIsKnownWithTheFirstCountOfExamples) {
 
 TEST_F(StepGrantsTest, TakesNothingOfAClaimThatCanNotBeTrue) {
   EXPECT_CALL(*plan_, Check)
-      .WillOnce(Return(absl::InvalidArgumentError("too many")));
+      .WillOnce(Return(absl::FailedPreconditionError("too many")))
+      .WillRepeatedly(Return(absl::OkStatus()));
   EXPECT_CALL(*plan_, Report).Times(0);
-  EXPECT_THAT(grants().Take(ClaimOf(worker_, 5), wire::TRAINING, now_),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+  wire::ClaimStepsRequest claim = ClaimOf(worker_, 5);
+  claim.set_train_examples(1);
+  EXPECT_THAT(grants().Take(claim, wire::TRAINING, now_),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_FALSE(grants().end().has_examples());
   EXPECT_FALSE(grants().claims().IsIdle(worker_.incarnation()));
 }
 

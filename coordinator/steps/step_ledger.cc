@@ -120,17 +120,17 @@ absl::Status StepLedger::Check(uint64_t worker, int64_t completed,
   const int64_t limit =
       is_stranger ? LimitOfStranger(worker) : it->second.limit;
   if (completed < 0 || completed > limit) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return absl::FailedPreconditionError(absl::StrCat(
         "completed_steps is ", completed, ", but this process can have ",
         "completed 0 to ", limit, " steps; start it again"));
   }
   if (started < 0 || started > limit) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return absl::FailedPreconditionError(absl::StrCat(
         "started_steps is ", started, ", but this process can have started 0 ",
         "to ", limit, " steps; start it again"));
   }
   if (!is_stranger && it->second.uncounted > MayBeUncounted()) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return absl::FailedPreconditionError(absl::StrCat(
         "completed_steps is ", completed, ", but the job ends at step ",
         *end_step_, " and is at step ", global_step_, "; start it again"));
   }
@@ -205,6 +205,7 @@ void StepLedger::Complete(Account& account, int64_t completed) {
   for (; steps > 0 && !account.steps.empty(); --steps) {
     counted += account.steps.front().counts;
     account.steps.pop_front();
+    ++completed_grants_;
   }
   outstanding_ -= counted;
   assigned_ -= counted;

@@ -120,6 +120,7 @@ class StepLedger : public StepPlan {
     if (clocks_.empty()) return std::nullopt;
     return *clocks_.rbegin() - *clocks_.begin();
   }
+  int64_t completed_grants() const override { return completed_grants_; }
   std::vector<durable::WorkerProgress> Progress() const override;
   std::vector<durable::BatchSpan> Unfinished() const override;
   // Returns those with the smallest clock if they hold up another worker, or in
@@ -234,6 +235,7 @@ class StepLedger : public StepPlan {
   std::optional<int64_t> end_step_;
   std::optional<int64_t> limit_;
   int64_t global_step_ = 0;
+  int64_t completed_grants_ = 0;
   // Number of batches that count and are some worker's: of granted steps alone,
   // and with the steps that may be granted next.
   int64_t outstanding_ = 0;

@@ -248,15 +248,15 @@ TEST(StepLedger, MoreThanWasGrantedIsRefused) {
   EXPECT_OK(ledger.Check(1, 8, 8));
   for (const int64_t total : {int64_t{9}, int64_t{1000000}, INT64_MAX}) {
     EXPECT_THAT(ledger.Check(1, total, 0),
-                StatusIs(absl::StatusCode::kInvalidArgument,
+                StatusIs(absl::StatusCode::kFailedPrecondition,
                          HasSubstr("can have completed 0 to 8 steps")));
     EXPECT_THAT(ledger.Check(1, 0, total),
-                StatusIs(absl::StatusCode::kInvalidArgument));
+                StatusIs(absl::StatusCode::kFailedPrecondition));
     ledger.Report(1, total);
     EXPECT_EQ(ledger.global_step(), 8) << "a report that was not checked";
   }
   EXPECT_THAT(ledger.Check(1, -1, 0),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 TEST(StepLedger, AWorkerThatComesBackIsGrantedNothingUntilItHasToldItsSteps) {

@@ -45,8 +45,9 @@ class StepPlan {
   // Sets the number of batches that each shard of the training set has in an
   // epoch, in a plan that grants batches.
   virtual void SetShards(const std::vector<int64_t>& shard_batches) {}
-  // Returns InvalidArgument if a worker can't have completed, or started, this
-  // many steps. Totals are taken only if this returns OK.
+  // Returns FailedPrecondition if a worker can't have completed, or started, this
+  // many steps: its process is wrong, and has to start again; the job goes on.
+  // Totals are taken only if this returns OK.
   virtual absl::Status Check(uint64_t worker, int64_t completed,
                              int64_t started) const {
     return absl::OkStatus();
@@ -101,6 +102,9 @@ class StepPlan {
   // Returns the number of steps by which the clocks of live workers differ, in
   // a plan that bounds it.
   virtual std::optional<int64_t> staleness() const { return std::nullopt; }
+  // Returns the number of completed steps that this chief has granted, in a
+  // plan that grants steps.
+  virtual int64_t completed_grants() const { return 0; }
   // Returns the live workers for whose steps another one has to wait, in order.
   virtual std::vector<uint64_t> Awaited() const = 0;
 };

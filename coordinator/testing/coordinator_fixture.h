@@ -75,6 +75,14 @@ class CoordinatorTest : public testing::Test {
     }
     return chief().Heartbeat(request, now_);
   }
+  absl::StatusOr<wire::GetPlacementResponse> Placement(const wire::Task& task) {
+    wire::GetPlacementRequest request;
+    *request.mutable_task() = task;
+    return chief().GetPlacement(request);
+  }
+  absl::StatusOr<wire::GetPlacementResponse> Placement() {
+    return Placement(worker0_);
+  }
   // Claims as a worker with no step in flight does that has heard of the
   // version of its grants.
   absl::StatusOr<wire::ClaimStepsResponse> Claim(const wire::Task& worker,

@@ -206,6 +206,7 @@ ShardedParameterClient::ShardedParameterClient(
             .worker_incarnation = options.worker_incarnation,
             .layout = placement.layout(),
             .ps_incarnation = placement.shard(i).incarnation(),
+            .admission = placement.shard(i).admission(),
             .shared_memory = options.shared_memory,
             .tcp_lanes = options.tcp_lanes,
             .lane_retry = options.lane_retry,
@@ -438,7 +439,7 @@ absl::Status ShardedParameterClient::Update(
     const wire::Shard& shard = placement.shard(i);
     if (shard.address() != old.shard(i).address() ||
         shard.incarnation() != old.shard(i).incarnation()) {
-      links_[i]->MoveTo(shard.address(), shard.incarnation());
+      links_[i]->MoveTo(shard);
       ++moves_;
     }
   }

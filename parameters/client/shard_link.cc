@@ -47,6 +47,7 @@ ShardLink::ShardLink(const Options& options, grpc::CompletionQueue& queue,
       loops_(std::move(loops)),
       address_(options.address),
       ps_incarnation_(options.ps_incarnation),
+      admission_(options.admission),
       lanes_(options.lanes),
       outbox_(options.lanes, options.limits),
       waiting_since_(clock.Now()),
@@ -114,8 +115,8 @@ std::vector<std::shared_ptr<ShardStream>> ShardLink::MakeStreams(
     if (lane.channel == nullptr) {
       lane.channel = MakeTensorChannel(address_, options_.callee);
     }
-    lane.stream =
-        ShardStream::Make(lane.channel, queue_, *loops_[i], i, *this, offers_);
+    lane.stream = ShardStream::Make(lane.channel, queue_, *loops_[i], i,
+                                    admission_, *this, offers_);
     streams.push_back(lane.stream);
   }
   return streams;
@@ -373,10 +374,11 @@ void ShardLink::OnEnd(size_t index, const grpc::Status& status) {
   if (outbox_.HasWaiting(index)) attention_();
 }
 
-void ShardLink::MoveTo(const std::string& address, uint64_t ps_incarnation) {
+void ShardLink::MoveTo(const wire::Shard& place) {
   absl::MutexLock lock(&mu_);
-  address_ = address;
-  ps_incarnation_ = ps_incarnation;
+  address_ = place.address();
+  ps_incarnation_ = place.incarnation();
+  admission_ = place.admission();
   OfferAnew();
   waiting_since_ = clock_.Now();
   DropStreams();

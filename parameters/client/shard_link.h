@@ -31,6 +31,7 @@
 #include "parameters/client/payload_lane_retry.h"
 #include "parameters/client/shard_outbox.h"
 #include "parameters/client/shard_stream.h"
+#include "proto/chief.pb.h"
 #include "proto/parameter.pb.h"
 
 namespace parasol {
@@ -57,6 +58,8 @@ class ShardLink : private ShardStream::Observer {
     // The layout and the ps process that the shard is expected in.
     uint64_t layout = 0;
     uint64_t ps_incarnation = 0;
+    // wire::Shard.admission.
+    std::string admission = {};
     // True if memory for large payloads is offered to a shard on the same
     // machine.
     bool shared_memory = true;
@@ -82,10 +85,9 @@ class ShardLink : private ShardStream::Observer {
   // Does not block.
   void Send(absl::Span<const OperationPtr> operations) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Notes that the shard is at `address` now, in the process `ps_incarnation`.
+  // Notes that the shard is at another address now, or in another process.
   // Operations in flight are sent again.
-  void MoveTo(const std::string& address, uint64_t ps_incarnation)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  void MoveTo(const wire::Shard& place) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Notes that the shard's ps is taking its variables: if operations wait, the
   // time that it has to answer them begins anew.
@@ -230,6 +232,7 @@ class ShardLink : private ShardStream::Observer {
   mutable absl::Mutex mu_;
   std::string address_ ABSL_GUARDED_BY(mu_);
   uint64_t ps_incarnation_ ABSL_GUARDED_BY(mu_);
+  std::string admission_ ABSL_GUARDED_BY(mu_);
   std::vector<Lane> lanes_ ABSL_GUARDED_BY(mu_);
   ShardOutbox outbox_ ABSL_GUARDED_BY(mu_);
   // The time of the last good answer, or of the first operation that the shard

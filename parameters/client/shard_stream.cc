@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "base/log.h"
 #include "cluster/rpc/status.h"
+#include "cluster/trust/process_secret.h"
 
 namespace parasol {
 namespace {
@@ -25,16 +26,18 @@ constexpr char kMethod[] = "/parasol.wire.ParameterService/Exchange";
 
 std::shared_ptr<ShardStream> ShardStream::Make(
     const std::shared_ptr<grpc::Channel>& channel, grpc::CompletionQueue& queue,
-    SocketLoop& loop, size_t lane, Observer& observer, StreamOffers& offers) {
+    SocketLoop& loop, size_t lane, const std::string& admission,
+    Observer& observer, StreamOffers& offers) {
   std::shared_ptr<ShardStream> stream(
-      new ShardStream(channel, queue, loop, lane, observer, offers));
+      new ShardStream(channel, queue, loop, lane, admission, observer, offers));
   stream->self_ = stream;
   return stream;
 }
 
 ShardStream::ShardStream(const std::shared_ptr<grpc::Channel>& channel,
                          grpc::CompletionQueue& queue, SocketLoop& loop,
-                         size_t lane, Observer& observer, StreamOffers& offers)
+                         size_t lane, const std::string& admission,
+                         Observer& observer, StreamOffers& offers)
     : index_(lane),
       observer_(observer),
       offers_(offers),
@@ -42,6 +45,7 @@ ShardStream::ShardStream(const std::shared_ptr<grpc::Channel>& channel,
       asks_for_lane_(offers.lane),
       channel_(channel) {
   context_.set_wait_for_ready(true);
+  if (!admission.empty()) context_.AddMetadata(kAdmissionKey, admission);
   call_ = grpc::GenericStub(channel).PrepareCall(&context_, kMethod, &queue);
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -68,13 +69,14 @@ class ShardStream : public std::enable_shared_from_this<ShardStream>,
     virtual void OnEnd(size_t lane, const grpc::Status& status) = 0;
   };
 
-  // `queue` is a CompletionThread's; `loop` serves lanes. `observer` and
+  // `queue` is a CompletionThread's; `loop` serves lanes. The call is opened
+  // with `admission` (wire::Shard); empty: the ps needs none. `observer` and
   // `offers` must live until OnEnd(). The stream itself lives at least until
   // then.
   static std::shared_ptr<ShardStream> Make(
       const std::shared_ptr<grpc::Channel>& channel,
       grpc::CompletionQueue& queue, SocketLoop& loop, size_t lane,
-      Observer& observer, StreamOffers& offers);
+      const std::string& admission, Observer& observer, StreamOffers& offers);
   ~ShardStream() override = default;
 
   // The shared payloads; null until the first reply has shown that the ps has
@@ -121,7 +123,8 @@ class ShardStream : public std::enable_shared_from_this<ShardStream>,
 
   ShardStream(const std::shared_ptr<grpc::Channel>& channel,
               grpc::CompletionQueue& queue, SocketLoop& loop, size_t lane,
-              Observer& observer, StreamOffers& offers);
+              const std::string& admission, Observer& observer,
+              StreamOffers& offers);
 
   void OnStarted(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
   // Called with the ps's answer to the request for a lane.

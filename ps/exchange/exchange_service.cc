@@ -3,9 +3,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/work_helpers.h"
+#include "cluster/rpc/peer.h"
 #include "cluster/rpc/protocol_limits.h"
 #include "cluster/rpc/status.h"
 #include "grpc/support/time.h"
@@ -55,7 +57,11 @@ void ExchangeStream::OnAccepted(bool ok) {
     return;
   }
   environment_.metrics.streams.Add(1);
-  share_.emplace(environment_.budget);
+  caller_.emplace(environment_.budget);
+  if (const absl::Status admitted = Admit(); !admitted.ok()) {
+    host_.OnOpened(self, queue_);
+    return End(admitted);
+  }
   OpenSharedMemory();
   const auto& metadata = context_.client_metadata();
   const auto request = metadata.find(kPayloadLaneKey);
@@ -68,7 +74,7 @@ void ExchangeStream::OnAccepted(bool ok) {
   bool read;
   {
     absl::MutexLock lock(&mu_);
-    read = flow_.NextRead(share_->MayTakeMore());
+    read = flow_.NextRead(caller_->share.MayTakeMore());
     if (answers) flow_.OnOtherBegun();
     if (has_lane) flow_.OnOtherBegun();
   }
@@ -81,6 +87,23 @@ void ExchangeStream::OnAccepted(bool ok) {
   if (answers) call_.SendInitialMetadata(&metadata_sent_);
   if (read && !has_lane) BeginRead();
   host_.OnOpened(self, queue_);
+}
+
+absl::Status ExchangeStream::Admit() {
+  const ExchangeStream::Access& access = environment_.access;
+  wire::Task task;
+  task.set_role("worker");
+  if (access.incarnation) {
+    const auto& metadata = context_.client_metadata();
+    const auto shown = metadata.find(kAdmissionKey);
+    const grpc::string_ref admission =
+        shown == metadata.end() ? grpc::string_ref() : shown->second;
+    ASSIGN_OR_RETURN(caller_->worker,
+                     ReadAdmission({admission.data(), admission.size()},
+                                   *access.incarnation));
+    task.set_index(caller_->worker->index);
+  }
+  return access.rights.Check(Method::kExchange, PeerOf(context_), task);
 }
 
 void ExchangeStream::OnMetadataSent(bool) {
@@ -259,7 +282,7 @@ void ExchangeStream::Advance() {
   bool last;
   {
     absl::MutexLock lock(&mu_);
-    next = flow_.Rest(paused, share_->MayTakeMore());
+    next = flow_.Rest(paused, caller_->share.MayTakeMore());
     last = flow_.Settle();
   }
   if (next.read) BeginRead();
@@ -289,7 +312,7 @@ bool ExchangeStream::ServeMessages() {
     {
       absl::MutexLock lock(&mu_);
       if (is_new) flow_.BeginMessage(message_->request.more());
-      read = flow_.NextRead(share_->MayTakeMore());
+      read = flow_.NextRead(caller_->share.MayTakeMore());
     }
     if (read) BeginRead();
     if (!Serve(*message_)) return false;
@@ -305,6 +328,12 @@ absl::StatusOr<ExchangeStream::Message> ExchangeStream::Parse(
   ASSIGN_OR_RETURN(
       ReceivedFrame frame,
       ReceivedFrame::Parse(received.bytes, kMaxRangesPerMessage, &header));
+  if (caller_->worker &&
+      header.worker_incarnation() != caller_->worker->incarnation) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("a message of another process on the stream of worker/",
+                     caller_->worker->index));
+  }
   std::vector<PayloadView> payloads = frame.TakePayloads();
   SharedPayloads::Hold shared;
   if (shared_payloads_ != nullptr) {
@@ -330,7 +359,7 @@ bool ExchangeStream::Serve(Message& message) {
     StreamFlow::Admission admission;
     {
       absl::MutexLock lock(&mu_);
-      admission = flow_.Admit(operation, share_->MayTakeMore());
+      admission = flow_.Admit(operation, caller_->share.MayTakeMore());
     }
     switch (admission) {
       case StreamFlow::Admission::kServe: {
@@ -388,7 +417,7 @@ void ExchangeStream::Deliver(const StreamFlow::Operation& operation,
     return;
   }
   if (result.ok()) {
-    for (PayloadRef& payload : result->payloads) share_->Charge(payload);
+    for (PayloadRef& payload : result->payloads) caller_->share.Charge(payload);
   }
   std::optional<PendingResponses::Message> write;
   {
@@ -403,7 +432,7 @@ void ExchangeStream::ReadDue() {
     StreamFlow::DueActions next;
     {
       absl::MutexLock lock(&mu_);
-      next = flow_.NextDue(share_->MayTakeMore());
+      next = flow_.NextDue(caller_->share.MayTakeMore());
     }
     if (next.retry) BeginRetry();
     if (!next.due.has_value()) return;

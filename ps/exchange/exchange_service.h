@@ -2,8 +2,10 @@
 #define PARASOL_PS_EXCHANGE_EXCHANGE_SERVICE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -14,10 +16,12 @@
 #include "cluster/payload_lane/payload_lane.h"
 #include "cluster/payload_lane/payload_offer.h"
 #include "cluster/payload_lane/socket_loop.h"
+#include "cluster/rights/rights.h"
 #include "cluster/rpc/completion_thread.h"
 #include "cluster/rpc/message_memory.h"
 #include "cluster/rpc/shared_payloads.h"
 #include "cluster/rpc/tensor_frame.h"
+#include "cluster/trust/process_secret.h"
 #include "grpcpp/alarm.h"
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/server_context.h"
@@ -68,6 +72,14 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream>,
     virtual void OnEnded() = 0;
   };
 
+  // The peers that may call a ps.
+  struct Access {
+    Rights rights = {};
+    // The ps's incarnation: a worker opens a stream with an admission that
+    // belongs to it. nullopt: it needs none.
+    std::optional<uint64_t> incarnation = std::nullopt;
+  };
+
   // The objects that all streams of a ps share.
   struct Environment {
     ParameterServer& server;
@@ -75,6 +87,7 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream>,
     std::shared_ptr<BufferBudget> budget;
     // Null: all messages travel in their calls.
     PayloadHost* lanes = nullptr;
+    Access access = {};
   };
 
   // Waits for a call and serves it. The stream holds a reference to itself
@@ -89,6 +102,16 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream>,
 
  private:
   using Tag = MemberTag<ExchangeStream>;
+
+  // The peer that has opened the stream.
+  struct Caller {
+    explicit Caller(std::shared_ptr<BufferBudget> budget)
+        : share(std::move(budget)) {}
+
+    BufferBudget::Share share;
+    // The worker by its admission; nullopt where none needs one.
+    std::optional<AdmittedWorker> worker = std::nullopt;
+  };
 
   // A message that was read, not parsed yet.
   struct Received {
@@ -121,6 +144,9 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream>,
   // Runs `work` on the stream's home: at once if the queue's thread is that.
   template <typename Work>
   void AtHome(Work work);
+  // Takes the worker that opens the stream.
+  //   PermissionDenied  it may not push and pull here.
+  absl::Status Admit();
   void OpenSharedMemory();
   // Answers a worker that asks for a lane, and makes the lane's thread home.
   // `reads`: the stream's first read has begun.
@@ -163,7 +189,7 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream>,
   Host& host_;
   const Environment environment_;
   grpc::ServerCompletionQueue& queue_;
-  std::optional<BufferBudget::Share> share_;  // set when the call begins
+  std::optional<Caller> caller_;  // set when the call begins
   std::shared_ptr<ExchangeStream> self_;
 
   grpc::ServerContext context_;

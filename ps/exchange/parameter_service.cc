@@ -1,8 +1,10 @@
 #include "ps/exchange/parameter_service.h"
 
+#include <utility>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cluster/rpc/status.h"
+#include "cluster/rights/checked_call.h"
 #include "ps/exchange/buffer_budget.h"
 
 namespace parasol {
@@ -15,30 +17,37 @@ absl::Status ShuttingDown() {
 }  // namespace
 
 ParameterService::ParameterService(ParameterServer& server, PsMetrics& metrics,
-                                   int64_t buffer_bytes, PayloadHost* lanes)
+                                   int64_t buffer_bytes, PayloadHost* lanes,
+                                   ExchangeStream::Access access)
     : server_(server),
       environment_{.server = server,
                    .metrics = metrics,
                    .budget = BufferBudget::Create(buffer_bytes),
-                   .lanes = lanes} {}
+                   .lanes = lanes,
+                   .access = std::move(access)} {}
 
-grpc::Status ParameterService::Load(grpc::ServerContext*,
+grpc::Status ParameterService::Load(grpc::ServerContext* context,
                                     const wire::LoadRequest* request,
                                     wire::LoadResponse* response) {
-  return Answer(server_.Load(*request), response);
+  return CheckedCall(environment_.access.rights, Method::kLoad, *context,
+                     response, [&] { return server_.Load(*request); });
 }
 
 grpc::Status ParameterService::Snapshot(grpc::ServerContext* context,
                                         const wire::SnapshotRequest* request,
                                         wire::SnapshotResponse* response) {
   const auto is_cancelled = [context] { return context->IsCancelled(); };
-  return Answer(server_.Snapshot(*request, is_cancelled), response);
+  return CheckedCall(environment_.access.rights, Method::kSnapshot, *context,
+                     response,
+                     [&] { return server_.Snapshot(*request, is_cancelled); });
 }
 
 grpc::Status ParameterService::PrepareSnapshot(
-    grpc::ServerContext*, const wire::PrepareSnapshotRequest* request,
+    grpc::ServerContext* context, const wire::PrepareSnapshotRequest* request,
     wire::PrepareSnapshotResponse* response) {
-  return Answer(server_.PrepareSnapshot(*request), response);
+  return CheckedCall(environment_.access.rights, Method::kPrepareSnapshot,
+                     *context, response,
+                     [&] { return server_.PrepareSnapshot(*request); });
 }
 
 void ParameterService::AcceptOn(grpc::ServerCompletionQueue& queue) {

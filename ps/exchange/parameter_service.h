@@ -28,18 +28,21 @@ class ParameterService : public wire::ParameterService::WithRawMethod_Exchange<
 
   // All streams together buffer about `buffer_bytes` (BufferBudget). `lanes`
   // takes the lanes of streams whose workers ask for one; null: there are none.
+  // `access` says who may call.
   // `server`, `metrics` and `lanes` must outlive the service.
   ParameterService(ParameterServer& server, PsMetrics& metrics,
                    int64_t buffer_bytes = kDefaultBufferBytes,
-                   PayloadHost* lanes = nullptr);
+                   PayloadHost* lanes = nullptr,
+                   ExchangeStream::Access access = {});
 
-  grpc::Status Load(grpc::ServerContext*, const wire::LoadRequest* request,
+  grpc::Status Load(grpc::ServerContext* context,
+                    const wire::LoadRequest* request,
                     wire::LoadResponse* response) override;
-  grpc::Status Snapshot(grpc::ServerContext*,
+  grpc::Status Snapshot(grpc::ServerContext* context,
                         const wire::SnapshotRequest* request,
                         wire::SnapshotResponse* response) override;
   grpc::Status PrepareSnapshot(
-      grpc::ServerContext*, const wire::PrepareSnapshotRequest* request,
+      grpc::ServerContext* context, const wire::PrepareSnapshotRequest* request,
       wire::PrepareSnapshotResponse* response) override;
 
   grpc::Service& service() override { return *this; }

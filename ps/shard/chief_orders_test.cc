@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/status_matchers.h"
+#include "cluster/trust/process_secret.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ps/shard/parameter_server.h"
@@ -18,6 +19,7 @@ namespace {
 
 using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(ParameterServerTest, AResentLoadKeepsWhatWasTrained) {
   Ps ps;
@@ -79,6 +81,35 @@ TEST(ParameterServerTest, OrdersForAnotherProcessOrOfAnOldChiefAreRefused) {
                 StatusIs(absl::StatusCode::kFailedPrecondition));
   }
   EXPECT_THAT(Values(ps), Each(-2));
+}
+
+// Whoever hears the number by which workers name the process, or a refusal,
+// does not hear the one that orders show.
+TEST(ParameterServerTest, WhoKnowsWhatWorkersKnowGivesNoOrders) {
+  Ps ps;
+  ASSERT_OK(ps.server.Load(LoadOrder()));
+  EXPECT_OK(Push(ps, 1, 2));
+  for (const int64_t chief_epoch : {kChief, kChief + 1, int64_t{1} << 30}) {
+    wire::LoadRequest load = LoadOrder();
+    load.mutable_optimizer()->mutable_adam()->set_learning_rate(1e-30);
+    load.mutable_order()->set_incarnation(PublicNumber(kIncarnation));
+    load.mutable_order()->set_chief_epoch(chief_epoch);
+    wire::PrepareSnapshotRequest hold;
+    hold.set_run_id("run-a");
+    *hold.mutable_order() = load.order();
+    wire::SnapshotRequest snapshot;
+    *snapshot.mutable_order() = load.order();
+    for (const absl::Status& refusal :
+         {ps.server.Load(load).status(),
+          ps.server.PrepareSnapshot(hold).status(),
+          ps.server.Snapshot(snapshot).status()}) {
+      EXPECT_THAT(refusal, StatusIs(absl::StatusCode::kFailedPrecondition,
+                                    Not(HasSubstr("0000000077"))));
+    }
+  }
+  EXPECT_OK(Push(ps, 2, 2));
+  EXPECT_THAT(Values(ps), Each(-4));
+  EXPECT_OK(ps.server.Load(LoadOrder())) << "it obeys its chief";
 }
 
 TEST(ParameterServerTest, TheNextChiefsJobIsTakenOverWithTheValues) {

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/trust/process_secret.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "ps/shard/load_shard.h"
 #include "ps/shard/write_shard.h"
@@ -81,6 +82,7 @@ wire::LoadResponse SizesOf(const ParameterShard& parameters) {
 ParameterServer::ParameterServer(Options options, Clock& clock,
                                  PsMetrics& metrics)
     : options_(std::move(options)),
+      public_number_(PublicNumber(options_.incarnation)),
       clock_(clock),
       metrics_(metrics),
       gate_(options_.task, options_.incarnation),
@@ -365,6 +367,11 @@ ParameterServer::Holding ParameterServer::holding() const {
           .layout = held->order.order().layout()};
 }
 
+int64_t ParameterServer::progress() const {
+  const std::shared_ptr<Shard> held = shard();
+  return held == nullptr ? 0 : held->parameters->progress();
+}
+
 std::shared_ptr<ParameterServer::Shard> ParameterServer::shard() const {
   absl::ReaderMutexLock lock(&mu_);
   return shard_;
@@ -373,10 +380,10 @@ std::shared_ptr<ParameterServer::Shard> ParameterServer::shard() const {
 absl::StatusOr<std::shared_ptr<ParameterServer::Shard>>
 ParameterServer::ShardFor(const ReceivedMessage& message) const {
   if (message.ps_incarnation() != 0 &&
-      message.ps_incarnation() != options_.incarnation) {
+      message.ps_incarnation() != public_number_) {
     return absl::UnavailableError(absl::StrFormat(
         "the message is meant for process %016x, but %s is process %016x",
-        message.ps_incarnation(), options_.task, options_.incarnation));
+        message.ps_incarnation(), options_.task, public_number_));
   }
   return ShardOf(message.run_id(), message.layout());
 }

@@ -39,8 +39,8 @@ class ParameterServer {
   struct Options {
     // Name of the ps in errors: "ps/1".
     std::string task;
-    // The process, as the chief knows it: orders and operations for another one
-    // are refused.
+    // The process, as the chief alone knows it: orders for another one are
+    // refused, and operations for one with another PublicNumber().
     uint64_t incarnation = 0;
     uint64_t memory_limit_bytes = UINT64_MAX;
     NonFinite non_finite = NonFinite::kReject;
@@ -123,6 +123,8 @@ class ParameterServer {
     uint64_t layout = 0;
   };
   Holding holding() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns ParameterShard::progress() of its shard; 0 without one.
+  int64_t progress() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // Immutable, but for the contents of `parameters`.
@@ -190,6 +192,7 @@ class ParameterServer {
   void Reject(const absl::Status& status, const OperationDone& done);
 
   const Options options_;
+  const uint64_t public_number_;
   Clock& clock_;
   PsMetrics& metrics_;
   OrderGate gate_;

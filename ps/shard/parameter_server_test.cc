@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "base/status_matchers.h"
+#include "cluster/trust/process_secret.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ps/testing/parameter_server_fixture.h"
@@ -110,7 +111,9 @@ TEST(ParameterServerTest, OperationsGoByTheLayoutAndTheProcess) {
     SCOPED_TRACE(c.name);
     wire::RequestHeader request = PullRequest();
     request.set_layout(c.layout);
-    request.set_ps_incarnation(c.incarnation);
+    if (c.incarnation != 0) {
+      request.set_ps_incarnation(PublicNumber(c.incarnation));
+    }
     EXPECT_THAT(Execute(ps, request, {}), StatusIs(c.want));
   }
 }

@@ -95,6 +95,9 @@ class TestCluster {
       const std::string& what,
       const std::function<bool(const wire::JobStatus&)>& reached);
 
+  // Returns where the task listens: "127.0.0.1:2222".
+  std::string Address(const std::string& role, int index) const;
+
   // Returns the metrics that all tasks of this cluster share.
   MetricsRegistry& metrics() { return metrics_; }
 
@@ -102,7 +105,6 @@ class TestCluster {
   // Returns the keys of a task, null without a token.
   std::shared_ptr<const Trust> TrustOf(PeerRole role, int index) const;
   wire::Task NewTask(const std::string& role, int index);
-  std::string Address(const std::string& role, int index) const;
 
   job::Job job_;
   const int num_ps_;

@@ -161,9 +161,10 @@ void ChiefProcess::Heartbeat(const wire::HeartbeatRequest& request,
 }
 
 void ChiefProcess::GetPlacement(
+    const wire::GetPlacementRequest& request,
     const World::Done<wire::GetPlacementResponse>& done) {
   if (coordinator_ == nullptr) return;
-  done(coordinator_->GetPlacement());
+  done(coordinator_->GetPlacement(request));
 }
 
 void ChiefProcess::ClaimSteps(

@@ -31,7 +31,8 @@ class ChiefProcess : public Process {
                 const World::Done<Registration>& done);
   void Heartbeat(const wire::HeartbeatRequest& request,
                  const World::Done<wire::HeartbeatResponse>& done);
-  void GetPlacement(const World::Done<wire::GetPlacementResponse>& done);
+  void GetPlacement(const wire::GetPlacementRequest& request,
+                    const World::Done<wire::GetPlacementResponse>& done);
   void ClaimSteps(const wire::ClaimStepsRequest& request,
                   const World::Done<wire::ClaimStepsResponse>& done);
   void ReportFailure(const wire::ReportFailureRequest& request,

@@ -39,6 +39,7 @@ ControlPlane::ControlPlane(const Schedule& schedule, const Rules& rules)
     : schedule_(schedule),
       world_(schedule, rules),
       evaluator_(world_),
+      stranger_(world_),
       stop_(
           world_, [this](Process& process) { Terminate(process); },
           [this] { StartAgain(); }) {
@@ -75,6 +76,7 @@ void ControlPlane::StartAgain() {
 void ControlPlane::LaunchAll() {
   Launch({"chief", 0});
   evaluator_.Start();
+  stranger_.Start();
   const auto launch_soon = [this](const TaskId& place) {
     LaunchLater(place, world_.random().Between(absl::ZeroDuration(),
                                                absl::Milliseconds(300)));

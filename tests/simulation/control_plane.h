@@ -17,6 +17,7 @@
 #include "tests/simulation/evaluator.h"
 #include "tests/simulation/rules.h"
 #include "tests/simulation/schedule.h"
+#include "tests/simulation/stranger.h"
 #include "tests/simulation/world.h"
 
 namespace parasol::simulation {
@@ -69,6 +70,7 @@ class ControlPlane {
   const Schedule& schedule_;
   World world_;
   Evaluator evaluator_;
+  Stranger stranger_;
   ClusterStop stop_;
   int launched_ = 0;
   // The number of the newest process at each place, live or not.

@@ -119,7 +119,10 @@ Coordinator::Options OptionsOf(const Shape& shape, const JobChoice& job) {
     options.tasks[{"ps", i}] = options.shards.back().address;
   }
   options.layout = LayoutOf(job);
-  for (int i = 0; i < shape.workers; ++i) options.tasks[{"worker", i}] = "";
+  // Two workers share a machine.
+  for (int i = 0; i < shape.workers; ++i) {
+    options.tasks[{"worker", i}] = absl::StrCat("host", i / 2, ":1");
+  }
   if (shape.evaluation > absl::ZeroDuration()) {
     options.tasks[{"evaluator", 0}] = "";
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cluster/trust/process_secret.h"
 #include "tests/simulation/job_of.h"
 
 namespace parasol::simulation {
@@ -33,6 +34,7 @@ PsProcess::PsProcess(World& world, int index, int number)
                 .report =
                     [this](wire::HeartbeatRequest& request) {
                       request.set_leaving(is_sealed_);
+                      request.set_updates(ProgressNow());
                       if (!held_) return;
                       request.set_run_id(held_->run_id);
                       request.set_layout(held_->layout);
@@ -284,7 +286,7 @@ void PsProcess::SnapshotStep(
 
 absl::Status PsProcess::Check(const Operation& operation) const {
   if (world().rules().ps_checks_incarnation &&
-      operation.incarnation != incarnation()) {
+      operation.incarnation != PublicNumber(incarnation())) {
     return absl::UnavailableError(
         absl::StrCat("the operation is for another process than ", name()));
   }

@@ -79,11 +79,13 @@ void WorkerProcess::OnState(const wire::HeartbeatResponse& state) {
 
 void WorkerProcess::AskForPlacement() {
   if (std::exchange(is_asking_, true)) return;
+  wire::GetPlacementRequest request;
+  *request.mutable_task() = task();
   world().Call<ChiefProcess, wire::GetPlacementResponse>(
       *this, {"chief", 0}, kWorkerDeadline,
-      [](ChiefProcess& chief,
-         const World::Done<wire::GetPlacementResponse>& done) {
-        chief.GetPlacement(done);
+      [request](ChiefProcess& chief,
+                const World::Done<wire::GetPlacementResponse>& done) {
+        chief.GetPlacement(request, done);
       },
       [this](const absl::StatusOr<wire::GetPlacementResponse>& answer) {
         is_asking_ = false;
