@@ -7,13 +7,6 @@
 #include "re2/re2.h"
 
 namespace parasol {
-namespace {
-
-// Flags of keys, which programs get with the next commits.
-const std::set<std::string> kKeyFlags = {"token_file", "tls_certificate",
-                                         "tls_key", "tls_ca"};
-
-}  // namespace
 
 std::set<std::string> FlagsOfProgram(const std::string& role) {
   const absl::StatusOr<CompletedProcess> completed = RunSubprocess(
@@ -21,7 +14,7 @@ std::set<std::string> FlagsOfProgram(const std::string& role) {
   if (!completed.ok()) return {};
   const std::string help =
       absl::StrCat(completed->standard_output, completed->standard_error);
-  std::set<std::string> flags = kKeyFlags;
+  std::set<std::string> flags;
   re2::StringPiece rest = help;
   std::string flag;
   const RE2 line(R"((?m)^ +--(?:\[no\])?([a-z_]+))");
