@@ -96,7 +96,7 @@ class Rights {
   bool IsChief(const PeerIdentity& peer) const;
   bool IsTask(const PeerIdentity& peer, const wire::Task& task) const;
 
-  const Options options_;
+  Options options_;
 };
 
 }  // namespace parasol
