@@ -39,7 +39,9 @@ bool HasEnded(const wire::HeartbeatResponse& state) {
 absl::StatusOr<std::unique_ptr<PsTask>> PsTask::Start(
     const PsTaskOptions& options, Clock& clock, MetricsRegistry& metrics) {
   std::unique_ptr<PayloadHost> lanes;
-  if (options.payload_port >= 0) {
+  const bool encrypts_all =
+      options.trust != nullptr && options.trust->encrypts_all();
+  if (options.payload_port >= 0 && !encrypts_all) {
     ASSIGN_OR_RETURN(
         lanes, PayloadHost::Start(std::string(HostOf(options.listen_address)),
                                   options.payload_port, options.polling_threads,

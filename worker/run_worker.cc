@@ -235,7 +235,9 @@ absl::StatusOr<std::unique_ptr<SocketEndpoint>> ListenForPeers(
   int port = 0;
   CHECK(absl::SimpleAtoi(address.substr(colon + 1), &port)) << address;
   ASSIGN_OR_RETURN(std::unique_ptr<SocketEndpoint> endpoint,
-                   SocketEndpoint::Start(address.substr(0, colon), port, {}),
+                   SocketEndpoint::Start(
+                       address.substr(0, colon), port,
+                       {.protocol = {}, .certificates = options.certificates}),
                    _ << "worker/" << config.index
                      << ": --collective_port=" << options.collective_port);
   LOG(INFO) << "ready at " << config.address << "; peers connect to port "

@@ -2,6 +2,7 @@
 #define PARASOL_WORKER_RUN_WORKER_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "absl/time/time.h"
 #include "base/process.h"
 #include "cluster/cluster_spec/cluster_spec.h"
+#include "cluster/trust/certificate_files.h"
 #include "cluster/trust/trust.h"
 
 namespace parasol {
@@ -24,6 +26,7 @@ struct RunWorkerOptions {
   // The keys of this task, null without any, and the flags that give them.
   std::shared_ptr<const Trust> trust;
   std::vector<std::string> trust_flags;
+  std::optional<CertificateFiles> certificates;
   // Options of a worker that is its own chief.
   std::string job_file;
   std::vector<std::string> overrides;

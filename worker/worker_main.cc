@@ -96,9 +96,17 @@ int main(int argc, char** argv) {
   parasol::KeepFreedMemory();
   const auto trust = parasol::TrustOfTask(config, parasol::PeerRole::kWorker);
   if (!trust.ok()) return parasol::ExitWith(trust.status());
+  const absl::Status may_listen =
+      parasol::CheckMayListen(parasol::TrustSettingsOfFlags(), "status_address",
+                              absl::GetFlag(FLAGS_status_address));
+  if (!may_listen.ok()) return parasol::ExitWith(may_listen);
   parasol::RunWorkerOptions options;
   options.trust = *trust;
-  options.trust_flags = parasol::TrustSettingsOfFlags().ToFlags();
+  const parasol::TrustSettings settings = parasol::TrustSettingsOfFlags();
+  options.trust_flags = settings.ToFlags();
+  if (options.trust != nullptr && options.trust->encrypts_all()) {
+    options.certificates = settings.files;
+  }
   options.data_dir = absl::GetFlag(FLAGS_data_dir);
   options.device = absl::GetFlag(FLAGS_device);
   options.threads = absl::GetFlag(FLAGS_threads);

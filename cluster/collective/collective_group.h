@@ -30,8 +30,8 @@ struct CollectiveGroup {
   // The number of this group. A rank that has joined a group joins only groups
   // of larger epochs; what belongs to another epoch is refused, never summed.
   int64_t epoch = 0;
-  // Up to kMaxSecretBytes that only the members know; may be empty. Connections
-  // that do not bring them are closed.
+  // Up to kMaxSecretBytes that only the members know; may be empty. Both ends
+  // of a connection prove that they have them.
   std::string secret;
   std::vector<CollectiveRank> ranks;
   int own_rank = 0;

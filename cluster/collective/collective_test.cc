@@ -23,6 +23,7 @@
 #include "cluster/collective/socket_endpoint.h"
 #include "cluster/collective/testing/collective_fixture.h"
 #include "cluster/collective/testing/memory_network.h"
+#include "cluster/trust/testing/certificate_directory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -54,8 +55,14 @@ CollectiveFixture::MakeEndpoint InMemory() {
 // So many neighbours have an address of one host.
 CollectiveFixture::MakeEndpoint OverSockets(
     std::optional<ReductionAlgorithm> algorithm, bool shared_memory = false,
-    int ranks_of_a_host = 1000, bool piece_lanes = false) {
+    int ranks_of_a_host = 1000, bool piece_lanes = false,
+    bool is_encrypted = false) {
   SocketEndpoint::Options options;
+  if (is_encrypted) {
+    const CertificateDirectory directory("ranks", "authority");
+    directory.Issue("mnist/worker/0");
+    options.certificates = directory.files();
+  }
   options.shared_memory = shared_memory;
   options.piece_lanes = piece_lanes;
   options.protocol.algorithm = algorithm;
@@ -444,6 +451,14 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Implementation{"InMemory", InMemory},
         Implementation{"Sockets", [] { return OverSockets(std::nullopt); }},
+        Implementation{"Encrypted",
+                       [] {
+                         return OverSockets(std::nullopt,
+                                            /*shared_memory=*/false,
+                                            /*ranks_of_a_host=*/1000,
+                                            /*piece_lanes=*/false,
+                                            /*is_encrypted=*/true);
+                       }},
         Implementation{"SharedMemory",
                        [] { return OverSockets(std::nullopt, true); }},
         Implementation{"SharedMemoryWithLanes",

@@ -21,6 +21,7 @@
 #include "base/status_macros.h"
 #include "cluster/collective/rank_hello.h"
 #include "cluster/payload_lane/pacing.h"
+#include "cluster/trust/mutual_proof.h"
 
 namespace parasol {
 namespace {
@@ -85,6 +86,8 @@ absl::Status ToStatus(char answer) {
     case HelloAnswer::kRefused:
       return absl::FailedPreconditionError(
           "refuses this rank: it has another secret or other ranks");
+    case HelloAnswer::kChallenge:
+      break;
     case HelloAnswer::kOtherVersion:
       return absl::InvalidArgumentError(
           "speaks another version of the protocol between workers: all workers "
@@ -95,19 +98,56 @@ absl::Status ToStatus(char answer) {
       "answers as no worker does: another program may have its port");
 }
 
-absl::Status SayHello(int fd, const RankHello& hello, absl::Time deadline) {
-  const std::string bytes = hello.Encode();
+absl::Status SendBytes(int fd, const std::string& bytes) {
   // A new connection takes so few bytes at once.
   if (send(fd, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) !=
       static_cast<ssize_t>(bytes.size())) {
     return SystemError("send", errno);
   }
-  RETURN_IF_ERROR(AwaitEvents(fd, POLLIN, deadline));
-  char answer;
-  const ssize_t count = recv(fd, &answer, 1, MSG_DONTWAIT);
-  if (count < 0) return SystemError("receive", errno);
-  if (count == 0) return absl::UnavailableError("closed the connection");
-  return ToStatus(answer);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ReceiveBytes(int fd, size_t bytes,
+                                         absl::Time deadline) {
+  std::string heard(bytes, '\0');
+  for (size_t have = 0; have < bytes;) {
+    RETURN_IF_ERROR(AwaitEvents(fd, POLLIN, deadline));
+    const ssize_t count =
+        recv(fd, heard.data() + have, bytes - have, MSG_DONTWAIT);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (count < 0) return SystemError("receive", errno);
+    if (count == 0) return absl::UnavailableError("closed the connection");
+    have += count;
+  }
+  return heard;
+}
+
+// Opens the connection as rank_hello.h says.
+absl::Status SayHello(int fd, const CollectiveGroup& group, int to,
+                      absl::Time deadline) {
+  RankHello hello = RankHello::Of(group, to);
+  hello.nonce = DrawNonce();
+  const std::string said = hello.Encode();
+  RETURN_IF_ERROR(SendBytes(fd, said));
+  ASSIGN_OR_RETURN(std::string answer, ReceiveBytes(fd, 1, deadline));
+  if (answer[0] != static_cast<char>(HelloAnswer::kChallenge)) {
+    // Whoever has proven nothing welcomes nobody.
+    return ToStatus(answer[0] == static_cast<char>(HelloAnswer::kWelcome)
+                        ? '\0'
+                        : answer[0]);
+  }
+  ASSIGN_OR_RETURN(const std::string challenge,
+                   ReceiveBytes(fd, RankHello::kChallengeBytes, deadline));
+  const std::string nonce = challenge.substr(0, kNonceBytes);
+  if (!IsProof(challenge.substr(kNonceBytes), group.secret,
+               ProofSide::kAnswerer, said, nonce)) {
+    return absl::FailedPreconditionError(
+        "does not prove that it is of this group: it has another secret");
+  }
+  RETURN_IF_ERROR(
+      SendBytes(fd, ProofOf(group.secret, ProofSide::kOpener, said, nonce)));
+  ASSIGN_OR_RETURN(answer, ReceiveBytes(fd, 1, deadline));
+  return ToStatus(answer[0]);
 }
 
 }  // namespace
@@ -135,7 +175,7 @@ absl::StatusOr<Descriptor> ConnectToRank(const CollectiveGroup& group, int to,
     status = SetRankSocketOptions(socket.get());
     if (status.ok()) status = Connect(socket.get(), *each, deadline);
     if (!status.ok()) continue;
-    RETURN_IF_ERROR(SayHello(socket.get(), RankHello::Of(group, to), deadline));
+    RETURN_IF_ERROR(SayHello(socket.get(), group, to, deadline));
     return socket;
   }
   return status;

@@ -8,7 +8,8 @@
 
 namespace parasol {
 
-// Connects to rank `to` of the group and says hello. Blocks for `limit` at
+// Connects to rank `to` of the group, says hello, and proves and asks for the
+// group's secret. Blocks for `limit` at
 // most.
 //   Unavailable         it can't be reached, or has not joined the group yet;
 //                       the same call may succeed later.

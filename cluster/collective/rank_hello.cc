@@ -11,7 +11,7 @@
 namespace parasol {
 namespace {
 
-constexpr absl::string_view kHelloMagic = "PCLrank2";
+constexpr absl::string_view kHelloMagic = "PCLrank3";
 // What the hellos of all versions begin with.
 constexpr absl::string_view kAnyHelloMagic = kHelloMagic.substr(0, 7);
 constexpr size_t kCheckedHelloBytes = RankHello::kBytes - sizeof(uint64_t);
@@ -29,15 +29,6 @@ T Take(absl::string_view& from) {
   return value;
 }
 
-// Returns true if both are the same; takes as long wherever they differ.
-bool IsSameSecret(const std::string& a, const std::string& b) {
-  unsigned char difference = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
-    difference |= static_cast<unsigned char>(a[i] ^ b[i]);
-  }
-  return difference == 0;
-}
-
 }  // namespace
 
 RankHello RankHello::Of(const CollectiveGroup& group, int to) {
@@ -46,7 +37,6 @@ RankHello RankHello::Of(const CollectiveGroup& group, int to) {
   hello.members = FingerprintOfMembers(group);
   hello.from = group.own_rank;
   hello.to = to;
-  hello.secret = group.secret;
   return hello;
 }
 
@@ -56,8 +46,7 @@ std::string RankHello::Encode() const {
   Append(bytes, members);
   Append(bytes, static_cast<int32_t>(from));
   Append(bytes, static_cast<int32_t>(to));
-  Append(bytes, static_cast<uint64_t>(secret.size()));
-  bytes += secret;
+  bytes += nonce;
   bytes.resize(kCheckedHelloBytes);
   Append(bytes, static_cast<uint64_t>(Crc32cOf(bytes)));
   return bytes;
@@ -75,9 +64,7 @@ std::optional<RankHello> RankHello::Parse(absl::string_view bytes) {
   hello.members = Take<uint64_t>(bytes);
   hello.from = Take<int32_t>(bytes);
   hello.to = Take<int32_t>(bytes);
-  const uint64_t secret = Take<uint64_t>(bytes);
-  if (secret > CollectiveGroup::kMaxSecretBytes) return std::nullopt;
-  hello.secret = std::string(bytes.substr(0, secret));
+  hello.nonce = std::string(bytes.substr(0, kNonceBytes));
   return hello;
 }
 
@@ -111,15 +98,12 @@ HelloAnswer AnswerTo(const RankHello& hello,
   if (!group.has_value() || hello.epoch > group->epoch) {
     return HelloAnswer::kTooEarly;
   }
-  if (!IsSameSecret(hello.secret, group->secret)) {
-    return HelloAnswer::kRefused;
-  }
   if (hello.epoch < group->epoch) return HelloAnswer::kOver;
   const bool is_of_group = hello.members == FingerprintOfMembers(*group) &&
                            hello.to == group->own_rank &&
                            hello.from > group->own_rank &&
                            hello.from < static_cast<int>(group->ranks.size());
-  return is_of_group ? HelloAnswer::kWelcome : HelloAnswer::kRefused;
+  return is_of_group ? HelloAnswer::kChallenge : HelloAnswer::kRefused;
 }
 
 }  // namespace parasol

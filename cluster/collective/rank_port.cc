@@ -11,14 +11,22 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/payload_lane/listening_socket.h"
+#include "cluster/trust/mutual_proof.h"
 
 namespace parasol {
 namespace {
 
-// Returns false if the connection has ended: a new one takes a byte at once.
+// Returns false if the connection has ended: a new one takes so few bytes at
+// once.
+bool Send(const Strangers::Stranger& stranger, absl::string_view bytes) {
+  return send(stranger.socket.get(), bytes.data(), bytes.size(),
+              MSG_DONTWAIT | MSG_NOSIGNAL) ==
+         static_cast<ssize_t>(bytes.size());
+}
+
 bool Say(const Strangers::Stranger& stranger, HelloAnswer answer) {
-  return send(stranger.socket.get(), &answer, sizeof(answer),
-              MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(answer);
+  const char said = static_cast<char>(answer);
+  return Send(stranger, absl::string_view(&said, 1));
 }
 
 }  // namespace
@@ -79,7 +87,9 @@ void RankPort::Run() {
 }
 
 bool RankPort::Hear(Strangers::Stranger& stranger) {
-  if (!Strangers::Receive(stranger, RankHello::kBytes)) return false;
+  const bool is_challenged = !stranger.told.empty();
+  const size_t wanted = RankHello::kBytes + (is_challenged ? kProofBytes : 0);
+  if (!Strangers::Receive(stranger, wanted)) return false;
   if (RankHello::IsOfOtherVersion(stranger.received)) {
     LOG_EVERY(WARNING, absl::Seconds(10))
         << "a process that connects as another worker speaks another version "
@@ -88,16 +98,40 @@ bool RankPort::Hear(Strangers::Stranger& stranger) {
     return false;
   }
   if (RankHello::IsOther(stranger.received)) return false;
-  if (stranger.received.size() < RankHello::kBytes) return true;
+  if (stranger.received.size() < wanted) return true;
   const std::optional<RankHello> hello = RankHello::Parse(stranger.received);
   // One that was damaged on its way is said again.
   if (!hello.has_value()) return false;
   absl::MutexLock lock(&mu_);
   const HelloAnswer answer = AnswerTo(*hello, group_);
-  if (Say(stranger, answer) && answer == HelloAnswer::kWelcome) {
-    connected_[hello->from] = std::move(stranger.socket);
+  if (answer != HelloAnswer::kChallenge) {
+    Say(stranger, answer);
+    return false;
   }
+  if (!is_challenged) return Challenge(stranger);
+  Take(stranger, hello->from);
   return false;
+}
+
+bool RankPort::Challenge(Strangers::Stranger& stranger) {
+  stranger.told = DrawNonce();
+  return Say(stranger, HelloAnswer::kChallenge) &&
+         Send(stranger, stranger.told) &&
+         Send(stranger, ProofOf(group_->secret, ProofSide::kAnswerer,
+                                stranger.received, stranger.told));
+}
+
+void RankPort::Take(Strangers::Stranger& stranger, int rank) {
+  const absl::string_view heard = stranger.received;
+  if (!IsProof(heard.substr(RankHello::kBytes), group_->secret,
+               ProofSide::kOpener, heard.substr(0, RankHello::kBytes),
+               stranger.told)) {
+    Say(stranger, HelloAnswer::kRefused);
+    return;
+  }
+  if (Say(stranger, HelloAnswer::kWelcome)) {
+    connected_[rank] = std::move(stranger.socket);
+  }
 }
 
 }  // namespace parasol

@@ -19,8 +19,9 @@
 namespace parasol {
 
 // The port at which the other ranks of groups, one after the other, reach this
-// process. A connection that does not say the hello of a rank within
-// Strangers::kHelloLimit is closed. Thread-safe.
+// process. A connection that does not say the hello of a rank, and prove that
+// it has the group's secret, within Strangers::kHelloLimit is closed.
+// Thread-safe.
 class RankPort {
  public:
   // Listens on `host` ("127.0.0.1", "[::]", a name) and `port` (0: the system
@@ -45,6 +46,12 @@ class RankPort {
   void Run();
   // Receives what a connection has said. Returns false when it is done with.
   bool Hear(Strangers::Stranger& stranger) ABSL_LOCKS_EXCLUDED(mu_);
+  // Answers a hello of this group. Returns false if the connection has ended.
+  bool Challenge(Strangers::Stranger& stranger)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Takes the connection of a rank that has proven itself; refuses another.
+  void Take(Strangers::Stranger& stranger, int rank)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsStopped() const ABSL_LOCKS_EXCLUDED(mu_);
 
   Strangers strangers_;    // used by the thread only

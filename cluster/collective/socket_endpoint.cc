@@ -17,6 +17,8 @@
 namespace parasol {
 namespace {
 
+// Threads that encrypt: one for each direction of a busy connection, about.
+constexpr int kTlsThreads = 2;
 constexpr absl::Duration kPause = absl::Milliseconds(20);
 // Longest wait for one rank's answer while others are missing, too.
 constexpr absl::Duration kCallLimit = absl::Seconds(2);
@@ -65,8 +67,13 @@ absl::StatusOr<std::unique_ptr<SocketEndpoint>> SocketEndpoint::Start(
     const std::string& host, int port, const Options& options, Clock& clock) {
   ASSIGN_OR_RETURN(std::unique_ptr<RankPort> listening,
                    RankPort::Start(host, port));
-  return std::unique_ptr<SocketEndpoint>(
-      new SocketEndpoint(std::move(listening), options, clock));
+  std::unique_ptr<TlsTunnels> tunnels;
+  if (options.certificates.has_value()) {
+    ASSIGN_OR_RETURN(
+        tunnels, TlsTunnels::Start(*options.certificates, kTlsThreads, clock));
+  }
+  return std::unique_ptr<SocketEndpoint>(new SocketEndpoint(
+      std::move(listening), std::move(tunnels), options, clock));
 }
 
 absl::StatusOr<std::unique_ptr<Collective>> SocketEndpoint::Join(
@@ -75,7 +82,21 @@ absl::StatusOr<std::unique_ptr<Collective>> SocketEndpoint::Join(
   RETURN_IF_ERROR(TakePlace(group));
   using Connected = std::map<int, Descriptor>;
   ASSIGN_OR_RETURN(Connected connected, ConnectAll(group, limit));
+  RETURN_IF_ERROR(Encrypt(group, connected));
   return MakeCollective(group, std::move(connected));
+}
+
+absl::Status SocketEndpoint::Encrypt(const CollectiveGroup& group,
+                                     std::map<int, Descriptor>& connected) {
+  if (tunnels_ == nullptr) return absl::OkStatus();
+  for (auto& [rank, socket] : connected) {
+    ASSIGN_OR_RETURN(socket,
+                     tunnels_->Open(std::move(socket),
+                                    rank < group.own_rank ? PeerSide::kClient
+                                                          : PeerSide::kServer,
+                                    PeerRole::kWorker));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status SocketEndpoint::TakePlace(const CollectiveGroup& group) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -16,6 +17,8 @@
 #include "cluster/collective/group_protocol.h"
 #include "cluster/collective/rank_port.h"
 #include "cluster/collective/socket_collective.h"
+#include "cluster/trust/certificate_files.h"
+#include "cluster/trust/tls_tunnels.h"
 
 namespace parasol {
 
@@ -31,11 +34,15 @@ class SocketEndpoint : public CollectiveEndpoint {
     // Pieces of all other operations between ranks of one machine travel in
     // memory that both see, from a few KiB on (PieceLane).
     bool piece_lanes = true;
+    // Certificates by which connections are encrypted, and other ranks known as
+    // workers of the job; nullopt: connections are in clear text.
+    std::optional<CertificateFiles> certificates = std::nullopt;
   };
 
   // Listens on `host` and `port` (0: the system chooses one). `clock` must
   // outlive the endpoint.
-  //   InvalidArgument  the host is not this machine, or the port is in use.
+  //   InvalidArgument  the host is not this machine, or the port is in use, or
+  //                    the certificates are of no use.
   static absl::StatusOr<std::unique_ptr<SocketEndpoint>> Start(
       const std::string& host, int port, const Options& options,
       Clock& clock = Clock::Real());
@@ -48,9 +55,13 @@ class SocketEndpoint : public CollectiveEndpoint {
   void CancelJoin(int64_t epoch) override ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  SocketEndpoint(std::unique_ptr<RankPort> port, const Options& options,
+  SocketEndpoint(std::unique_ptr<RankPort> port,
+                 std::unique_ptr<TlsTunnels> tunnels, const Options& options,
                  Clock& clock)
-      : port_(std::move(port)), options_(options), clock_(clock) {}
+      : tunnels_(std::move(tunnels)),
+        port_(std::move(port)),
+        options_(options),
+        clock_(clock) {}
 
   // Ends the older group, and lets the newer one's ranks in.
   absl::Status TakePlace(const CollectiveGroup& group) ABSL_LOCKS_EXCLUDED(mu_);
@@ -58,6 +69,9 @@ class SocketEndpoint : public CollectiveEndpoint {
   absl::StatusOr<std::map<int, Descriptor>> ConnectAll(
       const CollectiveGroup& group, absl::Duration limit)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // Puts a tunnel in the place of each connection, if there are certificates.
+  absl::Status Encrypt(const CollectiveGroup& group,
+                       std::map<int, Descriptor>& connected);
   absl::StatusOr<std::unique_ptr<Collective>> MakeCollective(
       const CollectiveGroup& group, std::map<int, Descriptor> connected);
   // Connects to the ranks that are not in `connected` and that this one calls;
@@ -72,6 +86,7 @@ class SocketEndpoint : public CollectiveEndpoint {
     return cancelled_ >= epoch_;
   }
 
+  const std::unique_ptr<TlsTunnels> tunnels_;  // null: no certificates
   const std::unique_ptr<RankPort> port_;
   const Options options_;
   Clock& clock_;

@@ -18,6 +18,7 @@
 #include "cluster/collective/plan/all_reduce_planner.h"
 #include "cluster/collective/rank_hello.h"
 #include "cluster/collective/rank_port.h"
+#include "cluster/trust/mutual_proof.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -52,6 +53,35 @@ class Listener {
   sockaddr_in address_ = {};
 };
 
+std::string ReceiveAll(const Descriptor& socket, size_t bytes) {
+  std::string received(bytes, '\0');
+  EXPECT_EQ(recv(socket.get(), received.data(), bytes, MSG_WAITALL),
+            static_cast<ssize_t>(bytes));
+  return received;
+}
+
+void SendAll(const Descriptor& socket, const std::string& bytes) {
+  EXPECT_EQ(send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(bytes.size()));
+}
+
+void SayAnswer(const Descriptor& socket, HelloAnswer answer) {
+  SendAll(socket, std::string(1, static_cast<char>(answer)));
+}
+
+// Plays a rank with this secret that welcomes whoever proves anything: nobody,
+// if the secret is another one.
+void Welcome(const Descriptor& socket, const std::string& secret) {
+  const std::string hello = ReceiveAll(socket, RankHello::kBytes);
+  const std::string nonce = DrawNonce();
+  SayAnswer(socket, HelloAnswer::kChallenge);
+  SendAll(socket, nonce + ProofOf(secret, ProofSide::kAnswerer, hello, nonce));
+  std::string proof(kProofBytes, '\0');
+  if (recv(socket.get(), proof.data(), proof.size(), MSG_WAITALL) > 0) {
+    SayAnswer(socket, HelloAnswer::kWelcome);
+  }
+}
+
 TEST(SocketEndpointTest, ARankThatDoesNotAnswerHoldsUpNoCallOfAnother) {
   ASSERT_OK_AND_ASSIGN(
       auto endpoint,
@@ -74,9 +104,8 @@ TEST(SocketEndpointTest, ARankThatDoesNotAnswerHoldsUpNoCallOfAnother) {
     for (const Listener& listener : listeners) {
       connections.push_back(listener.Accept());
     }
-    const char welcome = static_cast<char>(HelloAnswer::kWelcome);
     for (const Descriptor& connection : connections) {
-      EXPECT_EQ(send(connection.get(), &welcome, 1, MSG_NOSIGNAL), 1);
+      Welcome(connection, group.secret);
     }
   });
   const auto joined = endpoint->Join(group, absl::Seconds(10));
@@ -100,14 +129,18 @@ class AnswersTest : public testing::Test {
                      .replicas = {1}}};
   }
 
-  // Joins while one connection after the other gets one of `answers`; 0 closes
-  // it without one.
+  static constexpr char kChallenge = static_cast<char>(HelloAnswer::kChallenge);
+
+  // Joins while one connection after the other gets one of `answers`: 0 closes
+  // it without one, and who is challenged is welcome.
   absl::Status JoinWith(const std::vector<char>& answers) {
     std::vector<Descriptor> connections;
     std::thread rank_0([&] {
       for (const char answer : answers) {
         connections.push_back(rank_0_.Accept());
-        if (answer != 0) {
+        if (answer == kChallenge) {
+          Welcome(connections.back(), secret_);
+        } else if (answer != 0) {
           EXPECT_EQ(send(connections.back().get(), &answer, 1, MSG_NOSIGNAL),
                     1);
         } else {
@@ -124,18 +157,26 @@ class AnswersTest : public testing::Test {
   const Listener rank_0_;
   const std::unique_ptr<SocketEndpoint> endpoint_;
   CollectiveGroup group_;
+  std::string secret_;  // rank 0's
 };
-
-constexpr char kWelcome = static_cast<char>(HelloAnswer::kWelcome);
 
 TEST_F(AnswersTest, EachFlippedBitOfAnAnswerIsAskedForAgain) {
   std::vector<char> answers;
   for (int bit = 0; bit < 8; ++bit) {
-    answers.push_back(static_cast<char>(kWelcome ^ 1 << bit));
+    answers.push_back(static_cast<char>(kChallenge ^ 1 << bit));
   }
   answers.push_back(0);
-  answers.push_back(kWelcome);
+  // Whoever has proven nothing welcomes nobody.
+  answers.push_back(static_cast<char>(HelloAnswer::kWelcome));
+  answers.push_back(kChallenge);
   EXPECT_OK(JoinWith(answers));
+}
+
+TEST_F(AnswersTest, ARankWithAnotherSecretIsNotJoined) {
+  secret_ = "another";
+  EXPECT_THAT(JoinWith({kChallenge}),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("it has another secret")));
 }
 
 TEST_F(AnswersTest, AnotherVersionIsNamed) {
@@ -150,6 +191,8 @@ TEST_F(AnswersTest, AnotherVersionIsNamed) {
 // What a rank's port answers to the first bytes of a connection.
 class HelloTest : public testing::Test {
  protected:
+  static constexpr char kChallenge = static_cast<char>(HelloAnswer::kChallenge);
+
   HelloTest() : port_(RankPort::Start("127.0.0.1", 0).value()) {
     CollectiveGroup group;
     group.epoch = 5;
@@ -161,8 +204,7 @@ class HelloTest : public testing::Test {
     hello_ = RankHello::Of(group, 0).Encode();
   }
 
-  // Returns the answer to the bytes; 0: the connection was closed without one.
-  char AnswerTo(const std::string& bytes, bool is_all = false) const {
+  Descriptor Connect() const {
     Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address = {};
     address.sin_family = AF_INET;
@@ -171,6 +213,27 @@ class HelloTest : public testing::Test {
     CHECK_EQ(connect(socket.get(), reinterpret_cast<sockaddr*>(&address),
                      sizeof(address)),
              0);
+    return socket;
+  }
+
+  // Says the hello and, to the challenge, the proof of somebody with a secret.
+  // Returns the last answer.
+  char AnswerToProof(const std::string& secret, ProofSide side) const {
+    const Descriptor socket = Connect();
+    SendAll(socket, hello_);
+    EXPECT_EQ(ReceiveAll(socket, 1), std::string(1, kChallenge));
+    const std::string challenge =
+        ReceiveAll(socket, RankHello::kChallengeBytes);
+    const std::string nonce = challenge.substr(0, kNonceBytes);
+    EXPECT_TRUE(IsProof(challenge.substr(kNonceBytes), "secret",
+                        ProofSide::kAnswerer, hello_, nonce));
+    SendAll(socket, ProofOf(secret, side, hello_, nonce));
+    return ReceiveAll(socket, 1)[0];
+  }
+
+  // Returns the answer to the bytes; 0: the connection was closed without one.
+  char AnswerTo(const std::string& bytes, bool is_all = false) const {
+    const Descriptor socket = Connect();
     CHECK_EQ(send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
              static_cast<ssize_t>(bytes.size()));
     if (is_all) shutdown(socket.get(), SHUT_WR);
@@ -183,7 +246,7 @@ class HelloTest : public testing::Test {
 };
 
 TEST_F(HelloTest, EachFlippedBitIsAHelloThatIsSaidAgain) {
-  EXPECT_EQ(AnswerTo(hello_), kWelcome);
+  EXPECT_EQ(AnswerTo(hello_), kChallenge);
   for (size_t bit = 0; bit < 8 * hello_.size(); ++bit) {
     SCOPED_TRACE(bit);
     std::string damaged = hello_;
@@ -194,7 +257,7 @@ TEST_F(HelloTest, EachFlippedBitIsAHelloThatIsSaidAgain) {
     EXPECT_EQ(answer,
               is_version ? static_cast<char>(HelloAnswer::kOtherVersion) : 0);
   }
-  EXPECT_EQ(AnswerTo(hello_), kWelcome);
+  EXPECT_EQ(AnswerTo(hello_), kChallenge);
 }
 
 TEST_F(HelloTest, AHelloThatIsCutAnywhereIsNone) {
@@ -204,10 +267,22 @@ TEST_F(HelloTest, AHelloThatIsCutAnywhereIsNone) {
   }
 }
 
+TEST_F(HelloTest, OnlyWhoHasTheSecretIsWelcome) {
+  EXPECT_EQ(AnswerToProof("secret", ProofSide::kOpener),
+            static_cast<char>(HelloAnswer::kWelcome));
+  EXPECT_EQ(port_->TakeConnected().size(), 1);
+  EXPECT_EQ(AnswerToProof("another", ProofSide::kOpener),
+            static_cast<char>(HelloAnswer::kRefused));
+  // The port's own proof, sent back.
+  EXPECT_EQ(AnswerToProof("secret", ProofSide::kAnswerer),
+            static_cast<char>(HelloAnswer::kRefused));
+  EXPECT_EQ(port_->TakeConnected().size(), 0);
+}
+
 TEST_F(HelloTest, OtherVersionsAreToldSo) {
   EXPECT_EQ(AnswerTo("PCLrank1" + hello_.substr(8)),
             static_cast<char>(HelloAnswer::kOtherVersion));
-  EXPECT_EQ(AnswerTo("PCLrank3"),
+  EXPECT_EQ(AnswerTo("PCLrank4"),
             static_cast<char>(HelloAnswer::kOtherVersion));
 }
 

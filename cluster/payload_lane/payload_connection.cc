@@ -14,9 +14,13 @@
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "cluster/payload_lane/pacing.h"
+#include "cluster/trust/mutual_proof.h"
 
 namespace parasol {
 namespace {
+
+// Bytes that the ps says.
+constexpr size_t kAnswerBytes = kPayloadChallengeBytes + kPayloadWelcome.size();
 
 struct Address {
   sockaddr_storage bytes = {};
@@ -104,36 +108,52 @@ void PayloadConnection::OnEvents(uint32_t events) {
   socklen_t size = sizeof(error);
   getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   if (error != 0) return End(SystemError("connect", error));
-  if (!said_hello_ && (events & EPOLLOUT) == 0) return;
+  if (hello_.empty() && (events & EPOLLOUT) == 0) return;
   const absl::Status status = Advance();
-  if (!status.ok() || received_.size() == kPayloadWelcome.size()) End(status);
+  if (!status.ok() || received_.size() == kAnswerBytes) End(status);
 }
 
 absl::Status PayloadConnection::Advance() {
-  if (!std::exchange(said_hello_, true)) {
-    std::string hello(kPayloadHello);
-    hello.append(reinterpret_cast<const char*>(offer_.secret.data()),
-                 offer_.secret.size());
-    // A new connection takes so few bytes at once.
-    if (send(socket_.get(), hello.data(), hello.size(),
-             MSG_DONTWAIT | MSG_NOSIGNAL) !=
-        static_cast<ssize_t>(hello.size())) {
-      return SystemError("send", errno);
-    }
+  if (hello_.empty()) {
+    hello_ = MakePayloadHello(offer_.id, DrawNonce());
+    RETURN_IF_ERROR(Say(hello_));
   }
-  char bytes[kPayloadWelcome.size()];
-  while (received_.size() < kPayloadWelcome.size()) {
-    const ssize_t count =
-        recv(socket_.get(), bytes, kPayloadWelcome.size() - received_.size(),
-             MSG_DONTWAIT);
+  char bytes[kAnswerBytes];
+  while (received_.size() < kAnswerBytes) {
+    const ssize_t count = recv(socket_.get(), bytes,
+                               kAnswerBytes - received_.size(), MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return absl::OkStatus();
     if (count < 0) return SystemError("receive", errno);
     if (count == 0) return absl::UnavailableError("the secret was refused");
     received_.append(bytes, count);
+    if (received_.size() >= kPayloadChallengeBytes) {
+      RETURN_IF_ERROR(Prove());
+    }
   }
-  if (received_ != kPayloadWelcome) {
+  if (absl::string_view(received_).substr(kPayloadChallengeBytes) !=
+      kPayloadWelcome) {
     return absl::UnavailableError("another program answers");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PayloadConnection::Prove() {
+  if (std::exchange(has_proven_, true)) return absl::OkStatus();
+  const absl::string_view answer = received_;
+  const absl::string_view nonce = answer.substr(0, kNonceBytes);
+  if (!IsProof(answer.substr(kNonceBytes, kProofBytes), offer_.secret,
+               ProofSide::kAnswerer, hello_, nonce)) {
+    return absl::UnavailableError("another program answers");
+  }
+  return Say(ProofOf(offer_.secret, ProofSide::kOpener, hello_, nonce));
+}
+
+absl::Status PayloadConnection::Say(absl::string_view bytes) {
+  // A new connection takes so few bytes at once.
+  if (send(socket_.get(), bytes.data(), bytes.size(),
+           MSG_DONTWAIT | MSG_NOSIGNAL) != static_cast<ssize_t>(bytes.size())) {
+    return SystemError("send", errno);
   }
   return absl::OkStatus();
 }

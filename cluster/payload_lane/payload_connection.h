@@ -27,7 +27,8 @@ class PayloadConnection
   static constexpr absl::Duration kLimit = absl::Seconds(3);
 
   // Takes the connection, from which frames come next; or why there is none.
-  //   Unavailable  the port can't be reached, or refuses the secret.
+  //   Unavailable  the port can't be reached, or one of the two ends has not
+  //                proven that it has the offer's secret.
   //   Cancelled    Cancel().
   using Connected = std::function<void(absl::StatusOr<Descriptor>)>;
 
@@ -50,8 +51,11 @@ class PayloadConnection
 
   absl::Status Begin(absl::string_view peer);
   void OnEvents(uint32_t events) override;
-  // Says hello and hears the welcome, as far as possible now.
+  // Says hello, proves itself and hears the welcome, as far as possible now.
   absl::Status Advance();
+  absl::Status Say(absl::string_view bytes);
+  // Answers the ps's proof with this end's.
+  absl::Status Prove();
   void End(const absl::Status& status);
 
   const PayloadOffer offer_;
@@ -59,8 +63,9 @@ class PayloadConnection
   Connected connected_;  // null when it was called
   Descriptor socket_;
   bool is_watched_ = false;
-  bool said_hello_ = false;
+  std::string hello_;  // empty until it is said
   std::string received_;
+  bool has_proven_ = false;
 };
 
 }  // namespace parasol

@@ -43,7 +43,7 @@ class PayloadHost {
   PayloadOffer Expect(PayloadPort::Taken taken) {
     return listener_->Expect(std::move(taken));
   }
-  bool Forget(const PayloadSecret& secret) { return listener_->Forget(secret); }
+  bool Forget(const PayloadId& id) { return listener_->Forget(id); }
 
  private:
   PayloadHost(std::unique_ptr<PayloadPort> listener, int threads,

@@ -20,8 +20,11 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "base/status_matchers.h"
+#include "cluster/payload_lane/listening_socket.h"
 #include "cluster/payload_lane/payload_connection.h"
 #include "cluster/payload_lane/payload_host.h"
+#include "cluster/payload_lane/payload_offer.h"
+#include "cluster/trust/mutual_proof.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -431,8 +434,8 @@ TEST_F(LaneTest, AnUnknownSecretIsRefused) {
 TEST_F(LaneTest, AnOfferThatWasTakenBackIsRefused) {
   Taken taken, connected;
   const PayloadOffer offer = Expect(taken);
-  EXPECT_TRUE(host_->Forget(offer.secret));
-  EXPECT_FALSE(host_->Forget(offer.secret));
+  EXPECT_TRUE(host_->Forget(offer.id));
+  EXPECT_FALSE(host_->Forget(offer.id));
   Connect(offer, connected);
   EXPECT_THAT(connected.Get().status(),
               StatusIs(absl::StatusCode::kUnavailable));
@@ -450,15 +453,59 @@ TEST_F(LaneTest, StrangersAreTurnedAwayAndHoldUpNobody) {
   EXPECT_EQ(*ps_.Read(), "hello");
 }
 
-// A hello may come byte by byte.
-TEST_F(LaneTest, ASlowHelloIsHeard) {
+// Opens a lane by hand, sending byte by byte; returns the ps's challenge.
+std::string SayHelloSlowly(const Descriptor& socket, const std::string& hello) {
+  for (const char c : hello) EXPECT_EQ(send(socket.get(), &c, 1, 0), 1);
+  std::string challenge(kPayloadChallengeBytes, '\0');
+  EXPECT_EQ(recv(socket.get(), challenge.data(), challenge.size(), MSG_WAITALL),
+            static_cast<ssize_t>(challenge.size()));
+  return challenge;
+}
+
+TEST_F(LaneTest, ASlowHelloAndProofAreHeard) {
   Taken taken;
   const PayloadOffer offer = Expect(taken);
   const Descriptor slow = ConnectStranger();
-  std::string hello(kPayloadHello);
-  hello.append(offer.secret.begin(), offer.secret.end());
-  for (const char c : hello) ASSERT_EQ(send(slow.get(), &c, 1, 0), 1);
+  const std::string hello = MakePayloadHello(offer.id, DrawNonce());
+  const std::string nonce = SayHelloSlowly(slow, hello).substr(0, kNonceBytes);
+  for (const char c : ProofOf(offer.secret, ProofSide::kOpener, hello, nonce)) {
+    ASSERT_EQ(send(slow.get(), &c, 1, 0), 1);
+  }
   ASSERT_OK(taken.Get());
+}
+
+// Whoever has seen a worker's hello on the wire knows the offer's id, and what
+// the ps has answered, but not the secret.
+TEST_F(LaneTest, AStrangerWhoKnowsTheIdDoesNotTakeTheWorkersPlace) {
+  Taken taken, connected;
+  const PayloadOffer offer = Expect(taken);
+  const Descriptor stranger = ConnectStranger();
+  const std::string hello = MakePayloadHello(offer.id, DrawNonce());
+  const std::string challenge = SayHelloSlowly(stranger, hello);
+  const std::string reflected = challenge.substr(kNonceBytes);
+  ASSERT_EQ(send(stranger.get(), reflected.data(), reflected.size(), 0),
+            static_cast<ssize_t>(kProofBytes));
+  EXPECT_TRUE(IsClosed(stranger));
+  EXPECT_FALSE(taken.HasBeenSet());
+  Connect(offer, connected);
+  ASSERT_OK(connected.Get());
+  ASSERT_OK(taken.Get());
+}
+
+TEST_F(LaneTest, APortThatHasNotTheSecretIsNotTalkedTo) {
+  ASSERT_OK_AND_ASSIGN(const Descriptor listening,
+                       ListenOn("127.0.0.1", 0, "a test"));
+  PayloadOffer offer = PayloadOffer::Draw(PortOf(listening));
+  Taken connected;
+  Connect(offer, connected);
+  pollfd polled = {listening.get(), POLLIN, 0};
+  ASSERT_EQ(poll(&polled, 1, 20000), 1);
+  const Descriptor impostor(accept(listening.get(), nullptr, nullptr));
+  const std::string challenge(kPayloadChallengeBytes, 'x');
+  ASSERT_GT(send(impostor.get(), challenge.data(), challenge.size(), 0), 0);
+  EXPECT_THAT(connected.Get().status(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("another program answers")));
 }
 
 TEST_F(LaneTest, AHostThatEndsTellsThoseWhoWait) {

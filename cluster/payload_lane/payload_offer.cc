@@ -2,7 +2,6 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -21,36 +20,53 @@
 
 namespace parasol {
 
+PayloadOffer PayloadOffer::Draw(int port) {
+  PayloadOffer offer = {.port = port, .secret = DrawNonce()};
+  const std::string id = DrawNonce();
+  std::memcpy(offer.id.data(), id.data(), sizeof(offer.id));
+  return offer;
+}
+
 std::string PayloadOffer::ToString() const {
-  return absl::StrCat(
-      port, " ",
-      absl::BytesToHexString(absl::string_view(
-          reinterpret_cast<const char*>(secret.data()), secret.size())));
+  return absl::StrCat(port, " ",
+                      absl::BytesToHexString(absl::string_view(
+                          reinterpret_cast<const char*>(id.data()), id.size())),
+                      " ", absl::BytesToHexString(secret));
 }
 
 absl::StatusOr<PayloadOffer> PayloadOffer::Parse(absl::string_view text) {
   const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
+  const auto is_hex = [](absl::string_view word) {
+    return word.size() == 2 * kNonceBytes &&
+           std::all_of(word.begin(), word.end(), absl::ascii_isxdigit);
+  };
   PayloadOffer offer;
-  const bool is_offer =
-      words.size() == 2 && absl::SimpleAtoi(words[0], &offer.port) &&
-      offer.port > 0 && offer.port <= 65535 &&
-      words[1].size() == 2 * offer.secret.size() &&
-      std::all_of(words[1].begin(), words[1].end(), absl::ascii_isxdigit);
+  const bool is_offer = words.size() == 3 &&
+                        absl::SimpleAtoi(words[0], &offer.port) &&
+                        offer.port > 0 && offer.port <= 65535 &&
+                        is_hex(words[1]) && is_hex(words[2]);
   if (!is_offer) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("lane: \"", absl::CHexEscape(text), "\" is no offer"));
+    // It may have a secret.
+    return absl::InvalidArgumentError("lane: the ps's answer is no offer");
   }
-  const std::string bytes = absl::HexStringToBytes(words[1]);
-  std::memcpy(offer.secret.data(), bytes.data(), bytes.size());
+  const std::string id = absl::HexStringToBytes(words[1]);
+  std::memcpy(offer.id.data(), id.data(), sizeof(offer.id));
+  offer.secret = absl::HexStringToBytes(words[2]);
   return offer;
 }
 
-PayloadSecret DrawPayloadSecret() {
-  PayloadSecret secret;
-  // So few bytes come whole, and from a generator that is ready.
-  CHECK(getrandom(secret.data(), secret.size(), 0) ==
-        static_cast<ssize_t>(secret.size()));
-  return secret;
+std::string MakePayloadHello(const PayloadId& id, absl::string_view nonce) {
+  return absl::StrCat(
+      kPayloadHello,
+      absl::string_view(reinterpret_cast<const char*>(id.data()), id.size()),
+      nonce);
+}
+
+PayloadId IdInPayloadHello(absl::string_view hello) {
+  CHECK_EQ(hello.size(), kPayloadHelloBytes);
+  PayloadId id;
+  std::memcpy(id.data(), hello.data() + kPayloadHello.size(), id.size());
+  return id;
 }
 
 absl::Status SetPayloadSocketOptions(int fd) {

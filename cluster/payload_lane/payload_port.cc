@@ -12,16 +12,23 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/payload_lane/listening_socket.h"
+#include "cluster/trust/mutual_proof.h"
 
 namespace parasol {
 namespace {
-
-constexpr size_t kHelloBytes = kPayloadHello.size() + sizeof(PayloadSecret);
 
 using Clock = std::chrono::steady_clock;
 
 Clock::time_point HelloDeadline() {
   return Clock::now() + absl::ToChronoMilliseconds(PayloadPort::kHelloLimit);
+}
+
+// Returns false if not all of it went: a new connection takes so few bytes at
+// once.
+bool SendAtOnce(const Descriptor& socket, absl::string_view bytes) {
+  return send(socket.get(), bytes.data(), bytes.size(),
+              MSG_DONTWAIT | MSG_NOSIGNAL) ==
+         static_cast<ssize_t>(bytes.size());
 }
 
 }  // namespace
@@ -54,16 +61,16 @@ PayloadPort::~PayloadPort() {
   CHECK(write(wake_.get(), &one, sizeof(one)) == sizeof(one));
   thread_.join();
   absl::MutexLock lock(&mu_);
-  for (const auto& [secret, expected] : expected_) {
+  for (const auto& [id, expected] : expected_) {
     expected.taken(absl::CancelledError("the ps is shutting down"));
   }
 }
 
 PayloadOffer PayloadPort::Expect(Taken taken) {
-  const PayloadOffer offer = {.port = port_, .secret = DrawPayloadSecret()};
+  const PayloadOffer offer = PayloadOffer::Draw(port_);
   {
     absl::MutexLock lock(&mu_);
-    expected_[offer.secret] = {std::move(taken), HelloDeadline()};
+    expected_[offer.id] = {offer.secret, std::move(taken), HelloDeadline()};
   }
   // The thread has a deadline to keep.
   const uint64_t one = 1;
@@ -71,9 +78,9 @@ PayloadOffer PayloadPort::Expect(Taken taken) {
   return offer;
 }
 
-bool PayloadPort::Forget(const PayloadSecret& secret) {
+bool PayloadPort::Forget(const PayloadId& id) {
   absl::MutexLock lock(&mu_);
-  return expected_.erase(secret) > 0;
+  return expected_.erase(id) > 0;
 }
 
 bool PayloadPort::IsStopped() const {
@@ -103,34 +110,56 @@ void PayloadPort::Wait() {
 }
 
 bool PayloadPort::Hear(Strangers::Stranger& stranger) {
-  if (!Strangers::Receive(stranger, kHelloBytes)) return false;
-  const std::string& hello = stranger.received;
-  if (kPayloadHello.substr(0, hello.size()) !=
-      absl::string_view(hello).substr(0, kPayloadHello.size())) {
+  const bool is_challenged = !stranger.told.empty();
+  const size_t wanted = kPayloadHelloBytes + (is_challenged ? kProofBytes : 0);
+  if (!Strangers::Receive(stranger, wanted)) return false;
+  const std::string& heard = stranger.received;
+  if (kPayloadHello.substr(0, heard.size()) !=
+      absl::string_view(heard).substr(0, kPayloadHello.size())) {
     return false;
   }
-  if (hello.size() < kHelloBytes) return true;
-  PayloadSecret secret;
-  std::memcpy(secret.data(), hello.data() + kPayloadHello.size(),
-              secret.size());
+  if (heard.size() < wanted) return true;
+  if (!is_challenged) return Challenge(stranger);
+  Take(stranger);
+  return false;
+}
+
+bool PayloadPort::Challenge(Strangers::Stranger& stranger) {
+  std::string secret;
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = expected_.find(IdInPayloadHello(stranger.received));
+    if (it == expected_.end()) return false;
+    secret = it->second.secret;
+  }
+  stranger.told = DrawNonce();
+  return SendAtOnce(
+      stranger.socket,
+      absl::StrCat(stranger.told, ProofOf(secret, ProofSide::kAnswerer,
+                                          stranger.received, stranger.told)));
+}
+
+void PayloadPort::Take(Strangers::Stranger& stranger) {
+  const absl::string_view heard = stranger.received;
+  const absl::string_view hello = heard.substr(0, kPayloadHelloBytes);
   Taken taken;
   {
     absl::MutexLock lock(&mu_);
-    const auto it = expected_.find(secret);
-    if (it == expected_.end()) return false;
+    const auto it = expected_.find(IdInPayloadHello(hello));
+    if (it == expected_.end() ||
+        !IsProof(heard.substr(kPayloadHelloBytes), it->second.secret,
+                 ProofSide::kOpener, hello, stranger.told)) {
+      return;
+    }
     taken = std::move(it->second.taken);
     expected_.erase(it);
   }
-  const absl::Status set = SetPayloadSocketOptions(stranger.socket.get());
-  const ssize_t sent =
-      send(stranger.socket.get(), kPayloadWelcome.data(),
-           kPayloadWelcome.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (!set.ok() || sent != static_cast<ssize_t>(kPayloadWelcome.size())) {
+  if (!SetPayloadSocketOptions(stranger.socket.get()).ok() ||
+      !SendAtOnce(stranger.socket, kPayloadWelcome)) {
     taken(absl::UnavailableError("lane: the connection broke at once"));
   } else {
     taken(std::move(stranger.socket));
   }
-  return false;
 }
 
 void PayloadPort::EndLate() {

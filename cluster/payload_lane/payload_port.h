@@ -21,9 +21,10 @@
 
 namespace parasol {
 
-// The port that a ps takes lanes on. A connection belongs to the stream that
-// has given out its secret. One without a known secret is closed, as is one
-// that says nothing for kHelloLimit.
+// The port that a ps takes lanes on. A connection belongs to the stream whose
+// offer it names, once it has proven that it has its secret. One that names no
+// offer is closed, as is one that says nothing for kHelloLimit. Neither takes
+// the place of the worker that was given the offer.
 //
 // Thread-safe.
 class PayloadPort {
@@ -53,12 +54,13 @@ class PayloadPort {
   PayloadOffer Expect(Taken taken) ABSL_LOCKS_EXCLUDED(mu_);
   // Takes an offer back. Returns false if its `taken` was called, or is being
   // called; otherwise it will not be.
-  bool Forget(const PayloadSecret& secret) ABSL_LOCKS_EXCLUDED(mu_);
+  bool Forget(const PayloadId& id) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   using SteadyTime = std::chrono::steady_clock::time_point;
 
   struct Expected {
+    std::string secret;
     Taken taken;
     SteadyTime deadline;
   };
@@ -71,6 +73,11 @@ class PayloadPort {
   // Receives what a connection has sent. Returns false when it is done with: it
   // was taken, or refused.
   bool Hear(Strangers::Stranger& stranger) ABSL_LOCKS_EXCLUDED(mu_);
+  // Answers a whole hello with the ps's proof. Returns false if it names no
+  // offer, or the connection is broken.
+  bool Challenge(Strangers::Stranger& stranger) ABSL_LOCKS_EXCLUDED(mu_);
+  // Takes a connection that has proven itself; closes another one.
+  void Take(Strangers::Stranger& stranger) ABSL_LOCKS_EXCLUDED(mu_);
   void EndLate() ABSL_LOCKS_EXCLUDED(mu_);
   bool IsStopped() const ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -79,7 +86,7 @@ class PayloadPort {
   const int port_;
 
   mutable absl::Mutex mu_;
-  std::map<PayloadSecret, Expected> expected_ ABSL_GUARDED_BY(mu_);
+  std::map<PayloadId, Expected> expected_ ABSL_GUARDED_BY(mu_);
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
 
   std::thread thread_;

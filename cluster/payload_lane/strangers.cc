@@ -61,8 +61,9 @@ void Strangers::Accept() {
     PaceIfRemote(socket.get());
     if (strangers_.size() == kMax) strangers_.pop_front();
     strangers_.push_back(
-        {std::move(socket), "",
-         Clock::now() + absl::ToChronoMilliseconds(kHelloLimit)});
+        {.socket = std::move(socket),
+         .received = "",
+         .deadline = Clock::now() + absl::ToChronoMilliseconds(kHelloLimit)});
   }
 }
 

@@ -27,6 +27,7 @@ class Strangers {
   struct Stranger {
     Descriptor socket;
     std::string received;
+    std::string told = {};  // what its owner has answered so far
     std::chrono::steady_clock::time_point deadline;
   };
 

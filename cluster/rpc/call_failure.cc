@@ -29,8 +29,19 @@ constexpr absl::string_view kAnotherTask =
 constexpr absl::string_view kClosed =
     "the connection was closed before an answer came: the process there ends, "
     "or is another program; look at it, and at the address";
+// A server with keys says no more to a client without, or with another job's.
+constexpr absl::string_view kClosedAtOnce =
+    "the connection was closed before an answer came: the process there wants "
+    "keys of its job (give --token_file, or --tls_certificate, --tls_key and "
+    "--tls_ca), ends, or is another program; its log says which";
+constexpr absl::string_view kClearText =
+    "speaks in clear text, and this process has keys: start it with keys of "
+    "the same job, or correct the address";
+constexpr absl::string_view kRefusedCertificate =
+    "Custom verification check failed with error: UNAUTHENTICATED: ";
 
 constexpr Meaning kMeanings[] = {
+    {"wrong version number", kClearText},
     {"Connection refused",
      "nothing listens there (connection refused); is it started, and is the "
      "address right?"},
@@ -76,6 +87,12 @@ std::string DescribeUnavailable(absl::string_view message) {
   // A server's own message may have these words behind others.
   const bool is_connecting = absl::StartsWith(message, kFailedToConnect);
   const size_t last = is_connecting ? message.size() : 1;
+  if (is_connecting && absl::StrContains(message, kRefusedCertificate)) {
+    return std::string(Behind(message, kRefusedCertificate));
+  }
+  if (is_connecting && absl::StrContains(message, "ocket closed")) {
+    return std::string(kClosedAtOnce);
+  }
   for (const Meaning& meaning : kMeanings) {
     const size_t at = message.find(meaning.part);
     if (at != absl::string_view::npos && at <= last) {

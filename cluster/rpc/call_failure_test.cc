@@ -41,7 +41,17 @@ TEST(DescribeCallFailureTest, SaysWhatItMeansAndWhatToDo) {
                   "before receiving SETTINGS frame"),
        "accepted, and then nothing is said"},
       {unavailable, Connecting("UNAVAILABLE: ipv4:127.0.0.1:4: Socket closed"),
-       "closed before an answer"},
+       "wants keys of its job (give --token_file"},
+      {unavailable,
+       Connecting("UNKNOWN: ipv4:127.0.0.1:4: Tls handshake failed: "
+                  "SSL_ERROR_SSL: error:0A00010B:SSL routines::wrong version "
+                  "number"),
+       "speaks in clear text, and this process has keys"},
+      {unavailable,
+       Connecting("UNKNOWN: ipv4:127.0.0.1:4: Custom verification check failed "
+                  "with error: UNAUTHENTICATED: the certificate expired at "
+                  "Jan  1 00:00:00 2026 GMT"),
+       "the certificate expired at Jan  1 00:00:00 2026 GMT"},
       {unavailable, "Socket closed", "closed before an answer"},
       {unavailable,
        Connecting("UNKNOWN: ipv4:10.0.0.1:4: connection attempt timed out"),

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status_matchers.h"
@@ -20,9 +21,11 @@
 #include "cluster/trust/testing/certificate_directory.h"
 #include "cluster/trust/trust.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/descriptor.h"
 #include "grpc/support/time.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/create_channel.h"
+#include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/security/tls_certificate_provider.h"
 #include "grpcpp/security/tls_certificate_verifier.h"
@@ -157,6 +160,19 @@ TEST_F(SecureChannelTest, TasksOfFilesKnowEachOther) {
       Eq(PeerIdentity{.job = "mnist", .role = PeerRole::kWorker, .index = 7}));
 }
 
+TEST_F(SecureChannelTest, NamesOfPodsAreIdentities) {
+  const CertificateDirectory directory("pods", "authority");
+  directory.Issue({.alternative_names = "DNS:mnist-ps-1.mnist.team.svc"});
+  StartPs(Trust::OfFiles(directory.files(), Clock::Real()).value());
+  directory.Issue({.alternative_names = "DNS:mnist-worker-7.mnist.team.svc"});
+  const grpc::Status status = Call(
+      Callee::Ps(Trust::OfFiles(directory.files(), Clock::Real()).value(), 1));
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_THAT(
+      service_.caller,
+      Eq(PeerIdentity{.job = "mnist", .role = PeerRole::kWorker, .index = 7}));
+}
+
 // Expects that a call reaches nobody, and why.
 void ExpectRefused(const grpc::Status& status, absl::string_view why) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
@@ -166,16 +182,16 @@ void ExpectRefused(const grpc::Status& status, absl::string_view why) {
 TEST_F(SecureChannelTest, AnotherTokenIsRefused) {
   StartPs(ByToken("a", PeerRole::kPs, 1));
   ExpectRefused(Call(Callee::Ps(ByToken("b", PeerRole::kWorker, 7), 1)),
-                "ps/1: the certificate is of another authority than");
+                "the certificate is of another authority than");
   EXPECT_EQ(service_.calls, 0);
 }
 
 TEST_F(SecureChannelTest, AnotherTaskThanWasCalledIsRefused) {
   StartPs(ByToken("a", PeerRole::kPs, 1));
   const auto worker = ByToken("a", PeerRole::kWorker, 7);
-  ExpectRefused(Call(Callee::Ps(worker, 2)), "ps/2: the certificate is ps/1");
+  ExpectRefused(Call(Callee::Ps(worker, 2)), ", and ps/2 was called");
   ExpectRefused(Call(Callee::Chief(worker)),
-                "chief/0 or worker/0: the certificate is ps/1");
+                ", and chief/0 or worker/0 was called");
   EXPECT_EQ(service_.calls, 0);
 }
 
@@ -263,6 +279,53 @@ TEST_F(SecureChannelTest, FilesOfNoUseLeaveTheFormerOnes) {
   directory.Issue({.alternative_names = "URI:spiffe://a/mnist/ps/1",
                    .not_after = "20200101000000Z"});
   EXPECT_TRUE(still_serves());
+}
+
+// Calls a method by its name, with an empty request.
+grpc::Status CallMethod(const std::shared_ptr<grpc::Channel>& channel,
+                        const std::string& method) {
+  grpc::GenericStub stub(channel);
+  grpc::ClientContext context;
+  context.set_deadline(gpr_time_from_seconds(20, GPR_TIMESPAN));
+  const grpc::ByteBuffer request(nullptr, 0);
+  grpc::ByteBuffer response;
+  absl::Notification done;
+  grpc::Status result;
+  stub.UnaryCall(&context, method, {}, &request, &response,
+                 [&](grpc::Status status) {
+                   result = std::move(status);
+                   done.Notify();
+                 });
+  done.WaitForNotification();
+  return result;
+}
+
+TEST_F(SecureChannelTest, StrangersReachNoMethodAtAll) {
+  StartPs(ByToken("a", PeerRole::kPs, 1));
+  std::vector<std::string> methods = {
+      "/grpc.health.v1.Health/Check",
+      "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+      "/no.such.Service/Method"};
+  const google::protobuf::ServiceDescriptor* const service =
+      google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(
+          wire::ParameterService::service_full_name());
+  ASSERT_NE(service, nullptr);
+  for (int i = 0; i < service->method_count(); ++i) {
+    methods.push_back(absl::StrCat("/", service->full_name(), "/",
+                                   service->method(i)->name()));
+  }
+  std::string seen;
+  const auto in_clear_text = MakeControlChannel(address());
+  const auto without_certificate =
+      grpc::CreateChannel(address(), Credulous(KeyMaterial(), &seen));
+  for (const std::string& method : methods) {
+    SCOPED_TRACE(method);
+    EXPECT_EQ(CallMethod(in_clear_text, method).error_code(),
+              grpc::StatusCode::UNAVAILABLE);
+    EXPECT_EQ(CallMethod(without_certificate, method).error_code(),
+              grpc::StatusCode::UNAVAILABLE);
+  }
+  EXPECT_EQ(service_.calls, 0);
 }
 
 TEST_F(SecureChannelTest, PeerInClearTextIsNotTalkedTo) {

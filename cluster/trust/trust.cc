@@ -89,8 +89,9 @@ class Verifier : public grpc::experimental::ExternalCertificateVerifier {
         LOG_EVERY(WARNING, kLogPeriod)
             << "refused a connection: the certificate " << status.message();
       }
-      *sync_status = grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
-                                  absl::StrCat(Subject(), status.message()));
+      *sync_status =
+          grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
+                       absl::StrCat("the certificate ", status.message()));
     }
     return true;
   }
@@ -98,12 +99,6 @@ class Verifier : public grpc::experimental::ExternalCertificateVerifier {
   }
 
  private:
-  std::string Subject() const {
-    return tasks_.empty()
-               ? "the certificate "
-               : absl::StrCat(TaskNames(tasks_), ": the certificate ");
-  }
-
   absl::Status Look(const grpc::experimental::TlsCustomVerificationCheckRequest&
                         request) const {
     // A server's view of the chain begins behind the peer's own certificate.
@@ -116,7 +111,8 @@ class Verifier : public grpc::experimental::ExternalCertificateVerifier {
                          absl::string_view(chain.data(), chain.size())),
             tasks_.empty() ? PeerSide::kClient : PeerSide::kServer));
     if (tasks_.empty() || IsOneOf(peer, tasks_)) return absl::OkStatus();
-    return absl::UnauthenticatedError(absl::StrCat("is ", peer.ToString()));
+    return absl::UnauthenticatedError(absl::StrCat(
+        "is ", peer.ToString(), ", and ", TaskNames(tasks_), " was called"));
   }
 
   const std::shared_ptr<const Trust::PeerCheck> check_;
@@ -167,7 +163,6 @@ std::shared_ptr<Trust> Trust::OfToken(const JobToken& token, PeerRole role,
   const KeyMaterial material = IssueByToken(token, role, index);
   std::shared_ptr<Trust> trust(
       new Trust({.job = token.JobName(), .role = role, .index = index}, clock));
-  trust->token_ = token;
   trust->check_->Use(Authorities::Parse(material.authorities).value());
   using grpc::experimental::IdentityKeyCertPair;
   trust->provider_ =
@@ -201,11 +196,6 @@ Trust::~Trust() {
     stopped_ = true;
   }
   if (watch_.joinable()) watch_.join();
-}
-
-std::optional<DerivedKey> Trust::DeriveKey(absl::string_view purpose) const {
-  if (!token_.has_value()) return std::nullopt;
-  return token_->Derive(purpose);
 }
 
 std::shared_ptr<grpc::ServerCredentials> Trust::ServerCredentials() const {

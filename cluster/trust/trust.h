@@ -63,9 +63,8 @@ class Trust {
   // Returns who this process is.
   const PeerIdentity& identity() const { return identity_; }
 
-  // Returns the key for one purpose that only the tasks of the job can derive;
-  // nullopt where the tasks have certificates and no token.
-  std::optional<DerivedKey> DeriveKey(absl::string_view purpose) const;
+  // Returns true if nothing may travel in clear text: the job has certificates.
+  bool encrypts_all() const { return files_.has_value(); }
 
   // Returns credentials of a server that refuses whoever is not of the job.
   std::shared_ptr<grpc::ServerCredentials> ServerCredentials() const;
@@ -92,7 +91,6 @@ class Trust {
 
   const PeerIdentity identity_;
   Clock& clock_;
-  std::optional<JobToken> token_;
   std::optional<CertificateFiles> files_;
   std::shared_ptr<PeerCheck> check_;
 

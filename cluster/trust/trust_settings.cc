@@ -105,4 +105,17 @@ absl::Status CheckMayBeReached(const TrustSettings& settings,
   return absl::OkStatus();
 }
 
+absl::Status CheckMayListen(const TrustSettings& settings,
+                            absl::string_view flag,
+                            const std::string& address) {
+  if (address.empty() || IsLoopback(address) || settings.has_keys() ||
+      settings.insecure) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--", flag, "=", address,
+      ": others can reach it, and this task has no keys: ", kWaysToHaveKeys,
+      "; or --insecure; or listen on 127.0.0.1"));
+}
+
 }  // namespace parasol

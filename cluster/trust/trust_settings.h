@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "cluster/cluster_spec/cluster_spec.h"
 #include "cluster/trust/certificate_files.h"
@@ -41,6 +42,11 @@ struct TrustSettings {
 //   InvalidArgument  names an address on a network, and the flags.
 absl::Status CheckMayBeReached(const TrustSettings& settings,
                                const TaskConfig& config);
+
+// Does the same for a server at an address that a flag names
+// ("status_address"); empty: there is none.
+absl::Status CheckMayListen(const TrustSettings& settings,
+                            absl::string_view flag, const std::string& address);
 
 }  // namespace parasol
 

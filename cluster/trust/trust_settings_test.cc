@@ -3,7 +3,6 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_matchers.h"
 #include "cluster/trust/testing/certificate_directory.h"
@@ -89,6 +88,16 @@ TEST(CheckMayBeReachedTest, NetworksAreForTasksWithKeysOrInsecureOnes) {
                      HasSubstr("--token_file"), HasSubstr("--insecure"))));
   EXPECT_OK(CheckMayBeReached({.insecure = true}, open));
   EXPECT_OK(CheckMayBeReached({.token_file = "t"}, open));
+}
+
+TEST(CheckMayListenTest, NetworksAreForTasksWithKeysOrInsecureOnes) {
+  EXPECT_OK(CheckMayListen({}, "status_address", ""));
+  EXPECT_OK(CheckMayListen({}, "status_address", "127.0.0.1:1"));
+  EXPECT_THAT(CheckMayListen({}, "status_address", "0.0.0.0:1"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("--status_address=0.0.0.0:1")));
+  EXPECT_OK(CheckMayListen({.insecure = true}, "status_address", "0.0.0.0:1"));
+  EXPECT_OK(CheckMayListen({.token_file = "t"}, "status_address", "0.0.0.0:1"));
 }
 
 }  // namespace

@@ -1,13 +1,12 @@
 #include "cluster/trust/trust.h"
 
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/status_matchers.h"
 #include "cluster/trust/certificate_files.h"
+#include "cluster/trust/job_token.h"
 #include "cluster/trust/testing/certificate_directory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -15,10 +14,8 @@
 namespace parasol {
 namespace {
 
-using testing::AllOf;
 using testing::Eq;
 using testing::HasSubstr;
-using testing::Ne;
 
 TEST(TrustTest, FilesSayWhoTheProcessIs) {
   const CertificateDirectory directory("files", "authority");
@@ -28,7 +25,7 @@ TEST(TrustTest, FilesSayWhoTheProcessIs) {
   EXPECT_THAT(
       trust->identity(),
       Eq(PeerIdentity{.job = "mnist", .role = PeerRole::kPs, .index = 1}));
-  EXPECT_EQ(trust->DeriveKey("lanes"), std::nullopt);
+  EXPECT_TRUE(trust->encrypts_all());
 }
 
 TEST(TrustTest, FilesOfNoUseAreNamed) {
@@ -56,14 +53,13 @@ TEST(TrustTest, FilesOfNoUseAreNamed) {
   }
 }
 
-TEST(TrustTest, KeysAreThoseOfTheToken) {
-  const auto key = [](absl::string_view token, int index) {
-    return Trust::OfToken(JobToken::Parse(token).value(), PeerRole::kWorker,
-                          index, Clock::Real())
-        ->DeriveKey("lanes");
-  };
-  EXPECT_THAT(key("0123456789abcdef", 0), Eq(key("0123456789abcdef", 1)));
-  EXPECT_THAT(key("0123456789abcdef", 0), Ne(key("0123456789abcdeg", 0)));
+TEST(TrustTest, TokenSaysWhoTheProcessIs) {
+  const JobToken token = JobToken::Parse("0123456789abcdef").value();
+  const auto trust = Trust::OfToken(token, PeerRole::kWorker, 2, Clock::Real());
+  EXPECT_THAT(trust->identity(), Eq(PeerIdentity{.job = token.JobName(),
+                                                 .role = PeerRole::kWorker,
+                                                 .index = 2}));
+  EXPECT_FALSE(trust->encrypts_all());
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ void ExchangeStream::OfferLane(bool reads) {
         self->socket_loop_->Post(
             [self, taken] { self->OnLane(std::move(*taken)); });
       });
-  lane_secret_ = offer.secret;
+  lane_id_ = offer.id;
   context_.AddInitialMetadata(kPayloadLaneKey, offer.ToString());
 }
 
@@ -193,7 +193,7 @@ void ExchangeStream::CloseLane() {
   }
   if (!awaits_lane_) return;
   // A connection that has just been taken comes to OnLane() by itself.
-  if (environment_.lanes->Forget(lane_secret_)) {
+  if (environment_.lanes->Forget(lane_id_)) {
     OnLane(absl::CancelledError("the stream has ended"));
   }
 }

@@ -214,7 +214,7 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream>,
   std::shared_ptr<PayloadLane> payload_lane_;
 
   // The following are used at home only.
-  PayloadSecret lane_secret_ = {};
+  PayloadId lane_id_ = {};
   bool awaits_lane_ = false;
   bool lane_is_closed_ = false;
   bool reads_lane_ = false;    // a read is under way, or waits for the lane

@@ -12,6 +12,7 @@ namespace {
 
 constexpr Unit kGigabytes = {"GB/s", 1e-9};
 constexpr char kGrpc[] = "Parasol, in gRPC";
+constexpr char kTls[] = "Parasol, in TLS";
 
 // As many variables of a size as make 32 MiB: the exchanges in flight are all
 // of different ones, and twice what is in flight does not fit the caches.
@@ -59,6 +60,13 @@ std::vector<Measurement> CompareAll(const Settings& settings,
     ParameterClient::Options options = settings.client;
     options.tcp_lanes = false;
     return Enter(MakeParasolContender(kGrpc, contents, options), bytes,
+                 make_lane);
+  });
+  lineup.Add(kTls, [&] {
+    ParameterClient::Options options = settings.client;
+    options.tcp_lanes = false;
+    options.trust = TrustOfBenchmark(PeerRole::kWorker);
+    return Enter(MakeParasolContender(kTls, contents, options), bytes,
                  make_lane);
   });
   lineup.Add(kOneMachine, [&] {

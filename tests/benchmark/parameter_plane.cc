@@ -57,7 +57,10 @@ absl::Status Serve(const std::string& kind) {
   if (kind == "tcp") ServeTcp(contents, RowStore::kOpenAddressing);
   if (kind == "tcp_unordered_map") ServeTcp(contents, RowStore::kUnorderedMap);
   if (kind == "plain") ServePlain(contents);
-  if (kind == "parasol") ServeParasol(contents);
+  if (kind == "parasol") ServeParasol(contents, /*trust=*/nullptr);
+  if (kind == "parasol_tls") {
+    ServeParasol(contents, TrustOfBenchmark(PeerRole::kPs));
+  }
   return absl::InvalidArgumentError(
       absl::StrCat("no contender \"", kind, "\" has a server"));
 }

@@ -11,6 +11,7 @@
 #include "cluster/payload_lane/payload_host.h"
 #include "cluster/rpc/keep_memory.h"
 #include "cluster/rpc/server.h"
+#include "cluster/trust/job_token.h"
 #include "ps/exchange/parameter_service.h"
 #include "ps/shard/parameter_server.h"
 #include "ps/shard/ps_metrics.h"
@@ -135,12 +136,19 @@ class ParasolSession : public Session {
 
 }  // namespace
 
+std::shared_ptr<const Trust> TrustOfBenchmark(PeerRole role) {
+  const auto token = JobToken::Parse("the benchmark's processes");
+  CHECK(token.ok()) << token.status();
+  return Trust::OfToken(*token, role, /*index=*/0, Clock::Real());
+}
+
 Contender MakeParasolContender(const std::string& name,
                                const Contents& contents,
                                const ParameterClient::Options& options) {
   Contender contender = {
       .name = name,
-      .server = std::make_unique<ServerProcess>("parasol", contents)};
+      .server = std::make_unique<ServerProcess>(
+          options.trust == nullptr ? "parasol" : "parasol_tls", contents)};
   contender.sessions =
       ConnectParasol(contender.server->port(), contents, options);
   return contender;
@@ -154,7 +162,8 @@ std::vector<std::unique_ptr<Session>> ConnectParasol(
   return sessions;
 }
 
-void ServeParasol(const Contents& contents) {
+void ServeParasol(const Contents& contents,
+                  std::shared_ptr<const Trust> trust) {
   KeepFreedMemory();
   MetricsRegistry registry;
   PsMetrics metrics(registry);
@@ -178,7 +187,8 @@ void ServeParasol(const Contents& contents) {
                            ParameterService::kDefaultBufferBytes, lanes->get());
   const auto rpc_server =
       RpcServer::Start(absl::StrCat(ServerHost(), ":0"), service,
-                       {.threads = ParameterService::kDefaultThreads});
+                       {.threads = ParameterService::kDefaultThreads,
+                        .trust = std::move(trust)});
   CHECK(rpc_server.ok()) << rpc_server.status();
   ServeUntilKilled((*rpc_server)->port());
 }

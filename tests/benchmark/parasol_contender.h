@@ -5,13 +5,18 @@
 #include <string>
 #include <vector>
 
+#include "cluster/trust/trust.h"
 #include "parameters/client/parameter_client.h"
 #include "tests/benchmark/contender.h"
 #include "tests/benchmark/contents.h"
 
 namespace parasol {
 
-// Makes a contender of a ParameterClient and a ps.
+// Returns keys of a task of the benchmark.
+std::shared_ptr<const Trust> TrustOfBenchmark(PeerRole role);
+
+// Makes a contender of a ParameterClient and a ps, which has keys if the client
+// has.
 Contender MakeParasolContender(const std::string& name,
                                const Contents& contents,
                                const ParameterClient::Options& options);
@@ -21,7 +26,8 @@ std::vector<std::unique_ptr<Session>> ConnectParasol(
     int port, const Contents& contents,
     const ParameterClient::Options& options);
 
-[[noreturn]] void ServeParasol(const Contents& contents);
+[[noreturn]] void ServeParasol(const Contents& contents,
+                               std::shared_ptr<const Trust> trust);
 
 }  // namespace parasol
 

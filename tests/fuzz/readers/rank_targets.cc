@@ -299,8 +299,10 @@ void FeedHello(absl::string_view input) {
   CHECK(!hello.has_value() || !RankHello::IsOther(input));
   CHECK(!hello.has_value() || !RankHello::IsOfOtherVersion(input));
   if (hello.has_value() &&
-      AnswerTo(*hello, SomeGroup(0)) == HelloAnswer::kWelcome) {
-    CHECK_EQ(hello->Encode(), RankHello::Of(SomeGroup(1), 0).Encode());
+      AnswerTo(*hello, SomeGroup(0)) == HelloAnswer::kChallenge) {
+    RankHello right = RankHello::Of(SomeGroup(1), 0);
+    right.nonce = hello->nonce;
+    CHECK_EQ(hello->Encode(), right.Encode());
   }
   if (const auto offer = PayloadOffer::Parse(input); offer.ok()) {
     CHECK(PayloadOffer::Parse(offer->ToString()).ok());
@@ -309,7 +311,7 @@ void FeedHello(absl::string_view input) {
 
 std::vector<std::string> HelloSeeds() {
   return {RankHello::Of(SomeGroup(1), 0).Encode(),
-          PayloadOffer{.port = 45123, .secret = {1, 2, 3}}.ToString()};
+          PayloadOffer::Draw(45123).ToString()};
 }
 
 }  // namespace
