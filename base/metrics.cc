@@ -172,13 +172,17 @@ const std::vector<double>& LatencyBounds() {
 }
 
 absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
-    const std::string& address, MetricsRegistry& registry) {
+    const std::string& address, MetricsRegistry& registry,
+    PageServer::Pages others) {
   const absl::StatusOr<HostAndPort> parsed = ParseMetricsAddress(address);
   if (!parsed.ok()) return parsed.status();
   absl::StatusOr<std::unique_ptr<PageServer>> server = PageServer::Start(
       parsed->host, parsed->port,
-      [registry = registry.registry_](absl::string_view path) {
-        return PageOf(*registry, path);
+      [registry = registry.registry_,
+       others = std::move(others)](absl::string_view path) {
+        return others != nullptr && path != "/metrics"
+                   ? others(path)
+                   : PageOf(*registry, path);
       });
   if (!server.ok()) {
     return absl::InvalidArgumentError(

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/page_server.h"
 
 namespace prometheus {
 class Registry;
@@ -16,8 +17,6 @@ class Histogram;
 }  // namespace prometheus
 
 namespace parasol {
-
-class PageServer;
 
 using MetricLabels = std::map<std::string, std::string>;
 
@@ -96,17 +95,19 @@ class MetricsRegistry {
 const std::vector<double>& LatencyBounds();
 
 // Serves GET /metrics over HTTP until it is destroyed, whatever other clients
-// do with their connections: the registry's metrics, and the process's CPU
+// do with their connections, and pages beside it: the registry's metrics, and the process's CPU
 // time, memory, file descriptors and start time (under the names that all
 // Prometheus clients use) and parasol_build_info{version,commit}.
 class MetricsServer {
  public:
   // Starts the server. `address` is "host:port"; host is an IP address,
   // "localhost", or empty for all of IPv4; port 0 lets the system choose one.
+  // `others` are asked for what is not at /metrics, until the server's end.
   //   InvalidArgument  not an address, or the port is taken; the message names
   //                    it.
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(
-      const std::string& address, MetricsRegistry& registry);
+      const std::string& address, MetricsRegistry& registry,
+      PageServer::Pages others = nullptr);
   ~MetricsServer();
 
   int port() const;

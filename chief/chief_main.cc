@@ -14,6 +14,7 @@
 #include "base/resource_limits.h"
 #include "base/status_macros.h"
 #include "chief/chief_task.h"
+#include "chief/job_page.h"
 #include "chief/kubeflow/https_post.h"
 #include "cluster/check/start_check.h"
 #include "cluster/client/task_identity.h"
@@ -125,13 +126,16 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
   options.checkpoint_timeout = absl::GetFlag(FLAGS_checkpoint_timeout);
   options.trainer_server = TrainerServerFromEnvironment();
   MetricsRegistry registry;
+  JobPage page(Clock::Real());
   ASSIGN_OR_RETURN(
       const auto metrics,
       MetricsServer::Start(
           MetricsListenAddress(absl::GetFlag(FLAGS_metrics_address), config),
-          registry));
+          registry, [&page](absl::string_view path) { return page.At(path); }));
+  options.page = &page;
   options.metrics_address = WithPort(options.address, metrics->port());
-  LOG(INFO) << VersionString() << ", /metrics on port " << metrics->port();
+  LOG(INFO) << VersionString() << ", page and /metrics on port "
+            << metrics->port();
   options.cancelled = [&signal] { return signal.signal() != 0; };
   ASSIGN_OR_RETURN(const auto task,
                    ChiefTask::Start(options, Clock::Real(), registry));

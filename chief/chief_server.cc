@@ -10,10 +10,13 @@
 #include "base/log_fields.h"
 #include "base/status_macros.h"
 #include "cluster/rpc/proto_duration.h"
+#include "coordinator/watch/findings.h"
 
 namespace parasol {
 namespace {
 
+// Time between two looks of the page: people see no more.
+constexpr absl::Duration kShown = absl::Milliseconds(500);
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 // Time by which a claim may be answered before its deadline, so that a thousand
 // waiting claims are answered together.
@@ -74,10 +77,11 @@ absl::StatusOr<wire::RegisterResponse> ChiefServer::Register(
     LOG(INFO) << task << " works with run " << request.run_id()
               << ", another one or in another layout: it has to start again";
   } else {
-    LOG(INFO) << task << " registered"
-              << (request.run_id().empty()
-                      ? ""
-                      : absl::StrCat(", holding run ", request.run_id()));
+    Tell(absl::StrCat(task, " registered",
+                      request.run_id().empty()
+                          ? ""
+                          : absl::StrCat(", holding run ", request.run_id())),
+         /*is_warning=*/false);
   }
   *response.mutable_heartbeat_interval() = ToProto(options_.heartbeat_interval);
   *response.mutable_lease() = ToProto(options_.coordinator.lease);
@@ -192,15 +196,21 @@ absl::StatusOr<wire::LeaveResponse> ChiefServer::Leave(
     RETURN_IF_ERROR(coordinator_.Leave(request, clock_.Now()));
     Changed();
   }
-  LOG(INFO) << NameOf(options_.coordinator, TaskId::Of(request.task()))
-            << " left";
+  Tell(absl::StrCat(NameOf(options_.coordinator, TaskId::Of(request.task())),
+                    " left"),
+       /*is_warning=*/false);
   return wire::LeaveResponse();
 }
 
 absl::StatusOr<wire::JobStatus> ChiefServer::GetStatus(
     const wire::GetStatusRequest&) {
-  absl::MutexLock lock(&mu_);
-  return Status();
+  wire::JobStatus status;
+  {
+    absl::MutexLock lock(&mu_);
+    status = Status();
+  }
+  AddFindings(status);
+  return status;
 }
 
 wire::JobStatus ChiefServer::Status() const {
@@ -223,7 +233,8 @@ void ChiefServer::Evaluated(const std::vector<Evaluation>& evaluations) {
     lines = coordinator_.Evaluated(evaluations, clock_.Now());
     Changed();
   }
-  for (const std::string& line : lines) LOG(INFO) << line;
+  for (const std::string& line : lines) Tell(line, /*is_warning=*/false);
+  if (options_.page != nullptr) options_.page->Evaluated(evaluations);
 }
 
 absl::Status ChiefServer::Wait() {
@@ -309,7 +320,9 @@ void ChiefServer::CarryOut(const LoadOrder& order) {
   const std::vector<absl::Status> results = executor_->Load(order);
   for (const absl::Status& result : results) {
     metrics_.LoadTried(result);
-    if (!result.ok()) LOG(WARNING) << "load: " << result.message();
+    if (!result.ok()) {
+      Tell(absl::StrCat("load: ", result.message()), /*is_warning=*/true);
+    }
   }
   absl::MutexLock lock(&mu_);
   order_.reset();
@@ -338,8 +351,9 @@ void ChiefServer::CarryOut(const CheckpointOrder& order) {
                      .AddCount("step", *step)
                      .AddNumber("seconds", absl::ToDoubleSeconds(took));
   } else {
-    LOG(WARNING) << "no checkpoint of step " << order.manifest.global_step()
-                 << ": " << step.status().message();
+    Tell(absl::StrCat("no checkpoint of step ", order.manifest.global_step(),
+                      ": ", step.status().message()),
+         /*is_warning=*/true);
   }
   absl::MutexLock lock(&mu_);
   order_.reset();
@@ -357,6 +371,15 @@ void ChiefServer::RunTime() {
       return;
     }
   }
+}
+
+void ChiefServer::Tell(absl::string_view line, bool is_warning) {
+  if (is_warning) {
+    LOG(WARNING) << line;
+  } else {
+    LOG(INFO) << line;
+  }
+  if (options_.page != nullptr) options_.page->Note(line, is_warning);
 }
 
 void ChiefServer::Tick(StatusLog& log, TaskNotes& notes) {
@@ -390,18 +413,23 @@ void ChiefServer::Tick(StatusLog& log, TaskNotes& notes) {
     Changed();
   }
   metrics_.Show(status);
+  if (options_.page != nullptr && now >= next_show_) {
+    next_show_ = now + kShown;
+    wire::JobStatus shown = status;
+    AddFindings(shown);
+    options_.page->Show(std::move(shown));
+  }
   for (const TaskId& task : ticked.lost) {
     metrics_.LeaseExpired(task.role);
-    LOG(WARNING) << "lost " << NameOf(options_.coordinator, task)
-                 << ": its lease ran out";
+    Tell(absl::StrCat("lost ", NameOf(options_.coordinator, task),
+                      ": its lease ran out"),
+         /*is_warning=*/true);
   }
-  for (const std::string& line : ticked.warnings) LOG(WARNING) << line;
+  for (const std::string& line : ticked.warnings) {
+    Tell(line, /*is_warning=*/true);
+  }
   for (const TaskNotes::Note& note : notes.Notes(status)) {
-    if (note.is_warning) {
-      LOG(WARNING) << note.line;
-    } else {
-      LOG(INFO) << note.line;
-    }
+    Tell(note.line, note.is_warning);
   }
   for (const std::string& line : log.Lines(status, now)) {
     LOG(INFO) << line << JobFields(status);

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "chief/chief_metrics.h"
+#include "chief/job_page.h"
 #include "cluster/checkpoint/evaluation_log.h"
 #include "cluster/progress/task_notes.h"
 #include "coordinator/coordinator.h"
@@ -48,6 +49,9 @@ class ChiefServer {
     // Looks for evaluations and calls Evaluated() with new ones: before old
     // checkpoints are removed.
     std::function<void()> look_at_evaluations = [] {};
+    // What is shown the status, and told what happens; may be null. It must
+    // outlive the server.
+    JobPage* page = nullptr;
   };
 
   // `clock` and `metrics` must outlive the server.
@@ -109,6 +113,8 @@ class ChiefServer {
   void CarryOut(const CheckpointOrder& order);
   void RunTime();
   void Tick(StatusLog& log, TaskNotes& notes);
+  // Logs a line about the job, and notes it on the page.
+  void Tell(absl::string_view line, bool is_warning);
   wire::JobStatus Status() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Notes that something has changed: there may be an order to carry out, or an
   // answer to a call that waits.
@@ -139,6 +145,7 @@ class ChiefServer {
   bool shutting_down_ ABSL_GUARDED_BY(mu_) = false;
   std::optional<absl::Status> outcome_ ABSL_GUARDED_BY(mu_);
 
+  absl::Time next_show_ = absl::InfinitePast();  // the time thread's
   absl::Notification orders_ended_;
   std::thread orders_;
   std::thread time_;

@@ -317,6 +317,7 @@ absl::Status ChiefTask::Open() {
   server.heartbeat_interval = options_.heartbeat_interval;
   server.address = options_.address;
   server.metrics_address = options_.metrics_address;
+  server.page = options_.page;
   server.look_at_evaluations = [this] {
     if (evaluations_ != nullptr) evaluations_->Look();
   };

@@ -67,6 +67,8 @@ struct ChiefTaskOptions {
   std::string metrics_address;
   // Server that the progress is posted to; nullopt: none.
   std::optional<HttpsServer> trainer_server;
+  // Page that shows the job; may be null. It must outlive the task.
+  JobPage* page = nullptr;
   // Directory of the checkpoints; empty: the job's checkpoint.directory.
   std::string checkpoint_directory;
   // Time for which a missing ps, or the absence of all workers, is borne.

@@ -79,13 +79,13 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
     }
     if (task.role() == "worker") grants_.Retire(*registration.replaced);
   }
+  account_.Begin(request);
   if (task.role() == "ps") {
     // Nothing is loaded to a process that may be dead already.
     if (membership_.IsSettled(TaskId::Of(task))) {
       board_.Arrived(task.index(), task.incarnation(), is_ours);
     }
   } else if (task.role() == "worker") {
-    account_.Begin(request);
     grants_.Enter(task, WorkerArrivalOf(request, options_.tasks));
   }
   Advance(now);
@@ -109,7 +109,7 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   RETURN_IF_ERROR(CheckTask(task));
   RETURN_IF_ERROR(CheckNewestChief(task));
   RETURN_IF_ERROR(membership_.Renew(task, now));
-  if (task.role() == "worker") account_.Keep(request, now);
+  account_.Keep(request, now);
   if (task.role() == "ps") {
     const bool is_ours = IsOurs(request.run_id(), request.layout());
     board_.Arrived(task.index(), task.incarnation(), is_ours);

@@ -71,6 +71,20 @@ void AddStayingTasks(const JobView& job, absl::Time now,
       ToProto(std::max(absl::ZeroDuration(), deadline - now));
 }
 
+// The names by which tasks speak of each other.
+TaskReports::Names NamesOf(const JobView& job) {
+  TaskReports::Names names;
+  for (const ShardBoard::Shard& shard : job.options.shards) {
+    names.shards.push_back(NameOf(job.options, {"ps", shard.ps_index}));
+  }
+  for (const auto& [id, member] : job.membership.members()) {
+    if (id.role == "worker" && member.alive) {
+      names.workers[member.incarnation] = id.ToString();
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 JobAccount::JobAccount(const CoordinatorOptions& options)
@@ -79,15 +93,19 @@ JobAccount::JobAccount(const CoordinatorOptions& options)
       reports_(options.resumed ? options.resumed->global_step() : 0),
       paces_(options.pace, options.job.parameter_server().has_synchronous()) {}
 
-void JobAccount::Begin(const wire::RegisterRequest& worker) {
-  if (worker.place_epoch() == 0) reports_.Begin(worker.task().incarnation());
+void JobAccount::Begin(const wire::RegisterRequest& task) {
+  tasks_.Begin(task);
+  if (task.task().role() != "worker") return;
+  if (task.place_epoch() == 0) reports_.Begin(task.task().incarnation());
 }
 
-void JobAccount::Keep(const wire::HeartbeatRequest& worker, absl::Time now) {
-  reports_.Keep(worker);
-  if (!worker.has_totals()) return;
-  paces_.Report(worker.task().index(), worker.task().incarnation(),
-                worker.totals(), now);
+void JobAccount::Keep(const wire::HeartbeatRequest& task, absl::Time now) {
+  tasks_.Keep(task);
+  if (task.task().role() != "worker") return;
+  reports_.Keep(task);
+  if (!task.has_totals()) return;
+  paces_.Report(task.task().index(), task.task().incarnation(), task.totals(),
+                now);
 }
 
 void JobAccount::Forget(int worker) {
@@ -204,6 +222,7 @@ void JobAccount::AddWaits(const JobView& job, wire::JobStatus& status) const {
 }
 
 void JobAccount::AddTasks(const JobView& job, wire::JobStatus& status) const {
+  const TaskReports::Names names = NamesOf(job);
   for (const auto& [id, member] : job.membership.members()) {
     if (IsState(options_, id)) continue;
     wire::TaskStatus* task = status.add_task();
@@ -214,6 +233,7 @@ void JobAccount::AddTasks(const JobView& job, wire::JobStatus& status) const {
     task->set_alive(member.alive);
     task->set_doubled(member.doubled);
     if (!member.alive) continue;
+    tasks_.Describe(id, member.incarnation, names, *task);
     const absl::Duration silence =
         job.last_tick - (member.lease_end - options_.lease);
     *task->mutable_silence() = ToProto(std::max(absl::ZeroDuration(), silence));

@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "coordinator/coordinator_options.h"
 #include "coordinator/job_view.h"
+#include "coordinator/task_reports.h"
 #include "coordinator/watch/worker_paces.h"
 #include "coordinator/worker_reports.h"
 #include "ml/optimizer/learning_rate.h"
@@ -21,10 +22,10 @@ class JobAccount {
   // `options` must outlive this object.
   explicit JobAccount(const CoordinatorOptions& options);
 
-  // Takes a worker that registers.
-  void Begin(const wire::RegisterRequest& worker);
-  // Takes what a worker reports.
-  void Keep(const wire::HeartbeatRequest& worker, absl::Time now);
+  // Takes a task that registers.
+  void Begin(const wire::RegisterRequest& task);
+  // Takes what a task reports.
+  void Keep(const wire::HeartbeatRequest& task, absl::Time now);
   // Forgets the worker with this index, which is gone.
   void Forget(int worker);
   // Looks at what the job waits for now, who is slow, and which points of the
@@ -46,6 +47,7 @@ class JobAccount {
   // The rate by the job alone; nullopt if it has no optimizer.
   const std::optional<LearningRate> rate_;
   WorkerReports reports_;
+  TaskReports tasks_;
   WorkerPaces paces_;
   // The thing that is waited for, and since when; empty if nothing is.
   std::string waits_for_;

@@ -162,6 +162,19 @@ class TrainingParameters {
   // Returns what has no answer yet.
   virtual Awaited Unanswered() const = 0;
 
+  // What was waited for one ps.
+  struct PeerWait {
+    int shard = 0;  // the position of its shard in the placement
+    // Time in which it owed an answer.
+    absl::Duration owed;
+    // Time since its last answer; nullopt if it owes none.
+    std::optional<absl::Duration> since = {};
+    // Why it can't be reached, or refuses to work; empty if it answers.
+    std::string trouble = {};
+  };
+  // Returns what was waited for each ps; nothing if there are none.
+  virtual std::vector<PeerWait> PeerWaits() const { return {}; }
+
   // Ends all waits with Cancelled. May be called twice, from any thread.
   virtual void Stop() = 0;
 };

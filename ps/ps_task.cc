@@ -188,6 +188,7 @@ absl::StatusOr<std::shared_ptr<ChiefSession>> PsTask::Join() {
     const ParameterServer::Holding holding = server_.holding();
     request.set_run_id(holding.run_id);
     request.set_layout(holding.layout);
+    *request.mutable_ps_load() = server_.LoadNow();
   };
   session.on_registered = [this](const wire::RegisterResponse&,
                                  const wire::RegisterResponse& answer) {

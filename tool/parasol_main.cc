@@ -20,6 +20,7 @@
 #include "tool/predict_command.h"
 #include "tool/serve_command.h"
 #include "tool/status_command.h"
+#include "tool/why_command.h"
 
 namespace parasol {
 namespace {

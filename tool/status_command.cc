@@ -7,14 +7,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -24,16 +21,14 @@
 #include "cluster/client/chief_client.h"
 #include "deploy/local/evaluation_line.h"
 #include "deploy/local/file_tail.h"
+#include "tool/asked_chief.h"
 #include "tool/json_flag.h"
-#include "tool/operator_trust.h"
 #include "tool/status/status_report.h"
 
 ABSL_FLAG(bool, watch, false,
           "Ask again and again, until the job is over or no chief answers.");
 ABSL_FLAG(absl::Duration, interval, absl::Seconds(2),
           "Time between two questions of --watch.");
-ABSL_FLAG(absl::Duration, timeout, absl::Seconds(5),
-          "How long to wait for an answer.");
 
 namespace parasol {
 namespace {
@@ -53,34 +48,14 @@ constexpr char kStatusUsage[] =
     "  parasol status chief-0:2222 --json\n"
     "\n"
     "With --watch rates and the time since a task has been in its state are "
-    "shown, too; --json then prints one line for each answer.\n"
+    "shown, too; --json then prints one line for each answer. Where stdout is "
+    "no terminal, a line is printed when something has changed: the phase, a "
+    "task's state, what bounds the job, the checkpoint.\n"
     "\n"
     "Exit code: 0 the chief has answered; 1 the job has failed; 2 bad flags, "
     "or a server that is no chief; 138 no answer.";
 
 constexpr int64_t kTailBytes = 1 << 20;
-constexpr absl::Duration kMaxDuration = absl::Hours(24);
-
-absl::Status CheckAddress(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  int port = 0;
-  if (colon != std::string::npos && colon > 0 &&
-      absl::SimpleAtoi(address.substr(colon + 1), &port) && port > 0 &&
-      port < 65536) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      address, ": is not an address; it is host:port, as chief-0:2222"));
-}
-
-absl::Status CheckDuration(const char* flag, absl::Duration value) {
-  if (value > absl::ZeroDuration() && value <= kMaxDuration) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--", flag, "=", absl::FormatDuration(value),
-                   ": must be above 0 and at most 24h"));
-}
 
 // The evaluations beside the checkpoint, if this machine sees them.
 StatusReport::Evaluations EvaluationsOf(const wire::JobStatus& status) {
@@ -95,23 +70,18 @@ StatusReport::Evaluations EvaluationsOf(const wire::JobStatus& status) {
   return evaluations;
 }
 
-void Print(const StatusReport& report, bool is_watched) {
+void Print(StatusReport& report, bool is_watched) {
   if (absl::GetFlag(FLAGS_json)) {
     fputs(report.ToJson().c_str(), stdout);
+  } else if (is_watched && !isatty(STDOUT_FILENO)) {
+    fputs(report.TakeChange().c_str(), stdout);
   } else {
     // A terminal shows the newest answer alone.
     constexpr char kClear[] = "\x1b[H\x1b[2J";
-    if (is_watched) fputs(isatty(STDOUT_FILENO) ? kClear : "\n", stdout);
+    if (is_watched) fputs(kClear, stdout);
     fputs(report.ToText().c_str(), stdout);
   }
   fflush(stdout);
-}
-
-// Asks once. What answers and is no chief is a wrong address.
-absl::StatusOr<wire::JobStatus> Ask(ChiefClient& chief) {
-  absl::StatusOr<wire::JobStatus> status = chief.GetStatus();
-  if (!absl::IsUnimplemented(status.status())) return status;
-  return absl::InvalidArgumentError(status.status().message());
 }
 
 // Asks until the job is over or a signal comes.
@@ -131,7 +101,7 @@ absl::Status Watch(ChiefClient& chief, StatusReport& report) {
         break;
       }
     }
-    ASSIGN_OR_RETURN(const wire::JobStatus status, Ask(chief));
+    ASSIGN_OR_RETURN(const wire::JobStatus status, AskChief(chief));
     report.Observe(status, EvaluationsOf(status), Clock::Real().Now());
     Print(report, /*is_watched=*/true);
   }
@@ -142,14 +112,11 @@ absl::Status Watch(ChiefClient& chief, StatusReport& report) {
 absl::StatusOr<int> RunStatus(const std::vector<std::string>& arguments) {
   RETURN_IF_ERROR(RequireArguments(arguments, 1, "CHIEF"));
   const std::string& address = arguments[0];
-  RETURN_IF_ERROR(CheckAddress(address));
-  RETURN_IF_ERROR(CheckDuration("timeout", absl::GetFlag(FLAGS_timeout)));
   RETURN_IF_ERROR(CheckDuration("interval", absl::GetFlag(FLAGS_interval)));
-  ASSIGN_OR_RETURN(std::shared_ptr<const Trust> trust, TrustOfOperator(address));
-  const std::unique_ptr<ChiefClient> chief = ChiefClient::Create(
-      address, absl::GetFlag(FLAGS_timeout), Callee::Chief(std::move(trust)));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ChiefClient> chief,
+                   ChiefToAsk(address));
   const bool is_watched = absl::GetFlag(FLAGS_watch);
-  ASSIGN_OR_RETURN(const wire::JobStatus status, Ask(*chief));
+  ASSIGN_OR_RETURN(const wire::JobStatus status, AskChief(*chief));
   StatusReport report;
   report.Observe(status, EvaluationsOf(status), Clock::Real().Now());
   Print(report, is_watched);

@@ -14,6 +14,7 @@
 #include "cluster/client/same_job.h"
 #include "cluster/rpc/server.h"
 #include "ml/model/graph.h"
+#include "parameters/client/peer_wait_report.h"
 #include "parameters/training_parameters.h"
 #include "worker/checked_data.h"
 #include "worker/failure_report.h"
@@ -148,6 +149,7 @@ class Task : public WorkerTask {
   WorkerMetrics metrics_;
   TrainingReporter reporter_;
   TrainingReport total_;  // of all reports; the reporting thread's
+  PeerWaitReport waits_;  // the reporting thread's
   std::unique_ptr<RpcServer> server_;
   std::unique_ptr<WorkerParameters> composed_;
 
@@ -414,6 +416,9 @@ void Task::Report(wire::HeartbeatRequest& request) {
   const TrainingReport report = reporter_.Take();
   ShowWaitRatio(report.times, metrics_.wait_ratio);
   ReportTraining(report, total_, request);
+  absl::MutexLock lock(&mu_);
+  if (parameters_ == nullptr) return;
+  waits_.Report(parameters_->PeerWaits(), clock_.Now(), request);
 }
 
 }  // namespace

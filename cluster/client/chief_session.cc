@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "base/version.h"
 #include "cluster/checkpoint/final_checkpoint.h"
 #include "cluster/client/chief_outage.h"
 #include "cluster/client/ended_job.h"
@@ -269,6 +270,7 @@ absl::StatusOr<bool> HeartbeatingSession::TryRegister() {
   *request.mutable_task() = options_.task;
   request.set_metrics_address(options_.metrics_address);
   request.set_process(NameOfThisProcess());
+  request.set_version(kVersion);
   request.set_place_epoch(place_epoch_);
   request.set_join_unix_micros(absl::ToUnixMicros(joined_at_));
   if (options_.describe) options_.describe(request);

@@ -77,6 +77,9 @@ class LocalRun {
                                     Callee::Chief(OwnTrust(token_, clock))),
                 kStatusPeriod, clock) {
     for (const TaskPlan& task : plan.tasks) {
+      if (task.role == "chief") {
+        page_ = absl::StrCat("http://", task.metrics_address, "/");
+      }
       metrics_.emplace_back(
           task.role == "chief" ? task.role : task.name,
           absl::StrCat("http://", task.metrics_address, "/metrics"));
@@ -103,6 +106,7 @@ class LocalRun {
   const std::string chief_address_;
   StatusPoller poller_;
   std::vector<std::pair<std::string, std::string>> metrics_;
+  std::string page_;  // the chief's; empty if no task is the chief
   // StartLine() of the chief that answered last.
   std::string start_line_;
   TaskNotes notes_;
@@ -127,6 +131,7 @@ RunResult LocalRun::Run() {
   }
   display_.Tell(
       absl::StrCat("status of all tasks: parasol status ", chief_address_));
+  if (!page_.empty()) display_.Tell(absl::StrCat("page of the job: ", page_));
   Supervise(result);
   display_.End();
   AddOutcome(result);

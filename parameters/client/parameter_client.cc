@@ -85,6 +85,7 @@ class ShardedParameterClient : public ParameterClient {
       ABSL_LOCKS_EXCLUDED(mu_);
   void ShardsAreLoading(absl::Span<const int> shards) override;
   Awaited Unanswered() const override;
+  std::vector<PeerWait> PeerWaits() const override { return WaitsOf(links_); }
   void Stop() override ABSL_LOCKS_EXCLUDED(mu_, join_mu_);
 
  private:

@@ -51,6 +51,7 @@ ShardLink::ShardLink(const Options& options, grpc::CompletionQueue& queue,
       lanes_(options.lanes),
       outbox_(options.lanes, options.limits),
       waiting_since_(clock.Now()),
+      owed_to_(waiting_since_),
       lane_retry_(options.lane_retry),
       next_log_(absl::InfinitePast()) {
   offers_.memory = options_.shared_memory;
@@ -77,6 +78,7 @@ void ShardLink::Send(absl::Span<const OperationPtr> operations) {
       streams = MakeStreams(now);
       turns = GiveTurns();
       departures = TakeDepartures();
+      CountOwed(now);
     }
   }
   if (stopped) {
@@ -200,6 +202,7 @@ void ShardLink::OnWritable(size_t index) {
     absl::MutexLock lock(&mu_);
     lanes_[index].writing = false;
     departures = TakeDepartures();
+    if (!departures.empty()) CountOwed(clock_.Now());
   }
   Write(departures);
 }
@@ -262,6 +265,7 @@ void ShardLink::OnResponse(ShardStream& stream,
       SetNamed(false);
     }
     departures = TakeDepartures();
+    CountOwed(now);
   }
   Write(departures);
   FinishAnswered(answered, *response, now);
@@ -366,6 +370,7 @@ void ShardLink::OnEnd(size_t index, const grpc::Status& status) {
   lane.brings_answers = false;
   if (outbox_.owed() == 0) waiting_since_ = now;
   outbox_.Rewind(index);
+  CountOwed(now);
   lane.retry_at = now + Backoff(lane.failures++);
   if (options_.tcp_lanes && !offers_.lane) lane_retry_.NoteFailure(now);
   if (status.error_code() != grpc::StatusCode::CANCELLED) {
@@ -406,14 +411,36 @@ bool ShardLink::HasUnanswered() const {
   return outbox_.unanswered() > 0;
 }
 
+bool ShardLink::IsAway() const {
+  return outbox_.owed() > 0 &&
+         std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) {
+           return lane.failures > 0 || lane.refused;
+         });
+}
+
 absl::Time ShardLink::away_since() const {
   absl::MutexLock lock(&mu_);
-  const bool is_away =
-      outbox_.owed() > 0 &&
-      std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) {
-        return lane.failures > 0 || lane.refused;
-      });
-  return is_away ? waiting_since_ : absl::InfiniteFuture();
+  return IsAway() ? waiting_since_ : absl::InfiniteFuture();
+}
+
+void ShardLink::CountOwed(absl::Time now) {
+  if (owes_ && now > owed_to_) owed_ += now - owed_to_;
+  owed_to_ = std::max(owed_to_, now);
+  owes_ = outbox_.owed() > 0;
+}
+
+TrainingParameters::PeerWait ShardLink::Wait() const {
+  const absl::Time now = clock_.Now();
+  absl::MutexLock lock(&mu_);
+  TrainingParameters::PeerWait wait = {.owed = owed_};
+  if (outbox_.owed() == 0) return wait;
+  wait.owed += std::max(absl::ZeroDuration(), now - owed_to_);
+  wait.since = std::max(absl::ZeroDuration(), now - waiting_since_);
+  if (IsAway()) {
+    wait.trouble = absl::StrCat(address_, last_trouble_.empty() ? "" : ": ",
+                                last_trouble_);
+  }
+  return wait;
 }
 
 void ShardLink::Stop() {

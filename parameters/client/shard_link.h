@@ -31,6 +31,7 @@
 #include "parameters/client/payload_lane_retry.h"
 #include "parameters/client/shard_outbox.h"
 #include "parameters/client/shard_stream.h"
+#include "parameters/training_parameters.h"
 #include "proto/chief.pb.h"
 #include "proto/parameter.pb.h"
 
@@ -106,6 +107,9 @@ class ShardLink : private ShardStream::Observer {
   // reached, or has refused to work, since its last one; InfiniteFuture
   // otherwise.
   absl::Time away_since() const ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Returns what was waited for the shard, but for its position.
+  TrainingParameters::PeerWait Wait() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // Fails all operations with Cancelled, now and later. May be called twice.
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
@@ -215,6 +219,9 @@ class ShardLink : private ShardStream::Observer {
   // next ones.
   void DropStreams() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  // Counts the time in which the shard owed an answer, up to now.
+  void CountOwed(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool IsAway() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NameIfLate(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetNamed(bool named) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::string Peer() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -238,6 +245,11 @@ class ShardLink : private ShardStream::Observer {
   // The time of the last good answer, or of the first operation that the shard
   // owed after it.
   absl::Time waiting_since_ ABSL_GUARDED_BY(mu_);
+  // The time in which it owed an answer up to `owed_to_`, and whether it has
+  // owed one since.
+  absl::Duration owed_ ABSL_GUARDED_BY(mu_);
+  absl::Time owed_to_ ABSL_GUARDED_BY(mu_);
+  bool owes_ ABSL_GUARDED_BY(mu_) = false;
   absl::Time loading_at_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
   PayloadLaneRetry lane_retry_ ABSL_GUARDED_BY(mu_);
   absl::Time next_log_ ABSL_GUARDED_BY(mu_);
@@ -246,6 +258,10 @@ class ShardLink : private ShardStream::Observer {
   std::string last_trouble_ ABSL_GUARDED_BY(mu_);
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
 };
+
+// Returns what was waited for each shard; its position is that of its link.
+std::vector<TrainingParameters::PeerWait> WaitsOf(
+    absl::Span<const std::unique_ptr<ShardLink>> links);
 
 }  // namespace parasol
 

@@ -112,4 +112,14 @@ void ShardLink::SetNamed(bool named) {
   metrics_.shards_waiting.Add(named ? 1 : -1);
 }
 
+std::vector<TrainingParameters::PeerWait> WaitsOf(
+    absl::Span<const std::unique_ptr<ShardLink>> links) {
+  std::vector<TrainingParameters::PeerWait> waits;
+  for (const auto& link : links) {
+    waits.push_back(link->Wait());
+    waits.back().shard = static_cast<int>(waits.size()) - 1;
+  }
+  return waits;
+}
+
 }  // namespace parasol

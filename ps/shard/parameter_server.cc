@@ -86,7 +86,8 @@ ParameterServer::ParameterServer(Options options, Clock& clock,
       clock_(clock),
       metrics_(metrics),
       gate_(options_.task, options_.incarnation),
-      cut_hold_(clock) {}
+      cut_hold_(clock),
+      watch_(clock.Now()) {}
 
 ParameterServer::~ParameterServer() { Hold(nullptr); }
 
@@ -199,6 +200,7 @@ ParameterServer::BeginLoad(const wire::OrderHeader& order) {
   // Again: another chief may have come while this order waited.
   RETURN_IF_ERROR(gate_.Check(order));
   loading_ = true;
+  loading_since_ = clock_.Now();
   return shard_;
 }
 
@@ -295,6 +297,7 @@ absl::Status ParameterServer::BeginSnapshot(const std::string& file_name) {
         absl::StrCat(options_.task, " is still writing ", snapshot_file_));
   }
   snapshot_file_ = file_name;
+  snapshot_since_ = clock_.Now();
   return absl::OkStatus();
 }
 
@@ -353,10 +356,14 @@ void ParameterServer::Execute(const ReceivedMessage& message, size_t operation,
   const absl::Span<const PayloadView> payloads = message.payloads(operation);
   const bool is_push = order.has_push() || order.has_row_push();
   const bool is_of_rows = order.has_row_push() || order.has_row_pull();
+  const absl::Time now = clock_.Now();
+  OperationWatch::Running running(watch_, now);
+  if (is_push) WatchPush(message.worker_incarnation(), order, payloads, now);
   parameters.Execute(
       message.worker_incarnation(), order, payloads,
       is_push ? CountedPush(*shard, BytesOf(payloads), std::move(done))
               : CountedPull(*shard, std::move(done)));
+  running.End(clock_.Now());
   if (is_of_rows) metrics_.row_bytes.Set(parameters.row_bytes());
 }
 

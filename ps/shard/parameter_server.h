@@ -20,9 +20,11 @@
 #include "cluster/checkpoint/order_gate.h"
 #include "cluster/checkpoint/saved_file.h"
 #include "cluster/rpc/payload.h"
+#include "proto/chief.pb.h"
 #include "proto/parameter.pb.h"
 #include "ps/operation/operation.h"
 #include "ps/shard/cut_hold.h"
+#include "ps/shard/operation_watch.h"
 #include "ps/shard/parameter_shard.h"
 #include "ps/shard/ps_metrics.h"
 #include "ps/shard/shard_snapshot.h"
@@ -126,6 +128,9 @@ class ParameterServer {
   // Returns ParameterShard::progress() of its shard; 0 without one.
   int64_t progress() const ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Returns what the ps does. Called once for each report to the chief.
+  wire::PsLoad LoadNow() ABSL_LOCKS_EXCLUDED(mu_);
+
  private:
   // Immutable, but for the contents of `parameters`.
   struct Shard {
@@ -183,6 +188,10 @@ class ParameterServer {
       const wire::SnapshotRequest& request,
       const std::function<bool()>& is_cancelled);
 
+  // Has the watch look at a push: whose it is, and one of its rows.
+  void WatchPush(uint64_t worker, const wire::Operation& operation,
+                 absl::Span<const PayloadView> payloads, absl::Time now);
+
   // Returns a callback that counts the operation's result in the metrics, then
   // calls `done`. It keeps `shard` until then.
   CountedDone CountedPush(std::shared_ptr<Shard> shard, uint64_t bytes,
@@ -197,9 +206,13 @@ class ParameterServer {
   PsMetrics& metrics_;
   OrderGate gate_;
   CutHold cut_hold_;
+  OperationWatch watch_;
 
   mutable absl::Mutex mu_;
   bool loading_ ABSL_GUARDED_BY(mu_) = false;
+  // Since when it is loading, and since when the snapshot is being written.
+  absl::Time loading_since_ ABSL_GUARDED_BY(mu_);
+  absl::Time snapshot_since_ ABSL_GUARDED_BY(mu_);
   // The shard; null while there are no variables. Requests in progress keep a
   // reference to the shard they began with.
   std::shared_ptr<Shard> shard_ ABSL_GUARDED_BY(mu_);

@@ -70,8 +70,8 @@ std::vector<std::string> SlowTasks(const wire::JobStatus& status) {
 
 class SlowWorkerTest : public ClusterRunsTest {
  protected:
-  // Runs the job until worker/1, which is slow, is named, and returns who is
-  // then.
+  // Runs the job until worker/1, which is slow, is named, also as what bounds
+  // the job, and returns who is named then.
   static std::vector<std::string> Named(const job::Job& job, int num_ps,
                                         const std::string& data,
                                         const std::string& run) {
@@ -94,6 +94,8 @@ class SlowWorkerTest : public ClusterRunsTest {
       named = SlowTasks(status);
       // The metric follows.
       return std::count(named.begin(), named.end(), "worker/1") > 0 &&
+             status.finding(0).kind() == wire::Finding::PROCESSOR &&
+             status.finding(0).task() == "worker/1" &&
              absl::StrContains(cluster.metrics().Text(),
                                R"(parasol_chief_slow_task{task="worker/1"} 1)");
     }));

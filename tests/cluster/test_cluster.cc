@@ -169,7 +169,12 @@ absl::Status TestCluster::StartPs(int index) {
   options.trust = TrustOf(PeerRole::kPs, index);
   options.listen_address = Address("ps", index);
   options.chief_address = Address("chief", 0);
-  ASSIGN_OR_RETURN(ps_[index], PsTask::Start(options, Clock::Real(), metrics_));
+  const auto clock = ps_clocks_.find(index);
+  ASSIGN_OR_RETURN(
+      ps_[index],
+      PsTask::Start(options,
+                    clock == ps_clocks_.end() ? Clock::Real() : *clock->second,
+                    metrics_));
   return absl::OkStatus();
 }
 

@@ -64,6 +64,8 @@ class TestCluster {
   void SetWorkerClock(int index, Clock& clock) {
     worker_clocks_[index] = &clock;
   }
+  // The same for the ps of this index.
+  void SetPsClock(int index, Clock& clock) { ps_clocks_[index] = &clock; }
 
   // Gives tasks that are started from now on, and Status(), keys by a token.
   void SetToken(const JobToken& token) { token_ = token; }
@@ -118,6 +120,7 @@ class TestCluster {
   MemoryNetwork network_;
   std::map<int, std::unique_ptr<CollectiveEndpoint>> endpoints_;
   std::map<int, Clock*> worker_clocks_;
+  std::map<int, Clock*> ps_clocks_;
   PaceLimits pace_;
   absl::Duration absence_named_ = absl::Seconds(10);
   std::string data_directory_ = QuadrantsDirectory();

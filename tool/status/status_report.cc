@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "cluster/progress/status_json.h"
 #include "cluster/progress/task_notes.h"
 #include "deploy/local/run_result.h"
 #include "nlohmann/json.hpp"
@@ -16,11 +17,6 @@ namespace parasol {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-bool Names(const google::protobuf::RepeatedPtrField<std::string>& tasks,
-           const std::string& task) {
-  return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
-}
 
 std::string PhaseName(const wire::JobStatus& status) {
   return wire::JobPhase_Name(status.phase());
@@ -66,20 +62,6 @@ std::string PaceText(const wire::WorkerPace& pace) {
   return text;
 }
 
-Json PaceJson(const wire::WorkerPace& pace) {
-  const wire::StepTimes& step = pace.step();
-  return {{"steps_per_second", pace.steps_per_second()},
-          {"step_seconds",
-           {{"input", SecondsOf(step.input())},
-            {"pull", SecondsOf(step.pull())},
-            {"compute", SecondsOf(step.compute())},
-            {"push", SecondsOf(step.push())},
-            {"wait", SecondsOf(step.wait())},
-            {"stood_still", SecondsOf(step.stood_still())}}},
-          {"batch_seconds", SecondsOf(pace.batch())},
-          {"slowness", pace.slowness()}};
-}
-
 }  // namespace
 
 void StatusReport::Observe(const wire::JobStatus& status,
@@ -96,15 +78,6 @@ void StatusReport::Observe(const wire::JobStatus& status,
   now_ = now;
   rate_.Observe(status.global_step(), now);
   mean_rate_.Observe(status, now);
-}
-
-const char* StatusReport::StateOf(const wire::TaskStatus& task) const {
-  const std::string name = NameOfTask(task);
-  if (Names(status_.missing_task(), name)) return "missing";
-  if (!task.alive()) return "not there";
-  if (!task.slow().empty()) return "slow";
-  if (Names(status_.awaited_task(), name)) return "awaited";
-  return "alive";
 }
 
 std::optional<double> StatusReport::StepsPerSecond() const {
@@ -156,6 +129,9 @@ std::string StatusReport::ToText() const {
   absl::StrAppend(
       &text, "checkpoint  ",
       status_.checkpoint().empty() ? "none yet" : status_.checkpoint(), "\n");
+  if (status_.finding_size() > 0 && !HasFailed()) {
+    absl::StrAppend(&text, "bound by    ", status_.finding(0).text(), "\n");
+  }
   text += EvaluationLines();
   if (!status_.missing_task().empty()) {
     absl::StrAppend(&text, "waits for   ",
@@ -185,7 +161,7 @@ std::string StatusReport::ToText() const {
   }
   for (const wire::TaskStatus& task : status_.task()) {
     absl::StrAppendFormat(&text, "%-11s %-10s", NameOfTask(task),
-                          StateOf(task));
+                          StateOf(task, status_));
     const TaskState& state = tasks_.at(NameOfTask(task));
     if (state.has_changed) {
       absl::StrAppend(&text, " since ",
@@ -203,60 +179,42 @@ std::string StatusReport::ToText() const {
 }
 
 std::string StatusReport::ToJson() const {
-  Json json = {{"phase", PhaseName(status_)},
-               {"global_step", status_.global_step()},
-               {"end_step", status_.end_step()},
-               {"run_id", status_.run_id()},
-               {"examples_per_second", status_.examples_per_second()}};
+  Json json = StatusJson(status_);
   const std::optional<double> rate = StepsPerSecond();
   json["steps_per_second"] = rate.has_value() ? Json(*rate) : Json(nullptr);
-  json["loss"] = status_.has_loss() && std::isfinite(status_.loss())
-                     ? Json(status_.loss())
-                     : Json(nullptr);
-  json["checkpoint"] = status_.checkpoint();
-  json["missing_tasks"] = std::vector<std::string>(
-      status_.missing_task().begin(), status_.missing_task().end());
-  json["awaited_tasks"] = std::vector<std::string>(
-      status_.awaited_task().begin(), status_.awaited_task().end());
-  json["trouble"] = status_.trouble();
-  json["failure"] = status_.failure();
   json["evaluation"] = evaluations_.newest.has_value()
                            ? MetricsJson(*evaluations_.newest)
                            : Json(nullptr);
   json["best"] = evaluations_.best.has_value() ? BestJson(*evaluations_.best)
                                                : Json(nullptr);
-  json["evaluated_step"] = status_.has_evaluated_step()
-                               ? Json(status_.evaluated_step())
-                               : Json(nullptr);
-  json["due_evaluations"] = status_.due_evaluations();
-  json["awaited_evaluation"] = status_.has_awaited_evaluation()
-                                   ? Json(status_.awaited_evaluation())
-                                   : Json(nullptr);
-  json["absent_tasks"] = Json::array();
-  for (const wire::AbsentTask& task : status_.absent_task()) {
-    json["absent_tasks"].push_back({{"task", task.task()},
-                                    {"seconds", SecondsOf(task.absent())},
-                                    {"was_there", task.was_there()}});
-  }
-  json["tasks"] = Json::array();
-  for (const wire::TaskStatus& task : status_.task()) {
-    const TaskState& state = tasks_.at(NameOfTask(task));
-    json["tasks"].push_back(
-        {{"task", NameOfTask(task)},
-         {"state", StateOf(task)},
-         {"seconds_in_state",
-          state.has_changed ? Json(absl::ToDoubleSeconds(now_ - state.since))
-                            : Json(nullptr)},
-         {"address", task.address()},
-         {"metrics_address", task.metrics_address()},
-         {"slow", task.slow()},
-         {"doubled", task.doubled()},
-         {"seconds_since_heard",
-          task.has_silence() ? Json(SecondsOf(task.silence())) : Json(nullptr)},
-         {"pace", task.has_pace() ? PaceJson(task.pace()) : Json(nullptr)}});
+  for (int i = 0; i < status_.task_size(); ++i) {
+    const TaskState& state = tasks_.at(NameOfTask(status_.task(i)));
+    json["tasks"][i]["seconds_in_state"] =
+        state.has_changed ? Json(absl::ToDoubleSeconds(now_ - state.since))
+                          : Json(nullptr);
   }
   return absl::StrCat(json.dump(-1, ' ', false, Json::error_handler_t::replace),
                       "\n");
+}
+
+std::string StatusReport::TakeChange() {
+  std::string state = PhaseName(status_);
+  std::string line = absl::StrCat(absl::AsciiStrToLower(state), ": ",
+                                  HasFailed() ? status_.failure() : Progress());
+  if (status_.finding_size() > 0) {
+    const wire::Finding& finding = status_.finding(0);
+    absl::StrAppend(&state, " ", finding.kind(), " ", finding.task());
+    if (!HasFailed()) absl::StrAppend(&line, "; bound by ", finding.text());
+  }
+  for (const wire::TaskStatus& task : status_.task()) {
+    const std::string of_task = StateOf(task, status_);
+    absl::StrAppend(&state, " ", NameOfTask(task), " ", of_task);
+    if (of_task == "alive" || of_task == "awaited") continue;
+    absl::StrAppend(&line, "; ", NameOfTask(task), " ", of_task);
+  }
+  absl::StrAppend(&state, " ", status_.checkpoint());
+  if (state == std::exchange(told_, state)) return "";
+  return absl::StrCat(line, "\n");
 }
 
 bool StatusReport::IsOver() const {

@@ -34,6 +34,11 @@ class StatusReport {
   // Returns the same as one JSON object in one line.
   std::string ToJson() const;
 
+  // Returns a line about the job if it has another phase or checkpoint, or is
+  // bound by something else, or a task has another state, than when it was last
+  // called; empty otherwise.
+  std::string TakeChange();
+
   // Returns true once the job has come to its end, good or bad.
   bool IsOver() const;
   bool HasFailed() const { return status_.phase() == wire::FAILED; }
@@ -45,7 +50,6 @@ class StatusReport {
     bool has_changed = false;  // false: since the first answer, or longer
   };
 
-  const char* StateOf(const wire::TaskStatus& task) const;
   std::optional<double> StepsPerSecond() const;
   std::string Progress() const;
   // Returns lines about the evaluations: how far they are behind, and the best
@@ -58,6 +62,7 @@ class StatusReport {
   StepRate rate_;
   MeanStepRate mean_rate_;
   std::map<std::string, TaskState> tasks_;
+  std::string told_;  // the state that TakeChange() told last
 };
 
 }  // namespace parasol

@@ -170,5 +170,28 @@ TEST(StatusReportTest, AFailedJobSaysWhyAndIsOver) {
   EXPECT_TRUE(report.IsOver());
 }
 
+TEST(StatusReportTest, ALineComesWhenSomethingHasChanged) {
+  StatusReport report;
+  wire::JobStatus status = Training(100);
+  wire::Finding& finding = *status.add_finding();
+  finding.set_kind(wire::Finding::COMPUTE);
+  finding.set_text("nobody, compute");
+  report.Observe(status, {}, absl::FromUnixSeconds(0));
+  EXPECT_THAT(report.TakeChange(),
+              AllOf(HasSubstr("training: step 100/1,000"),
+                    HasSubstr("; bound by nobody, compute\n")));
+  status.set_global_step(120);
+  finding.set_text("nobody, compute: 80 %");
+  report.Observe(status, {}, absl::FromUnixSeconds(2));
+  EXPECT_EQ(report.TakeChange(), "");
+  status.mutable_task(1)->set_alive(false);
+  report.Observe(status, {}, absl::FromUnixSeconds(4));
+  EXPECT_THAT(report.TakeChange(), HasSubstr("; ps/0 not there"));
+  EXPECT_EQ(report.TakeChange(), "");
+  finding.set_kind(wire::Finding::INPUT);
+  report.Observe(status, {}, absl::FromUnixSeconds(6));
+  EXPECT_THAT(report.TakeChange(), HasSubstr("bound by"));
+}
+
 }  // namespace
 }  // namespace parasol

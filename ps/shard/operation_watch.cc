@@ -1,0 +1,125 @@
+#include "ps/shard/operation_watch.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "cluster/rpc/proto_duration.h"
+
+namespace parasol {
+
+void OperationWatch::Running::End(absl::Time now) {
+  watch_.operations_.fetch_add(1, std::memory_order_relaxed);
+  watch_.busy_nanos_.fetch_add(absl::ToInt64Nanoseconds(now - start_),
+                               std::memory_order_relaxed);
+  watch_.Change(now);
+  watch_.running_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void OperationWatch::Rotate(absl::Time now) {
+  if (now - windows_.current.start < kWindow) return;
+  windows_.last = std::exchange(windows_.current, Window(now));
+}
+
+void OperationWatch::Gradient(uint64_t worker, int64_t step, absl::Time now) {
+  absl::MutexLock lock(&mu_);
+  Rotate(now);
+  if (step > step_) {
+    EndStep();
+    step_ = step;
+  }
+  if (step < step_) return;
+  if (came_.size() < kMaxWorkers || came_.contains(worker)) came_[worker] = now;
+}
+
+void OperationWatch::EndStep() {
+  absl::Time last = absl::InfinitePast();
+  absl::Time before = absl::InfinitePast();
+  uint64_t worker = 0;
+  for (const auto& [each, time] : came_) {
+    if (time > last) {
+      before = std::exchange(last, time);
+      worker = each;
+    } else {
+      before = std::max(before, time);
+    }
+  }
+  std::map<uint64_t, absl::Duration>& late = windows_.current.late;
+  if (came_.size() >= 2 && late.size() < kMaxWorkers) {
+    late[worker] += last - before;
+  }
+  came_.clear();
+}
+
+void OperationWatch::PushedRow(uint32_t table, uint64_t row, absl::Time now) {
+  absl::MutexLock lock(&mu_);
+  Rotate(now);
+  Window& window = windows_.current;
+  ++window.sampled_rows;
+  const auto it = window.rows.find({table, row});
+  if (it != window.rows.end()) {
+    ++it->second;
+  } else if (window.rows.size() < kRows) {
+    window.rows[{table, row}] = 1;
+  } else {
+    ++window.given_up;
+    for (auto& each : window.rows) --each.second;
+    std::erase_if(window.rows,
+                  [](const auto& each) { return each.second == 0; });
+  }
+}
+
+std::optional<OperationWatch::HotRow> OperationWatch::HottestRow(
+    absl::Time now) {
+  absl::MutexLock lock(&mu_);
+  Rotate(now);
+  std::map<Row, int64_t> counts = windows_.current.rows;
+  int64_t sampled = windows_.current.sampled_rows;
+  if (windows_.last) {
+    sampled += windows_.last->sampled_rows;
+    for (const auto& [row, count] : windows_.last->rows) counts[row] += count;
+  }
+  if (sampled < kMinSampledRows || counts.empty()) return std::nullopt;
+  const auto& [row, count] = *std::max_element(
+      counts.begin(), counts.end(),
+      [](const auto& a, const auto& b) { return a.second < b.second; });
+  return HotRow{
+      .table = row.first,
+      .row = row.second,
+      .share = static_cast<double>(count) / static_cast<double>(sampled)};
+}
+
+wire::PsLoad OperationWatch::Load(double push_bytes, double pull_bytes,
+                                  absl::Time now) {
+  wire::PsLoad load;
+  if (running_.load(std::memory_order_relaxed) > 0) {
+    const absl::Time last =
+        absl::FromUnixNanos(last_change_.load(std::memory_order_relaxed));
+    *load.mutable_stuck() = ToProto(std::max(absl::ZeroDuration(), now - last));
+  }
+  absl::MutexLock lock(&mu_);
+  Rotate(now);
+  const std::vector<double> rates = recent_.Rates(
+      {static_cast<double>(operations_.load(std::memory_order_relaxed)),
+       static_cast<double>(busy_nanos_.load(std::memory_order_relaxed)) / 1e9,
+       push_bytes, pull_bytes},
+      now);
+  load.set_operations_per_second(rates[0]);
+  load.set_busy_threads(rates[1]);
+  load.set_push_bytes_per_second(rates[2]);
+  load.set_pull_bytes_per_second(rates[3]);
+  std::map<uint64_t, absl::Duration> late = windows_.current.late;
+  absl::Time start = windows_.current.start;
+  if (windows_.last) {
+    start = windows_.last->start;
+    for (const auto& [worker, time] : windows_.last->late) late[worker] += time;
+  }
+  if (late.empty() || now <= start) return load;
+  const auto& [worker, time] = *std::max_element(
+      late.begin(), late.end(),
+      [](const auto& a, const auto& b) { return a.second < b.second; });
+  load.set_late_incarnation(worker);
+  load.set_late_share(std::min(1., absl::FDivDuration(time, now - start)));
+  return load;
+}
+
+}  // namespace parasol

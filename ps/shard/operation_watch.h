@@ -1,0 +1,113 @@
+#ifndef PARASOL_PS_SHARD_OPERATION_WATCH_H_
+#define PARASOL_PS_SHARD_OPERATION_WATCH_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/recent_totals.h"
+#include "proto/chief.pb.h"
+
+namespace parasol {
+
+// What a ps has to do, for the chief to say what bounds the job: the time in
+// operations, whose gradients come last, and which row is pushed most.
+// Thread-safe.
+class OperationWatch {
+ public:
+  // The last windows of this length say who comes last and what is hot: one or
+  // two of them.
+  static constexpr absl::Duration kWindow = absl::Seconds(8);
+  // Rows of which counts are kept: a row with a larger share of all than one in
+  // kRows + 1 is among them.
+  static constexpr size_t kRows = 16;
+  static constexpr int64_t kMinSampledRows = 32;
+  static constexpr size_t kMaxWorkers = 4096;
+
+  explicit OperationWatch(absl::Time now)
+      : last_change_(absl::ToUnixNanos(now)), windows_(now) {}
+
+  // Counts the time of its life as that of an operation.
+  class Running {
+   public:
+    Running(OperationWatch& watch, absl::Time now)
+        : watch_(watch), start_(now) {
+      watch_.Change(now);
+      watch_.running_.fetch_add(1, std::memory_order_relaxed);
+    }
+    // Ends it.
+    void End(absl::Time now);
+
+   private:
+    OperationWatch& watch_;
+    const absl::Time start_;
+  };
+
+  // Notes a gradient of synchronous training of `worker`.
+  void Gradient(uint64_t worker, int64_t step, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Notes one of the rows of a push, drawn at random.
+  void PushedRow(uint32_t table, uint64_t row, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // The row that is pushed most.
+  struct HotRow {
+    uint32_t table = 0;
+    uint64_t row = 0;
+    double share = 0;
+  };
+  std::optional<HotRow> HottestRow(absl::Time now) ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns what there was to do over the last seconds, given the bytes so far,
+  // and who comes last. Called once for each report.
+  wire::PsLoad Load(double push_bytes, double pull_bytes, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  using Row = std::pair<uint32_t, uint64_t>;  // table, id
+  struct Window {
+    explicit Window(absl::Time start) : start(start) {}
+
+    absl::Time start;
+    // Time in which a worker alone was awaited.
+    std::map<uint64_t, absl::Duration> late = {};
+    // Counts of rows (Misra and Gries): too small by `given_up` at most.
+    std::map<Row, int64_t> rows = {};
+    int64_t given_up = 0;
+    int64_t sampled_rows = 0;
+  };
+  struct Windows {
+    explicit Windows(absl::Time now) : current(now) {}
+
+    std::optional<Window> last = std::nullopt;
+    Window current;
+  };
+
+  void Change(absl::Time now) {
+    last_change_.store(absl::ToUnixNanos(now), std::memory_order_relaxed);
+  }
+  void Rotate(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Counts who came last in the step that is over.
+  void EndStep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  std::atomic<int64_t> operations_ = 0;
+  std::atomic<int64_t> busy_nanos_ = 0;
+  std::atomic<int> running_ = 0;
+  // When an operation last began or ended, in nanoseconds since 1970.
+  std::atomic<int64_t> last_change_;
+
+  absl::Mutex mu_;
+  RecentTotals recent_ ABSL_GUARDED_BY(mu_);
+  Windows windows_ ABSL_GUARDED_BY(mu_);
+  int64_t step_ ABSL_GUARDED_BY(mu_) = -1;
+  // When each worker's last gradient of `step_` came.
+  std::map<uint64_t, absl::Time> came_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_SHARD_OPERATION_WATCH_H_

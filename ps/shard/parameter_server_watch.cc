@@ -1,0 +1,55 @@
+// The part of a ps that says what it does.
+#include <optional>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/row_hash.h"
+#include "cluster/rpc/proto_duration.h"
+#include "ps/shard/parameter_server.h"
+
+namespace parasol {
+
+void ParameterServer::WatchPush(uint64_t worker,
+                                const wire::Operation& operation,
+                                absl::Span<const PayloadView> payloads,
+                                absl::Time now) {
+  const wire::RowPush& rows = operation.row_push();
+  const bool has_sync =
+      operation.has_push() ? operation.push().has_sync() : rows.has_sync();
+  if (has_sync) {
+    watch_.Gradient(worker,
+                    operation.has_push() ? operation.push().sync().step()
+                                         : rows.sync().step(),
+                    now);
+  }
+  if (rows.rows() == 0 || payloads.empty()) return;
+  // Whatever a sequence and its neighbours draw, over many pushes each place in
+  // the list of ids is drawn alike.
+  const size_t place = RowHash(rows.sequence()) % rows.rows();
+  uint64_t id = 0;
+  if (payloads[0].size() < (place + 1) * sizeof(id)) return;
+  payloads[0].CopyTo(place * sizeof(id), sizeof(id), &id);
+  watch_.PushedRow(rows.table(), id, now);
+}
+
+wire::PsLoad ParameterServer::LoadNow() {
+  const absl::Time now = clock_.Now();
+  wire::PsLoad load = watch_.Load(metrics_.push_bytes_total.value(),
+                                  metrics_.pull_bytes_total.value(), now);
+  const std::optional<OperationWatch::HotRow> hot = watch_.HottestRow(now);
+  absl::ReaderMutexLock lock(&mu_);
+  if (loading_) *load.mutable_loading() = ToProto(now - loading_since_);
+  if (!snapshot_file_.empty()) {
+    *load.mutable_writing() = ToProto(now - snapshot_since_);
+  }
+  if (!hot || shard_ == nullptr) return load;
+  for (const wire::TableSpec& table : shard_->order.table()) {
+    if (table.id() != hot->table) continue;
+    load.mutable_hot_row()->set_table(table.name());
+    load.mutable_hot_row()->set_row(hot->row);
+    load.mutable_hot_row()->set_share(hot->share);
+  }
+  return load;
+}
+
+}  // namespace parasol

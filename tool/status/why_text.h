@@ -1,0 +1,16 @@
+#ifndef PARASOL_TOOL_STATUS_WHY_TEXT_H_
+#define PARASOL_TOOL_STATUS_WHY_TEXT_H_
+
+#include <string>
+
+#include "proto/chief.pb.h"
+
+namespace parasol {
+
+// Returns one paragraph about what bounds a job, and who waits for whom since
+// when, as its chief says.
+std::string WhyText(const wire::JobStatus& status);
+
+}  // namespace parasol
+
+#endif  // PARASOL_TOOL_STATUS_WHY_TEXT_H_
