@@ -58,7 +58,7 @@ class WorkerParameters {
     std::string chief_address;
     absl::Duration chief_timeout = absl::Minutes(5);
     absl::Duration ps_timeout = absl::Minutes(5);
-    std::shared_ptr<const Trust> trust = nullptr;  // of the worker
+    std::shared_ptr<const Trust> trust = nullptr;  // the worker's
     std::optional<GroupPlace> place;  // nullopt: it takes part in no group
     // Called as StateKeeper::Options::on_lost is.
     std::function<void(absl::Status)> on_lost = [](const absl::Status&) {};

@@ -46,8 +46,8 @@ struct RankHello {
 
 // The answer to a hello. No two differ in one bit.
 enum class HelloAnswer : char {
-  kChallenge = 'c',     // of this group, as it says
-  kWelcome = 'W',       // as it has proven
+  kChallenge = 'c',     // the hello names this group
+  kWelcome = 'W',       // the proof was right
   kTooEarly = 'E',      // the group has not been joined there yet
   kOver = 'O',          // a later group has been joined there
   kRefused = 'R',       // another planner, or other ranks

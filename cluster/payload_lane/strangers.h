@@ -27,7 +27,7 @@ class Strangers {
   struct Stranger {
     Descriptor socket;
     std::string received;
-    std::string told = {};  // what its owner has answered so far
+    std::string told = {};  // the port's answers so far
     std::chrono::steady_clock::time_point deadline;
   };
 

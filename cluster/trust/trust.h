@@ -102,7 +102,7 @@ class Trust {
 
   absl::Mutex mu_;
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
-  std::thread watch_;  // of files
+  std::thread watch_;  // rereads the files
 };
 
 // The process that a channel is to reach, and the keys by which it knows it.

@@ -47,7 +47,7 @@ struct LocalJob {
   std::string checkpoint_timeout;
   // Overrides "path=value", in the order given.
   std::vector<std::string> overrides;
-  // Where the run's token may lie (cluster/trust/token_store).
+  // Folders that the run's token may lie in (cluster/trust/token_store).
   std::vector<std::string> token_folders;
   // The machines that the tasks run on; empty: this one.
   std::vector<Host> hosts;
@@ -69,7 +69,7 @@ struct TaskPlan {
   // Address host:port of the task's metrics.
   std::string metrics_address;
   std::string log_file;
-  // What the process is to read first; empty: nothing.
+  // Bytes that the process is to read first; may be empty.
   std::string first_input = {};
   // True if argv is a connection to the task's host: the task is behind a guard
   // there (deploy/remote/guard_protocol.h), and has its TF_CONFIG in argv.

@@ -38,7 +38,7 @@ class StateKeeper {
     // Index of the ps that it is to the chief: StatePlace().
     int place = 0;
     absl::Duration chief_timeout = absl::Minutes(5);
-    std::shared_ptr<const Trust> trust = nullptr;  // of the worker
+    std::shared_ptr<const Trust> trust = nullptr;  // the worker's
     // Called once, with Unavailable, if the chief has given the place to
     // another process, or is gone: the worker has to start again.
     std::function<void(absl::Status)> on_lost = [](const absl::Status&) {};
