@@ -176,14 +176,14 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
     PageServer::Pages others) {
   const absl::StatusOr<HostAndPort> parsed = ParseMetricsAddress(address);
   if (!parsed.ok()) return parsed.status();
-  absl::StatusOr<std::unique_ptr<PageServer>> server = PageServer::Start(
-      parsed->host, parsed->port,
-      [registry = registry.registry_,
-       others = std::move(others)](absl::string_view path) {
-        return others != nullptr && path != "/metrics"
-                   ? others(path)
-                   : PageOf(*registry, path);
-      });
+  absl::StatusOr<std::unique_ptr<PageServer>> server =
+      PageServer::Start(parsed->host, parsed->port,
+                        [registry = registry.registry_,
+                         others = std::move(others)](absl::string_view path) {
+                          return others != nullptr && path != "/metrics"
+                                     ? others(path)
+                                     : PageOf(*registry, path);
+                        });
   if (!server.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("metrics address ", address,

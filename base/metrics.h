@@ -95,9 +95,10 @@ class MetricsRegistry {
 const std::vector<double>& LatencyBounds();
 
 // Serves GET /metrics over HTTP until it is destroyed, whatever other clients
-// do with their connections, and pages beside it: the registry's metrics, and the process's CPU
-// time, memory, file descriptors and start time (under the names that all
-// Prometheus clients use) and parasol_build_info{version,commit}.
+// do with their connections, and pages beside it: the registry's metrics, and
+// the process's CPU time, memory, file descriptors and start time (under the
+// names that all Prometheus clients use) and
+// parasol_build_info{version,commit}.
 class MetricsServer {
  public:
   // Starts the server. `address` is "host:port"; host is an IP address,

@@ -121,7 +121,7 @@ class JobPageBrowserTest : public testing::Test {
       const double gone = i / 60.;
       status.set_global_step(90 * i);
       status.set_loss(.42 + .27 * std::exp(-gone) + .004 * std::sin(17. * i));
-      status.set_examples_per_second(5.4e5 + 9e3 * std::sin(11. * i));
+      status.set_examples_per_second(5.4e5 + 9e3 * std::sin(i / 7.));
       page_.Show(status);
       clock_.Advance(absl::Seconds(1));
       if (i % 12 != 11) continue;
@@ -181,7 +181,7 @@ TEST_F(JobPageBrowserTest, PicturesForPeople) {
     std::string name;
     std::vector<std::string> flags;
   } pictures[] = {
-      {"page.png", {"--window-size=1280,1000"}},
+      {"page.png", {"--window-size=1100,800"}},
       {"page_dark.png",
        {"--window-size=1280,1000", "--blink-settings=preferredColorScheme=0"}},
       {"page_phone.png", {"--window-size=390,1900"}}};

@@ -184,7 +184,7 @@ class Curve {
     this.svg.replaceChildren();
     const points = this.points;
     if (points.length === 0) return;
-    let low = Infinity, high = -Infinity;
+    let low = this.least == null ? Infinity : this.least, high = -Infinity;
     for (const point of points) {
       low = Math.min(low, point[1]);
       high = Math.max(high, point[1]);
@@ -218,7 +218,7 @@ class Curve {
         this.output.textContent);
   }
 }
-function showCurve(name, points) {
+function showCurve(name, points, least) {
   const known = points.filter((point) => isNumber(point[1]));
   if (known.length === 0) return;
   let curve = curves.get(name);
@@ -228,13 +228,15 @@ function showCurve(name, points) {
     $("curves").append(curve.element);
   }
   curve.points = known;
+  curve.least = least;
   curve.draw();
 }
 function showCurves(state) {
   const steps = state.curve.step;
   showCurve("Loss", steps.map((step, i) => [step, state.curve.loss[i]]));
   showCurve("Examples/s",
-            steps.map((step, i) => [step, state.curve.examples_per_second[i]]));
+            steps.map((step, i) => [step, state.curve.examples_per_second[i]]),
+            0);
   showCurve("Loss of epochs",
             (state.epochs || []).map((end) => [end.step, end.loss]));
   showCurve("Evaluation: loss",

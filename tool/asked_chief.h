@@ -12,7 +12,8 @@
 
 namespace parasol {
 
-// Returns a client of the chief at `address` whose calls take --timeout at most.
+// Returns a client of the chief at `address` whose calls take --timeout at
+// most.
 //   InvalidArgument  it is no address, or --timeout is out of its range.
 absl::StatusOr<std::unique_ptr<ChiefClient>> ChiefToAsk(
     const std::string& address);

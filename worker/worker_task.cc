@@ -148,8 +148,12 @@ class Task : public WorkerTask {
   MetricsRegistry& registry_;
   WorkerMetrics metrics_;
   TrainingReporter reporter_;
-  TrainingReport total_;  // of all reports; the reporting thread's
-  PeerWaitReport waits_;  // the reporting thread's
+  // What was reported so far; the reporting thread's.
+  struct Reported {
+    TrainingReport total = {};
+    PeerWaitReport waits = {};
+  };
+  Reported reported_;
   std::unique_ptr<RpcServer> server_;
   std::unique_ptr<WorkerParameters> composed_;
 
@@ -415,10 +419,10 @@ void Task::ReportFailure(ChiefSession& session, const absl::Status& failure) {
 void Task::Report(wire::HeartbeatRequest& request) {
   const TrainingReport report = reporter_.Take();
   ShowWaitRatio(report.times, metrics_.wait_ratio);
-  ReportTraining(report, total_, request);
+  ReportTraining(report, reported_.total, request);
   absl::MutexLock lock(&mu_);
   if (parameters_ == nullptr) return;
-  waits_.Report(parameters_->PeerWaits(), clock_.Now(), request);
+  reported_.waits.Report(parameters_->PeerWaits(), clock_.Now(), request);
 }
 
 }  // namespace

@@ -5,9 +5,9 @@
 
 namespace parasol {
 
-// Adds to a job's status what bounds it now, the most important first, from what
-// the status says of the tasks: what stops the job, then what its steps wait
-// for. Adds nothing once the job is complete. Takes a while for a thousand
+// Adds to a job's status what bounds it now, the most important first, from
+// what the status says of the tasks: what stops the job, then what its steps
+// wait for. Adds nothing once the job is complete. Takes a while for a thousand
 // tasks. Pure.
 void AddFindings(wire::JobStatus& status);
 
