@@ -34,7 +34,7 @@ class JobPageTest : public testing::Test {
     return nlohmann::json::parse(page_.At("/status.json").body);
   }
 
-  SimulatedClock clock_{absl::FromUnixSeconds(1000)};
+  SimulatedClock clock_;
   JobPage page_{clock_};
   wire::JobStatus status_;
 };
