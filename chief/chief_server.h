@@ -49,8 +49,8 @@ class ChiefServer {
     // Looks for evaluations and calls Evaluated() with new ones: before old
     // checkpoints are removed.
     std::function<void()> look_at_evaluations = [] {};
-    // What is shown the status, and told what happens; may be null. It must
-    // outlive the server.
+    // Page that is shown the status, and told what happens; may be null. It
+    // must outlive the server.
     JobPage* page = nullptr;
   };
 

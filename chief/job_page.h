@@ -58,12 +58,12 @@ class JobPage {
     std::string text;
     bool is_warning = false;
   };
-  // What is shown; copied to be written out.
+  // Contents of the page; copied to be written out.
   struct Shown {
     std::shared_ptr<const wire::JobStatus> status = {};
     absl::Time at;
     std::vector<Point> curve = {};
-    absl::Duration interval = kInterval;  // between two points
+    absl::Duration interval = kInterval;  // time between two points
     std::vector<Evaluation> evaluations = {};
     std::deque<Line> notes = {};
   };

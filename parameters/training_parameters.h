@@ -162,7 +162,7 @@ class TrainingParameters {
   // Returns what has no answer yet.
   virtual Awaited Unanswered() const = 0;
 
-  // What was waited for one ps.
+  // The wait for one ps.
   struct PeerWait {
     int shard = 0;  // the position of its shard in the placement
     // Time in which it owed an answer.

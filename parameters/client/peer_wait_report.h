@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/recent_totals.h"
+#include "cluster/progress/recent_totals.h"
 #include "parameters/training_parameters.h"
 #include "proto/chief.pb.h"
 

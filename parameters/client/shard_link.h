@@ -259,7 +259,7 @@ class ShardLink : private ShardStream::Observer {
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-// Returns what was waited for each shard; its position is that of its link.
+// Returns what was waited for each shard; its position is its link's.
 std::vector<TrainingParameters::PeerWait> WaitsOf(
     absl::Span<const std::unique_ptr<ShardLink>> links);
 

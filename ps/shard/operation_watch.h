@@ -10,13 +10,13 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "base/recent_totals.h"
+#include "cluster/progress/recent_totals.h"
 #include "proto/chief.pb.h"
 
 namespace parasol {
 
-// What a ps has to do, for the chief to say what bounds the job: the time in
-// operations, whose gradients come last, and which row is pushed most.
+// Watches the work of a ps, for the chief to say what bounds the job: the time
+// in operations, whose gradients come last, and which row is pushed most.
 // Thread-safe.
 class OperationWatch {
  public:
@@ -32,7 +32,7 @@ class OperationWatch {
   explicit OperationWatch(absl::Time now)
       : last_change_(absl::ToUnixNanos(now)), windows_(now) {}
 
-  // Counts the time of its life as that of an operation.
+  // Counts the time of its life as an operation's.
   class Running {
    public:
     Running(OperationWatch& watch, absl::Time now)
@@ -97,14 +97,14 @@ class OperationWatch {
   std::atomic<int64_t> operations_ = 0;
   std::atomic<int64_t> busy_nanos_ = 0;
   std::atomic<int> running_ = 0;
-  // When an operation last began or ended, in nanoseconds since 1970.
+  // Time at which an operation last began or ended, in nanoseconds since 1970.
   std::atomic<int64_t> last_change_;
 
   absl::Mutex mu_;
   RecentTotals recent_ ABSL_GUARDED_BY(mu_);
   Windows windows_ ABSL_GUARDED_BY(mu_);
   int64_t step_ ABSL_GUARDED_BY(mu_) = -1;
-  // When each worker's last gradient of `step_` came.
+  // Time at which each worker's last gradient of `step_` came.
   std::map<uint64_t, absl::Time> came_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -210,7 +210,7 @@ class ParameterServer {
 
   mutable absl::Mutex mu_;
   bool loading_ ABSL_GUARDED_BY(mu_) = false;
-  // Since when it is loading, and since when the snapshot is being written.
+  // Times since which it is loading, and the snapshot is being written.
   absl::Time loading_since_ ABSL_GUARDED_BY(mu_);
   absl::Time snapshot_since_ ABSL_GUARDED_BY(mu_);
   // The shard; null while there are no variables. Requests in progress keep a

@@ -64,7 +64,7 @@ class TestCluster {
   void SetWorkerClock(int index, Clock& clock) {
     worker_clocks_[index] = &clock;
   }
-  // The same for the ps of this index.
+  // Sets the clock of ps of this index that are started from now on.
   void SetPsClock(int index, Clock& clock) { ps_clocks_[index] = &clock; }
 
   // Gives tasks that are started from now on, and Status(), keys by a token.

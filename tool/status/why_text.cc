@@ -14,7 +14,7 @@
 namespace parasol {
 namespace {
 
-// Waits that are shorter are those of every step.
+// Shorter waits are part of every step.
 constexpr double kNamedSeconds = 1;
 constexpr size_t kMaxNamedWaits = 8;
 

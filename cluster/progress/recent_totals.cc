@@ -1,4 +1,4 @@
-#include "base/recent_totals.h"
+#include "cluster/progress/recent_totals.h"
 
 #include <algorithm>
 #include <utility>

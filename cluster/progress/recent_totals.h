@@ -1,5 +1,5 @@
-#ifndef PARASOL_BASE_RECENT_TOTALS_H_
-#define PARASOL_BASE_RECENT_TOTALS_H_
+#ifndef PARASOL_CLUSTER_PROGRESS_RECENT_TOTALS_H_
+#define PARASOL_CLUSTER_PROGRESS_RECENT_TOTALS_H_
 
 #include <cstddef>
 #include <deque>
@@ -30,4 +30,4 @@ class RecentTotals {
 
 }  // namespace parasol
 
-#endif  // PARASOL_BASE_RECENT_TOTALS_H_
+#endif  // PARASOL_CLUSTER_PROGRESS_RECENT_TOTALS_H_
