@@ -5,7 +5,6 @@
 
 namespace parasol {
 
-using ::google::protobuf::Descriptor;
 using ::google::protobuf::FieldDescriptor;
 using ::google::protobuf::Message;
 using ::google::protobuf::Reflection;
@@ -52,7 +51,7 @@ std::string MessageMutator::AnyString() {
 }
 
 void MessageMutator::Mutate(Message& message) {
-  const Descriptor& type = *message.GetDescriptor();
+  const google::protobuf::Descriptor& type = *message.GetDescriptor();
   if (type.field_count() == 0) return;
   MutateField(message,
               *type.field(static_cast<int>(Below(type.field_count()))));
