@@ -121,7 +121,9 @@ TEST_F(PlantedFaultsTest, APsThatHasNotCome) {
   ExpectTop(wire::Finding::MISSING, "ps/1", "not there");
 }
 
-TEST_F(PlantedFaultsTest, AnEvaluatorThatDoesNotCome) {
+using LaggingEvaluatorTest = ClusterRunsTest;
+
+TEST_F(LaggingEvaluatorTest, AnEvaluatorThatDoesNotComeBoundsTheJob) {
   job::Job job = QuadrantsJob(kWithoutEnd);
   job.mutable_evaluation()->set_every_steps(100);
   job.mutable_evaluation()->set_max_lag(0);
