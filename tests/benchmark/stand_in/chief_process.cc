@@ -118,18 +118,23 @@ absl::StatusOr<std::unique_ptr<MeasuredChief>> MeasuredChief::Start(
 absl::StatusOr<std::unique_ptr<MeasuredPs>> MeasuredPs::Start(
     const std::string& binary, const std::string& directory) {
   std::filesystem::create_directories(directory);
-  ASSIGN_OR_RETURN(const std::vector<int> port, FreeLoopbackPorts(2));
-  const std::string address = absl::StrCat("127.0.0.1:", port[0]);
+  ASSIGN_OR_RETURN(const std::vector<int> port, FreeLoopbackPorts(1));
+  std::unique_ptr<MeasuredPs> ps(new MeasuredPs());
+  ps->address_ = absl::StrCat("127.0.0.1:", port[0]);
   SubprocessOptions process;
   process.argv = {binary, "--metrics_address=127.0.0.1:0"};
   process.environment["TF_CONFIG"] = absl::StrCat(
-      R"({"cluster":{"chief":["127.0.0.1:)", port[1], R"("],"ps":[")", address,
+      R"({"cluster":{"chief":["127.0.0.1:)", ps->chief_.port(), R"("],"ps":[")",
+      ps->address_,
       R"("],"worker":["127.0.0.1:1"]},"task":{"type":"ps","index":0}})");
   process.standard_error = OutputTo::File(directory + "/ps.log");
-  auto started = Subprocess::Start(process);
-  if (!started.ok()) return started.status();
-  return std::unique_ptr<MeasuredPs>(
-      new MeasuredPs(address, *std::move(started)));
+  ASSIGN_OR_RETURN(ps->process_, Subprocess::Start(process));
+  ps->incarnation_ = ps->chief_.AwaitPs(absl::Minutes(1));
+  if (ps->incarnation_ == 0) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        binary, " has not registered in a minute: see ", directory, "/ps.log"));
+  }
+  return ps;
 }
 
 }  // namespace parasol

@@ -27,19 +27,22 @@ struct ProcessUse {
 // A real ps whose chief never comes.
 class MeasuredPs {
  public:
-  // `directory` is made.
+  // Starts `ps` with a stand-in for its chief and waits until it has registered
+  // there. `directory` is made.
   static absl::StatusOr<std::unique_ptr<MeasuredPs>> Start(
       const std::string& binary, const std::string& directory);
 
   std::string address() const { return address_; }
+  uint64_t incarnation() const { return incarnation_; }
   ProcessUse use() const { return ProcessUse::Of(process_->pid()); }
 
  private:
-  MeasuredPs(std::string address, std::unique_ptr<Subprocess> process)
-      : address_(std::move(address)), process_(std::move(process)) {}
+  MeasuredPs() = default;
 
-  const std::string address_;
-  const std::unique_ptr<Subprocess> process_;
+  StandInChief chief_;
+  std::string address_;
+  std::unique_ptr<Subprocess> process_;
+  uint64_t incarnation_ = 0;
 };
 
 // The real chief of a cluster whose tasks are stand-ins.

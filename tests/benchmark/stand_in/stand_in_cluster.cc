@@ -121,12 +121,12 @@ void RunPs() {
   const auto ps = MeasuredPs::Start(absl::GetFlag(FLAGS_ps_binary), directory);
   CHECK(ps.ok()) << ps.status();
   {
-    const StandInStreams first((*ps)->address(), 1);
+    const StandInStreams first((*ps)->address(), (*ps)->incarnation(), 1);
     Await("ps", [&] { return first.open() == 1; });
   }
   const ProcessUse alone = (*ps)->use();
   Print("a ps", alone);
-  const StandInStreams streams((*ps)->address(), workers);
+  const StandInStreams streams((*ps)->address(), (*ps)->incarnation(), workers);
   const absl::Duration took =
       Await("streams", [&] { return streams.open() == workers; });
   const ProcessUse use = (*ps)->use();

@@ -6,6 +6,7 @@
 #include "absl/synchronization/notification.h"
 #include "cluster/payload_lane/payload_offer.h"
 #include "cluster/rpc/channel.h"
+#include "cluster/trust/process_secret.h"
 #include "grpcpp/alarm.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/generic/generic_stub.h"
@@ -229,9 +230,11 @@ StandInTasks::~StandInTasks() {
 
 class StandInStreams::Stream {
  public:
-  Stream(StandInStreams& all, const std::string& address)
+  Stream(StandInStreams& all, const std::string& address,
+         const std::string& admission)
       : all_(all), channel_(MakeTensorChannel(address)) {
     context_.set_wait_for_ready(true);
+    context_.AddMetadata(kAdmissionKey, admission);
     // The ps answers at once, before any message.
     context_.AddMetadata(kPayloadLaneKey, "none of those that a ps knows");
     call_ = grpc::GenericStub(channel_).PrepareCall(
@@ -265,10 +268,13 @@ class StandInStreams::Stream {
   Tag ended_{this, &Stream::OnEnded};
 };
 
-StandInStreams::StandInStreams(const std::string& ps_address, int count)
+StandInStreams::StandInStreams(const std::string& ps_address,
+                               uint64_t ps_incarnation, int count)
     : thread_(std::make_unique<CompletionThread>()) {
   for (int i = 0; i < count; ++i) {
-    streams_.push_back(std::make_unique<Stream>(*this, ps_address));
+    const AdmittedWorker worker = {.index = i, .incarnation = 1 + uint64_t(i)};
+    streams_.push_back(std::make_unique<Stream>(
+        *this, ps_address, AdmissionOf(worker, ps_incarnation)));
   }
 }
 

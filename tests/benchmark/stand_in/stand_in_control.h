@@ -55,10 +55,11 @@ class StandInTasks {
 };
 
 // Exchange streams of as many workers to one ps, which send nothing. Each has a
-// connection.
+// connection, and an admission to the ps process.
 class StandInStreams {
  public:
-  StandInStreams(const std::string& ps_address, int count);
+  StandInStreams(const std::string& ps_address, uint64_t ps_incarnation,
+                 int count);
   ~StandInStreams();
 
   // Number of streams that have begun and not ended.

@@ -60,4 +60,34 @@ grpc::Status StandInPs::PrepareSnapshot(
   return grpc::Status::OK;
 }
 
+StandInChief::StandInChief() {
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                           &port_);
+  builder.RegisterService(this);
+  server_ = builder.BuildAndStart();
+  CHECK(server_ != nullptr);
+}
+
+StandInChief::~StandInChief() {
+  server_->Shutdown(absl::ToChronoTime(absl::UnixEpoch()));
+}
+
+uint64_t StandInChief::AwaitPs(absl::Duration timeout) const {
+  absl::MutexLock lock(&mu_);
+  const auto has_come = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return incarnation_ != 0;
+  };
+  mu_.AwaitWithTimeout(absl::Condition(&has_come), timeout);
+  return incarnation_;
+}
+
+grpc::Status StandInChief::Register(grpc::ServerContext*,
+                                    const wire::RegisterRequest* request,
+                                    wire::RegisterResponse*) {
+  absl::MutexLock lock(&mu_);
+  if (incarnation_ == 0) incarnation_ = request->task().incarnation();
+  return {grpc::StatusCode::UNAVAILABLE, "a stand-in has no job"};
+}
+
 }  // namespace parasol

@@ -8,7 +8,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "grpcpp/server.h"
+#include "proto/chief.grpc.pb.h"
 #include "proto/parameter.grpc.pb.h"
 
 namespace parasol {
@@ -41,6 +43,31 @@ class StandInPs : public wire::ParameterService::Service {
   std::vector<int> ports_;
   mutable absl::Mutex mu_;
   std::set<uint64_t> loaded_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<grpc::Server> server_;
+};
+
+// A chief that hears which process a ps is, and has no job for it: it answers
+// each registration with UNAVAILABLE, and the ps asks again. Thread-safe.
+class StandInChief : public wire::ChiefService::Service {
+ public:
+  // Listens on a port of 127.0.0.1. Fails the process if it can't.
+  StandInChief();
+  ~StandInChief() override;
+
+  int port() const { return port_; }
+  // Returns the incarnation of the first ps that registers; 0 if none does
+  // within `timeout`.
+  uint64_t AwaitPs(absl::Duration timeout) const ABSL_LOCKS_EXCLUDED(mu_);
+
+  grpc::Status Register(grpc::ServerContext*,
+                        const wire::RegisterRequest* request,
+                        wire::RegisterResponse* response) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  int port_ = 0;
+  mutable absl::Mutex mu_;
+  uint64_t incarnation_ ABSL_GUARDED_BY(mu_) = 0;
   std::unique_ptr<grpc::Server> server_;
 };
 

@@ -76,11 +76,11 @@ TEST_F(StandInTest, APsHasNoThreadAndLittleMemoryForEachStream) {
       MeasuredPs::Start("ps/ps", absl::StrCat(testing::TempDir(), "/ps")));
   ProcessUse alone;
   {
-    const StandInStreams first(ps->address(), 1);
+    const StandInStreams first(ps->address(), ps->incarnation(), 1);
     Await([&] { return first.open() == 1; });
     alone = ps->use();
   }
-  const StandInStreams streams(ps->address(), kWorkers);
+  const StandInStreams streams(ps->address(), ps->incarnation(), kWorkers);
   Await([&] { return streams.open() == kWorkers; });
   const ProcessUse use = ps->use();
   EXPECT_THAT(use.descriptors, Gt(kWorkers));
