@@ -32,7 +32,7 @@ int Main(int argc, char** argv) {
   const std::vector<Command> commands = {
       InitCommand(),   InspectCommand(),  DiffCommand(),    ExportCommand(),
       ImportCommand(), EvaluateCommand(), PredictCommand(), ServeCommand(),
-      CheckCommand(),  StatusCommand(),   ClusterCommand()};
+      CheckCommand(),  StatusCommand(),   WhyCommand(),     ClusterCommand()};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const Command* const command = FindCommand(commands, arguments);
   if (command != nullptr) {

@@ -67,6 +67,8 @@ TEST(ParasolToolTest, BadCommandLinesAreOneLineAndExitCode2) {
       {{"status", "chief-0"}, "chief-0: is not an address"},
       {{"status", "chief-0:0"}, "chief-0:0: is not an address"},
       {{"status", "a:1", "--timeout=0s"}, "--timeout=0"},
+      {{"why"}, "CHIEF is missing"},
+      {{"why", "chief-0"}, "chief-0: is not an address"},
       {{"diff", "/none"}, "A or B is missing"},
       {{"diff", "/none", "/none", "--tolerance=-1"}, "--tolerance=-1"}};
   for (const auto& [arguments, words] : cases) {

@@ -16,8 +16,8 @@ namespace {
 
 constexpr char kWhyUsage[] =
     "Says in a paragraph what bounds a job now: a task that is stopped, slow "
-    "or "
-    "not there, a disk, a link between two tasks, one hot row, the evaluator, "
+    "or not there, a disk, a link between two tasks, one hot row, the "
+    "evaluator, "
     "or nobody: then the workers compute. It names who waits for whom, and "
     "since when. CHIEF is the chief's address as in TF_CONFIG.\n"
     "\n"
