@@ -144,6 +144,9 @@ absl::StatusOr<PeerIdentity> Authorities::Verify(absl::string_view certificates,
   X509_VERIFY_PARAM* const parameters =
       X509_STORE_CTX_get0_param(verification.get());
   X509_VERIFY_PARAM_set_time(parameters, absl::ToTimeT(now));
+  // As OpenSSL asks of the certificates of its connections in Debian: keys of
+  // 112 bits of security, and no SHA-1.
+  X509_VERIFY_PARAM_set_auth_level(parameters, 2);
   // An authority in --tls_ca may be one that another one has signed.
   X509_VERIFY_PARAM_set_flags(parameters, X509_V_FLAG_PARTIAL_CHAIN);
   const int verified = X509_verify_cert(verification.get());

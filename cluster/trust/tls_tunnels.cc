@@ -10,12 +10,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/trust/openssl_handles.h"
@@ -29,6 +31,9 @@ using Ssl = openssl::Handle<SSL, SSL_free>;
 // Bytes of one direction that are on their way: many records of TLS, whose
 // largest are of 16 KiB.
 constexpr size_t kBufferBytes = 256 << 10;
+// Time for which the end of a process waits until all has been sent.
+constexpr absl::Duration kLinger = absl::Seconds(1);
+constexpr int kLingerPollMs = 20;
 
 // The look at a peer's certificates comes behind the handshake, which proves
 // that the peer has the key.
@@ -120,9 +125,11 @@ class TlsTunnels::Tunnel {
 
   // Returns what to wait for: on the network, and on the local socket.
   pollfd NetworkEvents() const {
-    const bool reads = !has_peer_ || incoming_.IsEmpty() || wants_read_;
+    // What has ended always has an event.
+    const bool reads =
+        !network_ended_ && (!has_peer_ || incoming_.IsEmpty() || wants_read_);
     return {
-        network_.get(),
+        reads || wants_write_ ? network_.get() : -1,
         static_cast<short>((reads ? POLLIN : 0) | (wants_write_ ? POLLOUT : 0)),
         0};
   }
@@ -133,6 +140,9 @@ class TlsTunnels::Tunnel {
                                (incoming_.IsEmpty() ? 0 : POLLOUT)),
             0};
   }
+
+  // Returns true if the peer has not been sent all that its user wrote.
+  bool HasToSend() const { return has_peer_ && !has_said_end_; }
 
   // Does what is possible. Returns false when the tunnel has ended.
   bool Advance() {
@@ -146,8 +156,9 @@ class TlsTunnels::Tunnel {
       progress = false;
       if (!MoveOut(progress) || !MoveIn(progress)) return false;
       if (local_ended_ && outgoing_.IsEmpty() && !has_said_end_) {
+        const int said = SSL_shutdown(ssl_.get());
+        if (said < 0) return IsWaiting(said, "the end can't be sent");
         has_said_end_ = true;
-        SSL_shutdown(ssl_.get());
         shutdown(network_.get(), SHUT_WR);
       }
       if (network_ended_ && incoming_.IsEmpty()) {
@@ -188,6 +199,7 @@ class TlsTunnels::Tunnel {
   // is broken.
   bool IsWaiting(int result, const char* what) {
     const int error = SSL_get_error(ssl_.get(), result);
+    const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
     ERR_clear_error();
     wants_read_ |= error == SSL_ERROR_WANT_READ;
     wants_write_ |= error == SSL_ERROR_WANT_WRITE;
@@ -196,6 +208,8 @@ class TlsTunnels::Tunnel {
     if (!is_waiting && !has_peer_) {
       LOG_EVERY(WARNING, absl::Seconds(10))
           << "a connection between tasks has ended: " << what
+          << (reason == nullptr ? ": the peer has closed it"
+                                : absl::StrCat(": ", reason))
           << "; does the peer have certificates, too?";
     }
     return is_waiting;
@@ -206,8 +220,12 @@ class TlsTunnels::Tunnel {
     if (outgoing_.IsEmpty() && !local_ended_) {
       const ssize_t count = recv(local_.get(), outgoing_.bytes.data(),
                                  kBufferBytes, MSG_DONTWAIT);
-      if (count < 0 && errno != EAGAIN && errno != EINTR) return false;
-      local_ended_ = count == 0;
+      // A user who leaves without having read all resets the socket, once what
+      // it wrote has been read.
+      local_ended_ = count == 0 || (count < 0 && errno == ECONNRESET);
+      if (count < 0 && !local_ended_ && errno != EAGAIN && errno != EINTR) {
+        return false;
+      }
       outgoing_.begin = 0;
       outgoing_.end = count > 0 ? count : 0;
     }
@@ -239,7 +257,10 @@ class TlsTunnels::Tunnel {
         if (error == SSL_ERROR_ZERO_RETURN) {
           network_ended_ = true;
         } else if (!IsWaiting(done, "nothing can be received")) {
-          return false;
+          // What has come is handed on first.
+          if (incoming_.IsEmpty()) return false;
+          network_ended_ = true;
+          got = 0;
         }
       }
     }
@@ -248,7 +269,12 @@ class TlsTunnels::Tunnel {
           send(local_.get(), incoming_.bytes.data() + incoming_.begin,
                incoming_.end - incoming_.begin, MSG_DONTWAIT | MSG_NOSIGNAL);
       if (count < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-      if (count < 0) return false;
+      if (count < 0) {
+        // Nobody hears it any more; what was written to the peer goes on, and
+        // is lost if the peer's bytes are not read meanwhile.
+        incoming_.begin = incoming_.end;
+        return true;
+      }
       incoming_.begin += count;
       progress = true;
     }
@@ -278,10 +304,12 @@ class TlsTunnels::Tunnel {
 // A thread that carries the bytes of some tunnels.
 class TlsTunnels::Loop {
  public:
-  Loop() : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  explicit Loop(Clock& clock)
+      : clock_(clock), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     CHECK(wake_.is_open());
     thread_ = std::thread([this] { Run(); });
   }
+  // Sends what the tunnels' users have written, for a second at most.
   ~Loop() {
     {
       absl::MutexLock lock(&mu_);
@@ -312,21 +340,30 @@ class TlsTunnels::Loop {
     sigemptyset(&broken_pipe);
     sigaddset(&broken_pipe, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
-    while (TakeAdded()) {
-      std::vector<pollfd> polled = {{wake_.get(), POLLIN, 0}};
-      for (const auto& tunnel : tunnels_) {
-        polled.push_back(tunnel->NetworkEvents());
-        polled.push_back(tunnel->LocalEvents());
-      }
-      poll(polled.data(), polled.size(), -1);
-      uint64_t wakes;
-      (void)!read(wake_.get(), &wakes, sizeof(wakes));
-      size_t next = 1;
-      for (auto it = tunnels_.begin(); it != tunnels_.end(); next += 2) {
-        const bool may_move =
-            polled[next].revents != 0 || polled[next + 1].revents != 0;
-        it = may_move && !(*it)->Advance() ? tunnels_.erase(it) : std::next(it);
-      }
+    while (TakeAdded()) Move(/*timeout_ms=*/-1);
+    const absl::Time end = clock_.Now() + kLinger;
+    while (clock_.Now() < end &&
+           std::any_of(tunnels_.begin(), tunnels_.end(),
+                       [](const auto& each) { return each->HasToSend(); })) {
+      Move(kLingerPollMs);
+    }
+  }
+
+  // Waits until something can be moved, and moves it.
+  void Move(int timeout_ms) {
+    std::vector<pollfd> polled = {{wake_.get(), POLLIN, 0}};
+    for (const auto& tunnel : tunnels_) {
+      polled.push_back(tunnel->NetworkEvents());
+      polled.push_back(tunnel->LocalEvents());
+    }
+    poll(polled.data(), polled.size(), timeout_ms);
+    uint64_t wakes;
+    (void)!read(wake_.get(), &wakes, sizeof(wakes));
+    size_t next = 1;
+    for (auto it = tunnels_.begin(); it != tunnels_.end(); next += 2) {
+      const bool may_move =
+          polled[next].revents != 0 || polled[next + 1].revents != 0;
+      it = may_move && !(*it)->Advance() ? tunnels_.erase(it) : std::next(it);
     }
   }
 
@@ -344,6 +381,7 @@ class TlsTunnels::Loop {
     return true;
   }
 
+  Clock& clock_;
   const Descriptor wake_;
   std::list<std::unique_ptr<Tunnel>> tunnels_;  // the thread's
   absl::Mutex mu_;
@@ -360,7 +398,7 @@ absl::StatusOr<std::unique_ptr<TlsTunnels>> TlsTunnels::Start(
     ASSIGN_OR_RETURN(tunnels->keys_, ReadKeys(files, clock.Now()));
   }
   for (int i = 0; i < threads; ++i) {
-    tunnels->loops_.push_back(std::make_unique<Loop>());
+    tunnels->loops_.push_back(std::make_unique<Loop>(clock));
   }
   return tunnels;
 }

@@ -123,6 +123,26 @@ TEST(TlsTunnelsTest, AllThatWasWrittenArrivesBeforeTheEnd) {
   client.join();
 }
 
+TEST(TlsTunnelsTest, WhatAProcessWroteBeforeItsEndArrives) {
+  auto one = TunnelsOf("mnist/worker/0");
+  const auto two = TunnelsOf("mnist/worker/1");
+  Connected connected = Connect(*one, *two);
+  const std::string text = Pattern(1 << 18, 3);
+  std::thread client([&] {
+    SendBytes(connected.client, text);
+    connected.client = Descriptor();
+    one = nullptr;
+  });
+  // The peer writes to it, too, and is not heard any more.
+  std::thread server([&] {
+    const std::string unheard = Pattern(1 << 16, 5);
+    send(connected.server.get(), unheard.data(), unheard.size(), MSG_NOSIGNAL);
+  });
+  EXPECT_TRUE(Receive(connected.server, text.size() + 1) == text);
+  client.join();
+  server.join();
+}
+
 TEST(TlsTunnelsTest, NothingTravelsInClearText) {
   const auto one = TunnelsOf("mnist/worker/0");
   const auto two = TunnelsOf("mnist/worker/1");

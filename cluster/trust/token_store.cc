@@ -34,6 +34,13 @@ std::string PathIn(const std::string& folder, absl::string_view address) {
                       ".token");
 }
 
+// Returns true if it is a folder of this user that nobody else can look into.
+bool IsPrivate(const std::string& folder) {
+  struct stat found;
+  return lstat(folder.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
+         found.st_uid == geteuid() && (found.st_mode & 077) == 0;
+}
+
 // Makes the folder one that nobody else can look into.
 absl::Status MakePrivate(const std::string& folder) {
   std::error_code error;
@@ -107,6 +114,8 @@ StoredToken::~StoredToken() {
 std::optional<std::string> FindToken(const std::vector<std::string>& folders,
                                      absl::string_view chief_address) {
   for (const std::string& folder : folders) {
+    // Anybody may have made a folder of this name in /tmp.
+    if (!IsPrivate(folder)) continue;
     const std::string path = PathIn(folder, chief_address);
     if (access(path.c_str(), R_OK) == 0) return path;
   }

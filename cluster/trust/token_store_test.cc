@@ -101,5 +101,13 @@ TEST(StoredTokenTest, FolderThatIsNoneIsNamed) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(folder)));
 }
 
+TEST(TokenStoreTest, ATokenInAFolderThatOthersCanEnterIsNotFound) {
+  const std::string folder = FreshFolder("open_folder");
+  const StoredToken token = StoredToken::Draw({folder}, kChief).value();
+  EXPECT_NE(FindToken({folder}, kChief), std::nullopt);
+  std::filesystem::permissions(folder, std::filesystem::perms(0755));
+  EXPECT_EQ(FindToken({folder}, kChief), std::nullopt);
+}
+
 }  // namespace
 }  // namespace parasol
