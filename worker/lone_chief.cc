@@ -14,6 +14,7 @@
 #include "cluster/client/task_identity.h"
 #include "cluster/job/learning_rate_field.h"
 #include "coordinator/taken_run.h"
+#include "coordinator/watch/findings.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "storage/shard_writer.h"
 
@@ -329,6 +330,7 @@ wire::JobStatus LoneChief::Status() const {
   const std::optional<int64_t> newest =
       coordinator_->NewsAt(now).newest_checkpoint;
   if (newest) status.set_checkpoint(store().PathOf(*newest));
+  AddFindings(status);
   status.clear_task();
   return status;
 }

@@ -1,14 +1,11 @@
 #include "worker/lone_status_service.h"
 
-#include "coordinator/watch/findings.h"
-
 namespace parasol {
 
 grpc::Status LoneStatusService::GetStatus(grpc::ServerContext* /*context*/,
                                           const wire::GetStatusRequest*,
                                           wire::JobStatus* response) {
   *response = training_.Status();
-  AddFindings(*response);
   return grpc::Status::OK;
 }
 

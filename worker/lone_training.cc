@@ -10,6 +10,7 @@
 #include "cluster/checkpoint/best_checkpoint.h"
 #include "cluster/checkpoint/evaluation_decisions.h"
 #include "cluster/checkpoint/evaluation_fields.h"
+#include "coordinator/watch/findings.h"
 
 namespace parasol {
 namespace {
@@ -54,6 +55,7 @@ wire::JobStatus LoneTraining::Status() const {
   if (shown_ != nullptr) return shown_->Status();
   status.set_phase(wire::LOADING);
   status.set_trouble(trouble_);
+  AddFindings(status);
   return status;
 }
 

@@ -1,8 +1,10 @@
 #include "coordinator/watch/findings.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -162,6 +164,12 @@ class Look {
   }
 
   void Unreachable() {
+    struct Away {
+      std::vector<std::string> workers = {};
+      std::string trouble = {};
+      absl::Duration since = absl::ZeroDuration();
+    };
+    std::map<std::string, Away> away;  // key: the ps
     for (const wire::TaskStatus& task : status_.task()) {
       for (const wire::PsWait& wait : task.ps_wait()) {
         const absl::Duration since = FromProto(wait.since());
@@ -170,10 +178,17 @@ class Look {
             loading_.contains(wait.ps()) || !IsThere(wait.ps())) {
           continue;
         }
-        Add(wire::Finding::UNREACHABLE, wait.ps(),
-            absl::StrCat(NameOfTask(task), " can't reach ", wait.ps(), " at ",
-                         wait.trouble(), ", for ", For(since)));
+        Away& ps = away[wait.ps()];
+        ps.workers.push_back(NameOfTask(task));
+        if (since < ps.since) continue;
+        ps.since = since;
+        ps.trouble = wait.trouble();
       }
+    }
+    for (const auto& [name, ps] : away) {
+      Add(wire::Finding::UNREACHABLE, name,
+          absl::StrCat(List(ps.workers), " can't reach ", name, " at ",
+                       ps.trouble, ", for ", For(ps.since)));
     }
   }
 
@@ -184,7 +199,7 @@ class Look {
                        });
   }
 
-  // A ps that is heard and finishes nothing; or answers none of its workers.
+  // A ps that is heard and finishes nothing.
   void Stuck() {
     for (const wire::TaskStatus& task : status_.task()) {
       const std::string name = NameOfTask(task);

@@ -145,6 +145,30 @@ TEST_F(FindingsTest, ASlowLinkInSynchronousSteps) {
   ExpectTop(wire::Finding::WORKER, "worker/2", HasSubstr("every ps"));
 }
 
+TEST_F(FindingsTest, WithoutPsWorkersWaitForEachOthersSums) {
+  status_.mutable_task()->DeleteSubrange(0, 2);
+  for (wire::TaskStatus& worker : *status_.mutable_task()) {
+    worker.clear_ps_wait();
+    wire::StepTimes& step = *worker.mutable_pace()->mutable_step();
+    *step.mutable_compute() = ToProto(absl::Milliseconds(10));
+    *step.mutable_push() = ToProto(absl::Milliseconds(90));
+  }
+  ExpectTop(wire::Finding::LINK, "", HasSubstr("for each other's sums"));
+}
+
+TEST_F(FindingsTest, APsThatNobodyReachesIsOneFinding) {
+  for (int i = 0; i < 3; ++i) {
+    Wait(i, 1).set_trouble("10.0.0.7:2222: no route");
+    *Wait(i, 1).mutable_since() = ToProto(absl::Seconds(3 + i));
+  }
+  AddFindings(status_);
+  EXPECT_THAT(status_.finding(0).text(),
+              AllOf(HasSubstr("worker/0, worker/1, worker/2 can't reach ps/1"),
+                    HasSubstr("for 5")));
+  ASSERT_GE(status_.finding_size(), 2);
+  EXPECT_NE(status_.finding(1).kind(), wire::Finding::UNREACHABLE);
+}
+
 TEST_F(FindingsTest, APsWithMoreToDoThanTheOther) {
   for (int i = 0; i < 3; ++i) {
     SetStep(i, {.pull = 30, .compute = 10, .push = 30});

@@ -104,6 +104,7 @@ class PsView {
   explicit PsView(const wire::JobStatus& status) {
     for (const wire::TaskStatus& task : status.task()) {
       if (task.task().role() == "ps") loads_[NameOfTask(task)] = task.ps_load();
+      reporters_ += task.ps_wait_size() > 0;
       for (const wire::PsWait& wait : task.ps_wait()) {
         shares_[wait.ps()][NameOfTask(task)] = wait.share();
       }
@@ -125,6 +126,9 @@ class PsView {
     for (const auto& [each, share] : by_worker->second) {
       if (each != worker) shares.push_back(share);
     }
+    // A worker names the ps that it waits for most: the others hardly.
+    const bool is_among_them = by_worker->second.contains(worker);
+    shares.resize(std::max(shares.size(), reporters_ - is_among_them));
     return Median(std::move(shares));
   }
   double MeanShare(const std::string& ps) const {
@@ -132,7 +136,7 @@ class PsView {
     if (by_worker == shares_.end()) return 0;
     double sum = 0;
     for (const auto& [worker, share] : by_worker->second) sum += share;
-    return sum / static_cast<double>(by_worker->second.size());
+    return sum / static_cast<double>(reporters_);
   }
   const std::map<std::string, wire::PsLoad>& loads() const { return loads_; }
   double Busy(const std::string& ps) const {
@@ -174,6 +178,7 @@ class PsView {
  private:
   std::map<std::string, wire::PsLoad> loads_;
   std::map<std::string, std::map<std::string, double>> shares_;  // ps, worker
+  size_t reporters_ = 0;  // workers that say which ps they wait for
 };
 
 // The link of a worker that waits for its ps longer than the others do.
@@ -257,7 +262,7 @@ std::optional<wire::Finding> LateWorker(const PsView& ps) {
   }
   if (!at || ps.loads().at(*at).late_share() < kWorthALine) return std::nullopt;
   const wire::PsLoad& worst = ps.loads().at(*at);
-  bool everywhere = ps.loads().size() > 1;
+  bool everywhere = true;
   for (const auto& [name, load] : ps.loads()) {
     everywhere &= load.late_worker() == worst.late_worker() &&
                   2 * load.late_share() > worst.late_share();
@@ -283,6 +288,13 @@ std::string HotRowText(const wire::HotRow& hot) {
 
 // The ps that workers wait for most of their time.
 wire::Finding PsBound(double share, const PsView& ps) {
+  if (ps.loads().empty()) {
+    return Make(
+        wire::Finding::LINK, "",
+        absl::StrCat("workers wait for each other's sums ", Percent(share),
+                     " of the time: their network, or a worker that "
+                     "is late"));
+  }
   const std::string front = absl::StrCat("workers wait for their ps ",
                                          Percent(share), " of the time: ");
   std::optional<std::string> worst = ps.Outlier(
@@ -300,8 +312,8 @@ wire::Finding PsBound(double share, const PsView& ps) {
   if (!worst) {
     if (busy >= kBusy) {
       return Make(wire::Finding::PS, "",
-                  absl::StrCat(front, "all ps have much to do, ",
-                               absl::StrFormat("%.2g", busy), " threads each, ",
+                  absl::StrCat(front, "all ps have much to do, up to ",
+                               absl::StrFormat("%.2g", busy), " threads, ",
                                Rate(bytes), ": more ps, or larger batches"));
     }
     return Make(wire::Finding::LINK, "",
