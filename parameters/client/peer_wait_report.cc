@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/string_view.h"
+#include "base/shown_text.h"
 #include "cluster/rpc/proto_duration.h"
 
 namespace parasol {
@@ -29,7 +31,9 @@ void PeerWaitReport::Report(std::vector<TrainingParameters::PeerWait> waits,
     wait.set_shard(waits[i].shard);
     wait.set_share(std::min(1., shares[i]));
     if (waits[i].since) *wait.mutable_since() = ToProto(*waits[i].since);
-    wait.set_trouble(waits[i].trouble.substr(0, kMaxTroubleBytes));
+    // What a peer has written may be no UTF-8, and a letter may be cut.
+    wait.set_trouble(OneLine(
+        absl::string_view(waits[i].trouble).substr(0, kMaxTroubleBytes)));
   }
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
     if (a.trouble().empty() != b.trouble().empty()) return b.trouble().empty();

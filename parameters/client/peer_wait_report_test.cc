@@ -1,5 +1,7 @@
 #include "parameters/client/peer_wait_report.h"
 
+#include <string>
+
 #include "cluster/rpc/proto_duration.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -8,6 +10,7 @@ namespace parasol {
 namespace {
 
 using ::testing::DoubleNear;
+using ::testing::StartsWith;
 
 const absl::Time kStart = absl::FromUnixSeconds(1000);
 
@@ -41,6 +44,22 @@ TEST(PeerWaitReportTest, OfManyPsTheWorstAreTold) {
   EXPECT_EQ(second.ps_wait(0).trouble(), "Connection refused");
   EXPECT_EQ(second.ps_wait(1).shard(), 99);
   EXPECT_EQ(second.ps_wait(2).shard(), 98);
+}
+
+// protobuf refuses a whole heartbeat that has a text which is no UTF-8.
+TEST(PeerWaitReportTest, WhateverAPeerAnswersTheRequestCanBeRead) {
+  for (const std::string& trouble :
+       {std::string(299, 'a') + "\u00e4", std::string("\xff\xfe refused")}) {
+    PeerWaitReport report;
+    wire::HeartbeatRequest request;
+    report.Report(
+        {{.shard = 0, .owed = absl::ZeroDuration(), .trouble = trouble}},
+        kStart, request);
+    wire::HeartbeatRequest received;
+    ASSERT_TRUE(received.ParseFromString(request.SerializeAsString()));
+    EXPECT_THAT(received.ps_wait(0).trouble(),
+                StartsWith(trouble[0] == 'a' ? "aaaa" : "\\xff"));
+  }
 }
 
 }  // namespace

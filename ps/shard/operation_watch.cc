@@ -31,6 +31,12 @@ void OperationWatch::Gradient(uint64_t worker, int64_t step, absl::Time now) {
   if (came_.size() < kMaxWorkers || came_.contains(worker)) came_[worker] = now;
 }
 
+void OperationWatch::StartOver() {
+  absl::MutexLock lock(&mu_);
+  step_ = -1;
+  came_.clear();
+}
+
 void OperationWatch::EndStep() {
   absl::Time last = absl::InfinitePast();
   absl::Time before = absl::InfinitePast();

@@ -51,6 +51,9 @@ class OperationWatch {
   // Notes a gradient of synchronous training of `worker`.
   void Gradient(uint64_t worker, int64_t step, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // Forgets whose gradients have come. Called when a shard has been loaded: its
+  // steps may be earlier ones.
+  void StartOver() ABSL_LOCKS_EXCLUDED(mu_);
   // Notes one of the rows of a push, drawn at random.
   void PushedRow(uint32_t table, uint64_t row, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mu_);

@@ -59,6 +59,17 @@ TEST(OperationWatchTest, WhoComesLastInStepsIsLateByTheTimeToTheOneBefore) {
   EXPECT_EQ(watch.Load(0, 0, At(32)).late_incarnation(), 0u);
 }
 
+TEST(OperationWatchTest, BehindALoadEarlierStepsCountAgain) {
+  OperationWatch watch(kStart);
+  watch.Gradient(10, 1000, kStart);
+  watch.StartOver();
+  for (int step = 0; step < 2; ++step) {
+    watch.Gradient(10, step, At(step));
+    watch.Gradient(30, step, At(step + .5));
+  }
+  EXPECT_EQ(watch.Load(0, 0, At(2)).late_incarnation(), 30u);
+}
+
 TEST(OperationWatchTest, OneWorkerAloneIsNotLate) {
   OperationWatch watch(kStart);
   for (int step = 0; step < 5; ++step) watch.Gradient(10, step, At(step));

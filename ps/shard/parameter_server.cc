@@ -230,6 +230,7 @@ void ParameterServer::EndLoad() {
   metrics_.value_bytes.Set(sizes.value_bytes());
   metrics_.slot_bytes.Set(sizes.slot_bytes());
   metrics_.row_bytes.Set(held == nullptr ? 0 : held->parameters->row_bytes());
+  watch_.StartOver();
   absl::MutexLock lock(&mu_);
   loading_ = false;
 }

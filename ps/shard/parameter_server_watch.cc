@@ -27,7 +27,7 @@ void ParameterServer::WatchPush(uint64_t worker,
   // the list of ids is drawn alike.
   const size_t place = RowHash(rows.sequence()) % rows.rows();
   uint64_t id = 0;
-  if (payloads[0].size() < (place + 1) * sizeof(id)) return;
+  if (place >= payloads[0].size() / sizeof(id)) return;
   payloads[0].CopyTo(place * sizeof(id), sizeof(id), &id);
   watch_.PushedRow(rows.table(), id, now);
 }
