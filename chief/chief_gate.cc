@@ -3,8 +3,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "coordinator/watch/findings.h"
 
 namespace parasol {
+namespace {
+
+constexpr char kLooking[] = "the chief looks for the checkpoint to go on from";
+
+}  // namespace
 
 void ChiefGate::Open(ChiefServer& server) {
   absl::MutexLock lock(&mu_);
@@ -31,8 +37,11 @@ absl::StatusOr<wire::JobStatus> ChiefGate::GetStatus(
   if (status.ok()) return status;
   wire::JobStatus waiting;
   waiting.set_phase(wire::WAITING_FOR_PS);
-  absl::MutexLock lock(&mu_);
-  waiting.set_trouble(trouble_);
+  {
+    absl::MutexLock lock(&mu_);
+    waiting.set_trouble(trouble_.empty() ? kLooking : trouble_);
+  }
+  AddFindings(waiting);
   return waiting;
 }
 
@@ -44,8 +53,7 @@ ChiefServer* ChiefGate::Server() const {
 absl::Status ChiefGate::NotOpenError() const {
   absl::MutexLock lock(&mu_);
   return absl::UnavailableError(
-      absl::StrCat("the chief looks for the checkpoint to go on from",
-                   trouble_.empty() ? "" : ": ", trouble_));
+      absl::StrCat(kLooking, trouble_.empty() ? "" : ": ", trouble_));
 }
 
 }  // namespace parasol

@@ -42,6 +42,7 @@ PageJson EpochsJson(const wire::JobStatus& status) {
   double loss_before = 0;
   double examples_before = 0;
   for (const wire::EpochEnd& end : status.epoch_end()) {
+    if (!end.is_complete()) break;
     const double examples =
         static_cast<double>(end.loss_examples()) - examples_before;
     const double loss = end.loss_sum() - loss_before;

@@ -100,8 +100,11 @@ std::string TroubleOf(const JobView& job) {
   if (!job.orders.trouble().empty() || job.grants.ArePushed()) {
     return job.orders.trouble();
   }
-  return "workers say that they have completed more steps than any ps has "
-         "applied: no steps are granted until a ps has applied as many";
+  return absl::StrCat(
+      "workers say that they have completed ",
+      job.grants.plan().completed_grants(),
+      " steps, and that is more steps than any ps has applied: none are "
+      "granted until a ps has applied as many");
 }
 
 }  // namespace parasol

@@ -11,7 +11,7 @@
 
 namespace parasol {
 
-// What each task has last said of itself: its process, the ps that it waits
+// The last report of each task about itself: its process, the ps that it waits
 // for, and what a ps does. Nothing of it decides anything. Pure.
 class TaskReports {
  public:

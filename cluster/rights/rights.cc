@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/shown_text.h"
 
 namespace parasol {
 namespace {
@@ -37,7 +38,7 @@ const RightsRow& RowOf(Method method) {
 }
 
 std::string NameOf(const wire::Task& task) {
-  return absl::StrCat(task.role(), "/", task.index());
+  return absl::StrCat(ShownText(task.role()), "/", task.index());
 }
 
 // Returns "a ps or worker, as itself".

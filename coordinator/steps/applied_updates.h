@@ -6,8 +6,8 @@
 
 namespace parasol {
 
-// What the ps say that they have applied, beside what workers say that they
-// have completed. A step is completed when all ps have applied its gradients.
+// Updates that the ps say they have applied, beside the steps that workers say
+// they have completed. A step is completed when all ps have applied its gradients.
 // So workers can be ahead of any ps's last heartbeat by what was applied since,
 // and no more: a worker that claims steps and pushes nothing is found out. Says
 // nothing against anybody where no ps is heard. Pure.
