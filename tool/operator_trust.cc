@@ -9,7 +9,7 @@ namespace parasol {
 absl::StatusOr<std::shared_ptr<const Trust>> TrustOfOperator(
     const std::string& chief_address) {
   TrustSettings settings = TrustSettingsOfFlags();
-  if (!settings.has_keys()) {
+  if (!settings.has_keys() && !settings.insecure) {
     settings.token_file =
         FindToken(TokenFoldersOfUser(), chief_address).value_or("");
   }

@@ -134,7 +134,7 @@ Command StatusCommand() {
           .summary = "shows what a cluster's chief says of its job",
           .usage = kStatusUsage,
           .flags = {"json", "watch", "interval", "timeout", "tls_certificate",
-                    "tls_key", "tls_ca", "token_file"},
+                    "tls_key", "tls_ca", "token_file", "insecure"},
           .run = [](const std::vector<std::string>& arguments) {
             const absl::StatusOr<int> code = RunStatus(arguments);
             return code.ok() ? *code : ExitWith(code.status());

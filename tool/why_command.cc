@@ -44,7 +44,7 @@ Command WhyCommand() {
           .summary = "says what bounds a cluster's job now",
           .usage = kWhyUsage,
           .flags = {"timeout", "tls_certificate", "tls_key", "tls_ca",
-                    "token_file"},
+                    "token_file", "insecure"},
           .run = [](const std::vector<std::string>& arguments) {
             const absl::StatusOr<int> code = RunWhy(arguments);
             return code.ok() ? *code : ExitWith(code.status());

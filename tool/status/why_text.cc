@@ -60,7 +60,9 @@ std::string WhyText(const wire::JobStatus& status) {
   }
   absl::StrAppend(&text, ". ");
   if (status.finding_size() == 0) {
-    return absl::StrCat(text, "Nothing bounds it any more.\n");
+    return absl::StrCat(text, status.phase() == wire::COMPLETE
+                                  ? "Nothing bounds it any more.\n"
+                                  : "The chief does not say what bounds it.\n");
   }
   absl::StrAppend(&text, Sentence(status.finding(0).text()));
   for (int i = 1; i < status.finding_size(); ++i) {

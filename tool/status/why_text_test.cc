@@ -37,5 +37,13 @@ TEST(WhyTextTest, AJobThatIsCompleteIsBoundByNothing) {
             "more.\n");
 }
 
+TEST(WhyTextTest, AChiefThatSaysNothingOfItIsNotAtItsEnd) {
+  wire::JobStatus status;
+  status.set_phase(wire::WAITING_FOR_PS);
+  EXPECT_EQ(WhyText(status),
+            "The job is in phase waiting_for_ps at step 0. The chief does not "
+            "say what bounds it.\n");
+}
+
 }  // namespace
 }  // namespace parasol
