@@ -362,6 +362,11 @@ void Coordinator::RequestStop(absl::Time now) {
   Advance(now);
 }
 
+void Coordinator::RequestEnd(absl::Time now) {
+  end_requested_ = true;
+  Advance(now);
+}
+
 JobView Coordinator::View() const {
   return {.options = options_,
           .membership = membership_,
@@ -399,7 +404,8 @@ StepGrants::Look Coordinator::LookAtGrants() const {
           .is_stopping = orders_.stop_requested(),
           .workers = membership_.CountAlive("worker"),
           .may_return = options_.resumed && IsNew(),
-          .ends_early = evaluations_.decisions().stop().has_value(),
+          .ends_early =
+              end_requested_ || evaluations_.decisions().stop().has_value(),
           .limit = evaluations_.lag().StepLimit()};
 }
 

@@ -99,6 +99,10 @@ class Coordinator {
   // checkpoint if there is something to keep.
   void RequestStop(absl::Time now);
 
+  // Brings the job's end forward to the steps that are granted, at least one,
+  // once it trains.
+  void RequestEnd(absl::Time now);
+
   // Returns how the chief ends; nullopt while it must not end.
   //   OK                  the job is complete and the tasks have left.
   //   FailedPrecondition  the job failed.
@@ -143,6 +147,7 @@ class Coordinator {
   // The order that was given last.
   std::optional<Order> order_;
   JobAccount account_;
+  bool end_requested_ = false;
   const int worker_places_;
   const absl::Time start_;
   absl::Time last_tick_;

@@ -30,13 +30,13 @@ constexpr absl::Duration kPause = absl::Milliseconds(100);
 // The layout of the only shard, which has no other.
 constexpr uint64_t kLayout = 1;
 
-// The only shard: the values of a trainer in this process.
-class TrainersShard : public PsClient {
+// The only shard, as a client of a ps.
+class ShardHere : public PsClient {
  public:
-  // `completed`: the steps that the trainer has done. All must outlive it.
-  TrainersShard(const job::Optimizer& optimizer, LoneTrainer& trainer,
-                const int64_t& completed)
-      : optimizer_(optimizer), trainer_(trainer), completed_(completed) {}
+  // `completed`: the steps that the shard has had. All must outlive it.
+  ShardHere(const job::Optimizer& optimizer, LoneShard& shard,
+            const int64_t& completed)
+      : optimizer_(optimizer), shard_(shard), completed_(completed) {}
 
   absl::StatusOr<wire::LoadResponse> Load(
       const wire::LoadRequest& request) override {
@@ -44,7 +44,7 @@ class TrainersShard : public PsClient {
     if (!MessageDifferencer::Equals(request.optimizer(), optimizer_)) {
       rate = InitialLearningRate(request.optimizer());
     }
-    RETURN_IF_ERROR(trainer_.Load(request.checkpoint(), rate));
+    RETURN_IF_ERROR(shard_.Load(request.checkpoint(), rate));
     return wire::LoadResponse();
   }
   absl::StatusOr<wire::PrepareSnapshotResponse> PrepareSnapshot(
@@ -60,7 +60,7 @@ class TrainersShard : public PsClient {
                      ShardWriter::Create(absl::StrCat(request.directory(), "/",
                                                       request.file_name())));
     writer->SetWriter({.shard = 0, .num_shards = 1});
-    RETURN_IF_ERROR(trainer_.Save(*writer));
+    RETURN_IF_ERROR(shard_.Save(*writer));
     ASSIGN_OR_RETURN(const durable::CheckpointFile file, writer->Finish());
     wire::SnapshotResponse response;
     response.set_bytes(file.bytes());
@@ -71,20 +71,21 @@ class TrainersShard : public PsClient {
 
  private:
   const job::Optimizer& optimizer_;
-  LoneTrainer& trainer_;
+  LoneShard& shard_;
   const int64_t& completed_;
 };
 
-// Returns the job as the coordinator has it: its mode is the trainer's.
-job::Job JobOf(const job::Job& job, const LoneTrainer& trainer) {
+// Returns the job as the coordinator has it: its mode is the training's.
+job::Job JobOf(const job::Job& job, const LoneShard& shard) {
   job::Job of_cluster = job;
   of_cluster.clear_strategy();
   of_cluster.clear_parameter_server();
-  if (trainer.composition().in_step) {
+  const int replicas = shard.replicas_in_step();
+  if (replicas > 0) {
     job::Synchronous& mode =
         *of_cluster.mutable_parameter_server()->mutable_synchronous();
-    mode.set_total_replicas(trainer.num_replicas());
-    mode.set_replicas_to_aggregate(trainer.num_replicas());
+    mode.set_total_replicas(replicas);
+    mode.set_replicas_to_aggregate(replicas);
   }
   return of_cluster;
 }
@@ -98,17 +99,18 @@ wire::Task NewTaskAt(const std::string& role) {
 
 }  // namespace
 
-LoneChief::LoneChief(Options options, const LoneTrainer& trainer, Clock& clock)
+LoneChief::LoneChief(Options options, const LoneShard& shard, Clock& clock)
     : options_(std::move(options)),
-      is_in_step_(trainer.composition().in_step),
+      is_in_step_(shard.replicas_in_step() > 0),
       clock_(clock),
       worker_(NewTaskAt("worker")),
       keeper_(NewTaskAt("ps")) {}
 
-absl::StatusOr<std::unique_ptr<LoneChief>> LoneChief::Start(
-    Options options, LoneTrainer& trainer, Clock& clock) {
+absl::StatusOr<std::unique_ptr<LoneChief>> LoneChief::Start(Options options,
+                                                            LoneShard& shard,
+                                                            Clock& clock) {
   std::unique_ptr<LoneChief> chief(
-      new LoneChief(std::move(options), trainer, clock));
+      new LoneChief(std::move(options), shard, clock));
   const job::Job& job = chief->options_.job;
   CoordinatorOptions& run = chief->run_;
   run.job = job;
@@ -118,7 +120,11 @@ absl::StatusOr<std::unique_ptr<LoneChief>> LoneChief::Start(
                {TaskId::Of(chief->keeper_), ""}};
   run.is_mirrored = true;
   run.checkpoint_timeout = chief->options_.checkpoint_timeout;
-  ASSIGN_OR_RETURN(run.contents, ContentsOf(chief->options_.variables, job));
+  if (chief->options_.contents) {
+    run.contents = *chief->options_.contents;
+  } else {
+    ASSIGN_OR_RETURN(run.contents, ContentsOf(chief->options_.variables, job));
+  }
   // The owner's lease is real time, whatever the training's clock.
   ASSIGN_OR_RETURN(TakenRun taken,
                    TakeRun({.directory = job.checkpoint().directory(),
@@ -129,28 +135,29 @@ absl::StatusOr<std::unique_ptr<LoneChief>> LoneChief::Start(
                            clock, Clock::Real(), run));
   chief->options_.on_trouble("");
   chief->ownership_ = std::move(taken.ownership);
-  run.job = JobOf(job, trainer);
-  std::vector<std::unique_ptr<PsClient>> shard;
-  shard.push_back(std::make_unique<TrainersShard>(job.optimizer(), trainer,
-                                                  chief->completed_));
+  if (chief->options_.ends_when_told && run.already_complete) {
+    run.already_complete = run.resumed->global_step() >= job.end().steps();
+  }
+  run.job = JobOf(job, shard);
+  std::vector<std::unique_ptr<PsClient>> shards;
+  shards.push_back(
+      std::make_unique<ShardHere>(job.optimizer(), shard, chief->completed_));
   chief->executor_ = std::make_unique<OrderExecutor>(
-      run, std::move(shard), std::move(taken.store),
+      run, std::move(shards), std::move(taken.store),
       OrderExecutor::Directory{
           .check_owner = [owner = chief->ownership_.get()] {
             return owner->Check();
           }});
-  RETURN_IF_ERROR(chief->Register(trainer));
+  RETURN_IF_ERROR(chief->Register(shard));
   return chief;
 }
 
-absl::Status LoneChief::Register(const LoneTrainer& trainer) {
+absl::Status LoneChief::Register(const LoneShard& shard) {
   completed_ = run_.resumed ? run_.resumed->global_step() : 0;
   *claim_.mutable_task() = worker_;
-  claim_.set_train_examples(trainer.input().total_examples());
-  ASSIGN_OR_RETURN(
-      const std::vector<int64_t> shards,
-      trainer.input().ShardSizes(is_in_step_ ? trainer.num_replicas() : 1));
-  claim_.mutable_shard_examples()->Assign(shards.begin(), shards.end());
+  claim_.set_train_examples(shard.train_examples());
+  ASSIGN_OR_RETURN(const std::vector<int64_t> examples, shard.ShardExamples());
+  claim_.mutable_shard_examples()->Assign(examples.begin(), examples.end());
   absl::MutexLock lock(&mu_);
   coordinator_.emplace(run_, clock_.Now());
   for (const wire::Task& task : {worker_, keeper_}) {
@@ -296,6 +303,12 @@ void LoneChief::Leave(const wire::Task& task) {
   }
   // It may have left before.
   coordinator_->Leave(request, clock_.Now()).IgnoreError();
+}
+
+void LoneChief::End() {
+  absl::MutexLock lock(&mu_);
+  coordinator_->RequestEnd(clock_.Now());
+  Claim(/*want=*/0);
 }
 
 std::optional<absl::Status> LoneChief::Outcome() {

@@ -15,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "cluster/checkpoint/checkpoint_contents.h"
 #include "cluster/checkpoint/evaluation_log.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/coordinator_options.h"
@@ -25,7 +26,7 @@
 #include "proto/job.pb.h"
 #include "storage/checkpoint_store.h"
 #include "storage/directory_ownership.h"
-#include "worker/lone_trainer.h"
+#include "worker/lone_shard.h"
 #include "worker/step/granted_steps.h"
 #include "worker/training_report.h"
 
@@ -33,8 +34,8 @@ namespace parasol {
 
 // The chief of a worker without a cluster, in its process: the coordinator of a
 // cluster's chief and the executor of its orders. The cluster is this worker,
-// and its trainer has the only shard, as worker 0 has where workers have the
-// variables. There is no thread and no port: the thread that trains calls it
+// which has the only shard, as worker 0 has where workers have the variables.
+// There is no thread and no port: the thread that trains calls it
 // between two steps, and carries orders out there. So a checkpoint is of the
 // step at which it is due, and decisions of evaluations hold from the next step
 // on. Must be used from that thread, but for Status().
@@ -43,6 +44,8 @@ class LoneChief {
   struct Options {
     job::Job job;  // defaults are filled in
     std::vector<VariableSpec> variables;
+    // The contents of checkpoints; nullopt: as job and variables say.
+    std::optional<CheckpointContents> contents = std::nullopt;
     // Time for which the first and the last checkpoint are tried again, and a
     // directory that is full at the start.
     absl::Duration checkpoint_timeout;
@@ -50,13 +53,16 @@ class LoneChief {
     std::function<bool()> is_stopping;
     // Told what is waited for at the start.
     std::function<void(absl::string_view)> on_trouble;
+    // True if End() ends the training: a run that has ended so before the job's
+    // end is taken up again.
+    bool ends_when_told = false;
   };
 
   // Takes the job's checkpoint directory and finds with what the run goes on.
   // Fails as TakeRun() does, and with
   //   InvalidArgument  the job's end can't be found in the data.
   static absl::StatusOr<std::unique_ptr<LoneChief>> Start(Options options,
-                                                          LoneTrainer& trainer,
+                                                          LoneShard& shard,
                                                           Clock& clock);
 
   // Notes that the run has had `completed` steps. Call it before the others.
@@ -72,8 +78,8 @@ class LoneChief {
   // Returns the next order, if there is one. Carry it out and tell its result
   // before asking for another one.
   std::optional<Order> NextOrder();
-  // Has the trainer load what the order says.
-  //   any error  of the trainer, which must not go on then.
+  // Has the shard load what the order says.
+  //   any error  of the shard, which must not go on then.
   absl::Status CarryOut(const LoadOrder& order);
   // Writes a checkpoint, and logs how it went. Tell the result by Done().
   absl::Status Write(const CheckpointOrder& order);
@@ -82,6 +88,8 @@ class LoneChief {
   // logs what they have changed.
   void Evaluated(const std::vector<Evaluation>& evaluations);
 
+  // Brings the run's end forward to the steps that are done, at least one.
+  void End();
   // Returns how the run ends; nullopt while it goes on.
   //   OK         every step is done, and the last checkpoint written.
   //   Cancelled  the worker was told to stop; a checkpoint has all steps.
@@ -91,7 +99,7 @@ class LoneChief {
   // Waits for a moment: nothing is to be done.
   void Pause();
 
-  // Returns true if the trainer has values.
+  // Returns true if the shard has values.
   bool is_loaded() const { return is_loaded_; }
   // Returns the run as it was taken up.
   const CoordinatorOptions& run() const { return run_; }
@@ -100,10 +108,10 @@ class LoneChief {
   wire::JobStatus Status() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  LoneChief(Options options, const LoneTrainer& trainer, Clock& clock);
+  LoneChief(Options options, const LoneShard& shard, Clock& clock);
 
   // Has both tasks of the cluster register, and says how much data there is.
-  absl::Status Register(const LoneTrainer& trainer) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Register(const LoneShard& shard) ABSL_LOCKS_EXCLUDED(mu_);
   // Claims `want` steps, and tells the completed ones. An error ends the run.
   void Claim(int64_t want) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Leave(const wire::Task& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -22,6 +22,7 @@
 #include "proto/job.pb.h"
 #include "storage/event_file.h"
 #include "storage/shard_writer.h"
+#include "worker/lone_shard.h"
 #include "worker/replica_threads.h"
 #include "worker/step/step_source.h"
 #include "worker/store/device_variables.h"
@@ -38,7 +39,7 @@ namespace parasol {
 // the variables stay in its memory and are updated there; mirrored on several,
 // in the memory of each. Between two calls all values are of one step. Must be
 // used from one thread.
-class LoneTrainer {
+class LoneTrainer : public LoneShard {
  public:
   struct Options {
     job::Job job;  // defaults are filled in; batch_size: a replica's
@@ -62,10 +63,17 @@ class LoneTrainer {
   // Reads the values of the checkpoint at this path, or makes initial ones if
   // it is empty, with the learning rate in the place of the job's. Call it
   // first. After an error call it again.
-  absl::Status Load(const std::string& checkpoint, std::optional<double> rate);
-  // Writes values, slots and update counts to a checkpoint's only file.
-  absl::Status Save(ShardWriter& writer) const {
+  absl::Status Load(const std::string& checkpoint,
+                    std::optional<double> rate) override;
+  absl::Status Save(ShardWriter& writer) const override {
     return parameters_->Save(writer);
+  }
+  int replicas_in_step() const override {
+    return composition_.in_step ? num_replicas() : 0;
+  }
+  int64_t train_examples() const override { return input_->total_examples(); }
+  absl::StatusOr<std::vector<int64_t>> ShardExamples() const override {
+    return input_->ShardSizes(composition_.in_step ? num_replicas() : 1);
   }
 
   // Trains from `first_step`, the number of steps done, until `steps` has no
@@ -84,8 +92,6 @@ class LoneTrainer {
   // metrics.
   DeviceTables::CacheUse TakeCacheUse();
 
-  const InputPipeline& input() const { return *input_; }
-  const Composition& composition() const { return composition_; }
   WorkerMetrics& metrics() { return metrics_; }
   int num_replicas() const {
     return static_cast<int>(options_.replicas.devices.size());

@@ -13,11 +13,23 @@ absl::StatusOr<std::unique_ptr<HostVariables>> HostVariables::Create(
     std::vector<VariableSpec> specs, const job::Job& job) {
   std::unique_ptr<HostVariables> variables(new HostVariables(std::move(specs)));
   RETURN_IF_ERROR(variables->MakeOptimizers(job));
-  for (size_t i = 0; i < variables->specs().size(); ++i) {
-    const std::vector<float> array(variables->specs()[i].elements());
-    variables->arrays_.emplace_back(variables->num_arrays(i), array);
-  }
+  variables->Allocate();
   return variables;
+}
+
+std::unique_ptr<HostVariables> HostVariables::CreateLike(
+    const StoredVariables& other) {
+  std::unique_ptr<HostVariables> variables(new HostVariables(other.specs()));
+  variables->UseOptimizersOf(other);
+  variables->Allocate();
+  return variables;
+}
+
+void HostVariables::Allocate() {
+  for (size_t i = 0; i < specs().size(); ++i) {
+    const std::vector<float> array(specs()[i].elements());
+    arrays_.emplace_back(num_arrays(i), array);
+  }
 }
 
 absl::StatusOr<absl::Span<const float>> HostVariables::Read(size_t variable,

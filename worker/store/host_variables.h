@@ -21,6 +21,10 @@ class HostVariables : public StoredVariables {
   //   InvalidArgument  the job's optimizer can't be used.
   static absl::StatusOr<std::unique_ptr<HostVariables>> Create(
       std::vector<VariableSpec> specs, const job::Job& job);
+  // Creates the same variables as `other` has, with its optimizers: arrays of
+  // zeros.
+  static std::unique_ptr<HostVariables> CreateLike(
+      const StoredVariables& other);
 
   absl::StatusOr<absl::Span<const float>> Read(size_t variable,
                                                int array) override;
@@ -35,6 +39,7 @@ class HostVariables : public StoredVariables {
 
  private:
   using StoredVariables::StoredVariables;
+  void Allocate();
 
   // All arrays of each variable.
   std::vector<std::vector<std::vector<float>>> arrays_;

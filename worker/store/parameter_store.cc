@@ -78,6 +78,17 @@ absl::StatusOr<std::unique_ptr<ParameterStore>> ParameterStore::Create(
   return parameters;
 }
 
+std::unique_ptr<ParameterStore> ParameterStore::CreateLike(
+    const ParameterStore& other) {
+  CHECK_EQ(other.num_tables(), 0u);
+  auto on_host = HostVariables::CreateLike(other.variables_);
+  std::unique_ptr<ParameterStore> parameters(
+      new ParameterStore(*on_host, other.job_));
+  parameters->contents_ = other.contents_;
+  parameters->host_variables_ = std::move(on_host);
+  return parameters;
+}
+
 absl::Status ParameterStore::AddTable(const job::SparseTable& spec) {
   ASSIGN_OR_RETURN(std::unique_ptr<const Optimizer> optimizer,
                    MakeOptimizer(RowOptimizerOf(spec, job_)));

@@ -68,6 +68,10 @@ class ParameterStore : public TrainingParameters {
   static absl::StatusOr<std::unique_ptr<ParameterStore>> Create(
       StoredVariables& variables, const job::Job& job,
       TablesElsewhere* tables = nullptr);
+  // Creates the same variables as `other` has, with its optimizers, in host
+  // memory: arrays of zeros. It has no tables.
+  static std::unique_ptr<ParameterStore> CreateLike(
+      const ParameterStore& other);
 
   using TrainingParameters::Pull;
   using TrainingParameters::Push;
@@ -79,6 +83,7 @@ class ParameterStore : public TrainingParameters {
 
   // Return what it holds, for copies to and from another process.
   StoredVariables& variables() { return variables_; }
+  const StoredVariables& variables() const { return variables_; }
   RowTable& table(size_t table) { return *tables_[table]; }
 
   size_t num_variables() const { return variables_.specs().size(); }
@@ -116,6 +121,7 @@ class ParameterStore : public TrainingParameters {
   // Returns the variables and tables as the manifest of a checkpoint lists
   // them.
   const CheckpointContents& contents() const { return contents_; }
+  const job::Job& job() const { return job_; }
 
  private:
   ParameterStore(StoredVariables& variables, const job::Job& job)

@@ -62,6 +62,10 @@ class StoredVariables {
   // Makes the optimizers, before all else.
   //   InvalidArgument  the job's can't be used.
   absl::Status MakeOptimizers(const job::Job& job);
+  // Shares the optimizers of the same variables elsewhere.
+  void UseOptimizersOf(const StoredVariables& other) {
+    optimizers_ = other.optimizers_;
+  }
   void CountUpdate(size_t variable) { ++updates_[variable]; }
 
  private:

@@ -59,6 +59,14 @@ GroupState::GroupState(std::vector<VariableSpec> variables, job::Job job,
   CHECK(elsewhere_ == nullptr || num_tables() == 0);
 }
 
+GroupState::GroupState(const ParameterStore& like, Clock& clock)
+    : variables_(like.variables().specs()),
+      job_(like.job()),
+      rows_(TableStore::kPs),
+      elsewhere_(nullptr),
+      like_(&like),
+      steps_(clock) {}
+
 absl::Status GroupState::Take(std::unique_ptr<ParameterStore> parameters) {
   if (elsewhere_ == nullptr) {
     parameters_ = std::move(parameters);
@@ -86,6 +94,7 @@ absl::Status GroupState::CopyElsewhere(ParameterStore& from) {
 
 absl::StatusOr<std::unique_ptr<ParameterStore>> GroupState::MakeParameters()
     const {
+  if (like_ != nullptr) return ParameterStore::CreateLike(*like_);
   return rows_ == TableStore::kPs
              ? ParameterStore::CreateWithoutTables(variables_, job_)
              : ParameterStore::Create(variables_, job_);

@@ -41,6 +41,9 @@ class GroupState {
   GroupState(std::vector<VariableSpec> variables, job::Job job, Clock& clock,
              TableStore rows = TableStore::kHost,
              StoredVariables* elsewhere = nullptr);
+  // The variables that `like` has, which must outlive the state, with its
+  // optimizers: ParameterStore::CreateLike().
+  GroupState(const ParameterStore& like, Clock& clock);
 
   const std::vector<VariableSpec>& variables() const { return variables_; }
   const job::Job& job() const { return job_; }
@@ -123,7 +126,8 @@ class GroupState {
   const std::vector<VariableSpec> variables_;
   const job::Job job_;
   const TableStore rows_;
-  StoredVariables* const elsewhere_;  // null: in `parameters_`
+  StoredVariables* const elsewhere_;            // null: in `parameters_`
+  const ParameterStore* const like_ = nullptr;  // null: as the job says
 
   // Held shared to read the parameters, exclusively to change them.
   absl::Mutex data_mu_;

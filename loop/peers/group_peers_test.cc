@@ -1,0 +1,296 @@
+// Processes of a program as threads, with real connections: one that is lost,
+// and one that starts anew, unwinds by an exception.
+
+#include "loop/peers/group_peers.h"
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/barrier.h"
+#include "base/clock.h"
+#include "base/status_matchers.h"
+#include "cluster/collective/socket_endpoint.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "loop/peers/lone_peers.h"
+#include "loop/peers/testing/small_program.h"
+#include "storage/checkpoint_store.h"
+
+namespace parasol {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr int kReplicas = 2;  // of each process
+
+struct StartsAnew {
+  Descriptor kept;
+};
+struct IsKilled {};
+
+// Returns ports that nobody has.
+std::vector<int> FreePorts(int count) {
+  std::vector<std::unique_ptr<SocketEndpoint>> endpoints;
+  std::vector<int> ports;
+  for (int i = 0; i < count; ++i) {
+    endpoints.push_back(*SocketEndpoint::Start("127.0.0.1", 0, {}));
+    ports.push_back(endpoints.back()->port());
+  }
+  return ports;
+}
+
+// What a process has come to.
+struct Ended {
+  absl::Status result = absl::UnknownError("never ended");
+  std::vector<float> values;
+  std::vector<int64_t> began_at;  // of each life
+};
+
+class GroupPeersTest : public testing::Test {
+ protected:
+  // Called before a sum or a commit; throws to end the process's life.
+  using Hook = std::function<absl::Status(int worker, int life, int64_t step)>;
+
+  GroupPeersTest()
+      : directory_(absl::StrCat(
+            testing::TempDir(), "/group_peers_",
+            testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    fs::remove_all(directory_);
+  }
+
+  GroupPeers::Options OptionsOf(int worker) {
+    GroupPeers::Options options;
+    options.rank = worker;
+    for (const int port : ports_) {
+      options.addresses.push_back(absl::StrCat("127.0.0.1:", port));
+    }
+    options.replicas = kReplicas;
+    options.settings.checkpoint_directory = has_directory_ ? directory_ : "";
+    options.settings.checkpoint.set_every_steps(4);
+    using Endpoint = absl::StatusOr<std::unique_ptr<CollectiveEndpoint>>;
+    options.listen = [port = ports_[worker]]() -> Endpoint {
+      SocketEndpoint::Options sockets;
+      sockets.shared_memory = false;
+      return SocketEndpoint::Start("127.0.0.1", port, sockets);
+    };
+    options.restart = [](Descriptor kept) -> absl::Status {
+      throw StartsAnew{std::move(kept)};
+    };
+    return options;
+  }
+
+  SmallProgram::Options ProgramOf(int worker, int life) {
+    SmallProgram::Options program = {
+        .first_replica = worker * kReplicas,
+        .replicas = kReplicas,
+        .all_replicas = kReplicas * static_cast<int>(ports_.size()),
+        .iterations = iterations_};
+    program.before_sum = [=, this](int64_t step) {
+      return before_sum_(worker, life, step);
+    };
+    program.before_commit = [=, this](int64_t step) {
+      return before_commit_(worker, life, step);
+    };
+    if (worker == odd_one_) program.elements = 4;
+    return program;
+  }
+
+  // Lives until the program ends, over and over.
+  void Live(int worker, Ended& ended) {
+    Descriptor kept;
+    for (int life = 0;; ++life) {
+      GroupPeers::Options options = OptionsOf(worker);
+      options.kept = std::move(kept);
+      kept = Descriptor();
+      GroupPeers peers(std::move(options), Clock::Real());
+      peers_[worker] = &peers;
+      SmallProgram program(ProgramOf(worker, life));
+      try {
+        ended.result = program.Run(peers);
+        ended.began_at.push_back(program.began_at());
+        ended.values = program.Values();
+        return;
+      } catch (StartsAnew& again) {
+        ended.began_at.push_back(program.began_at());
+        kept = std::move(again.kept);
+      } catch (const IsKilled&) {
+        ended.began_at.push_back(program.began_at());
+      }
+    }
+  }
+
+  std::vector<Ended> RunAll(int workers) {
+    ports_ = FreePorts(workers);
+    peers_.assign(workers, nullptr);
+    std::vector<Ended> ended(workers);
+    std::vector<std::jthread> threads;
+    for (int worker = 0; worker < workers; ++worker) {
+      threads.emplace_back([&, worker] { Live(worker, ended[worker]); });
+    }
+    threads.clear();
+    return ended;
+  }
+
+  // Returns the values of one process that has all replicas.
+  std::vector<float> Undisturbed(int workers) const {
+    SmallProgram program({.replicas = kReplicas * workers,
+                          .all_replicas = kReplicas * workers,
+                          .iterations = iterations_});
+    LonePeers peers(kReplicas * workers);
+    EXPECT_OK(program.Run(peers));
+    return program.Values();
+  }
+
+  void ExpectUndisturbed(const std::vector<Ended>& ended) const {
+    const std::vector<float> values =
+        Undisturbed(static_cast<int>(ended.size()));
+    for (const Ended& one : ended) {
+      EXPECT_OK(one.result);
+      EXPECT_EQ(one.values, values);
+    }
+  }
+
+  const std::string directory_;
+  std::vector<int> ports_;
+  bool has_directory_ = true;
+  int64_t iterations_ = 10;
+  int odd_one_ = -1;  // the worker that has another variable
+  Hook before_sum_ = [](int, int, int64_t) { return absl::OkStatus(); };
+  Hook before_commit_ = [](int, int, int64_t) { return absl::OkStatus(); };
+  std::vector<GroupPeers*> peers_;
+};
+
+TEST_F(GroupPeersTest, ProcessesHaveTheBitsOfOneThatHasAllReplicas) {
+  ExpectUndisturbed(RunAll(3));
+  EXPECT_THAT(*CheckpointStore(directory_).ListSteps(),
+              ElementsAre(0, 4, 8, 10));
+}
+
+TEST_F(GroupPeersTest, OneProcessIsAGroup) { ExpectUndisturbed(RunAll(1)); }
+
+TEST_F(GroupPeersTest, WithoutADirectoryAllBeginAtTheBeginning) {
+  has_directory_ = false;
+  ExpectUndisturbed(RunAll(2));
+  EXPECT_FALSE(fs::exists(directory_));
+}
+
+TEST_F(GroupPeersTest, TheOthersGoOnFromTheIterationInWhichOneIsLost) {
+  before_commit_ = [](int worker, int life, int64_t step) -> absl::Status {
+    if (worker == 1 && life == 0 && step == 6) throw IsKilled();
+    return absl::OkStatus();
+  };
+  const std::vector<Ended> ended = RunAll(3);
+  ExpectUndisturbed(ended);
+  // Not from a checkpoint, of which the last one is at 4.
+  for (const Ended& one : ended) EXPECT_EQ(one.began_at.back(), 6);
+}
+
+TEST_F(GroupPeersTest, Worker0IsLostLikeAnyOther) {
+  before_sum_ = [](int worker, int life, int64_t step) -> absl::Status {
+    if (worker == 0 && life == 0 && step == 7) throw IsKilled();
+    return absl::OkStatus();
+  };
+  const std::vector<Ended> ended = RunAll(2);
+  ExpectUndisturbed(ended);
+  for (const Ended& one : ended) EXPECT_EQ(one.began_at.back(), 7);
+}
+
+TEST_F(GroupPeersTest, WhenAllAreLostTheCheckpointIsLeft) {
+  absl::Barrier* const all = new absl::Barrier(2);
+  before_commit_ = [all](int, int life, int64_t step) -> absl::Status {
+    if (life != 0 || step != 6) return absl::OkStatus();
+    if (all->Block()) delete all;
+    throw IsKilled();
+  };
+  const std::vector<Ended> ended = RunAll(2);
+  ExpectUndisturbed(ended);
+  for (const Ended& one : ended) EXPECT_THAT(one.began_at, ElementsAre(0, 4));
+}
+
+TEST_F(GroupPeersTest, OneAfterTheOtherIsLost) {
+  iterations_ = 12;
+  std::vector<std::atomic<bool>> was_lost(3);
+  before_sum_ = [&](int worker, int, int64_t step) -> absl::Status {
+    if (step == 3 * (worker + 1) && !was_lost[worker].exchange(true)) {
+      throw IsKilled();
+    }
+    return absl::OkStatus();
+  };
+  ExpectUndisturbed(RunAll(3));
+}
+
+TEST_F(GroupPeersTest, AnErrorOfOneEndsAllAndNamesIt) {
+  before_sum_ = [](int worker, int, int64_t step) {
+    return worker == 1 && step == 3
+               ? absl::FailedPreconditionError("my step has failed")
+               : absl::OkStatus();
+  };
+  const std::vector<Ended> ended = RunAll(2);
+  EXPECT_THAT(ended[1].result, StatusIs(absl::StatusCode::kFailedPrecondition,
+                                        HasSubstr("my step has failed")));
+  EXPECT_THAT(ended[0].result,
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("worker/1: my step has failed")));
+}
+
+TEST_F(GroupPeersTest, AnotherProgramOnOneIsRefusedByAll) {
+  odd_one_ = 1;
+  for (const Ended& one : RunAll(2)) {
+    EXPECT_THAT(one.result,
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("worker/1 runs another program"),
+                               HasSubstr("often of shape [4]"),
+                               HasSubstr("often of shape [3]"))));
+  }
+}
+
+TEST_F(GroupPeersTest, OneThatMakesAnotherCallEndsAll) {
+  before_sum_ = [this](int worker, int, int64_t step) {
+    if (worker != 1 || step != 2) return absl::OkStatus();
+    return peers_[1]->AllGather("my values", "x").status();
+  };
+  for (const Ended& one : RunAll(2)) {
+    EXPECT_THAT(one.result, StatusIs(absl::StatusCode::kInvalidArgument));
+  }
+}
+
+TEST_F(GroupPeersTest, AllStopAtTheSameIterationWithACheckpoint) {
+  before_commit_ = [this](int worker, int, int64_t step) {
+    if (worker == 1 && step == 5) peers_[1]->Stop();
+    return absl::OkStatus();
+  };
+  for (const Ended& one : RunAll(2)) {
+    EXPECT_THAT(one.result, StatusIs(absl::StatusCode::kCancelled,
+                                     HasSubstr("stopped at step 6")));
+  }
+  EXPECT_THAT(*CheckpointStore(directory_).ListSteps(), ElementsAre(0, 4, 6));
+}
+
+TEST_F(GroupPeersTest, OneThatIsMissingIsNamed) {
+  ports_ = FreePorts(2);
+  peers_.assign(2, nullptr);
+  GroupPeers::Options options = OptionsOf(0);
+  options.join_limit = absl::Milliseconds(20);
+  options.peer_timeout = absl::Milliseconds(50);
+  GroupPeers peers(std::move(options), Clock::Real());
+  SmallProgram program(ProgramOf(0, 0));
+  EXPECT_THAT(program.Run(peers),
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       HasSubstr(absl::StrCat(":", ports_[1]))));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,107 @@
+#ifndef PARASOL_LOOP_PEERS_PEERS_H_
+#define PARASOL_LOOP_PEERS_PEERS_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "cluster/collective/collective.h"
+#include "worker/store/parameter_store.h"
+
+namespace parasol {
+
+// What a program says of an iteration that it ends.
+struct Iteration {
+  // Number of iterations that are done with it: one more than Begin() or the
+  // Commit() before had.
+  int64_t step = 0;
+  // The examples of this process's replicas, and the sum of their losses.
+  int64_t examples = 0;
+  double loss_sum = 0;
+  // Sums of the losses of the job's named outputs, in the order of the job's
+  // model; none, or one for each.
+  std::vector<double> output_loss_sums = {};
+};
+
+// The processes of a program that has a training loop of its own. All run the
+// same program and make the same calls in the same order; process r computes
+// the replicas r * n, ..., r * n + n - 1. Values go from one iteration to the
+// next in a ParameterStore that each process has.
+//
+// A call in which another process turns out to be lost may not return: the
+// process starts anew, and its Begin() returns the iterations that all have
+// committed. What is in a store and was not committed is gone then, so a
+// program has nothing else that an iteration changes and a later one needs.
+//
+// Errors end the program in all processes: give the first one to End().
+//   InvalidArgument  another process makes another call, or the same one with
+//                    other sizes; the message has both.
+//   Cancelled        this process was told to stop, or another one.
+//   any              the error that another process has given to End(); the
+//                    message names the process.
+//
+// Used by one thread, but for Stop().
+class Peers {
+ public:
+  virtual ~Peers() = default;
+
+  // The index of this process among all, from 0 on.
+  virtual int rank() const = 0;
+  virtual int num_processes() const = 0;
+
+  // Waits until all processes are there, and gives `store` the values to go on
+  // with: another process's, the newest checkpoint's, or those that it has if
+  // there are none. Call it first. Returns the number of committed iterations.
+  //   InvalidArgument    another process has other variables or optimizers, or
+  //                      the checkpoint has; the message says which.
+  //   DeadlineExceeded   processes are missing; names them.
+  virtual absl::StatusOr<int64_t> Begin(ParameterStore& store) = 0;
+
+  // Begins to add the contributions of all replicas of all processes, in
+  // ascending order of the replicas, to the last bit the same whoever brings
+  // which. `contributions`: one of each replica of this process, ascending,
+  // each with as many elements as `sum`, which may be the memory of one of
+  // them. All memory must stay until Await(). `what` names the sum in errors.
+  virtual void BeginAllReduce(absl::string_view what,
+                              std::vector<Contribution> contributions,
+                              absl::Span<float> sum) = 0;
+  // Waits for all sums that were begun.
+  virtual absl::Status Await() = 0;
+  absl::Status AllReduce(absl::string_view what,
+                         std::vector<Contribution> contributions,
+                         absl::Span<float> sum) {
+    BeginAllReduce(what, std::move(contributions), sum);
+    return Await();
+  }
+
+  // Returns the bytes of each process, in the order of their ranks. They may
+  // be of different lengths.
+  virtual absl::StatusOr<std::vector<std::string>> AllGather(
+      absl::string_view what, absl::string_view own) = 0;
+
+  // Ends an iteration: `store` has its values, which are from now on those that
+  // all go on with. A checkpoint may be written. Returns true if the program
+  // is to go on, and false when it was told to stop or has come to the job's
+  // end: all processes alike.
+  virtual absl::StatusOr<bool> Commit(const Iteration& iteration,
+                                      ParameterStore& store) = 0;
+
+  // Ends this process's part, with the error of the program, if there is one:
+  // the others end with it. Otherwise waits for the others, and for a
+  // checkpoint of the last iteration that was committed. Call it last. Returns
+  // how the program ends, for ExitWith(): `result`, or an error of its own.
+  virtual absl::Status End(const absl::Status& result) = 0;
+
+  // Has the next Commit() return false in all processes. May be called twice,
+  // from any thread.
+  virtual void Stop() = 0;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_LOOP_PEERS_PEERS_H_

@@ -1,0 +1,49 @@
+#include "loop/peers/program_description.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace parasol {
+namespace {
+
+std::string LineAt(const std::vector<std::string>& lines, size_t i) {
+  return i < lines.size() ? lines[i] : "nothing more";
+}
+
+}  // namespace
+
+std::string DescribeProgram(const ParameterStore& store, int replicas) {
+  std::vector<std::string> lines = {absl::StrCat(replicas, " replicas")};
+  const StoredVariables& variables = store.variables();
+  for (size_t i = 0; i < variables.specs().size(); ++i) {
+    const VariableSpec& spec = variables.specs()[i];
+    lines.push_back(absl::StrCat(
+        "variable ", spec.name, " of shape [", absl::StrJoin(spec.shape, ", "),
+        "] with slots [",
+        absl::StrJoin(variables.optimizer(i).slot_names(), ", "), "]"));
+  }
+  return absl::StrJoin(lines, "\n");
+}
+
+absl::Status CheckSameProgram(const std::vector<std::string>& descriptions) {
+  const std::vector<std::string> first =
+      absl::StrSplit(descriptions.front(), '\n');
+  for (size_t rank = 1; rank < descriptions.size(); ++rank) {
+    if (descriptions[rank] == descriptions.front()) continue;
+    const std::vector<std::string> other =
+        absl::StrSplit(descriptions[rank], '\n');
+    size_t line = 0;
+    while (LineAt(first, line) == LineAt(other, line)) ++line;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "worker/", rank, " runs another program than worker/0: it has ",
+        LineAt(other, line), " where worker/0 has ", LineAt(first, line),
+        "; start the same program everywhere"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace parasol

@@ -1,0 +1,24 @@
+#ifndef PARASOL_LOOP_PEERS_PROGRAM_DESCRIPTION_H_
+#define PARASOL_LOOP_PEERS_PROGRAM_DESCRIPTION_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "worker/store/parameter_store.h"
+
+namespace parasol {
+
+// Returns what must be the same in all processes of a program, a line each: the
+// number of replicas, and each variable with its shape and its optimizer's
+// slots.
+std::string DescribeProgram(const ParameterStore& store, int replicas);
+
+// Compares the descriptions of all processes, by rank.
+//   InvalidArgument  names the first line in which one differs from rank 0, and
+//                    both processes.
+absl::Status CheckSameProgram(const std::vector<std::string>& descriptions);
+
+}  // namespace parasol
+
+#endif  // PARASOL_LOOP_PEERS_PROGRAM_DESCRIPTION_H_

@@ -1,0 +1,31 @@
+#include "loop/peers/program_settings.h"
+
+#include "absl/strings/str_cat.h"
+#include "cluster/job/defaults.h"
+
+namespace parasol {
+
+MetricsRegistry& MetricsOf(const ProgramSettings& settings,
+                           MetricsRegistry& own) {
+  return settings.metrics == nullptr ? own : *settings.metrics;
+}
+
+job::Job JobOfProgram(job::Job job, const ProgramSettings& settings) {
+  *job.mutable_checkpoint() = settings.checkpoint;
+  job.mutable_checkpoint()->set_directory(settings.checkpoint_directory);
+  *job.mutable_summary() = settings.summary;
+  job.set_tensorboard(settings.tensorboard);
+  // The program ends by itself.
+  job.mutable_end()->set_steps(int64_t{1} << 50);
+  FillDefaults(job);
+  return job;
+}
+
+absl::Status CheckFollows(const Iteration& iteration, int64_t step) {
+  if (iteration.step == step + 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("iteration ", iteration.step, " is committed after ", step,
+                   ": commit each once, in order"));
+}
+
+}  // namespace parasol

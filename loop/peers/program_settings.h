@@ -1,0 +1,43 @@
+#ifndef PARASOL_LOOP_PEERS_PROGRAM_SETTINGS_H_
+#define PARASOL_LOOP_PEERS_PROGRAM_SETTINGS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/metrics.h"
+#include "loop/peers/peers.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// How the processes of a program keep its values, as its flags say.
+struct ProgramSettings {
+  // Empty: there are no checkpoints.
+  std::string checkpoint_directory = {};
+  // What is not set has the job's defaults.
+  job::CheckpointPolicy checkpoint = {};
+  job::SummaryPolicy summary = {};
+  bool tensorboard = true;
+  // Time for which the first and the last checkpoint are tried again, and a
+  // directory that is full at the start.
+  absl::Duration checkpoint_timeout = absl::Minutes(10);
+  // The registry of the process's metrics; null: they are not shown.
+  MetricsRegistry* metrics = nullptr;
+};
+
+// Returns the registry of the settings, or `own`.
+MetricsRegistry& MetricsOf(const ProgramSettings& settings,
+                           MetricsRegistry& own);
+
+// Returns the job that stands for a program in its checkpoints: its store's
+// with these settings and all defaults.
+job::Job JobOfProgram(job::Job job, const ProgramSettings& settings);
+
+// Returns InvalidArgument unless the iteration is the next one after `step`.
+absl::Status CheckFollows(const Iteration& iteration, int64_t step);
+
+}  // namespace parasol
+
+#endif  // PARASOL_LOOP_PEERS_PROGRAM_SETTINGS_H_
