@@ -1,0 +1,56 @@
+#include "ml/tape/kinds.h"
+
+namespace parasol {
+
+absl::Span<const TapeOperationKind* const> TapeOperationKinds() {
+  static constexpr const TapeOperationKind* kKinds[] = {&kAdd,
+                                                        &kSubtract,
+                                                        &kMultiply,
+                                                        &kDivide,
+                                                        &kMaximum,
+                                                        &kMinimum,
+                                                        &kNegate,
+                                                        &kExp,
+                                                        &kLog,
+                                                        &kLog1p,
+                                                        &kSqrt,
+                                                        &kSquare,
+                                                        &kPower,
+                                                        &kAbs,
+                                                        &kSign,
+                                                        &kTanh,
+                                                        &kSigmoid,
+                                                        &kRelu,
+                                                        &kSoftplus,
+                                                        &kClipByValue,
+                                                        &kEqual,
+                                                        &kNotEqual,
+                                                        &kGreater,
+                                                        &kGreaterEqual,
+                                                        &kLess,
+                                                        &kLessEqual,
+                                                        &kSelect,
+                                                        &kCast,
+                                                        &kBroadcastTo,
+                                                        &kReduceSum,
+                                                        &kReduceMax,
+                                                        &kReduceMin,
+                                                        &kArgMax,
+                                                        &kMatMul,
+                                                        &kSoftmax,
+                                                        &kLogSoftmax,
+                                                        &kReshape,
+                                                        &kTranspose,
+                                                        &kConcat,
+                                                        &kSlice,
+                                                        &kPad,
+                                                        &kGather,
+                                                        &kSegmentSum,
+                                                        &kOneHot,
+                                                        &kRandomUniform,
+                                                        &kRandomNormal,
+                                                        &kRandomCategorical};
+  return kKinds;
+}
+
+}  // namespace parasol
