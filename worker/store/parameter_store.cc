@@ -89,6 +89,22 @@ std::unique_ptr<ParameterStore> ParameterStore::CreateLike(
   return parameters;
 }
 
+std::unique_ptr<ParameterStore> ParameterStore::Borrow(
+    StoredVariables& variables, const job::Job& job) {
+  std::unique_ptr<ParameterStore> parameters(
+      new ParameterStore(variables, job));
+  for (size_t i = 0; i < variables.specs().size(); ++i) {
+    const VariableSpec& spec = variables.specs()[i];
+    const std::vector<std::string>& slots = variables.optimizer(i).slot_names();
+    durable::CheckpointVariable& entry =
+        parameters->contents_.variables.emplace_back();
+    entry.set_name(spec.name);
+    entry.mutable_shape()->Assign(spec.shape.begin(), spec.shape.end());
+    entry.mutable_slot()->Assign(slots.begin(), slots.end());
+  }
+  return parameters;
+}
+
 absl::Status ParameterStore::AddTable(const job::SparseTable& spec) {
   ASSIGN_OR_RETURN(std::unique_ptr<const Optimizer> optimizer,
                    MakeOptimizer(RowOptimizerOf(spec, job_)));

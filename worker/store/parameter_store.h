@@ -72,6 +72,10 @@ class ParameterStore : public TrainingParameters {
   // memory: arrays of zeros. It has no tables.
   static std::unique_ptr<ParameterStore> CreateLike(
       const ParameterStore& other);
+  // Borrows variables whose owner has given them values and optimizers, and
+  // updates them: for checkpoints, and copies to and from other processes.
+  static std::unique_ptr<ParameterStore> Borrow(StoredVariables& variables,
+                                                const job::Job& job);
 
   using TrainingParameters::Pull;
   using TrainingParameters::Push;

@@ -66,6 +66,10 @@ class StoredVariables {
   void UseOptimizersOf(const StoredVariables& other) {
     optimizers_ = other.optimizers_;
   }
+  // Takes optimizers that were made elsewhere, one for each variable.
+  void SetOptimizers(std::vector<std::shared_ptr<const Optimizer>> optimizers) {
+    optimizers_ = std::move(optimizers);
+  }
   void CountUpdate(size_t variable) { ++updates_[variable]; }
 
  private:

@@ -1,0 +1,61 @@
+#ifndef PARASOL_LOOP_CORE_PROGRAM_VARIABLES_H_
+#define PARASOL_LOOP_CORE_PROGRAM_VARIABLES_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "loop/core/registry.h"
+#include "proto/job.pb.h"
+#include "worker/store/stored_variables.h"
+
+namespace parasol::loop {
+
+// All that a program has declared, as a worker's variables: what checkpoints
+// have of it and peers give each other. The program's variables come first,
+// with the slots of their optimizers; each kept value is a variable behind
+// them, with one element for each byte; so is the number of each optimizer's
+// updates that has no variable's.
+class ProgramVariables : public StoredVariables {
+ public:
+  // `registry` must be closed, and outlive this object.
+  explicit ProgramVariables(const Registry& registry);
+
+  // Notes how many updates each variable has had.
+  void NoteUpdates();
+  // Gives optimizers their numbers of updates, after values were read from a
+  // checkpoint or taken from a peer.
+  void TakeUpdates();
+
+  absl::StatusOr<absl::Span<const float>> Read(size_t variable,
+                                               int array) override;
+  absl::Status Write(size_t variable, int array,
+                     absl::Span<const float> elements) override;
+
+ private:
+  // The optimizer of a variable, and its number there; null: none.
+  struct Place {
+    OptimizerState* optimizer = nullptr;
+    size_t number = 0;
+  };
+
+  const Registry& registry_;
+  std::vector<Place> places_;  // index: variable
+  std::vector<float> read_;    // what Read() has returned last
+};
+
+// Returns the variables that a program has declared, as a job's.
+std::vector<VariableSpec> SpecsOf(const Registry& registry);
+
+// Returns the job that stands for the program in checkpoints: a model with its
+// variables, named `name`, and the first optimizer.
+job::Job JobOf(const Registry& registry, const std::string& name,
+               uint64_t seed);
+
+}  // namespace parasol::loop
+
+#endif  // PARASOL_LOOP_CORE_PROGRAM_VARIABLES_H_

@@ -1,0 +1,83 @@
+#ifndef PARASOL_LOOP_CORE_VARIABLE_STATE_H_
+#define PARASOL_LOOP_CORE_VARIABLE_STATE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "loop/core/world.h"
+#include "ml/layer/variable_spec.h"
+#include "ml/tape/tensor.h"
+
+namespace parasol::loop {
+
+// What the replicas' values of a variable become when they are one.
+enum class Aggregation { kNone, kSum, kMean, kOnlyFirstReplica };
+
+// When they become one: with each assignment, or only when the variable is read
+// outside of a step. kOnRead suits counters that each replica has for itself.
+enum class Synchronization { kOnWrite, kOnRead };
+
+// A variable of a program: a value of each replica of this process. Replicas
+// that have not assigned values of their own share one.
+//
+// Used by the program's thread and, in a step, by the replicas' threads, each
+// of which reads and writes its own value.
+class VariableState {
+ public:
+  enum class Change { kAssign, kAdd, kSubtract };
+
+  // `world` must outlive the state.
+  VariableState(VariableSpec spec, Aggregation aggregation,
+                Synchronization synchronization, Tensor value, World& world);
+
+  const VariableSpec& spec() const { return spec_; }
+  const TensorShape& shape() const { return shape_; }
+  World& world() { return world_; }
+
+  // Returns the value of the replica whose step the calling thread is in, or
+  // what the aggregation makes of all values outside of steps. Other processes
+  // are asked where replicas have values of their own: all read then.
+  Tensor Read();
+  // Returns the value of one replica of this process.
+  const Tensor& value(int local) const { return values_[local]; }
+
+  // In a step: changes this replica's value by `by`; where the aggregation is
+  // not kNone and the synchronisation is kOnWrite, changes all replicas' by
+  // what the aggregation makes of all `by`. Outside: changes all values.
+  //   InvalidArgument  a shape or dtype does not fit.
+  //   FailedPrecondition  a sum of replicas can't be changed by an amount.
+  absl::Status Apply(Change change, const Tensor& by);
+
+  // Returns the value that goes into checkpoints: what Read() returns outside
+  // of steps, or the first replica's where that is an error.
+  Tensor ReadSaved();
+
+  // Makes `value` the value of all replicas.
+  void SetAll(const Tensor& value);
+  // Makes `value` what Read() returns outside of steps.
+  void Restore(const Tensor& value);
+
+ private:
+  bool has_own_values() const {
+    return synchronization_ == Synchronization::kOnRead ||
+           aggregation_ == Aggregation::kNone;
+  }
+  // Returns what the aggregation makes of a value of each replica.
+  Tensor Aggregated(std::vector<Tensor> locals);
+  absl::Status ApplyTogether(int local, Change change, const Tensor& by);
+  absl::Status ApplyOutside(Change change, const Tensor& by);
+  absl::Status CheckFits(const Tensor& by) const;
+
+  const VariableSpec spec_;
+  const TensorShape shape_;
+  const Aggregation aggregation_;
+  const Synchronization synchronization_;
+  World& world_;
+  std::vector<Tensor> values_;  // index: replica of this process
+};
+
+}  // namespace parasol::loop
+
+#endif  // PARASOL_LOOP_CORE_VARIABLE_STATE_H_

@@ -1,0 +1,73 @@
+#ifndef PARASOL_LOOP_CORE_WORLD_H_
+#define PARASOL_LOOP_CORE_WORLD_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/parallel_calls.h"
+#include "loop/core/meeting.h"
+#include "loop/peers/peers.h"
+
+namespace parasol::loop {
+
+// The replicas of a strategy: the ones of this process, each on a thread of
+// its own, and the ones of its peers. All processes have as many.
+//
+// A replica is numbered in its process (`local`) and over all processes
+// (`replica`). Used by the program's thread, but for what a step may call.
+class World {
+ public:
+  // `devices`: one for each replica of this process, for names. `peers` must
+  // outlive this object.
+  World(std::vector<std::string> devices, Peers& peers);
+
+  int num_local() const { return meeting_.num_replicas(); }
+  int first_replica() const { return peers_.rank() * num_local(); }
+  int num_replicas() const { return peers_.num_processes() * num_local(); }
+  int num_processes() const { return peers_.num_processes(); }
+  Peers& peers() { return peers_; }
+
+  // Number of steps that were begun.
+  int64_t steps() const { return steps_; }
+  void SetSteps(int64_t steps) { steps_ = steps; }
+
+  // Calls `step` for each replica of this process at the same time, and returns
+  // the error that came first. What it throws is an error, too.
+  absl::Status Run(const std::function<absl::Status(int local)>& step);
+
+  // Of a step: as Meeting::Join().
+  absl::Status Meet(
+      int local, absl::string_view what, const void* brought,
+      absl::FunctionRef<absl::Status(absl::Span<const void* const>)> act) {
+    return meeting_.Join(local, what, brought, act);
+  }
+
+  // Returns the number in its process of the replica whose step the calling
+  // thread is in, if it is one of this world; -1 outside of steps.
+  int current_local() const;
+
+  // The world whose step the calling thread is in; null outside of steps.
+  static World* Current();
+
+ private:
+  const std::vector<std::string> names_;
+  Peers& peers_;
+  Meeting meeting_;
+  ParallelCalls calls_;
+  int64_t steps_ = 0;
+};
+
+// Returns what `call` returns, or what it throws as a status: a TensorError's
+// own, Internal for any other std::exception, with its text.
+absl::Status CatchExceptions(absl::FunctionRef<absl::Status()> call);
+
+}  // namespace parasol::loop
+
+#endif  // PARASOL_LOOP_CORE_WORLD_H_

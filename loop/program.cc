@@ -1,0 +1,89 @@
+#include "loop/program.h"
+
+#include <utility>
+
+#include "absl/flags/flag.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/log.h"
+#include "base/resource_limits.h"
+#include "base/status_macros.h"
+#include "cluster/cluster_spec/role_flags.h"
+#include "cluster/trust/trust_flags.h"
+#include "loop/peers/peers_of.h"
+
+ABSL_FLAG(std::vector<std::string>, devices, {},
+          "Devices of this process, a replica on each: cpu:0,cpu:1. Default: "
+          "one CPU.");
+ABSL_FLAG(int, threads, 1, "Number of CPU threads of each replica.");
+ABSL_FLAG(uint64_t, seed, 0,
+          "Key of initial values and of what is drawn at random; the same for "
+          "all processes.");
+ABSL_FLAG(std::string, checkpoint_dir, "",
+          "Directory of checkpoints, from which a program goes on; empty: "
+          "none.");
+ABSL_FLAG(int64_t, checkpoint_every, 0,
+          "Number of iterations between checkpoints; 0: a job's default.");
+ABSL_FLAG(absl::Duration, peer_timeout, absl::Minutes(5),
+          "How long a process that is missing, or takes no part, is waited "
+          "for.");
+
+namespace parasol::loop {
+
+Program::Program(int argc, char** argv, absl::string_view usage)
+    : arguments_(ParseCommandLine(argc, argv, usage)) {
+  ApplySystemLimits();
+  config_ = TaskConfigOrExit(Role::kWorker);
+  signal_ = std::make_unique<TerminationSignal>();
+}
+
+Program::~Program() = default;
+
+absl::StatusOr<std::unique_ptr<Strategy>> Program::CreateStrategy() {
+  std::vector<std::string> devices = absl::GetFlag(FLAGS_devices);
+  if (devices.empty()) devices.push_back("cpu");
+  const bool has_one = config_.strategy == StrategyKind::kDefault ||
+                       config_.strategy == StrategyKind::kOneDevice;
+  if (has_one && devices.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--devices lists ", devices.size(), " devices, and ",
+                     StrategyName(*config_.strategy),
+                     " has one: choose --strategy=mirrored"));
+  }
+  ProgramSettings program = {
+      .checkpoint_directory = absl::GetFlag(FLAGS_checkpoint_dir),
+      .metrics = &metrics_};
+  if (absl::GetFlag(FLAGS_checkpoint_every) > 0) {
+    program.checkpoint.set_every_steps(absl::GetFlag(FLAGS_checkpoint_every));
+  }
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<Peers> peers,
+      PeersOf(config_, {.replicas = static_cast<int>(devices.size()),
+                        .program = std::move(program),
+                        .trust = TrustSettingsOfFlags(),
+                        .peer_timeout = absl::GetFlag(FLAGS_peer_timeout)}));
+  return Strategy::WithPeers(devices,
+                             {.seed = absl::GetFlag(FLAGS_seed),
+                              .threads = absl::GetFlag(FLAGS_threads)},
+                             std::move(peers));
+}
+
+absl::Status Program::RunBody(
+    const std::function<absl::Status(Strategy& strategy)>& body) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Strategy> strategy, CreateStrategy());
+  signal_->OnSignal([&strategy] { strategy->Stop(); });
+  absl::Status result;
+  {
+    const Strategy::Scope scope(*strategy);
+    result = CatchExceptions([&] { return body(*strategy); });
+  }
+  result = strategy->End(result);
+  signal_->Disarm();
+  return result;
+}
+
+int Program::Run(const std::function<absl::Status(Strategy& strategy)>& body) {
+  return ExitWith(RunBody(body));
+}
+
+}  // namespace parasol::loop

@@ -1,0 +1,184 @@
+#include "loop/strategy.h"
+
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "loop/core/reduce.h"
+#include "loop/peers/lone_peers.h"
+#include "ml/device/device.h"
+#include "ml/device/device_name.h"
+#include "ml/tape/operations.h"
+
+namespace parasol::loop {
+namespace {
+
+// The strategy whose scope is open.
+thread_local Strategy* in_scope = nullptr;
+
+Tensor OrError(absl::StatusOr<Tensor> value) {
+  return value.ok() ? *std::move(value) : Tensor::Error(value.status());
+}
+
+}  // namespace
+
+Strategy::Strategy(std::vector<std::string> devices, const Options& options,
+                   std::unique_ptr<Peers> peers)
+    : options_(options),
+      devices_(std::move(devices)),
+      peers_(std::move(peers)),
+      world_(devices_, *peers_) {}
+
+Strategy::~Strategy() = default;
+
+absl::StatusOr<std::unique_ptr<Strategy>> Strategy::Default(
+    const Options& options) {
+  return Mirrored({"cpu"}, options);
+}
+
+absl::StatusOr<std::unique_ptr<Strategy>> Strategy::OneDevice(
+    const std::string& device, const Options& options) {
+  return Mirrored({device}, options);
+}
+
+absl::StatusOr<std::unique_ptr<Strategy>> Strategy::Mirrored(
+    const std::vector<std::string>& devices, const Options& options) {
+  return WithPeers(
+      devices, options,
+      std::make_unique<LonePeers>(static_cast<int>(devices.size())));
+}
+
+absl::StatusOr<std::unique_ptr<Strategy>> Strategy::WithPeers(
+    const std::vector<std::string>& devices, const Options& options,
+    std::unique_ptr<Peers> peers) {
+  if (devices.empty()) {
+    return absl::InvalidArgumentError("a strategy without devices");
+  }
+  for (const std::string& device : devices) {
+    if (device.rfind("cpu", 0) != 0) {
+      return absl::UnimplementedError(
+          absl::StrCat("device ", device,
+                       ": programs with a loop of their own compute on "
+                       "CPUs; jobs compute on CUDA devices, too"));
+    }
+  }
+  return std::unique_ptr<Strategy>(
+      new Strategy(devices, options, std::move(peers)));
+}
+
+Strategy::Scope::Scope(Strategy& strategy) : before_(in_scope) {
+  CHECK(before_ == nullptr || before_ == &strategy)
+      << "a scope of another strategy is open: close it first";
+  in_scope = &strategy;
+}
+
+Strategy::Scope::~Scope() { in_scope = before_; }
+
+absl::Status Strategy::RunOnReplicas(
+    const std::function<absl::Status(int local)>& step) {
+  RETURN_IF_ERROR(Start());
+  return world_.Run(step);
+}
+
+absl::Status Strategy::Start() {
+  if (!registry_.is_closed()) started_ = Open();
+  return started_;
+}
+
+absl::Status Strategy::Open() {
+  registry_.Close();
+  variables_ = std::make_unique<ProgramVariables>(registry_);
+  store_ = ParameterStore::Borrow(*variables_,
+                                  JobOf(registry_, "program", options_.seed));
+  ASSIGN_OR_RETURN(committed_, peers_->Begin(*store_));
+  variables_->TakeUpdates();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Strategy::Commit(const Iteration& iteration) {
+  RETURN_IF_ERROR(Start());
+  variables_->NoteUpdates();
+  return peers_->Commit(iteration, *store_);
+}
+
+absl::Status Strategy::End(const absl::Status& result) {
+  return peers_->End(result);
+}
+
+Tensor Strategy::Reduce(ReduceOp op, const PerReplica<Tensor>& values,
+                        std::optional<int> axis) {
+  if (!values.ok()) return Tensor::Error(values.status());
+  const absl::StatusOr<std::vector<Tensor>> all =
+      GatherValues("Reduce()", values.values(), world_.peers());
+  if (!all.ok()) return Tensor::Error(all.status());
+  const bool is_mean = op == ReduceOp::kMean;
+  return OrError(axis ? ReduceValuesAlong(is_mean, *axis, *all)
+                      : ReduceValues(is_mean, *all));
+}
+
+Tensor Strategy::Reduce(ReduceOp op, const Tensor& value) {
+  if (op == ReduceOp::kMean || num_replicas_in_sync() == 1) return value;
+  return Tensor::Error(absl::InvalidArgumentError(absl::StrCat(
+      "the sum over ", num_replicas_in_sync(),
+      " replicas of a value that is no replica's: give Reduce() what Run() has "
+      "returned")));
+}
+
+Tensor Strategy::Gather(const PerReplica<Tensor>& values, int axis) {
+  if (!values.ok()) return Tensor::Error(values.status());
+  const absl::StatusOr<std::vector<Tensor>> all =
+      GatherValues("Gather()", values.values(), world_.peers());
+  if (!all.ok()) return Tensor::Error(all.status());
+  return OrError(ConcatenateValues(axis, *all));
+}
+
+absl::Status Strategy::Barrier() {
+  return world_.peers().AllGather("Barrier()", "").status();
+}
+
+DistributedDataset Strategy::DistributeDataset(Dataset dataset) {
+  return DistributedDataset(std::move(dataset), num_replicas_in_sync(),
+                            world_.first_replica(), num_local_replicas());
+}
+
+absl::StatusOr<DistributedDataset> Strategy::DistributeDataset(
+    const std::function<absl::StatusOr<Dataset>(const InputContext&)>& make) {
+  ASSIGN_OR_RETURN(Dataset dataset,
+                   make({.num_input_pipelines = world_.num_processes(),
+                         .input_pipeline_id = world_.peers().rank(),
+                         .num_replicas_in_sync = num_replicas_in_sync()}));
+  return DistributedDataset(std::move(dataset), num_local_replicas(), 0,
+                            num_local_replicas());
+}
+
+Strategy& GetStrategy() {
+  if (in_scope != nullptr) return *in_scope;
+  static Strategy& lone = *[] {
+    absl::StatusOr<std::unique_ptr<Strategy>> made = Strategy::Default();
+    CHECK(made.ok()) << made.status();
+    return made->release();
+  }();
+  return lone;
+}
+
+Tensor ComputeAverageLoss(const Tensor& per_example_loss,
+                          int64_t global_batch_size) {
+  if (global_batch_size < 1) {
+    return Tensor::Error(absl::InvalidArgumentError(absl::StrCat(
+        "a global batch of ", global_batch_size, " examples: give 1 or more")));
+  }
+  return ReduceSum(per_example_loss) / static_cast<float>(global_batch_size);
+}
+
+std::vector<std::string> ListDevices() {
+  std::vector<std::string> names = {"cpu"};
+  for (std::string& name : Device::CudaNames()) {
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+}  // namespace parasol::loop

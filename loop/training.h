@@ -1,0 +1,76 @@
+#ifndef PARASOL_LOOP_TRAINING_H_
+#define PARASOL_LOOP_TRAINING_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "loop/strategy.h"
+
+namespace parasol::loop {
+
+// A training of a program, iteration by iteration, that survives what happens
+// to its processes: each iteration is done as a whole or not at all.
+//
+//   int64_t seen = 0;
+//   strategy->Keep("seen", &seen);
+//   Training training(*strategy, {.iterations = 1000});
+//   while (training.Next()) {
+//     … Run(), Reduce(), seen += 64 …
+//     training.Report(64, loss);
+//   }
+//   return training.status();
+//
+// What goes from one iteration to the next are variables, optimizers and what
+// the program has given to Strategy::Keep(); anything else has its initial
+// value again when a process is lost. Then all processes go on with the last
+// iteration that was done, or with the newest checkpoint if none has it.
+class Training {
+ public:
+  struct Options {
+    // Ends with this number of iterations, over all runs of the program.
+    int64_t iterations = std::numeric_limits<int64_t>::max();
+  };
+
+  // `strategy` must outlive this object.
+  Training(Strategy& strategy, const Options& options)
+      : strategy_(strategy), options_(options) {}
+
+  // Ends the iteration that was under way, and begins the next one. Returns
+  // false at the end, when the program was told to stop, and after an error.
+  // The first call waits for all processes and restores what there is. All
+  // processes call it alike.
+  bool Next();
+
+  // The number of iterations that were done before this one, in all runs.
+  int64_t iteration() const { return iteration_; }
+  // Why Next() has returned false: OK at the end, Cancelled if the program was
+  // told to stop.
+  const absl::Status& status() const { return status_; }
+
+  // Says how many examples the replicas of all processes had in this iteration,
+  // and the mean of their losses: for the log, `parasol status` and curves.
+  void Report(int64_t examples, double mean_loss) {
+    examples_ += examples;
+    loss_sum_ += mean_loss * static_cast<double>(examples);
+  }
+
+ private:
+  // Return false if the program is to stop.
+  absl::StatusOr<bool> Begin();
+  absl::StatusOr<bool> End();
+
+  Strategy& strategy_;
+  const Options options_;
+  bool has_begun_ = false;
+  bool is_over_ = false;
+  int64_t iteration_ = 0;
+  int64_t examples_ = 0;
+  double loss_sum_ = 0;
+  absl::Status status_;
+};
+
+}  // namespace parasol::loop
+
+#endif  // PARASOL_LOOP_TRAINING_H_
