@@ -124,7 +124,7 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   response.set_chief_epoch(options_.chief_epoch);
   response.set_placement_version(board_.version());
   response.set_failure(phases_.failure());
-  response.set_trouble(TroubleOf(View()));
+  response.set_trouble(TroubleOf(View()).text);
   response.set_global_step(grants_.plan().global_step());
   for (std::string& task : MissingTaskNames(View())) {
     response.add_missing_task(std::move(task));

@@ -112,6 +112,7 @@ TEST_F(CoordinatorRightsTest, AWorkerThatPushesNothingIsNotCreditedForLong) {
   EXPECT_EQ(phase(), wire::TRAINING);
   EXPECT_THAT(chief().Status(now_).trouble(),
               HasSubstr("more steps than any ps has applied"));
+  EXPECT_EQ(chief().Status(now_).finding(0).kind(), wire::Finding::WORKER);
   // Nor does the next heartbeat without pushes change that.
   HeartbeatOf(ps0_, 0);
   EXPECT_EQ(Claim(worker1_, granted, 1024)->granted_steps(), granted);

@@ -59,6 +59,15 @@ void AddAbsentTasks(const JobView& job, wire::JobStatus& status) {
   }
 }
 
+// The finding says what kind of trouble it is (AddFindings()).
+void AddTrouble(const Trouble& trouble, wire::JobStatus& status) {
+  if (trouble.text.empty()) return;
+  status.set_trouble(trouble.text);
+  wire::Finding& finding = *status.add_finding();
+  finding.set_kind(trouble.kind);
+  finding.set_text(trouble.text);
+}
+
 // Adds the tasks that a job that has ended waits for, and for how long.
 void AddStayingTasks(const JobView& job, absl::Time now,
                      wire::JobStatus& status) {
@@ -125,7 +134,7 @@ void JobAccount::Look(const JobView& job, absl::Time now) {
   if (tasks.empty()) tasks = AwaitedTaskNames(job);
   // The words of a trouble change with each attempt.
   std::string what = tasks.empty()
-                         ? std::string(TroubleOf(job).empty() ? "" : "?")
+                         ? std::string(TroubleOf(job).text.empty() ? "" : "?")
                          : absl::StrJoin(tasks, ",");
   if (what != waits_for_) {
     waits_for_ = std::move(what);
@@ -145,7 +154,7 @@ wire::JobStatus JobAccount::Status(const JobView& job, absl::Time now) const {
   status.set_end_step(plan.end_step().value_or(0));
   status.set_run_id(options_.run_id);
   status.set_failure(job.phases.failure());
-  status.set_trouble(TroubleOf(job));
+  AddTrouble(TroubleOf(job), status);
   status.set_steps_per_epoch(job.grants.end().steps_per_epoch().value_or(0));
   if (plan.staleness()) status.set_staleness(*plan.staleness());
   status.set_placement_skew(options_.is_mirrored ? 1 : job.board.Skew());

@@ -70,6 +70,7 @@ TEST_F(JobAccountTest, ATroubleIsAWaitWhoseWordsMayChange) {
   orders_->LoadDone({1, 11}, absl::UnavailableError("slow"), *board_, now_);
   account().Look(View(), now_);
   EXPECT_EQ(Status().trouble(), "can't load ps/1: slow");
+  EXPECT_EQ(Status().finding(0).kind(), wire::Finding::LOADING);
   EXPECT_EQ(FromProto(Status().waited()), absl::Seconds(3));
 }
 

@@ -96,15 +96,16 @@ std::vector<std::string> StayingTaskNames(const JobView& job) {
   return NamesForPeople(job.options, StayingTasks(job.options, job.membership));
 }
 
-std::string TroubleOf(const JobView& job) {
-  if (!job.orders.trouble().empty() || job.grants.ArePushed()) {
+Trouble TroubleOf(const JobView& job) {
+  if (!job.orders.trouble().text.empty() || job.grants.ArePushed()) {
     return job.orders.trouble();
   }
-  return absl::StrCat(
-      "workers say that they have completed ",
-      job.grants.plan().completed_grants(),
-      " steps, and that is more steps than any ps has applied: none are "
-      "granted until a ps has applied as many");
+  return {absl::StrCat(
+              "workers say that they have completed ",
+              job.grants.plan().completed_grants(),
+              " steps, and that is more steps than any ps has applied: none "
+              "are granted until a ps has applied as many"),
+          wire::Finding::WORKER};
 }
 
 }  // namespace parasol

@@ -44,9 +44,8 @@ std::vector<std::string> MissingTaskNames(const JobView& job);
 std::vector<std::string> AwaitedTaskNames(const JobView& job);
 std::vector<std::string> StayingTaskNames(const JobView& job);
 
-// Returns one line about what keeps the chief from going on; empty if nothing
-// does.
-std::string TroubleOf(const JobView& job);
+// Returns what keeps the chief from going on.
+Trouble TroubleOf(const JobView& job);
 
 }  // namespace parasol
 

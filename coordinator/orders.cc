@@ -48,7 +48,7 @@ void Orders::AskToLeave(uint64_t ps, absl::Time now) {
 
 void Orders::StartOver() {
   schedule_.StartOver();
-  trouble_.clear();
+  trouble_ = {};
 }
 
 std::optional<Order> Orders::Next(const Job& job, ShardBoard& board,
@@ -238,9 +238,9 @@ std::optional<absl::Status> Orders::LoadDone(const LoadOrder::Target& target,
       absl::StrCat(NameOf(options_, {"ps", board.shard(target.shard).ps_index}),
                    ": ", status.message());
   const std::string trouble = absl::StrCat("can't load ", what);
-  if (!status.ok()) trouble_ = trouble;
+  if (!status.ok()) trouble_ = {trouble, wire::Finding::LOADING};
   // Other shards may still have theirs.
-  if (status.ok() && absl::StartsWith(trouble_, trouble)) trouble_.clear();
+  if (status.ok() && absl::StartsWith(trouble_.text, trouble)) trouble_ = {};
   switch (verdict) {
     case ShardLoads::Verdict::kLoaded:
       // The last attempt may have failed for want of this shard.
@@ -276,7 +276,7 @@ std::optional<absl::Status> Orders::CheckpointDone(const CheckpointOrder& order,
     }
   }
   if (status.ok()) {
-    trouble_.clear();
+    trouble_ = {};
     schedule_.Written(order.manifest.global_step(), now);
     return absl::OkStatus();
   }
@@ -295,7 +295,8 @@ std::optional<absl::Status> Orders::CheckpointFailed(int64_t step,
   const bool is_awaited = phase != wire::TRAINING || leaving_.NeedCheckpoint();
   schedule_.Failed(now, is_awaited ? CheckpointSchedule::kMaxAwaitedBackoff
                                    : CheckpointSchedule::kMaxBackoff);
-  trouble_ = DescribeFailure(step, schedule_.failures(), status);
+  trouble_ = {DescribeFailure(step, schedule_.failures(), status),
+              wire::Finding::CHECKPOINT};
   // While training the next one may succeed; the first and the last must.
   if (phase == wire::TRAINING ||
       now - schedule_.failing_since() < options_.checkpoint_timeout) {

@@ -20,6 +20,13 @@
 
 namespace parasol {
 
+// What keeps a chief from going on, in one line, and what kind of thing bounds
+// the job by it; no text: nothing does.
+struct Trouble {
+  std::string text = {};
+  wire::Finding::Kind kind = wire::Finding::KIND_UNSPECIFIED;
+};
+
 // Orders of a chief: loads, checkpoints, and the last checkpoint of a chief
 // that was told to end. Decides what is ordered and when, and what follows from
 // the results. Pure.
@@ -72,8 +79,8 @@ class Orders {
 
   const CheckpointSchedule& schedule() const { return schedule_; }
   const LeavingPs& leaving() const { return leaving_; }
-  // The value of JobStatus.trouble.
-  const std::string& trouble() const { return trouble_; }
+  // The order that fails.
+  const Trouble& trouble() const { return trouble_; }
   // The rate that the ps have been given in the place of the job's.
   std::optional<double> given_rate() const { return given_rate_; }
 
@@ -107,7 +114,7 @@ class Orders {
   ShardLoads loads_;
   LeavingPs leaving_;
   std::optional<double> given_rate_;
-  std::string trouble_;
+  Trouble trouble_;
   std::optional<absl::Time> stop_requested_at_;
   bool stop_ordered_ = false;
   // True if the checkpoint being written may await a step of workers.

@@ -120,10 +120,10 @@ TEST_F(OrdersTest, ALoadThatFailsIsATroubleAndTriedLater) {
   const LoadOrder load = NextLoad();
   EXPECT_EQ(LoadDone(load.targets[1], absl::UnavailableError("gone")),
             std::nullopt);
-  EXPECT_EQ(orders_->trouble(), "can't load ps/1: gone");
+  EXPECT_EQ(orders_->trouble().text, "can't load ps/1: gone");
   now_ += absl::Minutes(1);
   FinishLoad();
-  EXPECT_EQ(orders_->trouble(), "");
+  EXPECT_EQ(orders_->trouble().text, "");
 }
 
 TEST_F(OrdersTest, ALoadThatFailsTooOftenEndsTheChiefAndAWrongOneTheJob) {
@@ -159,7 +159,7 @@ TEST_F(OrdersTest, ACheckpointThatFailsWhileTrainingIsTriedAgain) {
   Train(10);
   EXPECT_EQ(CheckpointDone(NextCheckpoint(), absl::UnavailableError("full")),
             std::nullopt);
-  EXPECT_THAT(orders_->trouble(), HasSubstr("full"));
+  EXPECT_THAT(orders_->trouble().text, HasSubstr("full"));
   EXPECT_FALSE(Next().has_value()) << "not at once";
   now_ += absl::Hours(1);
   EXPECT_EQ(CheckpointDone(NextCheckpoint(), absl::UnavailableError("full")),
@@ -167,7 +167,7 @@ TEST_F(OrdersTest, ACheckpointThatFailsWhileTrainingIsTriedAgain) {
       << "the job trains on";
   now_ += absl::Hours(1);
   CheckpointDone(NextCheckpoint(), absl::OkStatus());
-  EXPECT_EQ(orders_->trouble(), "");
+  EXPECT_EQ(orders_->trouble().text, "");
 }
 
 TEST_F(OrdersTest, AFinalCheckpointThatFailsForTooLongEndsTheJob) {

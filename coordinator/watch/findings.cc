@@ -71,7 +71,7 @@ class Look {
     Unreachable();
     Stuck();
     if (!status_.trouble().empty()) {
-      Add(wire::Finding::CHECKPOINT, "",
+      Add(KindOfTrouble(), "",
           absl::StrCat(status_.trouble(), Since(status_.waited())));
     }
     Loading();
@@ -94,6 +94,13 @@ class Look {
   }
 
  private:
+  Kind KindOfTrouble() const {
+    for (const wire::Finding& finding : status_.finding()) {
+      if (finding.text() == status_.trouble()) return finding.kind();
+    }
+    return wire::Finding::CHECKPOINT;
+  }
+
   void Add(Kind kind, const std::string& task, std::string text) {
     wire::Finding& finding = findings_.emplace_back();
     finding.set_kind(kind);
@@ -291,9 +298,8 @@ class Look {
 }  // namespace
 
 void AddFindings(wire::JobStatus& status) {
-  for (wire::Finding& finding : Look(status).Find()) {
-    *status.add_finding() = std::move(finding);
-  }
+  std::vector<wire::Finding> findings = Look(status).Find();
+  status.mutable_finding()->Assign(findings.begin(), findings.end());
 }
 
 }  // namespace parasol

@@ -224,6 +224,22 @@ TEST_F(FindingsTest, AFullDisk) {
   ExpectTop(wire::Finding::CHECKPOINT, "", HasSubstr("No space left"));
 }
 
+TEST_F(FindingsTest, ATroubleIsOfTheKindThatTheCoordinatorSays) {
+  status_.set_trouble("workers say that they have completed 9 steps");
+  *status_.mutable_waited() = ToProto(absl::Seconds(3));
+  wire::Finding& trouble = *status_.add_finding();
+  trouble.set_kind(wire::Finding::WORKER);
+  trouble.set_text(status_.trouble());
+  ExpectTop(wire::Finding::WORKER, "", HasSubstr("9 steps, for 3s"));
+  AddFindings(status_);
+  for (int i = 1; i < status_.finding_size(); ++i) {
+    EXPECT_NE(status_.finding(i).kind(), wire::Finding::WORKER);
+  }
+  status_.set_phase(wire::COMPLETE);
+  AddFindings(status_);
+  EXPECT_EQ(status_.finding_size(), 0);
+}
+
 TEST_F(FindingsTest, ASlowDiskOfAPs) {
   status_.set_phase(wire::FINISHING);
   *Ps(0).mutable_ps_load()->mutable_writing() = ToProto(absl::Seconds(1));
