@@ -66,11 +66,14 @@ wire::PsLoad Checked(wire::PsLoad load) {
 }  // namespace
 
 TaskReports::Said& TaskReports::SaidBy(const wire::Task& task) {
-  Said& said = said_[TaskId::Of(task)];
-  if (said.incarnation != task.incarnation()) {
-    said = {.incarnation = task.incarnation()};
+  Place& place = places_[TaskId::Of(task)];
+  if (place.newest.incarnation != task.incarnation()) {
+    std::swap(place.newest, place.former);
   }
-  return said;
+  if (place.newest.incarnation != task.incarnation()) {
+    place.newest = {.incarnation = task.incarnation()};
+  }
+  return place.newest;
 }
 
 void TaskReports::Begin(const wire::RegisterRequest& request) {
@@ -92,9 +95,12 @@ void TaskReports::Keep(const wire::HeartbeatRequest& request) {
 
 void TaskReports::Describe(const TaskId& id, uint64_t incarnation,
                            const Names& names, wire::TaskStatus& status) const {
-  const auto it = said_.find(id);
-  if (it == said_.end() || it->second.incarnation != incarnation) return;
-  const Said& said = it->second;
+  const auto it = places_.find(id);
+  if (it == places_.end()) return;
+  const Place& place = it->second;
+  const Said& said =
+      place.newest.incarnation == incarnation ? place.newest : place.former;
+  if (said.incarnation != incarnation) return;
   status.set_version(said.version);
   status.set_process(said.process);
   if (id.role == "worker") {

@@ -12,7 +12,9 @@
 namespace parasol {
 
 // The last report of each task about itself: its process, the ps that it waits
-// for, and what a ps does. Nothing of it decides anything. Pure.
+// for, and what a ps does. What a process has said is kept beside its
+// successor's words, for it gets its place back if that one is lost at once.
+// Nothing of it decides anything. Pure.
 class TaskReports {
  public:
   // Take what a task says; what is out of bounds is cut, or left out.
@@ -38,9 +40,14 @@ class TaskReports {
     bool has_load = false;
   };
 
+  struct Place {
+    Said newest = {};
+    Said former = {};
+  };
+
   Said& SaidBy(const wire::Task& task);
 
-  std::map<TaskId, Said> said_;
+  std::map<TaskId, Place> places_;
 };
 
 }  // namespace parasol

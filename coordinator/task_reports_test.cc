@@ -38,6 +38,27 @@ TEST(TaskReportsTest, WhatAProcessSaysEndsWithTheProcess) {
   EXPECT_EQ(Described(reports, Worker(2)).version(), "");
 }
 
+TEST(TaskReportsTest, AProcessThatGetsItsPlaceBackIsDescribedAsBefore) {
+  TaskReports reports;
+  wire::RegisterRequest request;
+  for (const int process : {1, 2}) {
+    *request.mutable_task() = Worker(process);
+    request.set_version(process == 1 ? "1.2" : "1.3");
+    request.set_process(process == 1 ? "pod-a" : "pod-b");
+    reports.Begin(request);
+  }
+  EXPECT_EQ(Described(reports, Worker(1)).version(), "1.2");
+  EXPECT_EQ(Described(reports, Worker(2)).version(), "1.3");
+  wire::HeartbeatRequest heartbeat;
+  *heartbeat.mutable_task() = Worker(1);
+  heartbeat.add_ps_wait()->set_shard(1);
+  reports.Keep(heartbeat);
+  const wire::TaskStatus status = Described(reports, Worker(1));
+  EXPECT_EQ(status.version(), "1.2");
+  EXPECT_EQ(status.process(), "pod-a");
+  EXPECT_EQ(status.ps_wait_size(), 1);
+}
+
 TEST(TaskReportsTest, PsAreNamedByTheirPlaces) {
   TaskReports reports;
   wire::HeartbeatRequest request;
