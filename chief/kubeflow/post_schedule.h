@@ -22,6 +22,9 @@ class PostSchedule {
   static constexpr absl::Duration kLeastInterval = absl::Seconds(5);
   // Time between two attempts after many failures.
   static constexpr absl::Duration kMaxBackoff = absl::Minutes(5);
+  // Time for which a failure that comes again, after posts that were taken, is
+  // not in the log again.
+  static constexpr absl::Duration kQuiet = absl::Minutes(10);
 
   // Returns true if a status in this phase is to be posted now.
   bool IsDue(wire::JobPhase phase, absl::Time now) const;
@@ -32,11 +35,16 @@ class PostSchedule {
   bool IsDueAtTheEnd(wire::JobPhase phase) const;
 
   // Takes the result of a post that was begun at `begun` and ended at `now`.
-  // Returns a line for the log if it is another result than the last one.
+  // Returns a line for the log if it has none about such a result: failures
+  // whose texts differ in numbers alone are one.
   std::optional<std::string> Took(wire::JobPhase phase, absl::Time begun,
                                   absl::Time now, const absl::Status& result);
 
  private:
+  // Returns true if the log is to have a line about the result, and notes that
+  // it has.
+  bool IsNews(const absl::Status& result, absl::Time now);
+
   std::optional<absl::Time> begun_;
   // Phase that the server took last.
   std::optional<wire::JobPhase> posted_phase_;
@@ -44,6 +52,11 @@ class PostSchedule {
   // Time waited for after a failure; zero: there was none.
   absl::Duration backoff_ = absl::ZeroDuration();
   std::optional<absl::Status> last_;
+  // The log's last line: true if it was about a post that was taken; and the
+  // last failure that it has.
+  std::optional<bool> said_ok_;
+  std::string said_failure_;
+  absl::Time failure_said_at_ = absl::InfinitePast();
 };
 
 }  // namespace parasol

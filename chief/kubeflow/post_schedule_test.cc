@@ -79,5 +79,42 @@ TEST(PostScheduleTest, TheLogHasEachChangeOnce) {
   EXPECT_THAT(took(absl::OkStatus()), Optional(HasSubstr("is posted")));
 }
 
+// libcurl's texts have milliseconds, and servers' have numbers of requests.
+TEST(PostScheduleTest, AFailureWhoseNumbersChangeIsOneFailure) {
+  PostSchedule schedule;
+  const auto took = [&schedule](const absl::Status& result) {
+    return schedule.Took(wire::TRAINING, kFirst, kFirst, result).has_value();
+  };
+  EXPECT_TRUE(took(absl::UnavailableError(
+      "https://trainer:443: Operation timed out after 10001 milliseconds")));
+  EXPECT_FALSE(took(absl::UnavailableError(
+      "https://trainer:443: Operation timed out after 10000 milliseconds")));
+  EXPECT_TRUE(took(absl::UnavailableError(
+      "https://trainer:443: Failed to connect after 3 ms")));
+  EXPECT_TRUE(took(absl::FailedPreconditionError(
+      "the server answered 500: request 7f21-a3 failed")));
+  EXPECT_FALSE(took(absl::FailedPreconditionError(
+      "the server answered 500: request 8e02-b4 failed")));
+  EXPECT_TRUE(took(absl::FailedPreconditionError(
+      "the server answered 404: request 9d00-c5 failed")));
+}
+
+TEST(PostScheduleTest, AServerThatComesAndGoesIsInTheLogAFewTimes) {
+  PostSchedule schedule;
+  const auto took = [&schedule](int64_t seconds, const absl::Status& result) {
+    return schedule.Took(wire::TRAINING, After(seconds), After(seconds), result)
+        .has_value();
+  };
+  const absl::Status gone = absl::UnavailableError("gone");
+  EXPECT_TRUE(took(0, gone));
+  EXPECT_TRUE(took(10, absl::OkStatus()));
+  for (int64_t seconds = 20; seconds < 600; seconds += 20) {
+    EXPECT_FALSE(took(seconds, gone)) << seconds;
+    EXPECT_FALSE(took(seconds + 10, absl::OkStatus())) << seconds;
+  }
+  EXPECT_TRUE(took(620, gone));
+  EXPECT_TRUE(took(630, absl::OkStatus()));
+}
+
 }  // namespace
 }  // namespace parasol
