@@ -7,6 +7,7 @@
 #include "base/shown_text.h"
 #include "chief/job_page_text.h"
 #include "cluster/progress/status_json.h"
+#include "coordinator/steps/epoch_losses.h"
 #include "nlohmann/json.hpp"
 
 namespace parasol {
@@ -36,9 +37,12 @@ PageJson EvaluationsJson(const std::vector<Evaluation>& evaluations) {
   return json;
 }
 
-// The mean losses of epochs, or of their parts.
+// The mean losses of epochs, or of their parts. The oldest end of a full list
+// is no point: its sums include ends before it, which are forgotten.
 PageJson EpochsJson(const wire::JobStatus& status) {
   PageJson json = PageJson::array();
+  const bool is_full =
+      static_cast<size_t>(status.epoch_end_size()) >= EpochLosses::kMaxEnds;
   double loss_before = 0;
   double examples_before = 0;
   for (const wire::EpochEnd& end : status.epoch_end()) {
@@ -48,7 +52,8 @@ PageJson EpochsJson(const wire::JobStatus& status) {
     const double loss = end.loss_sum() - loss_before;
     examples_before = static_cast<double>(end.loss_examples());
     loss_before = end.loss_sum();
-    if (examples <= 0) continue;
+    const bool is_oldest = &end == &status.epoch_end(0);
+    if (examples <= 0 || (is_full && is_oldest)) continue;
     json.push_back(
         {{"step", end.step()}, {"loss", NumberOrNull(loss / examples)}});
   }

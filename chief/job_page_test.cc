@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "coordinator/steps/epoch_losses.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -43,6 +44,31 @@ TEST_F(JobPageTest, BeforeTheChiefKnowsItsRunThereIsAPageWithoutAJob) {
   EXPECT_TRUE(State()["job"].is_null());
   EXPECT_THAT(page_.At("/").body, HasSubstr("<!DOCTYPE html>"));
   EXPECT_EQ(page_.At("/nothing").status, 404);
+}
+
+TEST_F(JobPageTest, AFullListOfEpochsBeginsBehindItsOldestEnd) {
+  const auto add_end = [this](int64_t epoch) {
+    wire::EpochEnd& end = *status_.add_epoch_end();
+    end.set_step(10 * epoch);
+    // Epoch n has the mean loss n.
+    end.set_loss_sum(100. * epoch * (epoch + 1) / 2);
+    end.set_loss_examples(100 * epoch);
+    end.set_is_complete(true);
+  };
+  // What came before epoch 5 is forgotten.
+  constexpr int64_t kFirst = 5;
+  constexpr int64_t kEnds = EpochLosses::kMaxEnds;
+  for (int64_t i = 0; i + 1 < kEnds; ++i) add_end(1 + i);
+  page_.Show(status_);
+  nlohmann::json epochs = State()["epochs"];
+  ASSERT_EQ(epochs.size(), kEnds - 1);
+  EXPECT_EQ(epochs[0], nlohmann::json({{"step", 10}, {"loss", 1.}}));
+  status_.clear_epoch_end();
+  for (int64_t i = 0; i < kEnds; ++i) add_end(kFirst + i);
+  page_.Show(status_);
+  epochs = State()["epochs"];
+  ASSERT_EQ(epochs.size(), kEnds - 1);
+  EXPECT_EQ(epochs[0], nlohmann::json({{"step", 60}, {"loss", 6.}}));
 }
 
 TEST_F(JobPageTest, TheAgeSaysThatTheChiefHangs) {
