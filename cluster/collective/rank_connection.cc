@@ -150,6 +150,26 @@ absl::Status SayHello(int fd, const CollectiveGroup& group, int to,
   return ToStatus(answer[0]);
 }
 
+// Connects to the first of the addresses that can be reached, and opens the
+// connection.
+absl::StatusOr<Descriptor> ConnectToOne(const addrinfo& addresses,
+                                        const CollectiveGroup& group, int to,
+                                        absl::Time deadline) {
+  absl::Status status;
+  for (const addrinfo* each = &addresses; each != nullptr;
+       each = each->ai_next) {
+    Descriptor socket(::socket(each->ai_family,
+                               SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!socket.is_open()) return SystemError("socket", errno);
+    status = SetRankSocketOptions(socket.get());
+    if (status.ok()) status = Connect(socket.get(), *each, deadline);
+    if (!status.ok()) continue;
+    RETURN_IF_ERROR(SayHello(socket.get(), group, to, deadline));
+    return socket;
+  }
+  return status;
+}
+
 }  // namespace
 
 absl::Status SetRankSocketOptions(int fd) {
@@ -166,19 +186,14 @@ absl::StatusOr<Descriptor> ConnectToRank(const CollectiveGroup& group, int to,
   const absl::Time deadline = Clock::Real().Now() + limit;
   ASSIGN_OR_RETURN(const AddressList addresses,
                    Resolve(group.ranks[to].address));
-  absl::Status status;
-  for (const addrinfo* each = addresses.get(); each != nullptr;
-       each = each->ai_next) {
-    Descriptor socket(::socket(each->ai_family,
-                               SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!socket.is_open()) return SystemError("socket", errno);
-    status = SetRankSocketOptions(socket.get());
-    if (status.ok()) status = Connect(socket.get(), *each, deadline);
-    if (!status.ok()) continue;
-    RETURN_IF_ERROR(SayHello(socket.get(), group, to, deadline));
-    return socket;
+  absl::StatusOr<Descriptor> socket =
+      ConnectToOne(*addresses, group, to, deadline);
+  // Whether a proof was damaged on its way or is another secret's shows when it
+  // comes again.
+  if (absl::IsFailedPrecondition(socket.status())) {
+    socket = ConnectToOne(*addresses, group, to, deadline);
   }
-  return status;
+  return socket;
 }
 
 }  // namespace parasol

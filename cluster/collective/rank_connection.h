@@ -9,12 +9,12 @@
 namespace parasol {
 
 // Connects to rank `to` of the group, says hello, and proves and asks for the
-// group's secret. Blocks for `limit` at
-// most.
+// group's secret. Blocks for `limit` at most.
 //   Unavailable         it can't be reached, or has not joined the group yet;
 //                       the same call may succeed later.
 //   FailedPrecondition  it has joined a later group, or refuses the secret or
-//                       the ranks: it will not take this connection.
+//                       the ranks, and does so a second time: it will not take
+//                       this connection.
 //   InvalidArgument     it is of another build.
 absl::StatusOr<Descriptor> ConnectToRank(const CollectiveGroup& group, int to,
                                          absl::Duration limit);

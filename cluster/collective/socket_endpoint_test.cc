@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -70,12 +71,17 @@ void SayAnswer(const Descriptor& socket, HelloAnswer answer) {
 }
 
 // Plays a rank with this secret that welcomes whoever proves anything: nobody,
-// if the secret is another one.
-void Welcome(const Descriptor& socket, const std::string& secret) {
+// if the secret is another one. One byte of its proof is damaged, if one is
+// named.
+void Welcome(const Descriptor& socket, const std::string& secret,
+             std::optional<size_t> damaged = std::nullopt) {
   const std::string hello = ReceiveAll(socket, RankHello::kBytes);
   const std::string nonce = DrawNonce();
   SayAnswer(socket, HelloAnswer::kChallenge);
-  SendAll(socket, nonce + ProofOf(secret, ProofSide::kAnswerer, hello, nonce));
+  std::string said =
+      nonce + ProofOf(secret, ProofSide::kAnswerer, hello, nonce);
+  if (damaged) said[*damaged] ^= 1;
+  SendAll(socket, said);
   std::string proof(kProofBytes, '\0');
   if (recv(socket.get(), proof.data(), proof.size(), MSG_WAITALL) > 0) {
     SayAnswer(socket, HelloAnswer::kWelcome);
@@ -139,7 +145,8 @@ class AnswersTest : public testing::Test {
       for (const char answer : answers) {
         connections.push_back(rank_0_.Accept());
         if (answer == kChallenge) {
-          Welcome(connections.back(), secret_);
+          Welcome(connections.back(), secret_,
+                  std::exchange(damaged_, std::nullopt));
         } else if (answer != 0) {
           EXPECT_EQ(send(connections.back().get(), &answer, 1, MSG_NOSIGNAL),
                     1);
@@ -158,6 +165,8 @@ class AnswersTest : public testing::Test {
   const std::unique_ptr<SocketEndpoint> endpoint_;
   CollectiveGroup group_;
   std::string secret_;  // rank 0's
+  // The byte of rank 0's next proof that is damaged.
+  std::optional<size_t> damaged_;
 };
 
 TEST_F(AnswersTest, EachFlippedBitOfAnAnswerIsAskedForAgain) {
@@ -174,9 +183,29 @@ TEST_F(AnswersTest, EachFlippedBitOfAnAnswerIsAskedForAgain) {
 
 TEST_F(AnswersTest, ARankWithAnotherSecretIsNotJoined) {
   secret_ = "another";
-  EXPECT_THAT(JoinWith({kChallenge}),
+  EXPECT_THAT(JoinWith({kChallenge, kChallenge}),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("it has another secret")));
+}
+
+TEST_F(AnswersTest, AProofThatWasDamagedOnItsWayIsAskedForAgain) {
+  for (const size_t damaged : {0, 20, 47}) {
+    SCOPED_TRACE(damaged);
+    damaged_ = damaged;
+    EXPECT_OK(JoinWith({kChallenge, kChallenge}));
+    EXPECT_EQ(damaged_, std::nullopt);
+    ++group_.epoch;
+  }
+}
+
+// As it does whose proof was damaged on its way.
+TEST_F(AnswersTest, ARefusalIsAskedForTwice) {
+  constexpr char kRefused = static_cast<char>(HelloAnswer::kRefused);
+  EXPECT_OK(JoinWith({kRefused, kChallenge}));
+  ++group_.epoch;
+  EXPECT_THAT(JoinWith({kRefused, kRefused}),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("refuses this rank")));
 }
 
 TEST_F(AnswersTest, AnotherVersionIsNamed) {
