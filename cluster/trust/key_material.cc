@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "cluster/trust/openssl_handles.h"
 
@@ -16,6 +17,7 @@ namespace {
 
 // Most certificates in one text: a chain or a bundle of authorities.
 constexpr int kMaxCertificates = 512;
+constexpr size_t kMaxShownBytes = 100;
 
 openssl::Bio BioOf(absl::string_view text) {
   return openssl::Bio(
@@ -87,6 +89,16 @@ std::string TimeText(const ASN1_TIME* time) {
   return std::string(text, bytes);
 }
 
+// Returns whose a certificate that is refused says that it is. A stranger may
+// have written that.
+std::string Claim(const PeerIdentity& identity) {
+  return identity.role == PeerRole::kUnknown
+             ? " (it says no task)"
+             : absl::StrCat(" (it says ",
+                            ShownText(identity.ToString(), kMaxShownBytes),
+                            ")");
+}
+
 // Continues "the certificate ".
 std::string Fault(int error, const X509* certificate) {
   switch (error) {
@@ -149,6 +161,7 @@ absl::StatusOr<PeerIdentity> Authorities::Verify(absl::string_view certificates,
   X509_VERIFY_PARAM_set_auth_level(parameters, 2);
   // An authority in --tls_ca may be one that another one has signed.
   X509_VERIFY_PARAM_set_flags(parameters, X509_V_FLAG_PARTIAL_CHAIN);
+  const PeerIdentity identity = IdentityInCertificate(certificate);
   const int verified = X509_verify_cert(verification.get());
   const int error = X509_STORE_CTX_get_error(verification.get());
   ERR_clear_error();
@@ -156,9 +169,9 @@ absl::StatusOr<PeerIdentity> Authorities::Verify(absl::string_view certificates,
     const X509* const faulty =
         X509_STORE_CTX_get_current_cert(verification.get());
     return absl::UnauthenticatedError(
-        Fault(error, faulty == nullptr ? certificate : faulty));
+        absl::StrCat(Fault(error, faulty == nullptr ? certificate : faulty),
+                     Claim(identity)));
   }
-  const PeerIdentity identity = IdentityInCertificate(certificate);
   if (identity.role == PeerRole::kUnknown) {
     return absl::UnauthenticatedError(
         "says no task: it needs a URI spiffe://DOMAIN/JOB/ROLE/INDEX or a DNS "

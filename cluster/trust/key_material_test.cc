@@ -17,6 +17,7 @@ namespace {
 
 using testing::Eq;
 using testing::HasSubstr;
+using testing::Not;
 
 const absl::Time kNow = absl::FromUnixSeconds(1800000000);  // 2027-01-15
 constexpr char kPs1[] = "URI:spiffe://cluster.local/mnist/ps/1";
@@ -101,6 +102,21 @@ TEST(AuthoritiesTest, FaultsOfACertificateAreNamed) {
         Look(peer, peer).status(),
         StatusIs(absl::StatusCode::kUnauthenticated, HasSubstr(c.fault)));
   }
+}
+
+TEST(AuthoritiesTest, WhoIsRefusedIsNamedAsItsCertificateSays) {
+  const auto look = [](const std::string& names) {
+    return std::string(Look(Issuer(1).Issue({.alternative_names = kPs1}),
+                            Issuer(2).Issue({.alternative_names = names}))
+                           .status()
+                           .message());
+  };
+  EXPECT_THAT(look("URI:spiffe://a/other/worker/3"),
+              HasSubstr("another authority"));
+  EXPECT_THAT(look("URI:spiffe://a/other/worker/3"),
+              HasSubstr("(it says worker/3 of other)"));
+  EXPECT_THAT(look("DNS:example.com"), HasSubstr("(it says no task)"));
+  EXPECT_THAT(look("URI:spiffe://a/\x1b[2J/worker/3"), Not(HasSubstr("\x1b")));
 }
 
 // A task's certificate issues no other one.

@@ -1,6 +1,7 @@
 #include "cluster/trust/tls_tunnels.h"
 
 #include <fcntl.h>
+#include <netdb.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
@@ -14,6 +15,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <list>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -57,6 +59,23 @@ std::string CertificatesOf(const SSL* ssl) {
     pem += TextOfCertificate(sk_X509_value(chain, i));
   }
   return pem;
+}
+
+// Returns "10.0.0.7:41234", the other end of a connected socket.
+std::string AddressOfPeer(const Descriptor& socket) {
+  sockaddr_storage peer = {};
+  socklen_t size = sizeof(peer);
+  auto* const address = reinterpret_cast<sockaddr*>(&peer);
+  char host[NI_MAXHOST];
+  char port[NI_MAXSERV];
+  if (getpeername(socket.get(), address, &size) != 0 ||
+      getnameinfo(address, size, host, sizeof(host), port, sizeof(port),
+                  NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return "a peer that is gone";
+  }
+  if (peer.ss_family == AF_UNIX) return "a process of this machine";
+  return peer.ss_family == AF_INET6 ? absl::StrCat("[", host, "]:", port)
+                                    : absl::StrCat(host, ":", port);
 }
 
 SslContext MakeContext(const KeyMaterial& material, PeerSide own) {
@@ -109,7 +128,8 @@ class TlsTunnels::Tunnel {
  public:
   Tunnel(Descriptor network, Descriptor local, const Keys& keys, PeerSide own,
          PeerRole peer, Clock& clock)
-      : network_(std::move(network)),
+      : address_(AddressOfPeer(network)),
+        network_(std::move(network)),
         local_(std::move(local)),
         job_(keys.identity.job),
         authorities_(keys.authorities),
@@ -187,7 +207,7 @@ class TlsTunnels::Tunnel {
     has_peer_ = peer.ok() && peer->job == job_ && peer->role == peer_;
     if (!has_peer_) {
       LOG_EVERY(WARNING, absl::Seconds(10))
-          << "refused a connection: the certificate "
+          << "refused a connection with " << address_ << ": the certificate "
           << (peer.ok() ? absl::StrCat("is ", peer->ToString(), ", not a ",
                                        PeerRoleName(peer_), " of ", job_)
                         : std::string(peer.status().message()));
@@ -207,7 +227,7 @@ class TlsTunnels::Tunnel {
         error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
     if (!is_waiting && !has_peer_) {
       LOG_EVERY(WARNING, absl::Seconds(10))
-          << "a connection between tasks has ended: " << what
+          << "the connection with " << address_ << " has ended: " << what
           << (reason == nullptr ? ": the peer has closed it"
                                 : absl::StrCat(": ", reason))
           << "; does the peer have certificates, too?";
@@ -281,6 +301,7 @@ class TlsTunnels::Tunnel {
     return true;
   }
 
+  const std::string address_;  // the peer's, for the log
   const Descriptor network_;
   const Descriptor local_;
   const std::string job_;
@@ -420,7 +441,9 @@ absl::StatusOr<TlsTunnels::Keys> TlsTunnels::ReadKeys(
 }
 
 TlsTunnels::Keys TlsTunnels::NewestKeys() {
+  // A file may take long to read.
   absl::StatusOr<Keys> read = ReadKeys(files_, clock_.Now());
+  absl::MutexLock lock(&mu_);
   if (read.ok() && read->identity == keys_.identity) keys_ = *std::move(read);
   return keys_;
 }
@@ -436,9 +459,9 @@ absl::StatusOr<Descriptor> TlsTunnels::Open(Descriptor socket, PeerSide own,
   }
   Descriptor local(ends[0]);
   Descriptor users(ends[1]);
-  absl::MutexLock lock(&mu_);
-  loops_[next_++ % loops_.size()]->Add(std::make_unique<Tunnel>(
-      std::move(socket), std::move(local), NewestKeys(), own, peer, clock_));
+  auto tunnel = std::make_unique<Tunnel>(std::move(socket), std::move(local),
+                                         NewestKeys(), own, peer, clock_);
+  loops_[next_++ % loops_.size()]->Add(std::move(tunnel));
   return users;
 }
 

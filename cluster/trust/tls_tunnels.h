@@ -1,7 +1,7 @@
 #ifndef PARASOL_CLUSTER_TRUST_TLS_TUNNELS_H_
 #define PARASOL_CLUSTER_TRUST_TLS_TUNNELS_H_
 
-#include <list>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -57,13 +57,13 @@ class TlsTunnels {
   static absl::StatusOr<Keys> ReadKeys(const CertificateFiles& files,
                                        absl::Time now);
   // Returns the newest keys of use.
-  Keys NewestKeys() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Keys NewestKeys() ABSL_LOCKS_EXCLUDED(mu_);
 
   const CertificateFiles files_;
   Clock& clock_;
   absl::Mutex mu_;
   Keys keys_ ABSL_GUARDED_BY(mu_);
-  size_t next_ ABSL_GUARDED_BY(mu_) = 0;
+  std::atomic<size_t> next_ = 0;
   std::vector<std::unique_ptr<Loop>> loops_;
 };
 

@@ -1,8 +1,12 @@
 #include "cluster/trust/tls_tunnels.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <thread>
@@ -29,6 +33,25 @@ Ends Pair() {
   int ends[2];
   EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
   return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+// The two ends of a connection over TCP.
+Ends TcpPair() {
+  const Descriptor listening(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in where = {};
+  where.sin_family = AF_INET;
+  where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(where);
+  auto* const address = reinterpret_cast<sockaddr*>(&where);
+  EXPECT_EQ(bind(listening.get(), address, size), 0);
+  EXPECT_EQ(listen(listening.get(), 1), 0);
+  EXPECT_EQ(getsockname(listening.get(), address, &size), 0);
+  Ends ends = {Descriptor(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+               Descriptor()};
+  EXPECT_EQ(connect(ends.first.get(), address, size), 0);
+  ends.second =
+      Descriptor(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  return ends;
 }
 
 std::unique_ptr<TlsTunnels> TunnelsOf(const CertificateDirectory& directory,
@@ -86,8 +109,7 @@ struct Connected {
   Descriptor server;
 };
 
-Connected Connect(TlsTunnels& client, TlsTunnels& server) {
-  Ends ends = Pair();
+Connected Connect(TlsTunnels& client, TlsTunnels& server, Ends ends = Pair()) {
   return {Blocking(client.Open(std::move(ends.first), PeerSide::kClient,
                                PeerRole::kWorker)),
           Blocking(server.Open(std::move(ends.second), PeerSide::kServer,
@@ -195,6 +217,22 @@ TEST(TlsTunnelsTest, WhoIsNotTrustedGetsNothing) {
   }
 }
 
+// In a process of its own: the log has such a line once in ten seconds.
+TEST(TlsTunnelsDeathTest, WhoIsRefusedIsInTheLogWithItsAddress) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto refuse = [] {
+    auto one = TunnelsOf("mnist/worker/0");
+    const auto stranger = TunnelsOf("mnist/worker/1", "theirs");
+    const Connected connected = Connect(*stranger, *one, TcpPair());
+    Receive(connected.server, 1);
+    one = nullptr;
+    std::exit(0);
+  };
+  EXPECT_EXIT(refuse(), testing::ExitedWithCode(0),
+              "refused a connection with 127\\.0\\.0\\.1:[0-9]+: the "
+              "certificate is of another authority.*worker/1 of mnist");
+}
+
 TEST(TlsTunnelsTest, ClearTextEndsTheTunnel) {
   const auto one = TunnelsOf("mnist/worker/0");
   for (const PeerSide side : {PeerSide::kClient, PeerSide::kServer}) {
@@ -219,6 +257,29 @@ TEST(TlsTunnelsTest, NewTunnelsUseNewCertificates) {
   const Connected whole = Connect(*one, *two);
   SendBytes(whole.server, "b");
   EXPECT_EQ(Receive(whole.client, 1), "b");
+}
+
+// A file system that does not answer holds up who asks it, and no other.
+TEST(TlsTunnelsTest, AFileThatIsSlowHoldsUpNoOtherTunnel) {
+  const CertificateDirectory directory("slow", "ours");
+  const auto one = TunnelsOf(directory, "mnist/worker/0");
+  const auto two = TunnelsOf("mnist/worker/1");
+  const std::string path = directory.files().certificate;
+  ASSERT_EQ(unlink(path.c_str()), 0);
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  Connected slow;
+  std::thread opens([&] { slow = Connect(*one, *two); });
+  // Returns when the other thread reads the file.
+  Descriptor writes(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  ASSERT_TRUE(writes.is_open());
+  ASSERT_EQ(unlink(path.c_str()), 0);
+  const Connected quick = Connect(*one, *two);
+  SendBytes(quick.client, "a");
+  EXPECT_EQ(Receive(quick.server, 1), "a");
+  writes = Descriptor();
+  opens.join();
+  SendBytes(slow.client, "b");
+  EXPECT_EQ(Receive(slow.server, 1), "b");
 }
 
 TEST(TlsTunnelsTest, FilesOfNoUseAreRefused) {

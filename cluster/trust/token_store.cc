@@ -1,6 +1,7 @@
 #include "cluster/trust/token_store.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -60,6 +61,12 @@ absl::Status MakePrivate(const std::string& folder) {
   return absl::OkStatus();
 }
 
+// Locks an open file. Returns false if another process has; where a file system
+// has no locks nobody does.
+bool Lock(const Descriptor& file) {
+  return flock(file.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
 }  // namespace
 
 std::vector<std::string> TokenFolders(const std::string& xdg_data_home,
@@ -83,6 +90,9 @@ absl::StatusOr<StoredToken> StoredToken::Draw(
     absl::StatusOr<StoredToken> token = DrawIn(folder, chief_address);
     if (token.ok()) return token;
     last = token.status();
+    if (absl::IsAlreadyExists(last)) {
+      return absl::InvalidArgumentError(last.message());
+    }
   }
   return last;
 }
@@ -91,20 +101,30 @@ absl::StatusOr<StoredToken> StoredToken::DrawIn(
     const std::string& folder, absl::string_view chief_address) {
   RETURN_IF_ERROR(MakePrivate(folder));
   const std::string path = PathIn(folder, chief_address);
+  // One draws at a time; another one needs no longer than this.
+  const Descriptor turn(
+      open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (turn.is_open()) flock(turn.get(), LOCK_EX);
+  const Descriptor former(open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  if (former.is_open() && !Lock(former)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("a run of this user's has its chief at ", chief_address,
+                     ", too: end it, or give this one another address (", path,
+                     " is its token)"));
+  }
   const std::string text = JobToken::Draw();
   // Nobody sees half of it, and a former file's mode does not matter.
   const std::string fresh = absl::StrCat(path, ".", getpid());
   unlink(fresh.c_str());
-  const Descriptor file(
-      open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-           0600));
-  if (!file.is_open() ||
+  Descriptor file(open(
+      fresh.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.is_open() || !Lock(file) ||
       write(file.get(), text.data(), text.size()) !=
           static_cast<ssize_t>(text.size()) ||
       rename(fresh.c_str(), path.c_str()) != 0) {
     return FolderError(path, std::strerror(errno));
   }
-  return StoredToken(path, text);
+  return StoredToken(path, text, std::move(file));
 }
 
 StoredToken::~StoredToken() {

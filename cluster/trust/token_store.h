@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/descriptor.h"
 
 namespace parasol {
 
@@ -19,17 +20,20 @@ std::vector<std::string> TokenFolders(const std::string& xdg_data_home,
                                       unsigned int user);
 
 // The file of one run's token, of mode 0600, named after the address of the
-// run's chief: so the same user's tool finds it. Removed with this object.
+// run's chief: so the same user's tool finds it. Locked, and removed with this
+// object.
 class StoredToken {
  public:
   // Draws a token and writes it into the first of the folders that can be made
-  // this user's alone. A token for the address that is there is replaced.
-  //   InvalidArgument  there is no such folder; the message names the last.
+  // this user's alone. Replaces what a run that was killed has left there.
+  //   InvalidArgument  there is no such folder; the message names the last. Or
+  //                    a run with the same chief's address goes on.
   static absl::StatusOr<StoredToken> Draw(
       const std::vector<std::string>& folders, absl::string_view chief_address);
   StoredToken(StoredToken&& other) noexcept
       : path_(std::exchange(other.path_, {})),
-        text_(std::exchange(other.text_, {})) {}
+        text_(std::exchange(other.text_, {})),
+        lock_(std::move(other.lock_)) {}
   StoredToken& operator=(StoredToken&&) = delete;
   ~StoredToken();
 
@@ -38,13 +42,17 @@ class StoredToken {
   const std::string& text() const { return text_; }
 
  private:
+  //   AlreadyExists  a run with the same chief's address goes on.
   static absl::StatusOr<StoredToken> DrawIn(const std::string& folder,
                                             absl::string_view chief_address);
-  StoredToken(std::string path, std::string text)
-      : path_(std::move(path)), text_(std::move(text)) {}
+  StoredToken(std::string path, std::string text, Descriptor lock)
+      : path_(std::move(path)),
+        text_(std::move(text)),
+        lock_(std::move(lock)) {}
 
   std::string path_;
   std::string text_;
+  Descriptor lock_;  // the file, which this process has locked
 };
 
 // Returns the path of the token for a chief's address, if one is there.

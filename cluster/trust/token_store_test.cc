@@ -18,6 +18,7 @@
 namespace parasol {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Optional;
@@ -82,6 +83,24 @@ TEST(StoredTokenTest, WhatAKilledRunHasLeftIsReplacedAndTheFolderTightened) {
   EXPECT_EQ(token.path(), left);
   EXPECT_EQ(ModeOf(left), 0600);
   EXPECT_EQ(ModeOf(folder), 0700);
+}
+
+TEST(StoredTokenTest, ARunThatGoesOnKeepsItsToken) {
+  const std::string folder = FreshFolder("two_runs");
+  {
+    ASSERT_OK_AND_ASSIGN(const StoredToken first,
+                         StoredToken::Draw({folder}, kChief));
+    // No other folder is tried: the chief's address is in use.
+    EXPECT_THAT(
+        StoredToken::Draw({folder, FreshFolder("two_runs_more")}, kChief)
+            .status(),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 AllOf(HasSubstr(kChief), HasSubstr(first.path()))));
+    ASSERT_OK_AND_ASSIGN(const JobToken read, JobToken::Read(first.path()));
+    EXPECT_EQ(read.JobName(), JobToken::Parse(first.text())->JobName());
+    EXPECT_OK(StoredToken::Draw({folder}, "127.0.0.1:8889"));
+  }
+  EXPECT_OK(StoredToken::Draw({folder}, kChief));
 }
 
 TEST(StoredTokenTest, FolderThatCanBeMadeIsTaken) {
