@@ -22,7 +22,7 @@
 #include "proto/job.pb.h"
 #include "storage/event_file.h"
 #include "storage/shard_writer.h"
-#include "worker/lone_shard.h"
+#include "worker/store/lone_shard.h"
 #include "worker/replica_threads.h"
 #include "worker/step/step_source.h"
 #include "worker/store/device_variables.h"

@@ -30,6 +30,11 @@ bool IsMissed(const absl::Status& met) {
          absl::IsCancelled(met);
 }
 
+absl::Status NotThere(absl::string_view what) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      what, ": the processes have not met yet, or the program has ended"));
+}
+
 std::string NameOfWorker(int index) { return absl::StrCat("worker/", index); }
 
 }  // namespace
@@ -186,12 +191,20 @@ void GroupPeers::BeginAllReduce(absl::string_view what,
                                 std::vector<Contribution> contributions,
                                 absl::Span<float> sum) {
   if (what_.empty()) what_ = std::string(what);
-  const absl::Status right = CheckContributions(
-      what, contributions, sum,
-      {.first = options_.rank * options_.replicas, .count = options_.replicas});
+  const absl::Status right =
+      collective_ == nullptr
+          ? NotThere(what)
+          : CheckContributions(what, contributions, sum,
+                               {.first = options_.rank * options_.replicas,
+                                .count = options_.replicas});
   if (!right.ok()) {
     if (failure_.ok()) failure_ = right;
     return;
+  }
+  // An error stays until Await().
+  if (++pending_ == Collective::kMaxPending / 2) {
+    collective_->Await().IgnoreError();
+    pending_ = 0;
   }
   collective_->AllReduce(std::move(contributions), sum,
                          [](const absl::Status&) {});
@@ -200,6 +213,8 @@ void GroupPeers::BeginAllReduce(absl::string_view what,
 absl::Status GroupPeers::Await() {
   RETURN_IF_ERROR(failure_);
   const std::string what = std::exchange(what_, "");
+  if (collective_ == nullptr) return NotThere(what);
+  pending_ = 0;
   watch_->Begin(what);
   const absl::Status summed = collective_->Await();
   watch_->End();
@@ -220,6 +235,7 @@ absl::StatusOr<std::vector<std::string>> GroupPeers::Gather(
 absl::StatusOr<std::vector<std::string>> GroupPeers::AllGather(
     absl::string_view what, absl::string_view own) {
   RETURN_IF_ERROR(failure_);
+  if (collective_ == nullptr) return NotThere(what);
   absl::StatusOr<std::vector<std::string>> gathered = Gather(what, own);
   RETURN_IF_ERROR(Settle(what, gathered.status()));
   return gathered;

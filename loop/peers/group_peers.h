@@ -2,6 +2,7 @@
 #define PARASOL_LOOP_PEERS_GROUP_PEERS_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -114,6 +115,7 @@ class GroupPeers : public Peers {
   std::unique_ptr<PeerWatch> watch_;
   int64_t step_ = 0;      // number of committed iterations
   std::string what_;      // the first of the pending sums
+  size_t pending_ = 0;    // their number
   absl::Status failure_;  // of a sum's arguments
 };
 

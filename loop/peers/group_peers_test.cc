@@ -31,6 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -277,6 +278,33 @@ TEST_F(GroupPeersTest, AllStopAtTheSameIterationWithACheckpoint) {
                                      HasSubstr("stopped at step 6")));
   }
   EXPECT_THAT(*CheckpointStore(directory_).ListSteps(), ElementsAre(0, 4, 6));
+}
+
+TEST_F(GroupPeersTest, ManySumsMayBePending) {
+  constexpr size_t kSums = 3000;
+  std::vector<std::vector<float>> sums(2, std::vector<float>(kSums));
+  before_sum_ = [&](int worker, int, int64_t step) -> absl::Status {
+    if (step != 0) return absl::OkStatus();
+    const std::vector<float> one(1, 1.0f);
+    for (size_t i = 0; i < kSums; ++i) {
+      peers_[worker]->BeginAllReduce(
+          "many", {{worker * kReplicas, one}, {worker * kReplicas + 1, one}},
+          absl::MakeSpan(&sums[worker][i], 1));
+    }
+    return peers_[worker]->Await();
+  };
+  ExpectUndisturbed(RunAll(2));
+  for (const std::vector<float>& of_worker : sums) {
+    EXPECT_THAT(of_worker, Each(4.0f));
+  }
+}
+
+TEST_F(GroupPeersTest, ACallBeforeTheBeginningIsAnError) {
+  ports_ = FreePorts(1);
+  GroupPeers peers(OptionsOf(0), Clock::Real());
+  EXPECT_THAT(peers.AllGather("early", "x"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("early: the processes have not met")));
 }
 
 TEST_F(GroupPeersTest, OneThatIsMissingIsNamed) {

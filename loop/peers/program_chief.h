@@ -20,7 +20,7 @@
 #include "storage/shard_writer.h"
 #include "worker/lone_chief.h"
 #include "worker/lone_record.h"
-#include "worker/lone_shard.h"
+#include "worker/store/lone_shard.h"
 #include "worker/training_report.h"
 #include "worker/worker_metrics.h"
 

@@ -16,7 +16,7 @@ std::string LineAt(const std::vector<std::string>& lines, size_t i) {
 
 }  // namespace
 
-std::string DescribeProgram(const ParameterStore& store, int replicas) {
+std::string DescribeProgram(ParameterStore& store, int replicas) {
   std::vector<std::string> lines = {absl::StrCat(replicas, " replicas")};
   const StoredVariables& variables = store.variables();
   for (size_t i = 0; i < variables.specs().size(); ++i) {

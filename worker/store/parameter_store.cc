@@ -78,8 +78,7 @@ absl::StatusOr<std::unique_ptr<ParameterStore>> ParameterStore::Create(
   return parameters;
 }
 
-std::unique_ptr<ParameterStore> ParameterStore::CreateLike(
-    const ParameterStore& other) {
+std::unique_ptr<ParameterStore> StoreLike(const ParameterStore& other) {
   CHECK_EQ(other.num_tables(), 0u);
   auto on_host = HostVariables::CreateLike(other.variables_);
   std::unique_ptr<ParameterStore> parameters(
@@ -89,8 +88,8 @@ std::unique_ptr<ParameterStore> ParameterStore::CreateLike(
   return parameters;
 }
 
-std::unique_ptr<ParameterStore> ParameterStore::Borrow(
-    StoredVariables& variables, const job::Job& job) {
+std::unique_ptr<ParameterStore> StoreOf(StoredVariables& variables,
+                                        const job::Job& job) {
   std::unique_ptr<ParameterStore> parameters(
       new ParameterStore(variables, job));
   for (size_t i = 0; i < variables.specs().size(); ++i) {
@@ -139,14 +138,14 @@ absl::Status ParameterStore::PullRows(const RowTarget& rows) {
 }
 
 absl::StatusOr<std::vector<float>> ParameterStore::SampleRows(size_t table) {
-  RowSample sample(table_width(table));
+  RowSample sample(tables_[table]->width());
   if (IsElsewhere(table)) {
     elsewhere_->AddTo(table, sample);
   } else {
     tables_[table]->AddTo(sample);
   }
   const std::vector<uint64_t> ids = sample.Ids();
-  std::vector<float> values(ids.size() * table_width(table));
+  std::vector<float> values(ids.size() * tables_[table]->width());
   RETURN_IF_ERROR(PullRows({table, ids, absl::MakeSpan(values)}));
   return values;
 }

@@ -68,31 +68,19 @@ class ParameterStore : public TrainingParameters {
   static absl::StatusOr<std::unique_ptr<ParameterStore>> Create(
       StoredVariables& variables, const job::Job& job,
       TablesElsewhere* tables = nullptr);
-  // Creates the same variables as `other` has, with its optimizers, in host
-  // memory: arrays of zeros. It has no tables.
-  static std::unique_ptr<ParameterStore> CreateLike(
-      const ParameterStore& other);
-  // Borrows variables whose owner has given them values and optimizers, and
-  // updates them: for checkpoints, and copies to and from other processes.
-  static std::unique_ptr<ParameterStore> Borrow(StoredVariables& variables,
-                                                const job::Job& job);
 
   using TrainingParameters::Pull;
   using TrainingParameters::Push;
   // Pulls may run at once on several threads, while nothing is pushed.
   std::unique_ptr<Pending> Pull(PullRequest request) override;
   std::unique_ptr<Pending> Push(PushRequest request) override;
-  Awaited Unanswered() const override { return {}; }
-  void Stop() override {}
 
   // Return what it holds, for copies to and from another process.
   StoredVariables& variables() { return variables_; }
-  const StoredVariables& variables() const { return variables_; }
   RowTable& table(size_t table) { return *tables_[table]; }
 
   size_t num_variables() const { return variables_.specs().size(); }
   size_t num_tables() const { return tables_.size(); }
-  size_t table_width(size_t table) const { return tables_[table]->width(); }
 
   // Applies the gradient of some of a variable's elements, from `first` on. The
   // update is complete when each element has had its gradient and CountUpdate()
@@ -128,8 +116,14 @@ class ParameterStore : public TrainingParameters {
   const job::Job& job() const { return job_; }
 
  private:
+  friend std::unique_ptr<ParameterStore> StoreLike(const ParameterStore& other);
+  friend std::unique_ptr<ParameterStore> StoreOf(StoredVariables& variables,
+                                                 const job::Job& job);
+
   ParameterStore(StoredVariables& variables, const job::Job& job)
       : job_(job), variables_(variables) {}
+  Awaited Unanswered() const override { return {}; }
+  void Stop() override {}
   // Creates the parameters without any table.
   static absl::StatusOr<std::unique_ptr<ParameterStore>> CreateVariables(
       StoredVariables& variables, const job::Job& job);
@@ -150,6 +144,15 @@ class ParameterStore : public TrainingParameters {
   // A table that is elsewhere has no rows here.
   std::vector<std::unique_ptr<RowTable>> tables_;
 };
+
+// Returns a store in host memory with the same variables as `other` has and its
+// optimizers: arrays of zeros. `other` has no tables.
+std::unique_ptr<ParameterStore> StoreLike(const ParameterStore& other);
+// Returns a store of variables that it borrows, whose owner has given them
+// values and optimizers and updates them: for checkpoints, and for copies to
+// and from other processes.
+std::unique_ptr<ParameterStore> StoreOf(StoredVariables& variables,
+                                        const job::Job& job);
 
 }  // namespace parasol
 

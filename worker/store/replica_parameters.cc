@@ -55,7 +55,7 @@ ReplicaParameters::ReplicaParameters(ParameterStore& parameters,
   for (size_t i = 0; i < parameters.num_tables(); ++i) {
     tables_.push_back({.step = options_.first_step,
                        .sums = std::make_unique<RowAccumulator>(
-                           parameters.table_width(i), /*memory=*/nullptr),
+                           parameters.table(i).width(), /*memory=*/nullptr),
                        .gradients = {}});
     tables_.back().gradients.resize(replicas);
   }

@@ -59,7 +59,7 @@ GroupState::GroupState(std::vector<VariableSpec> variables, job::Job job,
   CHECK(elsewhere_ == nullptr || num_tables() == 0);
 }
 
-GroupState::GroupState(const ParameterStore& like, Clock& clock)
+GroupState::GroupState(ParameterStore& like, Clock& clock)
     : variables_(like.variables().specs()),
       job_(like.job()),
       rows_(TableStore::kPs),
@@ -94,7 +94,7 @@ absl::Status GroupState::CopyElsewhere(ParameterStore& from) {
 
 absl::StatusOr<std::unique_ptr<ParameterStore>> GroupState::MakeParameters()
     const {
-  if (like_ != nullptr) return ParameterStore::CreateLike(*like_);
+  if (like_ != nullptr) return StoreLike(*like_);
   return rows_ == TableStore::kPs
              ? ParameterStore::CreateWithoutTables(variables_, job_)
              : ParameterStore::Create(variables_, job_);

@@ -42,8 +42,8 @@ class GroupState {
              TableStore rows = TableStore::kHost,
              StoredVariables* elsewhere = nullptr);
   // The variables that `like` has, which must outlive the state, with its
-  // optimizers: ParameterStore::CreateLike().
-  GroupState(const ParameterStore& like, Clock& clock);
+  // optimizers: StoreLike().
+  GroupState(ParameterStore& like, Clock& clock);
 
   const std::vector<VariableSpec>& variables() const { return variables_; }
   const job::Job& job() const { return job_; }

@@ -161,7 +161,7 @@ class LoneWorker {
 
   // Returns the values of rows, as a pull gives them.
   std::vector<float> PullRows(size_t table, const std::vector<uint64_t>& ids) {
-    std::vector<float> values(ids.size() * parameters_->table_width(table));
+    std::vector<float> values(ids.size() * parameters_->table(table).width());
     TrainingParameters::PullRequest pull;
     pull.rows.push_back({table, ids, absl::MakeSpan(values)});
     EXPECT_OK(parameters_->Pull(std::move(pull))->Wait());

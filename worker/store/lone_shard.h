@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_LONE_SHARD_H_
-#define PARASOL_WORKER_LONE_SHARD_H_
+#ifndef PARASOL_WORKER_STORE_LONE_SHARD_H_
+#define PARASOL_WORKER_STORE_LONE_SHARD_H_
 
 #include <cstdint>
 #include <optional>
@@ -37,4 +37,4 @@ class LoneShard {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_LONE_SHARD_H_
+#endif  // PARASOL_WORKER_STORE_LONE_SHARD_H_
