@@ -26,8 +26,8 @@
 #include "proto/job.pb.h"
 #include "storage/checkpoint_store.h"
 #include "storage/directory_ownership.h"
-#include "worker/store/lone_shard.h"
 #include "worker/step/granted_steps.h"
+#include "worker/store/lone_shard.h"
 #include "worker/training_report.h"
 
 namespace parasol {
