@@ -46,6 +46,11 @@ class ActivatedPass final : public LayerPass {
     return layer_->RunInputGradients(Inner(pass));
   }
 
+  absl::Status RunUntrainedChanges(absl::Span<const float* const> variables,
+                                   absl::Span<float* const> changes) override {
+    return layer_->RunUntrainedChanges(variables, changes);
+  }
+
  private:
   Backward Inner(const Backward& pass) const {
     Backward inner = pass;
@@ -67,6 +72,7 @@ class ActivatedLayer final : public Layer {
                  ActivationFunction function)
       : Layer(*layer), layer_(std::move(layer)), function_(function) {}
 
+  bool SkipsGradients() const override { return layer_->SkipsGradients(); }
   bool IsRecordable() const override { return layer_->IsRecordable(); }
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {

@@ -48,12 +48,14 @@ class BatchNormalizationPass : public LayerPass {
  public:
   BatchNormalizationPass(Device& device, const Positions& positions,
                          double momentum, bool has_term, int64_t size,
+                         int64_t channels,
                          std::unique_ptr<BatchNormalization> kernel)
       : device_(device),
         positions_(positions),
         momentum_(momentum),
         has_term_(has_term),
         size_(size),
+        channels_(channels),
         kernel_(std::move(kernel)) {}
 
   absl::Status RunForward(const Forward& pass) override {
@@ -71,12 +73,14 @@ class BatchNormalizationPass : public LayerPass {
     const BatchNormalization::Gradients gradients = {
         .dgamma = Positions::At(pass.gradients, positions_.gamma),
         .dbeta = Positions::At(pass.gradients, positions_.beta),
-        .dx = pass.dx[0]};
-    const BatchNormalization::MomentsUpdate update = {
-        .moving = Moving(pass.variables),
-        .momentum = momentum_,
-        .change = {pass.gradients[positions_.mean],
-                   pass.gradients[positions_.variance]}};
+        .dx = pass.dx[0],
+        .of_evaluation = !pass.training};
+    BatchNormalization::MomentsUpdate update =
+        UpdateOf(pass.variables, pass.gradients);
+    if (!pass.training) {
+      RETURN_IF_ERROR(KeepMoving(update.change));
+      update.change = {};
+    }
     return has_term_ ? kernel_->BackwardOfSum(pass.x[0], pass.y, pass.dy,
                                               gradients, update)
                      : kernel_->Backward(pass.x[0], pass.dy, gradients, update);
@@ -89,7 +93,27 @@ class BatchNormalizationPass : public LayerPass {
     return device_.Copy(Device::Stream::kCompute, pass.dy, size_, pass.dx[1]);
   }
 
+  absl::Status RunUntrainedChanges(absl::Span<const float* const> variables,
+                                   absl::Span<float* const> changes) override {
+    return kernel_->ChangeMoments(UpdateOf(variables, changes));
+  }
+
  private:
+  BatchNormalization::MomentsUpdate UpdateOf(
+      absl::Span<const float* const> variables,
+      absl::Span<float* const> changes) const {
+    return {.moving = Moving(variables),
+            .momentum = momentum_,
+            .change = {changes[positions_.mean], changes[positions_.variance]}};
+  }
+
+  // Evaluation changes no moments.
+  absl::Status KeepMoving(const BatchNormalization::MutableMoments& change) {
+    if (change.mean == nullptr) return absl::OkStatus();
+    RETURN_IF_ERROR(Zero(device_, change.mean, channels_));
+    return Zero(device_, change.variance, channels_);
+  }
+
   BatchNormalization::Moments Moving(
       absl::Span<const float* const> variables) const {
     return {variables[positions_.mean], variables[positions_.variance]};
@@ -100,6 +124,7 @@ class BatchNormalizationPass : public LayerPass {
   const double momentum_;
   const bool has_term_;
   const int64_t size_;
+  const int64_t channels_;
   const std::unique_ptr<BatchNormalization> kernel_;
 };
 
@@ -190,6 +215,7 @@ class BatchNormalizationLayer : public Layer {
     return !options_.has_term || options_.epilogue == Epilogue::kNone;
   }
   bool PassesGradientOn(size_t input) const override { return input == 1; }
+  bool SkipsGradients() const override { return true; }
   bool IsRecordable() const override { return true; }
   Bfloat16Use bfloat16_use() const override {
     return Bfloat16Use::kIfInputsAre;
@@ -215,7 +241,7 @@ class BatchNormalizationLayer : public Layer {
     }
     return std::make_unique<BatchNormalizationPass>(
         device, positions_, spec_.momentum(), options_.has_term,
-        examples * ElementsOf(output_shape()), std::move(kernel));
+        examples * ElementsOf(output_shape()), channels, std::move(kernel));
   }
 
  private:

@@ -43,6 +43,7 @@ class Conv2DPass : public LayerPass {
       RETURN_IF_ERROR(
           ReluGradient(device_, pass.y, pass.dy, shape_.y_size(), pass.dy));
     }
+    if (pass.gradients[0] == nullptr) return absl::OkStatus();
     return convolution_->VariableGradients(
         pass.x[0], pass.dy, pass.gradients[0],
         has_bias_ ? pass.gradients[1] : nullptr);
@@ -87,6 +88,7 @@ class Conv2DLayer : public Layer {
   bool KeepsOutputGradient() const override {
     return epilogue_ == Epilogue::kNone;
   }
+  bool SkipsGradients() const override { return true; }
   bool IsRecordable() const override { return true; }
   Bfloat16Use bfloat16_use() const override { return Bfloat16Use::kAlways; }
 

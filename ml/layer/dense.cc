@@ -47,6 +47,7 @@ class DensePass final : public LayerPass {
       RETURN_IF_ERROR(ReluGradient(device_, pass.y, pass.dy,
                                    shape_.examples * shape_.units, pass.dy));
     }
+    if (pass.gradients[0] == nullptr) return absl::OkStatus();
     return AffineVariableGradients(
         device_, Input(pass.x[0]), Output(pass.dy),
         {pass.gradients[0], shape_.inputs, shape_.units},
@@ -95,6 +96,7 @@ class DenseLayer final : public Layer {
   bool KeepsOutputGradient() const override {
     return epilogue_ == Epilogue::kNone;
   }
+  bool SkipsGradients() const override { return true; }
   bool IsRecordable() const override { return true; }
 
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(

@@ -33,6 +33,9 @@ class DropoutPass final : public LayerPass {
 
   absl::Status RunInputGradients(const Backward& pass) override {
     if (pass.dx[0] == nullptr) return absl::OkStatus();
+    if (!pass.training) {
+      return device_.Copy(Device::Stream::kCompute, pass.dy, size_, pass.dx[0]);
+    }
     return Dropout(device_, rate_, pass.stored_seed, pass.dy, size_,
                    pass.dx[0]);
   }

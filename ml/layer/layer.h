@@ -85,25 +85,39 @@ class LayerPass {
     absl::Span<const Elements> dx;
     absl::Span<const float* const> variables;
     // Gradients by the variables, which the layer writes. For a variable that
-    // is not trained it is the number to be subtracted from it.
+    // is not trained it is the number to be subtracted from it. All null if
+    // none is wanted, for layers that say SkipsGradients().
     absl::Span<float* const> gradients;
     RowsView rows;
-    uint64_t seed = 0;       // the same as Forward::seed
-    StoredSeed stored_seed;  // the same as Forward::stored_seed
+    // Three members that equal the ones of Forward.
+    bool training = true;
+    uint64_t seed = 0;
+    StoredSeed stored_seed;
   };
 
   virtual ~LayerPass() = default;
 
   virtual absl::Status RunForward(const Forward& pass) = 0;
 
-  // Two halves of the backward pass. They are called after RunForward() with
-  // training, one right after the other and with the same argument.
+  // Two halves of the backward pass. They are called after RunForward(), one
+  // right after the other and with the same argument, as often as gradients by
+  // the output are given for that forward pass.
   // RunVariableGradients() writes all `gradients` (which are sent while the
   // second half computes) and may write any other output. RunInputGradients()
   // writes the rest: dx, gradients of rows. It is not called if neither is
   // wanted.
   virtual absl::Status RunVariableGradients(const Backward& pass) = 0;
   virtual absl::Status RunInputGradients(const Backward& pass) = 0;
+
+  // Writes `changes`, what is to be subtracted from the variables that are not
+  // trained, after RunForward() with training and before the next one. A
+  // backward pass with training writes the same as their gradients. `changes`
+  // has one array for each variable; null for those that are trained.
+  virtual absl::Status RunUntrainedChanges(
+      absl::Span<const float* const> /*variables*/,
+      absl::Span<float* const> /*changes*/) {
+    return absl::OkStatus();
+  }
 };
 
 // Says when a layer's dense inputs, its output and their gradients are
@@ -163,6 +177,10 @@ class Layer {
   // RunVariableGradients() leaves it (as for a sum's terms). It is not asked
   // for, and if it is the only one, RunInputGradients() is not called.
   virtual bool PassesGradientOn(size_t /*input*/) const { return false; }
+
+  // Returns true if passes compute no gradients by variables when
+  // Backward::gradients are null. Other layers never get null.
+  virtual bool SkipsGradients() const { return false; }
 
   // Returns true if the layer's kernels read `stored_seed`, without which it is
   // not stored.

@@ -39,7 +39,9 @@ class LayerNormalizationPass final : public LayerPass {
   }
 
   absl::Status RunVariableGradients(const Backward& pass) override {
-    if (pass.gradients.empty()) return absl::OkStatus();
+    if (pass.gradients.empty() || pass.gradients[0] == nullptr) {
+      return absl::OkStatus();
+    }
     return LayerNormalizationVariableGradients(
         device_, {pass.x[0], rows_, columns_}, Moments(),
         {pass.dy, rows_, columns_}, form_.scale ? pass.gradients[0] : nullptr,
@@ -83,6 +85,7 @@ class LayerNormalizationLayer final : public Layer {
   }
 
   bool KeepsOutputGradient() const override { return true; }
+  bool SkipsGradients() const override { return true; }
   bool IsRecordable() const override { return true; }
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {

@@ -52,6 +52,8 @@ class BatchNormalization {
     float* dgamma = nullptr;
     float* dbeta = nullptr;
     Elements dx = nullptr;
+    // True for gradients of ForwardEvaluation(): its moments are constants.
+    bool of_evaluation = false;
   };
   // The change of moving moments by a batch's: change = (1 - momentum) ·
   // (moving - batch's), which the caller subtracts from `moving`. The batch's
@@ -80,17 +82,21 @@ class BatchNormalization {
                                          ConstElements term, Elements y) = 0;
 
   // Writes the gradients and the moving moments' change. `x` is the input of
-  // the last ForwardTraining(), and `dy` the gradient by its output y, after
-  // the epilogue. Not for one that has a term.
+  // the last forward pass, and `dy` the gradient by its output y, after the
+  // epilogue. Not for one that has a term.
   virtual absl::Status Backward(ConstElements x, ConstElements dy,
                                 const Gradients& gradients,
                                 const MomentsUpdate& update) = 0;
   // Does so for a normalization that has a term: `y` is the output of the last
-  // ForwardTraining(). Overwrites `dy` with the gradient before the epilogue,
-  // which is also the term's gradient.
+  // forward pass. Overwrites `dy` with the gradient before the epilogue, which
+  // is also the term's gradient.
   virtual absl::Status BackwardOfSum(ConstElements x, ConstElements y,
                                      Elements dy, const Gradients& gradients,
                                      const MomentsUpdate& update) = 0;
+
+  // Writes the moving moments' change by the batch of the last
+  // ForwardTraining().
+  virtual absl::Status ChangeMoments(const MomentsUpdate& update) = 0;
 
   // Does so without a term.
   absl::Status ForwardTraining(ConstElements x, const float* gamma,

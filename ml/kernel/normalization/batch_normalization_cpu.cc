@@ -227,6 +227,16 @@ class CpuBatchNormalization : public BatchNormalization {
     return absl::OkStatus();
   }
 
+  absl::Status ChangeMoments(const MomentsUpdate& update) override {
+    const double rate = 1 - update.momentum;
+    for (int64_t c = 0; c < shape_.channels; ++c) {
+      update.change.mean[c] = rate * (update.moving.mean[c] - mean_[c]);
+      update.change.variance[c] =
+          rate * (update.moving.variance[c] - variance_[c] * shape_.unbiased());
+    }
+    return absl::OkStatus();
+  }
+
  private:
   bool has_relu() const { return options_.epilogue == Epilogue::kRelu; }
   // One behind a term is not computed again.
@@ -236,17 +246,15 @@ class CpuBatchNormalization : public BatchNormalization {
                       absl::Span<const double> sums, const Gradients& gradients,
                       const MomentsUpdate& update) {
     VariableGradients(sums, gradients.dgamma, gradients.dbeta);
-    if (update.change.mean != nullptr) ChangeMoments(update);
-    if (gradients.dx != nullptr) InputGradient(x, dy, gradients.dx);
-  }
-
-  void ChangeMoments(const MomentsUpdate& update) {
-    const double rate = 1 - update.momentum;
-    for (int64_t c = 0; c < shape_.channels; ++c) {
-      update.change.mean[c] = rate * (update.moving.mean[c] - mean_[c]);
-      update.change.variance[c] =
-          rate * (update.moving.variance[c] - variance_[c] * shape_.unbiased());
+    if (update.change.mean != nullptr) ChangeMoments(update).IgnoreError();
+    if (gradients.dx == nullptr) return;
+    if (gradients.of_evaluation) {
+      Widen(constant_, [](int64_t) { return 0; });
+      Widen(slope_, [](int64_t) { return 0; });
+    } else {
+      WidenInputFactors(sums);
     }
+    InputGradient(x, dy, gradients.dx);
   }
 
   // `sums` are Σ dy and Σ dy · (x - mean) of each channel.
@@ -257,6 +265,10 @@ class CpuBatchNormalization : public BatchNormalization {
       if (dbeta != nullptr) dbeta[c] = sums[c];
       if (dgamma != nullptr) dgamma[c] = products[c] * inverse_[c];
     }
+  }
+
+  void WidenInputFactors(absl::Span<const double> sums) {
+    const absl::Span<const double> products = sums.subspan(shape_.channels);
     // With n rows and i = 1 / sqrt(variance + epsilon):
     //   dx = scale · (dy - Σ dy / n - (x - mean) · i² · Σ dy (x - mean) / n)
     const double n = shape_.rows;

@@ -251,6 +251,7 @@ struct ChannelGradients {
   BatchNormalization::MomentsUpdate update;
   float rate;
   float unbiased;
+  bool of_evaluation;
   __device__ void Write(const Channels& of, int64_t c,
                         const double* sums) const {
     if (dbeta != nullptr) dbeta[c] = static_cast<float>(sums[0]);
@@ -284,6 +285,9 @@ __global__ void __launch_bounds__(Tiles::kThreads, kGradientBlocks)
       gradients.Write(of, c, &total[2 * j]);
     }
     f[j] = FactorsOf(of, c);
+    constant[j] = 0;
+    slope[j] = 0;
+    if (gradients.of_evaluation) continue;
     const double inverse = of.inverse[c];
     constant[j] = static_cast<float>(f[j].scale * total[2 * j] / rows);
     slope[j] = static_cast<float>(f[j].scale * inverse * inverse *
@@ -304,6 +308,14 @@ __global__ void __launch_bounds__(Tiles::kThreads, kGradientBlocks)
     Store(values, dx + i);
   });
 }
+
+struct WriteChange {
+  Channels of;
+  ChannelGradients changes;
+  __device__ void operator()(int64_t c) const {
+    changes.Write(of, c, /*sums=*/nullptr);
+  }
+};
 
 class CudaBatchNormalization : public BatchNormalization {
  public:
@@ -348,12 +360,10 @@ class CudaBatchNormalization : public BatchNormalization {
   absl::Status Backward(ConstElements x, ConstElements dy,
                         const Gradients& gradients,
                         const MomentsUpdate& update) override {
-    const ChannelGradients of_channels = {
-        .dgamma = gradients.dgamma,
-        .dbeta = gradients.dbeta,
-        .update = update,
-        .rate = static_cast<float>(1 - update.momentum),
-        .unbiased = static_cast<float>(shape_.unbiased())};
+    ChannelGradients of_channels = ChangesOf(update);
+    of_channels.dgamma = gradients.dgamma;
+    of_channels.dbeta = gradients.dbeta;
+    of_channels.of_evaluation = gradients.of_evaluation;
     return WithKernels(
         x.type(), [&]<bool kRelu, int kWidth, typename T>() -> absl::Status {
           using Term = GradientTerm<kRelu, kWidth, T>;
@@ -375,7 +385,21 @@ class CudaBatchNormalization : public BatchNormalization {
         });
   }
 
+  absl::Status ChangeMoments(const MomentsUpdate& update) override {
+    return ForEach(device_, "a change of moving moments", shape_.channels,
+                   WriteChange{channels_, ChangesOf(update)});
+  }
+
  private:
+  ChannelGradients ChangesOf(const MomentsUpdate& update) const {
+    return {.dgamma = nullptr,
+            .dbeta = nullptr,
+            .update = update,
+            .rate = static_cast<float>(1 - update.momentum),
+            .unbiased = static_cast<float>(shape_.unbiased()),
+            .of_evaluation = false};
+  }
+
   absl::Status NormalizeBatch(ConstElements x, const float* gamma,
                               const float* beta, Elements y) {
     return WithKernels(

@@ -283,6 +283,68 @@ TEST_P(BatchNormalizationTest, MovingMomentsFollowTheUnbiasedVariance) {
   }
 }
 
+TEST_P(BatchNormalizationTest, TheChangeOfMomentsNeedsNoBackwardPass) {
+  for (const Shape& shape : {Shape{1, 5}, Shape{100, 16}, Shape{64, 300}}) {
+    SCOPED_TRACE(absl::StrCat(shape.rows, "x", shape.channels));
+    const Arguments a(shape);
+    float* const x = Put(Floats(a.x));
+    const BatchNormalization::Moments moving = {
+        Put(Floats(Random(shape.channels, 5))),
+        Put(Floats(Random(shape.channels, 6)))};
+    std::vector<float*> changes;
+    for (int i = 0; i < 4; ++i) changes.push_back(NewOutput(shape.channels));
+    const auto kernel = Make(shape);
+    EXPECT_OK(
+        kernel->ForwardTraining(x, nullptr, nullptr, NewOutput(shape.size())));
+    EXPECT_OK(kernel->ChangeMoments({.moving = moving,
+                                     .momentum = .9,
+                                     .change = {changes[0], changes[1]}}));
+    EXPECT_OK(kernel->Backward(x, Put(Floats(a.dy)), {},
+                               {.moving = moving,
+                                .momentum = .9,
+                                .change = {changes[2], changes[3]}}));
+    EXPECT_EQ(Get(changes[0], shape.channels), Get(changes[2], shape.channels));
+    EXPECT_EQ(Get(changes[1], shape.channels), Get(changes[3], shape.channels));
+  }
+}
+
+// y = (x - mean) · gamma / sqrt(variance + epsilon) + beta, all constants.
+TEST_P(BatchNormalizationTest, GradientsOfEvaluationTakeMomentsAsConstants) {
+  const Shape shape = {100, 6};
+  const Arguments a(shape);
+  const Values mean = Random(shape.channels, 5);
+  Values variance = Random(shape.channels, 6);
+  for (double& value : variance) value = 1.5 + value;
+  float* const x = Put(Floats(a.x));
+  float* const y = NewOutput(shape.size());
+  const auto kernel = Make(shape, Epilogue::kRelu);
+  EXPECT_OK(
+      kernel->ForwardEvaluation(x, Put(Floats(a.gamma)), Put(Floats(a.beta)),
+                                {Put(Floats(mean)), Put(Floats(variance))}, y));
+  float* const dx = NewOutput(shape.size());
+  float* const dgamma = NewOutput(shape.channels);
+  float* const dbeta = NewOutput(shape.channels);
+  EXPECT_OK(kernel->Backward(
+      x, Put(Floats(a.dy)),
+      {.dgamma = dgamma, .dbeta = dbeta, .dx = dx, .of_evaluation = true}, {}));
+  const std::vector<float> outputs = Get(y, shape.size());
+  Values want_dx, want_dgamma(shape.channels), want_dbeta(shape.channels);
+  for (int64_t i = 0; i < shape.size(); ++i) {
+    const int64_t c = i % shape.channels;
+    const double inverse = 1 / std::sqrt(variance[c] + kEpsilon);
+    const double dy = outputs[i] > 0 ? a.dy[i] : 0;
+    want_dx.push_back(dy * a.gamma[c] * inverse);
+    want_dgamma[c] += dy * (a.x[i] - mean[c]) * inverse;
+    want_dbeta[c] += dy;
+  }
+  EXPECT_THAT(Get(dx, shape.size()),
+              Pointwise(FloatNear(kTolerance), Floats(want_dx)));
+  EXPECT_THAT(Get(dgamma, shape.channels),
+              Pointwise(FloatNear(20 * kTolerance), Floats(want_dgamma)));
+  EXPECT_THAT(Get(dbeta, shape.channels),
+              Pointwise(FloatNear(20 * kTolerance), Floats(want_dbeta)));
+}
+
 TEST_P(BatchNormalizationTest, ALargeMeanCostsNoPrecision) {
   const Shape shape = {4000, 16};
   Values x = Random(shape.size(), 1);
