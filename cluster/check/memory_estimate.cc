@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "cluster/job/strategy.h"
 #include "cluster/placement/placement.h"
-#include "ml/model/arena.h"
+#include "ml/model/memory/arena.h"
 #include "ml/model/plan.h"
 #include "ml/optimizer/optimizer.h"
 

@@ -14,16 +14,18 @@ namespace {
 // Largest number of elements of one array of a batch: kernels count in int32.
 constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
 
-absl::Status CheckSize(const Graph& graph, const Batch& batch) {
+absl::Status CheckSize(const Graph& graph, int64_t size) {
   int64_t widest = 1;
   for (size_t value = 0; value < graph.num_values(); ++value) {
     widest = std::max(widest, graph.ElementsOfValue(value));
   }
   const int64_t largest = kMaxElements / widest;
-  if (batch.size <= 0 || batch.size > largest) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a batch of ", batch.size, " examples, not between 1 and ", largest));
-  }
+  if (size > 0 && size <= largest) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a batch of ", size, " examples, not between 1 and ", largest));
+}
+
+absl::Status CheckWeights(const Batch& batch) {
   if (!batch.weights.empty() &&
       static_cast<int64_t>(batch.weights.size()) != batch.size) {
     return absl::InvalidArgumentError(
@@ -72,23 +74,23 @@ absl::Status CheckColumns(const Graph& graph, const Batch& batch) {
   return absl::OkStatus();
 }
 
-absl::Status CheckDense(const LayerInput& what, int64_t examples,
-                        const DenseFeature& feature) {
-  if (feature.shape != what.shape) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("examples are ", ShapeText(feature.shape),
-                     ", the model's input is ", ShapeText(what.shape)));
-  }
-  const int64_t want = examples * ElementsOf(what.shape);
-  if (static_cast<int64_t>(feature.values.size()) != want) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a batch of ", examples, " examples has ",
-                     feature.values.size(), " features, not ", want));
-  }
-  return absl::OkStatus();
+absl::Status CheckShape(const LayerInput& what, const DenseFeature& feature) {
+  if (feature.shape == what.shape) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("examples are ", ShapeText(feature.shape),
+                   ", the model's input is ", ShapeText(what.shape)));
 }
 
-absl::Status CheckOffsets(const IdFeature& feature) {
+absl::Status CheckDense(const LayerInput& what, int64_t examples,
+                        absl::Span<const float> values) {
+  const int64_t want = examples * ElementsOf(what.shape);
+  if (static_cast<int64_t>(values.size()) == want) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a batch of ", examples, " examples has ", values.size(),
+                   " features, not ", want));
+}
+
+absl::Status CheckOffsets(const IdsView& feature) {
   for (size_t i = 0; i + 1 < feature.offsets.size(); ++i) {
     if (feature.offsets[i] <= feature.offsets[i + 1]) continue;
     return absl::InvalidArgumentError(
@@ -105,7 +107,7 @@ absl::Status CheckOffsets(const IdFeature& feature) {
 }
 
 absl::Status CheckIds(const GraphInput& input, int64_t examples,
-                      const IdFeature& feature) {
+                      const IdsView& feature) {
   if (static_cast<int64_t>(feature.ids.size()) > kMaxElements) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a batch of ", feature.ids.size(), " ids, not at most ", kMaxElements));
@@ -131,28 +133,57 @@ absl::Status CheckIds(const GraphInput& input, int64_t examples,
   return absl::OkStatus();
 }
 
+absl::Status CheckCounts(const Graph& graph, size_t dense, size_t ids) {
+  size_t dense_inputs = 0;
+  size_t id_inputs = 0;
+  for (const GraphInput& input : graph.inputs) {
+    ++(input.what.kind == LayerInput::Kind::kDense ? dense_inputs : id_inputs);
+  }
+  if (dense == dense_inputs && ids == id_inputs) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a batch of ", dense, " tensors and ", ids, " id lists, the model has ",
+      dense_inputs, " and ", id_inputs));
+}
+
+absl::Status CheckOne(const GraphInput& input, const Batch& batch) {
+  if (input.what.kind == LayerInput::Kind::kDense) {
+    const DenseFeature& feature = batch.dense[input.index];
+    RETURN_IF_ERROR(CheckShape(input.what, feature));
+    return CheckDense(input.what, batch.size, feature.values);
+  }
+  const IdFeature& feature = batch.ids[input.index];
+  return CheckIds(input, batch.size,
+                  {.offsets = feature.offsets,
+                   .ids = feature.ids,
+                   .weights = feature.weights});
+}
+
+absl::Status CheckOne(const GraphInput& input, const InputViews& inputs) {
+  return input.what.kind == LayerInput::Kind::kDense
+             ? CheckDense(input.what, inputs.size, inputs.dense[input.index])
+             : CheckIds(input, inputs.size, inputs.ids[input.index]);
+}
+
 }  // namespace
 
 absl::Status CheckBatch(const Graph& graph, const Batch& batch) {
-  RETURN_IF_ERROR(CheckSize(graph, batch));
+  RETURN_IF_ERROR(CheckSize(graph, batch.size));
+  RETURN_IF_ERROR(CheckWeights(batch));
   RETURN_IF_ERROR(CheckTargets(graph, batch));
   RETURN_IF_ERROR(CheckColumns(graph, batch));
-  size_t dense = 0;
-  size_t ids = 0;
+  RETURN_IF_ERROR(CheckCounts(graph, batch.dense.size(), batch.ids.size()));
   for (const GraphInput& input : graph.inputs) {
-    ++(input.what.kind == LayerInput::Kind::kDense ? dense : ids);
+    RETURN_IF_ERROR(CheckOne(input, batch)) << "input \"" << input.name << "\"";
   }
-  if (batch.dense.size() != dense || batch.ids.size() != ids) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a batch of ", batch.dense.size(), " tensors and ", batch.ids.size(),
-        " id lists, the model has ", dense, " and ", ids));
-  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckInputs(const Graph& graph, const InputViews& inputs) {
+  RETURN_IF_ERROR(CheckSize(graph, inputs.size));
+  RETURN_IF_ERROR(CheckCounts(graph, inputs.dense.size(), inputs.ids.size()));
   for (const GraphInput& input : graph.inputs) {
-    const absl::Status checked =
-        input.what.kind == LayerInput::Kind::kDense
-            ? CheckDense(input.what, batch.size, batch.dense[input.index])
-            : CheckIds(input, batch.size, batch.ids[input.index]);
-    RETURN_IF_ERROR(checked) << "input \"" << input.name << "\"";
+    RETURN_IF_ERROR(CheckOne(input, inputs))
+        << "input \"" << input.name << "\"";
   }
   return absl::OkStatus();
 }

@@ -6,7 +6,7 @@
 #include <bit>
 #include <numeric>
 
-#include "ml/model/grow.h"
+#include "ml/model/memory/grow.h"
 
 namespace parasol {
 namespace {

@@ -59,8 +59,9 @@ absl::StatusOr<Shape> ShapeOf(const job::DenseInput& dense) {
 // Follows the shapes of one example through the layers. Goes on behind a fault.
 class Resolver {
  public:
-  Resolver(const job::Model& spec, const std::set<int>& faulty, Faults& faults)
-      : spec_(spec), faulty_(faulty), faults_(faults) {}
+  Resolver(const job::Model& spec, const std::set<int>& faulty, GraphUse use,
+           Faults& faults)
+      : spec_(spec), faulty_(faulty), use_(use), faults_(faults) {}
 
   CheckedGraph Resolve() {
     ResolveTables();
@@ -79,8 +80,13 @@ class Resolver {
     for (const job::Output& output : spec_.output()) UseOf(output);
     if (uses_are_known_) CheckUse();
     CheckedGraph checked;
-    if (unknown_.empty()) faults_.Add(CheckTrained());
-    checked.outputs = ResolvedOutputs();
+    if (use_ == GraphUse::kFunction) {
+      checked.outputs =
+          ResolveFunctionOutputs(spec_, values_, unknown_, graph_, faults_);
+    } else {
+      if (unknown_.empty()) faults_.Add(CheckTrained());
+      checked.outputs = ResolvedOutputs();
+    }
     if (!faults_.empty() || !unknown_.empty()) return checked;
     graph_.outputs = *checked.outputs;
     checked.graph = std::move(graph_);
@@ -268,7 +274,8 @@ class Resolver {
     const int64_t width = table ? graph_.tables[*table].width : 0;
     GraphNode node = {.name = spec.name(),
                       .inputs = std::move(inputs),
-                      .first_variable = graph_.variables.size()};
+                      .first_variable = graph_.variables.size(),
+                      .table = table};
     RETURN_IF_ERROR(CheckLayerTraining(spec, TableOf(spec)));
     ASSIGN_OR_RETURN(node.layer, MakeLayer(spec, shapes, width));
     RETURN_IF_ERROR(CheckGraphShape(node.layer->output_shape())) << "output";
@@ -439,6 +446,7 @@ class Resolver {
 
   const job::Model& spec_;
   const std::set<int>& faulty_;
+  const GraphUse use_;
   Faults& faults_;
   Graph graph_;
   size_t dense_ = 0, ids_ = 0;  // inputs of each kind
@@ -460,14 +468,6 @@ class Resolver {
 
 }  // namespace
 
-int64_t Graph::ElementsOfValue(size_t value) const {
-  const GraphNode* node = Producer(value);
-  if (node != nullptr) return parasol::ElementsOf(node->layer->output_shape());
-  const LayerInput& what = inputs[value].what;
-  return what.kind == LayerInput::Kind::kIds ? 0
-                                             : parasol::ElementsOf(what.shape);
-}
-
 int64_t Graph::output_width() const {
   int64_t width = 0;
   for (const OutputSpec& output : outputs) width += output.loss.outputs;
@@ -476,15 +476,15 @@ int64_t Graph::output_width() const {
 
 absl::StatusOr<Graph> ResolveGraph(const job::Model& spec) {
   Faults faults;
-  CheckedGraph checked = Resolver(spec, {}, faults).Resolve();
+  CheckedGraph checked = CheckGraph(spec, /*faulty=*/{}, faults);
   RETURN_IF_ERROR(faults.first());
   return *std::move(checked.graph);
 }
 
 CheckedGraph CheckGraph(const job::Model& spec, const std::set<int>& faulty,
-                        Faults& faults) {
+                        Faults& faults, GraphUse use) {
   Faults found;
-  CheckedGraph checked = Resolver(spec, faulty, found).Resolve();
+  CheckedGraph checked = Resolver(spec, faulty, use, found).Resolve();
   faults.Add(std::move(found));
   return checked;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct GraphNode {
   std::vector<size_t> inputs;  // numbers of values
   // Index of the layer's first variable; its others follow.
   size_t first_variable = 0;
+  // Index of the table in which the layer looks up ids; nullopt: it reads none.
+  std::optional<size_t> table = std::nullopt;
 };
 
 // A table in which layers look up ids.
@@ -61,6 +64,7 @@ struct Graph {
   std::vector<double> variable_l2;
   // One output or more. Several are named; a single one is the last layer's, or
   // named too. Each is of a node, whose value has the number in output_values.
+  // Outputs of a function (function/function_graph.h) have no kind of loss.
   std::vector<OutputSpec> outputs;
   std::vector<size_t> output_values;
 
@@ -71,7 +75,12 @@ struct Graph {
     return value < inputs.size() ? nullptr : &nodes[value - inputs.size()];
   }
   // Returns the number of elements of a value for one example; 0 for ids.
-  int64_t ElementsOfValue(size_t value) const;
+  int64_t ElementsOfValue(size_t value) const {
+    const GraphNode* node = Producer(value);
+    if (node != nullptr) return ElementsOf(node->layer->output_shape());
+    const LayerInput& what = inputs[value].what;
+    return what.kind == LayerInput::Kind::kIds ? 0 : ElementsOf(what.shape);
+  }
   // Number of elements of all outputs together for one example.
   int64_t output_width() const;
   // True if the outputs have labels of their own.

@@ -12,6 +12,10 @@
 
 namespace parasol {
 
+// Use that a graph is made for: to be trained by its losses, or to be a
+// function (function/function_graph.h).
+enum class GraphUse { kTraining, kFunction };
+
 // A model that may have faults, as far as it is known.
 struct CheckedGraph {
   // Set if the model has no fault.
@@ -27,7 +31,7 @@ struct CheckedGraph {
 // are checked, as its shapes are unknown; and so of the layers whose positions
 // are `faulty`, which others have found at fault.
 CheckedGraph CheckGraph(const job::Model& spec, const std::set<int>& faulty,
-                        Faults& faults);
+                        Faults& faults, GraphUse use = GraphUse::kTraining);
 
 }  // namespace parasol
 

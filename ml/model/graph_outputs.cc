@@ -63,6 +63,36 @@ bool IsInput(const Graph& graph, size_t value) {
   return node == nullptr;
 }
 
+absl::Status CheckComputed(const Graph& graph, size_t value) {
+  if (!IsInput(graph, value)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("layer \"", graph.Producer(value)->name,
+                   "\" only passes an input of the model on"));
+}
+
+// Returns the value of the layer whose output it is; nullopt: a layer at fault.
+absl::StatusOr<std::optional<size_t>> FindValue(
+    const job::Output& output,
+    const absl::flat_hash_map<std::string, size_t>& values,
+    const absl::flat_hash_set<std::string>& unknown, const Graph& graph) {
+  const std::string& name = LayerNameOf(output);
+  if (unknown.contains(name)) return std::nullopt;
+  const auto found = values.find(name);
+  if (found != values.end() && graph.Producer(found->second) != nullptr) {
+    return found->second;
+  }
+  std::vector<std::string> layers;
+  for (const GraphNode& node : graph.nodes) layers.push_back(node.name);
+  return absl::InvalidArgumentError(
+      absl::StrCat("layer \"", ShownText(name, kMaxNameBytes),
+                   "\" is no layer of the model", DidYouMean(name, layers)));
+}
+
+OutputSpec FunctionOutput(const std::string& name, size_t value,
+                          const Graph& graph) {
+  return {.name = name, .loss = {.outputs = graph.ElementsOfValue(value)}};
+}
+
 class OutputResolver {
  public:
   OutputResolver(const job::Model& spec,
@@ -131,28 +161,18 @@ class OutputResolver {
   // nullopt: a layer at fault.
   absl::StatusOr<std::optional<size_t>> ValueOf(
       const job::Output& output) const {
-    const std::string& name = LayerNameOf(output);
-    if (unknown_.contains(name)) return std::nullopt;
-    const auto found = values_.find(name);
-    if (found == values_.end() || graph_.Producer(found->second) == nullptr) {
-      std::vector<std::string> layers;
-      for (const GraphNode& node : graph_.nodes) layers.push_back(node.name);
-      return absl::InvalidArgumentError(absl::StrCat(
-          "layer \"", ShownText(name, kMaxNameBytes),
-          "\" is no layer of the model", DidYouMean(name, layers)));
-    }
-    const GraphNode& node = *graph_.Producer(found->second);
+    ASSIGN_OR_RETURN(const std::optional<size_t> value,
+                     FindValue(output, values_, unknown_, graph_));
+    if (!value.has_value()) return std::nullopt;
+    const GraphNode& node = *graph_.Producer(*value);
     const absl::Status shape =
         CheckOutputShape(output.loss(), node.layer->output_shape());
     if (!shape.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "the output of layer \"", node.name, "\" is ", shape.message()));
     }
-    if (IsInput(graph_, found->second)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "layer \"", node.name, "\" only passes an input of the model on"));
-    }
-    return found->second;
+    RETURN_IF_ERROR(CheckComputed(graph_, *value));
+    return value;
   }
 
   absl::Status CheckWeights() const {
@@ -181,7 +201,7 @@ class OutputResolver {
             "model.layer \"", node.name,
             "\": only outputs with weight 0 read it, so nothing trains it; "
             "give one a weight, or ",
-            node.layer->table().empty()
+            !node.table
                 ? "set the layer's trainable: false"
                 : "read the table's rows from a layer that others read"));
       }
@@ -193,12 +213,7 @@ class OutputResolver {
     for (size_t i = 0; i < node.layer->variables().size(); ++i) {
       if (!graph_.variables[node.first_variable + i].frozen) return true;
     }
-    const std::string& name = node.layer->table();
-    return !name.empty() &&
-           std::any_of(graph_.tables.begin(), graph_.tables.end(),
-                       [&name](const GraphTable& table) {
-                         return table.name == name && !table.frozen;
-                       });
+    return node.table && !graph_.tables[*node.table].frozen;
   }
 
   const job::Model& spec_;
@@ -222,6 +237,45 @@ std::optional<std::vector<OutputSpec>> ResolveNamedOutputs(
     const absl::flat_hash_set<std::string>& unknown, Graph& graph,
     Faults& faults) {
   return OutputResolver(spec, values, unknown, graph).Resolve(faults);
+}
+
+std::optional<std::vector<OutputSpec>> ResolveFunctionOutputs(
+    const job::Model& spec,
+    const absl::flat_hash_map<std::string, size_t>& values,
+    const absl::flat_hash_set<std::string>& unknown, Graph& graph,
+    Faults& faults) {
+  Faults found;
+  std::set<std::string> names;
+  std::vector<OutputSpec> outputs;
+  const auto add = [&](const std::string& name, size_t value) {
+    outputs.push_back(FunctionOutput(name, value, graph));
+    graph.output_values.push_back(value);
+    return CheckComputed(graph, value);
+  };
+  const auto resolve = [&](const job::Output& output) -> absl::Status {
+    RETURN_IF_ERROR(CheckName(output.name()));
+    if (!names.insert(output.name()).second) {
+      return absl::InvalidArgumentError("an earlier output is called so too");
+    }
+    ASSIGN_OR_RETURN(const std::optional<size_t> value,
+                     FindValue(output, values, unknown, graph));
+    return value ? add(output.name(), *value) : absl::OkStatus();
+  };
+  for (int i = 0; i < spec.output_size(); ++i) {
+    found.Add(
+        absl::StrCat("model.output[", i, "] \"",
+                     ShownText(spec.output(i).name(), kMaxNameBytes), "\""),
+        resolve(spec.output(i)));
+  }
+  if (spec.layer().empty()) {
+    found.Add(absl::InvalidArgumentError("model.layer: is empty"));
+  } else if (spec.output().empty() && unknown.empty()) {
+    found.Add(add("", graph.num_values() - 1));
+  }
+  const bool is_good = found.empty() && unknown.empty();
+  faults.Add(std::move(found));
+  if (!is_good) return std::nullopt;
+  return outputs;
 }
 
 }  // namespace parasol

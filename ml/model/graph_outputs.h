@@ -29,6 +29,21 @@ std::optional<std::vector<OutputSpec>> ResolveNamedOutputs(
     const absl::flat_hash_set<std::string>& unknown, Graph& graph,
     Faults& faults);
 
+// Does so for the graph of a function: only names and layers are looked at.
+std::optional<std::vector<OutputSpec>> ResolveFunctionOutputs(
+    const job::Model& spec,
+    const absl::flat_hash_map<std::string, size_t>& values,
+    const absl::flat_hash_set<std::string>& unknown, Graph& graph,
+    Faults& faults);
+
+// Resolves the outputs of a function: of `spec.output` only names and layers
+// are looked at, and without it the last layer's output is the only one.
+std::optional<std::vector<OutputSpec>> ResolveFunctionOutputs(
+    const job::Model& spec,
+    const absl::flat_hash_map<std::string, size_t>& values,
+    const absl::flat_hash_set<std::string>& unknown, Graph& graph,
+    Faults& faults);
+
 }  // namespace parasol
 
 #endif  // PARASOL_ML_MODEL_GRAPH_OUTPUTS_H_

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/status_macros.h"
-#include "ml/model/grow.h"
+#include "ml/model/memory/grow.h"
 
 namespace parasol {
 namespace {

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "ml/loss/loss.h"
+#include "ml/model/backward_pass.h"
 #include "ml/model/check_batch.h"
 #include "ml/model/device_training.h"
 #include "ml/model/pass_executor.h"
@@ -58,7 +59,12 @@ class GraphModel final : public Model, private DeviceTraining {
         losses_(LossesOf(graph_)),
         device_(device),
         memory_(std::move(variables)),
-        executor_(graph_, plan_, losses_, memory_, device_),
+        backward_(plan_,
+                  device.shares_host_memory()
+                      ? VariablesBehind(plan_)
+                      : PiecesBehind(plan_, memory_.layout().pieces),
+                  device_, layer_gradients_),
+        executor_(graph_, plan_, losses_, device_),
         recordings_(device_) {}
 
   const std::vector<VariableSpec>& variables() const override {
@@ -90,13 +96,14 @@ class GraphModel final : public Model, private DeviceTraining {
   absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t seed,
                                         GradientSinks sinks) override {
     StagedInputs& batch = static_cast<StagedInputs&>(staged);
-    RETURN_IF_ERROR(executor_.Begin(batch, {.training = true, .seed = seed}));
+    RETURN_IF_ERROR(BeginTraining(batch, seed));
     if (device_.shares_host_memory()) {
       RETURN_IF_ERROR(executor_.RunForward());
-      RETURN_IF_ERROR(executor_.RunBackward([&](const VariableRange& range) {
-        Deliver(range, sinks);
-        return absl::OkStatus();
-      }));
+      RETURN_IF_ERROR(executor_.RunBackward(backward_, memory_.gradients(),
+                                            [&](const VariableRange& range) {
+                                              Deliver(range, sinks);
+                                              return absl::OkStatus();
+                                            }));
     } else {
       RETURN_IF_ERROR(EnqueueTraining(batch, GradientsGo::kToHost));
       RETURN_IF_ERROR(DeliverAll(sinks));
@@ -108,7 +115,8 @@ class GraphModel final : public Model, private DeviceTraining {
 
   absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) override {
     StagedInputs& batch = static_cast<StagedInputs&>(staged);
-    RETURN_IF_ERROR(executor_.Begin(batch, {.training = false}));
+    RETURN_IF_ERROR(memory_.FinishUploads());
+    RETURN_IF_ERROR(executor_.Begin(batch, {.variables = memory_.values()}));
     RETURN_IF_ERROR(executor_.RunForward());
     RETURN_IF_ERROR(executor_.memory().FetchOutputs());
     EvaluatedBatch evaluated;
@@ -157,7 +165,7 @@ class GraphModel final : public Model, private DeviceTraining {
            .written = piece_events_.back().get()});
     }
     pieces_ = pieces;
-    executor_.WriteInPieces(pieces);
+    backward_.WriteInPieces(pieces);
     return written;
   }
 
@@ -167,11 +175,21 @@ class GraphModel final : public Model, private DeviceTraining {
                                     Sinks sinks) override {
     StagedInputs& batch = static_cast<StagedInputs&>(staged);
     still_read_ = nullptr;
-    RETURN_IF_ERROR(executor_.Begin(batch, {.training = true, .seed = seed}));
+    RETURN_IF_ERROR(BeginTraining(batch, seed));
     RETURN_IF_ERROR(EnqueueTraining(batch, GradientsGo::kNowhere));
     RETURN_IF_ERROR(sinks.update(RowsOnDevice(batch)));
     RETURN_IF_ERROR(DeliverRows(sinks.rows));
     return Result(batch);
+  }
+
+  absl::Status BeginTraining(StagedInputs& batch, uint64_t seed) {
+    RETURN_IF_ERROR(memory_.NextGradients());
+    RETURN_IF_ERROR(memory_.FinishUploads());
+    return executor_.Begin(batch, {.training = true,
+                                   .row_gradients = true,
+                                   .seed = seed,
+                                   .variables = memory_.values(),
+                                   .of_losses = &backward_});
   }
 
   absl::Span<const Rows> RowsOnDevice(const StagedInputs& batch) {
@@ -189,9 +207,11 @@ class GraphModel final : public Model, private DeviceTraining {
     const bool fetches = where == GradientsGo::kToHost;
     const auto enqueue = [this, fetches]() -> absl::Status {
       RETURN_IF_ERROR(executor_.RunForward());
-      return executor_.RunBackward([this, fetches](const VariableRange& piece) {
-        return fetches ? memory_.FetchGradients(piece) : MarkWritten(piece);
-      });
+      return executor_.RunBackward(
+          backward_, memory_.gradients(),
+          [this, fetches](const VariableRange& piece) {
+            return fetches ? memory_.FetchGradients(piece) : MarkWritten(piece);
+          });
     };
     if (is_recordable_) {
       RETURN_IF_ERROR(recordings_.Run(KeyOf(batch, fetches), enqueue));
@@ -232,7 +252,7 @@ class GraphModel final : public Model, private DeviceTraining {
   }
 
   absl::Status DeliverAll(const GradientSinks& sinks) {
-    for (const std::vector<VariableRange>& pieces : executor_.written()) {
+    for (const std::vector<VariableRange>& pieces : backward_.written()) {
       for (const VariableRange& piece : pieces) {
         RETURN_IF_ERROR(memory_.AwaitGradients(piece));
         Deliver(piece, sinks);
@@ -284,6 +304,8 @@ class GraphModel final : public Model, private DeviceTraining {
   const std::vector<Loss> losses_;  // one per output
   Device& device_;
   VariableMemory memory_;
+  Array<float> layer_gradients_;  // between layers
+  BackwardPass backward_;
   PassExecutor executor_;
   PassRecordings recordings_;
   // The batch of the last pass, if Gradients() has returned before its last
@@ -302,6 +324,11 @@ class GraphModel final : public Model, private DeviceTraining {
 
 absl::StatusOr<std::unique_ptr<Model>> Model::Create(Graph graph,
                                                      Device& device) {
+  for (const OutputSpec& output : graph.outputs) {
+    if (output.loss.loss.kind_case() != job::Loss::KIND_NOT_SET) continue;
+    return absl::InvalidArgumentError(
+        "the graph has no loss: it is one for ModelFunction");
+  }
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     RETURN_IF_ERROR(graph.nodes[i].layer->CheckCode())
         << "model.layer[" << i << "] \"" << graph.nodes[i].name << "\"";

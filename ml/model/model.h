@@ -99,6 +99,7 @@ struct EvaluatedBatch {
 class Model {
  public:
   // Builds the model of `graph` on `device`.
+  //   InvalidArgument     the graph is a function's: it has no loss.
   //   FailedPrecondition  this program lacks the code of a custom layer: names
   //                       layer and type, and what to do.
   //   ResourceExhausted   the device is full.

@@ -1,79 +1,14 @@
-// A step in the steady state allocates nothing on the thread that computes, but
-// for the list of arguments that oneDNN makes for itself at every execution.
-
-#include <dlfcn.h>
+// A step in the steady state allocates nothing on the thread that computes.
 
 #include <atomic>
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
 #include "base/status_matchers.h"
 #include "gtest/gtest.h"
 #include "ml/model/model.h"
+#include "ml/model/testing/allocation_count.h"
 #include "ml/model/testing/model_fixture.h"
-
-namespace {
-
-thread_local bool counting = false;
-thread_local int allocations = 0;
-
-#if !defined(PARASOL_SANITIZER)
-void Count() {
-  if (counting) ++allocations;
-}
-#endif
-
-}  // namespace
-
-#if !defined(PARASOL_SANITIZER)
-// The functions that operator new and everything else in this process allocate
-// with.
-extern "C" {
-void* __libc_malloc(size_t size);
-void* __libc_calloc(size_t count, size_t size);
-void* __libc_realloc(void* data, size_t size);
-void* __libc_memalign(size_t alignment, size_t size);
-
-void* malloc(size_t size) {
-  Count();
-  return __libc_malloc(size);
-}
-void* calloc(size_t count, size_t size) {
-  Count();
-  return __libc_calloc(count, size);
-}
-void* realloc(void* data, size_t size) {
-  Count();
-  return __libc_realloc(data, size);
-}
-void* aligned_alloc(size_t alignment, size_t size) {
-  Count();
-  return __libc_memalign(alignment, size);
-}
-int posix_memalign(void** data, size_t alignment, size_t size) {
-  Count();
-  *data = __libc_memalign(alignment, size);
-  return *data == nullptr ? ENOMEM : 0;
-}
-
-// oneDNN's, in front of it: what it allocates in there is not counted.
-int dnnl_primitive_execute(const void* primitive, void* stream, int size,
-                           const void* arguments) {
-  static const auto execute =
-      reinterpret_cast<decltype(&dnnl_primitive_execute)>(
-          dlsym(RTLD_NEXT, "dnnl_primitive_execute"));
-  const bool was_counting = counting;
-  counting = false;
-  const int status = execute(primitive, stream, size, arguments);
-  counting = was_counting;
-  return status;
-}
-}
-#endif
 
 namespace parasol {
 namespace {
@@ -82,15 +17,16 @@ class ModelAllocationTest : public ModelTestBase {
  protected:
   static int AllocationsOfAStep(Model& model, const Batch& batch,
                                 StagedBatch& staged) {
-    allocations = 0;
-    counting = true;
-    const absl::Status is_staged = model.Stage(batch, staged);
-    const auto result = model.Gradients(
-        staged, /*seed=*/1, {.variable = IgnoreVariable, .rows = IgnoreRows});
-    for (size_t i = 0; i < model.variables().size(); ++i) {
-      model.Upload(i).IgnoreError();
-    }
-    counting = false;
+    absl::Status is_staged;
+    absl::StatusOr<BatchResult> result;
+    const int allocations = CountAllocations([&] {
+      is_staged = model.Stage(batch, staged);
+      result = model.Gradients(
+          staged, /*seed=*/1, {.variable = IgnoreVariable, .rows = IgnoreRows});
+      for (size_t i = 0; i < model.variables().size(); ++i) {
+        model.Upload(i).IgnoreError();
+      }
+    });
     EXPECT_OK(is_staged);
     EXPECT_OK(result);
     return allocations;
@@ -101,11 +37,11 @@ TEST_P(ModelAllocationTest, TheCountCounts) {
 #if defined(PARASOL_SANITIZER)
   GTEST_SKIP() << "a sanitizer allocates itself";
 #endif
-  counting = true;
-  const auto number = std::make_unique<std::atomic<int>>(7);
-  counting = false;
+  std::unique_ptr<std::atomic<int>> number;
+  EXPECT_GT(
+      CountAllocations([&] { number = std::make_unique<std::atomic<int>>(7); }),
+      0);
   EXPECT_EQ(*number, 7);
-  EXPECT_GT(allocations, 0);
 }
 
 TEST_P(ModelAllocationTest, AStepOfAGraphAllocatesNothing) {

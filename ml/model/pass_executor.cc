@@ -6,17 +6,13 @@
 namespace parasol {
 
 PassExecutor::PassExecutor(const Graph& graph, const Plan& plan,
-                           const std::vector<Loss>& losses,
-                           VariableMemory& variables, Device& device)
+                           const std::vector<Loss>& losses, Device& device)
     : graph_(graph),
       plan_(plan),
       losses_(losses),
-      variables_(variables),
       device_(device),
-      regularizers_(RegularizersOf(graph)),
-      written_(device.shares_host_memory()
-                   ? VariablesBehind(plan)
-                   : PiecesBehind(plan, variables.layout().pieces)),
+      regularizers_(losses.empty() ? std::vector<Regularizer>()
+                                   : RegularizersOf(graph)),
       memory_(plan, losses, regularizers_.size(), device),
       layer_passes_(plan, device),
       row_gradients_(device, graph.tables.size()),
@@ -46,16 +42,17 @@ std::vector<PassExecutor::Regularizer> PassExecutor::RegularizersOf(
 absl::Status PassExecutor::Begin(StagedInputs& batch, const Options& options) {
   batch_ = &batch;
   options_ = options;
-  RETURN_IF_ERROR(memory_.Reserve(batch.examples(), options.training));
+  RETURN_IF_ERROR(memory_.Reserve(batch.examples()));
+  if (options.of_losses != nullptr) {
+    RETURN_IF_ERROR(options.of_losses->Reserve(batch.examples()));
+  }
   RETURN_IF_ERROR(arguments_.Reserve());
   ASSIGN_OR_RETURN(passes_, layer_passes_.For(batch.examples()));
-  if (options.training) {
-    RETURN_IF_ERROR(variables_.NextGradients());
+  if (options.row_gradients) {
     RETURN_IF_ERROR(row_gradients_.Next(batch));
   }
   arguments_.SetSeed(options.seed);
   SetRows();
-  RETURN_IF_ERROR(variables_.FinishUploads());
   RETURN_IF_ERROR(batch.LoadRows());
   return device_.Order(Device::Stream::kCopyIn, Device::Stream::kCompute);
 }
@@ -63,7 +60,7 @@ absl::Status PassExecutor::Begin(StagedInputs& batch, const Options& options) {
 void PassExecutor::SetRows() {
   for (size_t i = 0; i < graph_.tables.size(); ++i) {
     TableRows rows = batch_->RowsOf(i);
-    if (options_.training) rows.gradients = row_gradients_.gradients(i);
+    if (options_.row_gradients) rows.gradients = row_gradients_.gradients(i);
     arguments_.SetRows(i, rows);
   }
 }
@@ -108,8 +105,8 @@ RowsView PassExecutor::RowsOf(const PlanStep& step) const {
 absl::Status PassExecutor::ComputeLosses() {
   for (size_t i = 0; i < losses_.size(); ++i) {
     const PlanOutput& output = plan_.outputs[i];
-    float* const gradient = options_.training && output.gradient
-                                ? memory_.gradient(*output.gradient)
+    float* const gradient = options_.of_losses != nullptr && output.gradient
+                                ? options_.of_losses->gradient(*output.gradient)
                                 : Elements();
     const Loss::Inputs inputs = {.outputs = memory_.output(output.step),
                                  .labels = batch_->labels(i),
@@ -138,32 +135,34 @@ L2Term PassExecutor::TermOf(const Regularizer& regularizer) const {
     term.rows = arguments_.rows(regularizer.index);
     term.size = row_gradients_.capacity();
   } else {
-    term.w = variables_.values()[regularizer.index];
+    term.w = options_.variables[regularizer.index];
     term.size = graph_.variables[regularizer.index].elements();
   }
   return term;
 }
 
 absl::Status PassExecutor::RunBackward(
+    BackwardPass& backward, absl::Span<float* const> gradients,
     absl::FunctionRef<absl::Status(const VariableRange&)> written) {
+  const Plan& plan = backward.plan();
   RETURN_IF_ERROR(row_gradients_.Clear());
-  for (size_t i = 0; i < plan_.backward.size(); ++i) {
-    const BackwardOp& op = plan_.backward[i];
-    const int64_t size = plan_.buffers[op.to].elements * batch_->examples();
+  for (size_t i = 0; i < plan.backward.size(); ++i) {
+    const BackwardOp& op = plan.backward[i];
+    const int64_t size = plan.buffers[op.to].elements * batch_->examples();
     switch (op.kind) {
       case BackwardOp::Kind::kStep:
-        RETURN_IF_ERROR(RunStepBack(i, written))
-            << "layer " << plan_.steps[op.step].name;
+        RETURN_IF_ERROR(RunStepBack(backward, i, gradients, written))
+            << "layer " << plan.steps[op.step].name;
         break;
       case BackwardOp::Kind::kAdd:
-        RETURN_IF_ERROR(Add(device_, memory_.gradient(op.from),
-                            memory_.gradient(op.other), size,
-                            AddEpilogue::kNone, memory_.gradient(op.to)));
+        RETURN_IF_ERROR(Add(device_, backward.gradient(op.from),
+                            backward.gradient(op.other), size,
+                            AddEpilogue::kNone, backward.gradient(op.to)));
         break;
       case BackwardOp::Kind::kCopy:
         RETURN_IF_ERROR(device_.Copy(Device::Stream::kCompute,
-                                     memory_.gradient(op.from), size,
-                                     memory_.gradient(op.to)));
+                                     backward.gradient(op.from), size,
+                                     backward.gradient(op.to)));
         break;
     }
   }
@@ -171,40 +170,54 @@ absl::Status PassExecutor::RunBackward(
 }
 
 absl::Status PassExecutor::RunStepBack(
-    size_t index,
+    const BackwardPass& backward, size_t index,
+    absl::Span<float* const> gradients,
     absl::FunctionRef<absl::Status(const VariableRange&)> written) {
-  const BackwardOp& op = plan_.backward[index];
+  const BackwardOp& op = backward.plan().backward[index];
   const PlanStep& step = plan_.steps[op.step];
   Arrays& arrays = arrays_[op.step];
   for (size_t i = 0; i < op.dx.size(); ++i) {
-    arrays.dx[i] = op.dx[i] ? memory_.gradient(*op.dx[i]) : Elements();
+    arrays.dx[i] = op.dx[i] ? backward.gradient(*op.dx[i]) : Elements();
   }
   const LayerPass::Backward pass = {
       .x = arrays.x,
       .y = memory_.output(op.step),
-      .dy = memory_.gradient(op.from),
+      .dy = backward.gradient(op.from),
       .dx = arrays.dx,
       .variables = VariablesOf(step),
-      .gradients = variables_.gradients().subspan(step.first_variable,
-                                                  step.num_variables),
+      .gradients = gradients.subspan(step.first_variable, step.num_variables),
       .rows = RowsOf(step),
+      .training = options_.training,
       .seed = options_.seed + SeedOffsetOf(op.step),
       .stored_seed = StoredSeedOf(op.step)};
   RETURN_IF_ERROR(passes_[op.step]->RunVariableGradients(pass));
-  for (const VariableRange& range : written_[index]) {
-    RETURN_IF_ERROR(AddVariableL2(range));
+  for (const VariableRange& range : backward.written()[index]) {
+    RETURN_IF_ERROR(AddVariableL2(range, gradients));
     RETURN_IF_ERROR(written(range));
   }
   if (!op.has_input_gradients) return absl::OkStatus();
   return passes_[op.step]->RunInputGradients(pass);
 }
 
-absl::Status PassExecutor::AddVariableL2(const VariableRange& range) {
+absl::Status PassExecutor::RunUntrainedChanges(
+    absl::Span<float* const> changes) {
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const PlanStep& step = plan_.steps[i];
+    RETURN_IF_ERROR(passes_[i]->RunUntrainedChanges(
+        VariablesOf(step),
+        changes.subspan(step.first_variable, step.num_variables)))
+        << "layer " << step.name;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PassExecutor::AddVariableL2(const VariableRange& range,
+                                         absl::Span<float* const> gradients) {
   l2_terms_.clear();
   for (const Regularizer& one : regularizers_) {
     if (one.is_table || !range.Contains(one.index)) continue;
     l2_terms_.push_back(TermOf(one));
-    l2_terms_.back().gradient = variables_.gradients()[one.index];
+    l2_terms_.back().gradient = gradients[one.index];
   }
   if (l2_terms_.empty()) return absl::OkStatus();
   return AddL2Gradients(device_, l2_terms_);

@@ -14,6 +14,7 @@
 #include "ml/kernel/l2.h"
 #include "ml/layer/layer.h"
 #include "ml/loss/loss.h"
+#include "ml/model/backward_pass.h"
 #include "ml/model/graph.h"
 #include "ml/model/layer_passes.h"
 #include "ml/model/pass_arguments.h"
@@ -22,7 +23,6 @@
 #include "ml/model/row_gradient_memory.h"
 #include "ml/model/staged_inputs.h"
 #include "ml/model/variable_layout.h"
-#include "ml/model/variable_memory.h"
 
 namespace parasol {
 
@@ -33,13 +33,21 @@ class PassExecutor {
  public:
   struct Options {
     bool training = false;
+    // True if the rows of tables may be asked for gradients.
+    bool row_gradients = false;
     uint64_t seed = 0;
+    // Values of the variables, one array each, which must stay until the pass
+    // is over.
+    absl::Span<const float* const> variables = {};
+    // The backward pass, of the plan that this object has, that starts from the
+    // gradients of the losses; null: losses have no gradients.
+    BackwardPass* of_losses = nullptr;
   };
 
-  // All arguments must outlive this object.
+  // All arguments must outlive this object. `losses`: one for each output, or
+  // none, and then there are no L2 terms either.
   PassExecutor(const Graph& graph, const Plan& plan,
-               const std::vector<Loss>& losses, VariableMemory& variables,
-               Device& device);
+               const std::vector<Loss>& losses, Device& device);
 
   // Makes room for a pass over `batch`, whose rows have been written, and
   // orders the compute stream behind the copies to the device. The caller keeps
@@ -51,24 +59,20 @@ class PassExecutor {
   // are fetched to the host.
   absl::Status RunForward();
 
-  // Ranges of variables that RunBackward() calls `written` for, in its order,
-  // for each operation of the backward pass. On a device that shares the host's
-  // memory a range is a step's variables; otherwise it is a piece in which
-  // VariableMemory copies gradients, or a piece of WriteInPieces().
-  absl::Span<const std::vector<VariableRange>> written() const {
-    return written_;
-  }
-  // Has RunBackward() call `written` for each of `pieces`, which share no
-  // variable.
-  void WriteInPieces(const std::vector<VariableRange>& pieces) {
-    written_ = PiecesBehind(plan_, pieces);
-  }
-
-  // Enqueues the backward pass, in training, after RunForward(). Calls
-  // `written` for variables right after the last work that writes their
-  // gradients has been enqueued; an error of `written` ends the pass.
+  // Enqueues `backward`, whose plan has the steps of this one's, after
+  // RunForward(): its room is reserved and the gradients by the outputs are in
+  // it. `gradients` are the arrays that gradients by variables are written to,
+  // one each. Calls `written` for BackwardPass::written() right after the last
+  // work that writes their gradients has been enqueued; an error of `written`
+  // ends the pass.
   absl::Status RunBackward(
+      BackwardPass& backward, absl::Span<float* const> gradients,
       absl::FunctionRef<absl::Status(const VariableRange&)> written);
+
+  // Enqueues the changes of variables that are not trained, after RunForward()
+  // with training: what is to be subtracted from them. `changes`: arrays of the
+  // variables, null for those that are trained.
+  absl::Status RunUntrainedChanges(absl::Span<float* const> changes);
 
   // Address of the table's rows in the present pass, in the device's memory.
   const TableRows* rows(size_t table) const { return arguments_.rows(table); }
@@ -93,9 +97,11 @@ class PassExecutor {
   L2Term TermOf(const Regularizer& regularizer) const;
   absl::Status ComputeLosses();
   absl::Status RunStepBack(
-      size_t index,
+      const BackwardPass& backward, size_t index,
+      absl::Span<float* const> gradients,
       absl::FunctionRef<absl::Status(const VariableRange&)> written);
-  absl::Status AddVariableL2(const VariableRange& range);
+  absl::Status AddVariableL2(const VariableRange& range,
+                             absl::Span<float* const> gradients);
   absl::Status AddRowL2();
   // Says where this pass's rows are, and their gradients.
   void SetRows();
@@ -105,17 +111,14 @@ class PassExecutor {
   }
   RowsView RowsOf(const PlanStep& step) const;
   absl::Span<const float* const> VariablesOf(const PlanStep& step) const {
-    return variables_.values().subspan(step.first_variable, step.num_variables);
+    return options_.variables.subspan(step.first_variable, step.num_variables);
   }
 
   const Graph& graph_;
   const Plan& plan_;
-  const std::vector<Loss>& losses_;  // one per output
-  VariableMemory& variables_;
+  const std::vector<Loss>& losses_;  // one per output, or none
   Device& device_;
   const std::vector<Regularizer> regularizers_;
-  // One list for each backward operation.
-  std::vector<std::vector<VariableRange>> written_;
   PassMemory memory_;
   LayerPasses layer_passes_;
   RowGradientMemory row_gradients_;

@@ -3,18 +3,10 @@
 #include <algorithm>
 
 #include "base/status_macros.h"
-#include "ml/model/grow.h"
+#include "ml/model/memory/arena.h"
+#include "ml/model/memory/grow.h"
 
 namespace parasol {
-namespace {
-
-// Number of floats that take as much room as `elements` of the type.
-int64_t FloatsFor(EdgeType type, int64_t elements) {
-  constexpr int64_t kBytes = sizeof(float);
-  return (elements * BytesOf(type) + kBytes - 1) / kBytes;
-}
-
-}  // namespace
 
 PassMemory::PassMemory(const Plan& plan, const std::vector<Loss>& losses,
                        size_t terms, Device& device)
@@ -24,15 +16,10 @@ PassMemory::PassMemory(const Plan& plan, const std::vector<Loss>& losses,
       device_(device),
       host_outputs_(plan.outputs.size()) {}
 
-absl::Status PassMemory::Reserve(int64_t examples, bool with_gradients) {
+absl::Status PassMemory::Reserve(int64_t examples) {
   examples_ = examples;
-  if (examples > output_capacity_) {
-    RETURN_IF_ERROR(ReserveOutputs(examples));
-  }
-  if (with_gradients && examples > gradient_capacity_) {
-    RETURN_IF_ERROR(ReserveGradients(examples));
-  }
-  return absl::OkStatus();
+  return examples > output_capacity_ ? ReserveOutputs(examples)
+                                     : absl::OkStatus();
 }
 
 absl::Status PassMemory::ReserveOutputs(int64_t examples) {
@@ -47,7 +34,7 @@ absl::Status PassMemory::ReserveOutputs(int64_t examples) {
   }
   ASSIGN_OR_RETURN(outputs_, device_.NewArray<float>(size));
   ASSIGN_OR_RETURN(losses_, device_.NewArray<float>(
-                                terms_ + plan_.outputs.size() * examples));
+                                terms_ + loss_functions_.size() * examples));
   int64_t scratch = 0;
   for (const Loss& loss : loss_functions_) {
     scratch = std::max(scratch, loss.ScratchElements(examples));
@@ -56,22 +43,6 @@ absl::Status PassMemory::ReserveOutputs(int64_t examples) {
   ASSIGN_OR_RETURN(loss_scratch_, device_.NewArray<float>(scratch));
   ASSIGN_OR_RETURN(fetched_, device_.NewEvent());
   output_capacity_ = examples;
-  return absl::OkStatus();
-}
-
-absl::Status PassMemory::ReserveGradients(int64_t examples) {
-  gradient_capacity_ = 0;
-  gradients_ = Array<float>();
-  std::vector<ArenaBlock> blocks;
-  for (const GradientBuffer& buffer : plan_.buffers) {
-    blocks.push_back({.size = AlignedElements(
-                          FloatsFor(buffer.type, examples * buffer.elements)),
-                      .first = buffer.first_op,
-                      .last = buffer.last_op});
-  }
-  layout_ = LayOut(blocks);
-  ASSIGN_OR_RETURN(gradients_, device_.NewArray<float>(layout_.size));
-  gradient_capacity_ = examples;
   return absl::OkStatus();
 }
 

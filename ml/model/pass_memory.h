@@ -11,34 +11,28 @@
 #include "absl/types/span.h"
 #include "ml/device/device.h"
 #include "ml/loss/loss.h"
-#include "ml/model/arena.h"
 #include "ml/model/plan.h"
 
 namespace parasol {
 
-// Memory that a pass through a plan needs beside variables and batch: every
-// step's output, the gradients between the steps, the losses. Sized for the
-// largest batch seen. Gradients that are not needed at the same time share
-// memory. Not thread-safe.
+// Memory that a pass through a plan needs beside variables, batch and backward
+// pass: every step's output, the losses. Sized for the largest batch seen. Not
+// thread-safe.
 class PassMemory {
  public:
   // All but `terms`, the number of terms that are added to a pass's loss, must
-  // outlive this object.
+  // outlive this object. `losses`: one for each output of the plan, or none.
   PassMemory(const Plan& plan, const std::vector<Loss>& losses, size_t terms,
              Device& device);
 
-  // Makes room for a pass over `examples` examples, and for its backward pass
-  // if `with_gradients`. Memory that has to grow loses its contents.
+  // Makes room for a pass over `examples` examples. Memory that has to grow
+  // loses its contents.
   //   ResourceExhausted  the device is full.
-  absl::Status Reserve(int64_t examples, bool with_gradients);
+  absl::Status Reserve(int64_t examples);
 
   // Addresses on the device, for the present pass.
   Elements output(size_t step) const {
     return {plan_.steps[step].type, outputs_.data() + output_offsets_[step]};
-  }
-  Elements gradient(size_t buffer) const {
-    return {plan_.buffers[buffer].type,
-            gradients_.data() + layout_.offsets[buffer]};
   }
   // [examples], of one of the model's outputs.
   float* losses(size_t output) const {
@@ -63,9 +57,10 @@ class PassMemory {
 
  private:
   absl::Status ReserveOutputs(int64_t examples);
-  absl::Status ReserveGradients(int64_t examples);
   absl::Status FetchToHost(const float* from, size_t size, Array<float>& host);
-  size_t NumLosses() const { return terms_ + plan_.outputs.size() * examples_; }
+  size_t NumLosses() const {
+    return terms_ + loss_functions_.size() * examples_;
+  }
   const float* LossesOnHost() const {
     return device_.shares_host_memory() ? losses_.data() : host_losses_.data();
   }
@@ -76,19 +71,16 @@ class PassMemory {
   }
 
   const Plan& plan_;
-  const std::vector<Loss>& loss_functions_;  // one per output
+  const std::vector<Loss>& loss_functions_;  // one per output, or none
   const size_t terms_;
   Device& device_;
   int64_t examples_ = 0;
-  int64_t output_capacity_ = 0;    // examples
-  int64_t gradient_capacity_ = 0;  // examples
+  int64_t output_capacity_ = 0;  // examples
 
   // Room in floats, whatever the type of what lies there.
   // One array for the outputs of all steps, which huge pages hold then.
   std::vector<int64_t> output_offsets_;  // one per step
   Array<float> outputs_;
-  ArenaLayout layout_;  // offsets of gradient buffers in gradients_
-  Array<float> gradients_;
   Array<float> losses_;  // terms, then losses of each output
   Array<float> loss_scratch_;
   std::unique_ptr<Device::Event> fetched_;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ml/model/grow.h"
+#include "ml/model/memory/grow.h"
 
 namespace parasol {
 

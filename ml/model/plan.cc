@@ -9,12 +9,27 @@
 namespace parasol {
 namespace {
 
+// Number of elements of each dense input for one example.
+std::vector<int64_t> ElementsOfInputs(const Graph& graph) {
+  std::vector<int64_t> elements;
+  for (const GraphInput& input : graph.inputs) {
+    if (input.what.kind != LayerInput::Kind::kDense) continue;
+    elements.resize(std::max(elements.size(), input.index + 1));
+    elements[input.index] = ElementsOf(input.what.shape);
+  }
+  return elements;
+}
+
 // Values of the graph as tensors of the plan.
 class ForwardPlanner {
  public:
   // `joins_sums`: sums are computed by their terms' producers.
-  ForwardPlanner(const Graph& graph, bool joins_sums)
-      : graph_(graph), joins_sums_(joins_sums), readers_(graph.num_values()) {
+  ForwardPlanner(const Graph& graph, const PlannedGradients& gradients,
+                 bool joins_sums)
+      : graph_(graph),
+        gradients_(gradients),
+        joins_sums_(joins_sums),
+        readers_(graph.num_values()) {
     for (const GraphNode& node : graph_.nodes) {
       for (const size_t value : node.inputs) ++readers_[value];
     }
@@ -105,26 +120,20 @@ class ForwardPlanner {
                      .first_variable = node.first_variable,
                      .num_variables = node.layer->variables().size()};
     for (size_t i = 0; i < step.num_variables; ++i) {
-      step.changes_variables |=
-          !graph_.variables[step.first_variable + i].frozen;
+      step.changes_variables |= gradients_.variables[step.first_variable + i];
     }
     for (const size_t value : node.inputs) {
       step.inputs.push_back(tensors_[value]);
-      if (tensors_[value].has_value() || node.layer->table().empty()) continue;
-      step.lookup = {.table = TableNamed(node.layer->table()),
+      if (tensors_[value].has_value() || !node.table) continue;
+      step.lookup = {.table = *node.table,
                      .id_input = graph_.inputs[value].index};
-      step.changes_rows = !graph_.tables[step.lookup->table].frozen;
+      step.changes_rows = gradients_.tables[step.lookup->table];
     }
     return step;
   }
 
-  size_t TableNamed(const std::string& name) const {
-    size_t table = 0;
-    while (graph_.tables[table].name != name) ++table;
-    return table;
-  }
-
   const Graph& graph_;
+  const PlannedGradients& gradients_;
   const bool joins_sums_;
   size_t next_number_ = 0;
   std::vector<int> readers_;  // indexed by value
@@ -140,14 +149,9 @@ class ForwardPlanner {
 // converts it comes between them, one for all readers of the tensor.
 class EdgePlanner {
  public:
-  explicit EdgePlanner(const Graph& graph) {
-    for (const GraphInput& input : graph.inputs) {
-      if (input.what.kind != LayerInput::Kind::kDense) continue;
-      const size_t needed = input.index + 1;
-      if (input_elements_.size() < needed) input_elements_.resize(needed);
-      input_elements_[input.index] = ElementsOf(input.what.shape);
-    }
-  }
+  // `inputs`: number of elements of each dense input for one example.
+  explicit EdgePlanner(const std::vector<int64_t>& inputs)
+      : input_elements_(inputs) {}
 
   void Run(Plan& plan) {
     for (PlanStep& step : plan.steps) Move(std::move(step));
@@ -220,7 +224,7 @@ class EdgePlanner {
     return known->second;
   }
 
-  std::vector<int64_t> input_elements_;  // of one example, by dense input
+  const std::vector<int64_t>& input_elements_;
   std::vector<PlanStep> steps_;
   std::vector<size_t> places_;  // in steps_, indexed by the step's old place
   // Tensors in the other type, by PlanTensor::is_input and index.
@@ -233,15 +237,24 @@ class EdgePlanner {
 // one of the two buffers is nobody else's in place.
 class BackwardPlanner {
  public:
-  explicit BackwardPlanner(Plan& plan)
-      : plan_(plan), is_wanted_(plan.steps.size()), of_(plan.steps.size()) {}
+  // `inputs`: number of elements of each dense input for one example.
+  BackwardPlanner(const PlannedGradients& gradients,
+                  const std::vector<int64_t>& inputs, Plan& plan)
+      : gradients_(gradients),
+        inputs_(inputs),
+        plan_(plan),
+        is_wanted_(plan.steps.size()),
+        of_(plan.steps.size() + inputs.size()) {}
 
-  // `outputs`: those that training goes by.
-  void Run(const std::vector<PlanOutput*>& outputs) {
+  void Run() {
     for (size_t i = 0; i < plan_.steps.size(); ++i) {
       is_wanted_[i] = NeedsGradient(plan_.steps[i]);
     }
-    // Losses write all of them before the first operation.
+    // All of them are written before the first operation.
+    std::vector<PlanOutput*> outputs;
+    for (size_t i = 0; i < plan_.outputs.size(); ++i) {
+      if (gradients_.outputs[i]) outputs.push_back(&plan_.outputs[i]);
+    }
     for (PlanOutput* const output : outputs) {
       output->gradient = NewBuffer(output->elements, EdgeType::kFloat32);
       ++users_[*output->gradient];
@@ -252,17 +265,29 @@ class BackwardPlanner {
     for (size_t i = plan_.steps.size(); i-- > 0;) {
       if (is_wanted_[i] && of_[i].has_value()) PlanStepBack(i);
     }
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      plan_.input_gradients.push_back(of_[plan_.steps.size() + i]);
+      if (!plan_.input_gradients[i].has_value()) continue;
+      plan_.buffers[*plan_.input_gradients[i]].last_op = plan_.backward.size();
+    }
   }
 
  private:
-  // A step below which there is nothing to train needs none.
+  // Tensors are numbered: first the steps' outputs, then the dense inputs.
+  size_t NumberOf(const PlanTensor& tensor) const {
+    return tensor.index + (tensor.is_input ? plan_.steps.size() : 0);
+  }
+
+  // A step below which no gradient is wanted needs none.
   bool NeedsGradient(const PlanStep& step) const {
     const auto wants = [this](const auto& input) { return Wants(input); };
     return step.changes_variables || step.changes_rows ||
            std::any_of(step.inputs.begin(), step.inputs.end(), wants);
   }
   bool Wants(const std::optional<PlanTensor>& input) const {
-    return input && !input->is_input && is_wanted_[input->index];
+    if (!input) return false;
+    return input->is_input ? gradients_.inputs[input->index]
+                           : is_wanted_[input->index];
   }
 
   void PlanStepBack(size_t index) {
@@ -270,12 +295,13 @@ class BackwardPlanner {
     BackwardOp op = {.step = index, .from = TakeGradient(index)};
     op.dx.resize(step.inputs.size());
     op.has_input_gradients = step.changes_rows;
-    std::vector<std::pair<size_t, size_t>> given;  // to which step, the buffer
+    // To the tensor of which number, and the buffer.
+    std::vector<std::pair<size_t, size_t>> given;
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       if (!Wants(step.inputs[i])) continue;
-      const size_t to = step.inputs[i]->index;
+      const size_t to = NumberOf(*step.inputs[i]);
       const bool passes_on = step.layer->PassesGradientOn(i);
-      const size_t buffer = passes_on ? op.from : NewBufferFor(plan_.steps[to]);
+      const size_t buffer = passes_on ? op.from : NewBufferFor(to);
       if (!passes_on) op.dx[i] = buffer;
       op.has_input_gradients = op.has_input_gradients || !passes_on;
       ++users_[buffer];
@@ -294,21 +320,22 @@ class BackwardPlanner {
         plan_.steps[index].layer->KeepsOutputGradient()) {
       return buffer;
     }
-    const size_t copy = NewBufferFor(plan_.steps[index]);
+    const size_t copy = NewBufferFor(index);
     Append({.kind = BackwardOp::Kind::kCopy, .from = buffer, .to = copy});
     return copy;
   }
 
-  // A gradient by the output of `step`, in `buffer`, of which one use is this.
-  void Give(size_t step, size_t buffer) {
-    if (!of_[step].has_value()) {
-      of_[step] = buffer;
+  // A gradient by the tensor of number `tensor`, in `buffer`, of which one use
+  // is this.
+  void Give(size_t tensor, size_t buffer) {
+    if (!of_[tensor].has_value()) {
+      of_[tensor] = buffer;
       return;
     }
-    const size_t earlier = *of_[step];
+    const size_t earlier = *of_[tensor];
     size_t to = buffer;
     if (users_[buffer] > 1) {
-      to = users_[earlier] > 1 ? NewBufferFor(plan_.steps[step]) : earlier;
+      to = users_[earlier] > 1 ? NewBufferFor(tensor) : earlier;
     }
     Append({.kind = BackwardOp::Kind::kAdd,
             .from = earlier,
@@ -317,12 +344,16 @@ class BackwardPlanner {
     --users_[earlier];
     --users_[buffer];
     ++users_[to];
-    of_[step] = to;
+    of_[tensor] = to;
   }
 
-  // A buffer for the gradient by the step's output.
-  size_t NewBufferFor(const PlanStep& step) {
-    return NewBuffer(step.outputs, step.type);
+  // A buffer for the gradient by the tensor of this number.
+  size_t NewBufferFor(size_t tensor) {
+    if (tensor >= plan_.steps.size()) {
+      return NewBuffer(inputs_[tensor - plan_.steps.size()],
+                       EdgeType::kFloat32);
+    }
+    return NewBuffer(plan_.steps[tensor].outputs, plan_.steps[tensor].type);
   }
   size_t NewBuffer(int64_t elements, EdgeType type) {
     plan_.buffers.push_back({.elements = elements,
@@ -346,26 +377,46 @@ class BackwardPlanner {
     plan_.backward.push_back(std::move(op));
   }
 
+  const PlannedGradients& gradients_;
+  const std::vector<int64_t>& inputs_;
   Plan& plan_;
   std::vector<bool> is_wanted_;  // indexed by step
-  // Indexed by step: the buffer of its dy.
+  // Indexed by the tensor's number: the buffer of the gradient by it.
   std::vector<std::optional<size_t>> of_;
   std::vector<int> users_;  // indexed by buffer: number of dys in it
 };
 
 }  // namespace
 
-Plan MakePlan(const Graph& graph, EdgeType edges) {
-  Plan plan;
-  // A sum whose terms have two types would make float32 of what is bfloat16.
-  ForwardPlanner(graph, /*joins_sums=*/edges == EdgeType::kFloat32)
-      .PlanInto(plan);
-  if (edges == EdgeType::kBfloat16) EdgePlanner(graph).Run(plan);
-  std::vector<PlanOutput*> outputs;
-  for (size_t i = 0; i < plan.outputs.size(); ++i) {
-    if (graph.outputs[i].weight > 0) outputs.push_back(&plan.outputs[i]);
+PlannedGradients GradientsOfTraining(const Graph& graph) {
+  PlannedGradients gradients = {
+      .inputs = std::vector<bool>(ElementsOfInputs(graph).size())};
+  for (const OutputSpec& output : graph.outputs) {
+    gradients.outputs.push_back(output.weight > 0);
   }
-  BackwardPlanner(plan).Run(outputs);
+  for (const VariableSpec& variable : graph.variables) {
+    gradients.variables.push_back(!variable.frozen);
+  }
+  for (const GraphTable& table : graph.tables) {
+    gradients.tables.push_back(!table.frozen);
+  }
+  return gradients;
+}
+
+Plan MakePlan(const Graph& graph, EdgeType edges) {
+  return MakePlan(graph, GradientsOfTraining(graph), edges);
+}
+
+Plan MakePlan(const Graph& graph, const PlannedGradients& gradients,
+              EdgeType edges) {
+  Plan plan;
+  const std::vector<int64_t> inputs = ElementsOfInputs(graph);
+  // A sum whose terms have two types would make float32 of what is bfloat16.
+  ForwardPlanner(graph, gradients,
+                 /*joins_sums=*/edges == EdgeType::kFloat32)
+      .PlanInto(plan);
+  if (edges == EdgeType::kBfloat16) EdgePlanner(inputs).Run(plan);
+  BackwardPlanner(gradients, inputs, plan).Run();
   return plan;
 }
 

@@ -73,8 +73,8 @@ struct GradientBuffer {
 struct PlanOutput {
   size_t step = 0;       // the one whose output it is
   int64_t elements = 0;  // number for one example
-  // Buffer that holds its loss's gradient before the first operation; nullopt:
-  // training does not go by it.
+  // Buffer that holds the gradient by it before the first operation; nullopt:
+  // there is none.
   std::optional<size_t> gradient = std::nullopt;
 };
 
@@ -87,12 +87,35 @@ struct Plan {
   std::vector<PlanOutput> outputs;  // one for each of the graph
   std::vector<BackwardOp> backward;
   std::vector<GradientBuffer> buffers;
+  // Indexed by dense input: the buffer that holds the gradient by it behind the
+  // last operation; nullopt: it is not wanted, or no output with a gradient
+  // depends on the input.
+  std::vector<std::optional<size_t>> input_gradients;
 };
 
-// `edges` is the device's Device::edge_type(). If it is bfloat16, tensors are
-// bfloat16 as their layers' bfloat16_use() says, and steps that convert come
-// between tensors of different types.
+// Gradients of a backward pass: by which outputs they are given, and by what
+// they are wanted. They decide nothing about the forward pass.
+struct PlannedGradients {
+  std::vector<bool> outputs = {};    // one for each of the graph
+  std::vector<bool> variables = {};  // one for each of the graph
+  std::vector<bool> tables = {};     // one for each of the graph
+  std::vector<bool> inputs = {};     // one for each dense input
+
+  friend bool operator==(const PlannedGradients&,
+                         const PlannedGradients&) = default;
+};
+
+// Returns what training goes by: outputs with a weight, and all that is not
+// frozen.
+PlannedGradients GradientsOfTraining(const Graph& graph);
+
+// Makes the plan of a graph's passes. The backward pass computes `gradients`,
+// or all that training goes by. `edges` is the device's Device::edge_type(). If
+// it is bfloat16, tensors are bfloat16 as their layers' bfloat16_use() says,
+// and steps that convert come between tensors of different types.
 Plan MakePlan(const Graph& graph, EdgeType edges = EdgeType::kFloat32);
+Plan MakePlan(const Graph& graph, const PlannedGradients& gradients,
+              EdgeType edges = EdgeType::kFloat32);
 
 }  // namespace parasol
 

@@ -236,6 +236,54 @@ TEST(PlanTest, ASumOfOneThingTwiceHasTwiceTheGradient) {
   EXPECT_EQ(plan.backward[1].from, plan.backward[1].other);
 }
 
+// The gradient by an input that two layers read is a sum; a term of a sum
+// passes its own on, which stays to the end.
+TEST(PlanTest, AGradientByAnInputIsInUseBehindTheLastOperation) {
+  job::Model model;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "input { name: 'x' dense { shape: 4 } }"
+      "input { name: 'z' dense { shape: 4 } }"
+      "layer { name: 'a' dense { units: 4 } input: 'x' }"
+      "layer { name: 's' add {} input: ['a', 'x', 'z'] }"
+      "loss { sparse_categorical_crossentropy {} }",
+      &model));
+  const Graph graph = ResolveGraph(model).value();
+  PlannedGradients gradients = GradientsOfTraining(graph);
+  EXPECT_THAT(gradients.inputs, ElementsAre(false, false));
+  EXPECT_THAT(MakePlan(graph, gradients).input_gradients,
+              ElementsAre(std::nullopt, std::nullopt));
+  gradients.inputs = {true, true};
+  const Plan plan = MakePlan(graph, gradients);
+  EXPECT_THAT(BackwardOf(plan), ElementsAre("s", "a", "+"));
+  ASSERT_TRUE(plan.input_gradients[0].has_value());
+  ASSERT_TRUE(plan.input_gradients[1].has_value());
+  EXPECT_EQ(plan.input_gradients[0], plan.backward[2].to);
+  EXPECT_EQ(plan.input_gradients[1], plan.backward[0].from);
+  EXPECT_NE(plan.input_gradients[0], plan.input_gradients[1]);
+  for (const std::optional<size_t>& buffer : plan.input_gradients) {
+    EXPECT_EQ(plan.buffers[*buffer].last_op, plan.backward.size());
+  }
+}
+
+TEST(PlanTest, NothingIsComputedOfGradientsThatAreNotWanted) {
+  job::Model model;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "input_shape: 4 layer { name: 'a' dense { units: 4 } }"
+      "layer { name: 'b' dense { units: 4 } }"
+      "layer { name: 'c' dense { units: 4 } }"
+      "loss { sparse_categorical_crossentropy {} }",
+      &model));
+  const Graph graph = ResolveGraph(model).value();
+  PlannedGradients gradients = GradientsOfTraining(graph);
+  gradients.variables = {false, false, false, true, false, false};
+  const Plan plan = MakePlan(graph, gradients);
+  EXPECT_THAT(BackwardOf(plan), ElementsAre("c", "b"));
+  EXPECT_FALSE(plan.steps[2].changes_variables);
+  EXPECT_FALSE(plan.backward[1].has_input_gradients);
+  gradients.outputs = {false};
+  EXPECT_THAT(BackwardOf(MakePlan(graph, gradients)), ElementsAre());
+}
+
 TEST(PlanTest, ABufferIsInUseFromItsFirstWriterToItsLastReader) {
   const Plan plan = PlanOf(
       "layer { name: 'a' dense { units: 4 } }"

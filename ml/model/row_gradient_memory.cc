@@ -2,8 +2,8 @@
 
 #include "base/status_macros.h"
 #include "ml/kernel/zero.h"
-#include "ml/model/arena.h"
-#include "ml/model/grow.h"
+#include "ml/model/memory/arena.h"
+#include "ml/model/memory/grow.h"
 
 namespace parasol {
 

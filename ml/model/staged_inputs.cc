@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "ml/loss/loss_kinds.h"
-#include "ml/model/arena.h"
-#include "ml/model/grow.h"
+#include "ml/model/memory/arena.h"
+#include "ml/model/memory/grow.h"
 
 namespace parasol {
 namespace {
@@ -85,24 +85,51 @@ void StagedInputs::AddLookup(const std::vector<size_t>& id_inputs) {
 }
 
 absl::Status StagedInputs::Load(const Batch& batch, DeviceRows* tables) {
+  const InputViews inputs = ViewsOf(batch);
   examples_ = batch.size;
-  LookUp(batch, tables);
+  LookUp(inputs, tables);
   RETURN_IF_ERROR(FindRows(tables));
-  PackBatch(batch);
+  PackInputs(inputs);
+  PackLabels(batch);
+  return Send();
+}
+
+absl::Status StagedInputs::Load(const InputViews& inputs) {
+  examples_ = inputs.size;
+  LookUp(inputs, /*tables=*/nullptr);
+  RETURN_IF_ERROR(FindRows(/*tables=*/nullptr));
+  PackInputs(inputs);
+  return Send();
+}
+
+InputViews StagedInputs::ViewsOf(const Batch& batch) {
+  dense_views_.clear();
+  id_views_.clear();
+  for (const DenseFeature& dense : batch.dense) {
+    dense_views_.push_back(dense.values);
+  }
+  for (const IdFeature& ids : batch.ids) {
+    id_views_.push_back(
+        {.offsets = ids.offsets, .ids = ids.ids, .weights = ids.weights});
+  }
+  return {.size = batch.size, .dense = dense_views_, .ids = id_views_};
+}
+
+absl::Status StagedInputs::Send() {
   RETURN_IF_ERROR(pack_.Send());
   return ReserveRows();
 }
 
 // To compare ids takes a fraction of the time of looking them up.
-size_t StagedInputs::FindSource(const Batch& batch, size_t index) const {
-  const std::vector<size_t>& inputs = lookups_[index].id_inputs;
+size_t StagedInputs::FindSource(const InputViews& inputs, size_t index) const {
+  const std::vector<size_t>& own = lookups_[index].id_inputs;
   for (size_t i = 0; i < index; ++i) {
     const std::vector<size_t>& others = lookups_[i].id_inputs;
     if (lookups_[i].source == i &&
-        std::equal(inputs.begin(), inputs.end(), others.begin(), others.end(),
-                   [&batch](size_t a, size_t b) {
-                     return batch.ids[a].offsets == batch.ids[b].offsets &&
-                            batch.ids[a].ids == batch.ids[b].ids;
+        std::equal(own.begin(), own.end(), others.begin(), others.end(),
+                   [&inputs](size_t a, size_t b) {
+                     return inputs.ids[a].offsets == inputs.ids[b].offsets &&
+                            inputs.ids[a].ids == inputs.ids[b].ids;
                    })) {
       return i;
     }
@@ -111,13 +138,13 @@ size_t StagedInputs::FindSource(const Batch& batch, size_t index) const {
 }
 
 // A group waits for those before it, which come first.
-void StagedInputs::LookUp(const Batch& batch, DeviceRows* tables) {
+void StagedInputs::LookUp(const InputViews& inputs, DeviceRows* tables) {
   parts_.clear();
   size_t places = 0;
   for (size_t i = 0; i < lookups_.size(); ++i) {
-    lookups_[i].source = FindSource(batch, i);
+    lookups_[i].source = FindSource(inputs, i);
     if (lookups_[i].source != i) continue;
-    Begin(batch, lookups_[i]);
+    Begin(inputs, lookups_[i]);
     places += lookups_[i].distinct.num_places();
     parts_.push_back({.lookup = &lookups_[i], .group = Part::kDivision});
   }
@@ -133,7 +160,7 @@ void StagedInputs::LookUp(const Batch& batch, DeviceRows* tables) {
       parts_.push_back({.lookup = &lookup, .group = group});
     }
   }
-  const auto part = [&](size_t i) { DoPart(batch, tables, parts_[i]); };
+  const auto part = [&](size_t i) { DoPart(inputs, tables, parts_[i]); };
   if (tables != nullptr && places >= kPlacesForHelpers) {
     tables->helpers().ForEach(parts_.size(), part);
   } else {
@@ -141,17 +168,17 @@ void StagedInputs::LookUp(const Batch& batch, DeviceRows* tables) {
   }
 }
 
-void StagedInputs::Begin(const Batch& batch, Lookup& lookup) {
+void StagedInputs::Begin(const InputViews& inputs, Lookup& lookup) {
   looked_up_.clear();
   for (const size_t id_input : lookup.id_inputs) {
-    looked_up_.push_back(batch.ids[id_input].ids);
+    looked_up_.push_back(inputs.ids[id_input].ids);
   }
   lookup.distinct.Begin(looked_up_);
   lookup.probes.clear();
 }
 
 // A CPU adds gradients up place by place and has no use for places by row.
-void StagedInputs::DoPart(const Batch& batch, const DeviceRows* tables,
+void StagedInputs::DoPart(const InputViews& inputs, const DeviceRows* tables,
                           const Part& part) {
   Lookup& lookup = *part.lookup;
   Positions* const input =
@@ -160,7 +187,7 @@ void StagedInputs::DoPart(const Batch& batch, const DeviceRows* tables,
           : nullptr;
   if (part.group == Part::kDivision) {
     if (input != nullptr) {
-      input->by_row.Begin(batch.ids[input->id_input].offsets);
+      input->by_row.Begin(inputs.ids[input->id_input].offsets);
     }
     lookup.distinct.Divide();
     return;
@@ -220,18 +247,17 @@ void StagedInputs::PlaceRows() {
   }
 }
 
-void StagedInputs::PackBatch(const Batch& batch) {
+void StagedInputs::PackInputs(const InputViews& inputs) {
   for (size_t i = 0; i < dense_.size(); ++i) {
-    pack_.Set(dense_[i], absl::MakeConstSpan(batch.dense[i].values));
+    pack_.Set(dense_[i], inputs.dense[i]);
   }
-  PackLabels(batch);
   for (size_t i = 0; i < ids_.size(); ++i) {
-    pack_.Set(ids_[i].offsets, absl::MakeConstSpan(batch.ids[i].offsets));
-    pack_.Set(ids_[i].weights, absl::MakeConstSpan(batch.ids[i].weights));
+    pack_.Set(ids_[i].offsets, inputs.ids[i].offsets);
+    pack_.Set(ids_[i].weights, inputs.ids[i].weights);
   }
   for (size_t i = 0; i < lookups_.size(); ++i) {
     if (lookups_[i].source == i) {
-      PackPlaces(batch, lookups_[i]);
+      PackPlaces(inputs, lookups_[i]);
     } else {
       PackNothing(lookups_[i]);
     }
@@ -286,7 +312,7 @@ void StagedInputs::PackLabels(const Batch& batch) {
 }
 
 // Places by row of several inputs are listed here.
-void StagedInputs::PackPlaces(const Batch& batch, Lookup& lookup) {
+void StagedInputs::PackPlaces(const InputViews& inputs, Lookup& lookup) {
   for (size_t i = 0; i < lookup.inputs.size(); ++i) {
     Positions& input = lookup.inputs[i];
     pack_.Set(input.packed, lookup.distinct.positions(i));
@@ -295,7 +321,7 @@ void StagedInputs::PackPlaces(const Batch& batch, Lookup& lookup) {
     if (lookup.inputs.size() == 1) {
       by_row.End(lookup.distinct.size());
     } else {
-      by_row.Assign(batch.ids[input.id_input].offsets,
+      by_row.Assign(inputs.ids[input.id_input].offsets,
                     lookup.distinct.positions(i), lookup.distinct.size());
     }
     pack_.Set(input.packed_rows, by_row.counted_rows());

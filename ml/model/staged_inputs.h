@@ -17,6 +17,7 @@
 #include "ml/model/distinct_ids.h"
 #include "ml/model/graph.h"
 #include "ml/model/input_pack.h"
+#include "ml/model/input_views.h"
 #include "ml/model/model.h"
 #include "ml/model/places_by_row.h"
 
@@ -38,6 +39,9 @@ class StagedInputs : public StagedBatch {
   //   ResourceExhausted  the device is full.
   //   Unavailable        the device was lost.
   absl::Status Load(const Batch& batch, DeviceRows* tables);
+  // Does so for inputs without labels, of a graph without outputs to compare,
+  // whose tables are all on the host.
+  absl::Status Load(const InputViews& inputs);
 
   absl::Span<const Rows> rows() const override { return rows_on_host_; }
 
@@ -150,25 +154,32 @@ class StagedInputs : public StagedBatch {
   Lookup& SourceOf(const Lookup& lookup) { return lookups_[lookup.source]; }
   void AddLookup(const std::vector<size_t>& id_inputs);
   // Returns the first lookup that has the ids of lookup `index`.
-  size_t FindSource(const Batch& batch, size_t index) const;
+  size_t FindSource(const InputViews& inputs, size_t index) const;
   // Makes ids distinct and looks them up in `tables`.
-  void LookUp(const Batch& batch, DeviceRows* tables);
-  void Begin(const Batch& batch, Lookup& lookup);
-  void DoPart(const Batch& batch, const DeviceRows* tables, const Part& part);
+  void LookUp(const InputViews& inputs, DeviceRows* tables);
+  void Begin(const InputViews& inputs, Lookup& lookup);
+  void DoPart(const InputViews& inputs, const DeviceRows* tables,
+              const Part& part);
   // Finds the rows of all tables.
   absl::Status FindRows(DeviceRows* tables);
   void PlaceRows();
-  void PackBatch(const Batch& batch);
+  // Returns the inputs of `batch`, in views that stay until the next call.
+  InputViews ViewsOf(const Batch& batch);
+  void PackInputs(const InputViews& inputs);
+  // Sends what has been packed.
+  absl::Status Send();
   void AddComparisons();
   void PackLabels(const Batch& batch);
   void PackComparison(const Batch& batch, size_t output);
-  void PackPlaces(const Batch& batch, Lookup& lookup);
+  void PackPlaces(const InputViews& inputs, Lookup& lookup);
   void PackNothing(const Lookup& lookup);
   absl::Status ReserveRows();
 
   const Graph& graph_;
   Device& device_;
   int64_t examples_ = 0;
+  std::vector<absl::Span<const float>> dense_views_;
+  std::vector<IdsView> id_views_;
   // All but rows. The members below are indices of its arrays.
   InputPack pack_;
   std::vector<size_t> dense_;

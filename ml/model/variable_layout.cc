@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ml/model/arena.h"
+#include "ml/model/memory/arena.h"
 
 namespace parasol {
 namespace {

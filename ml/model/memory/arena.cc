@@ -1,4 +1,4 @@
-#include "ml/model/arena.h"
+#include "ml/model/memory/arena.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,11 +1,12 @@
-#ifndef PARASOL_ML_MODEL_ARENA_H_
-#define PARASOL_ML_MODEL_ARENA_H_
+#ifndef PARASOL_ML_MODEL_MEMORY_ARENA_H_
+#define PARASOL_ML_MODEL_MEMORY_ARENA_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "ml/device/elements.h"
 
 namespace parasol {
 
@@ -16,6 +17,13 @@ inline constexpr int64_t kArenaAlignment = 64;
 // Returns the least multiple of kArenaAlignment that is not below `elements`.
 constexpr int64_t AlignedElements(int64_t elements) {
   return (elements + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
+
+// Returns the number of floats that take as much room as `elements` of the
+// type.
+inline int64_t FloatsFor(EdgeType type, int64_t elements) {
+  constexpr int64_t kBytes = sizeof(float);
+  return (elements * BytesOf(type) + kBytes - 1) / kBytes;
 }
 
 // Memory that is in use from time `first` to time `last`, both included.
@@ -37,4 +45,4 @@ ArenaLayout LayOut(absl::Span<const ArenaBlock> blocks);
 
 }  // namespace parasol
 
-#endif  // PARASOL_ML_MODEL_ARENA_H_
+#endif  // PARASOL_ML_MODEL_MEMORY_ARENA_H_

@@ -1,4 +1,4 @@
-#include "ml/model/arena.h"
+#include "ml/model/memory/arena.h"
 
 #include <cstdint>
 #include <random>

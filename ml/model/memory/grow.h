@@ -1,5 +1,5 @@
-#ifndef PARASOL_ML_MODEL_GROW_H_
-#define PARASOL_ML_MODEL_GROW_H_
+#ifndef PARASOL_ML_MODEL_MEMORY_GROW_H_
+#define PARASOL_ML_MODEL_MEMORY_GROW_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -42,4 +42,4 @@ absl::Status GrowOnHost(Device& device, size_t size, Array<T>& array) {
 
 }  // namespace parasol
 
-#endif  // PARASOL_ML_MODEL_GROW_H_
+#endif  // PARASOL_ML_MODEL_MEMORY_GROW_H_
