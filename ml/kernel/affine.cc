@@ -31,4 +31,15 @@ absl::Status AffineVariableGradients(Device& device, MatrixView x,
                           AffineVariableGradients(device, x, dy, dw, dbias));
 }
 
+absl::Status ApplyEpilogue(Device& device, const float* bias, Epilogue epilogue,
+                           MutableMatrixView y) {
+  return PARASOL_DISPATCH(
+      device, ApplyEpilogue(device, bias, epilogue, y.data, y.rows, y.columns));
+}
+
+absl::Status SumRows(Device& device, MatrixView dy, float* sum) {
+  return PARASOL_DISPATCH(device,
+                          SumRows(device, dy.data, dy.rows, dy.columns, sum));
+}
+
 }  // namespace parasol

@@ -28,6 +28,13 @@ absl::Status AffineVariableGradients(Device& device, MatrixView x,
                                      MatrixView dy, MutableMatrixView dw,
                                      float* dbias);
 
+// Two steps beside other products. ApplyEpilogue() computes y[m,n] =
+// epilogue(y[m,n] + bias[n]), without a bias if `bias` is null; SumRows()
+// writes sum[n] = Σ over m of dy[m,n], whose bits are the same every time.
+absl::Status ApplyEpilogue(Device& device, const float* bias, Epilogue epilogue,
+                           MutableMatrixView y);
+absl::Status SumRows(Device& device, MatrixView dy, float* sum);
+
 // The implementations for CPU and CUDA devices. The functions above call the
 // one for `device`.
 namespace cpu {
@@ -38,6 +45,10 @@ absl::Status AffineInputGradient(Device& device, MatrixView dy, MatrixView w,
 absl::Status AffineVariableGradients(Device& device, MatrixView x,
                                      MatrixView dy, MutableMatrixView dw,
                                      float* dbias);
+absl::Status ApplyEpilogue(Device& device, const float* bias, Epilogue epilogue,
+                           Elements y, int64_t rows, int64_t columns);
+absl::Status SumRows(Device& device, ConstElements dy, int64_t rows,
+                     int64_t columns, float* sum);
 }  // namespace cpu
 
 namespace cuda {
@@ -48,10 +59,6 @@ absl::Status AffineInputGradient(Device& device, MatrixView dy, MatrixView w,
 absl::Status AffineVariableGradients(Device& device, MatrixView x,
                                      MatrixView dy, MutableMatrixView dw,
                                      float* dbias);
-
-// Two steps beside the product, on matrices [rows, columns]. ApplyEpilogue()
-// computes y = epilogue(y + bias), without a bias if `bias` is null. SumRows()
-// writes the sum of dy's rows, whose bits are the same every time.
 absl::Status ApplyEpilogue(Device& device, const float* bias, Epilogue epilogue,
                            Elements y, int64_t rows, int64_t columns);
 absl::Status SumRows(Device& device, ConstElements dy, int64_t rows,

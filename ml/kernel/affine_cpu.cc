@@ -45,7 +45,7 @@ void AddToRowsAndClampToZero(const float* bias, MutableMatrixView y) {
 }
 
 PARASOL_MULTIVERSION
-void SumRows(MatrixView dy, float* sum) {
+void AddUpRows(MatrixView dy, float* sum) {
   std::fill_n(sum, dy.columns, 0.0f);
   for (int64_t row = 0; row < dy.rows; ++row) {
     const float* const in = dy.data + row * dy.columns;
@@ -64,15 +64,7 @@ absl::Status Affine(Device& device, MatrixView x, MatrixView w,
     RETURN_IF_ERROR(
         BlasOf(device).Multiply(x, Transpose::kNo, w, Transpose::kNo, y));
   }
-  const bool relu = epilogue == Epilogue::kRelu;
-  if (bias != nullptr && relu) {
-    AddToRowsAndClampToZero(bias, y);
-  } else if (bias != nullptr) {
-    AddToRows(bias, y);
-  } else if (relu) {
-    ClampToZero(y);
-  }
-  return absl::OkStatus();
+  return ApplyEpilogue(device, bias, epilogue, y.data, y.rows, y.columns);
 }
 
 absl::Status AffineInputGradient(Device& device, MatrixView dy, MatrixView w,
@@ -93,7 +85,28 @@ absl::Status AffineVariableGradients(Device& device, MatrixView x,
     RETURN_IF_ERROR(
         BlasOf(device).Multiply(x, Transpose::kYes, dy, Transpose::kNo, dw));
   }
-  if (dbias != nullptr) SumRows(dy, dbias);
+  if (dbias != nullptr) AddUpRows(dy, dbias);
+  return absl::OkStatus();
+}
+
+absl::Status ApplyEpilogue(Device& /*device*/, const float* bias,
+                           Epilogue epilogue, Elements y, int64_t rows,
+                           int64_t columns) {
+  const MutableMatrixView matrix = {y, rows, columns};
+  const bool relu = epilogue == Epilogue::kRelu;
+  if (bias != nullptr && relu) {
+    AddToRowsAndClampToZero(bias, matrix);
+  } else if (bias != nullptr) {
+    AddToRows(bias, matrix);
+  } else if (relu) {
+    ClampToZero(matrix);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SumRows(Device& /*device*/, ConstElements dy, int64_t rows,
+                     int64_t columns, float* sum) {
+  AddUpRows({dy, rows, columns}, sum);
   return absl::OkStatus();
 }
 
