@@ -26,6 +26,54 @@ TEST(FillLayerTest, IsAsKeras) {
       {"dense {}", "name: 'dense_3' dense {" + affine + "}"},
       {"conv2d {}",
        "name: 'conv2d_3' conv2d { stride: 1 padding: VALID" + affine + "}"},
+      {"conv1d {}", "name: 'conv1d_3' conv1d { stride: 1 padding: VALID" +
+                        affine + "dilation_rate: 1 }"},
+      {"depthwise_conv2d {}",
+       "name: 'depthwise_conv2d_3' depthwise_conv2d { stride: 1 padding: VALID "
+       "depth_multiplier: 1 dilation_rate: 1" +
+           affine + "}"},
+      {"separable_conv2d {}",
+       "name: 'separable_conv2d_3' separable_conv2d { stride: 1 padding: VALID "
+       "depth_multiplier: 1 dilation_rate: 1" +
+           affine + "}"},
+      {"conv2d_transpose {}",
+       "name: 'conv2d_transpose_3' conv2d_transpose { stride: 1 padding: "
+       "VALID" +
+           affine + "}"},
+      {"group_normalization {}",
+       "name: 'group_normalization_3' group_normalization { groups: 32 "
+       "epsilon: 0.001 center: true scale: true }"},
+      {"rms_normalization {}",
+       "name: 'rms_normalization_3' rms_normalization { epsilon: 1e-6 }"},
+      {"lstm {}",
+       "name: 'lstm_3' lstm { return_sequences: false go_backwards: false "
+       "bidirectional: ONE_DIRECTION use_bias: true unit_forget_bias: true "
+       "kernel_initializer { glorot_uniform {} } "
+       "recurrent_initializer { orthogonal {} } "
+       "bias_initializer { unit_forget {} } "
+       "kernel_l2: 0 recurrent_l2: 0 bias_l2: 0 }"},
+      {"lstm { bias_initializer { constant { value: 1 } } }",
+       "name: 'lstm_3' lstm { return_sequences: false go_backwards: false "
+       "bidirectional: ONE_DIRECTION use_bias: true unit_forget_bias: false "
+       "kernel_initializer { glorot_uniform {} } "
+       "recurrent_initializer { orthogonal {} } "
+       "bias_initializer { constant { value: 1 } } "
+       "kernel_l2: 0 recurrent_l2: 0 bias_l2: 0 }"},
+      {"gru {}",
+       "name: 'gru_3' gru { return_sequences: false go_backwards: false "
+       "bidirectional: ONE_DIRECTION use_bias: true "
+       "kernel_initializer { glorot_uniform {} } "
+       "recurrent_initializer { orthogonal {} } bias_initializer { zeros {} } "
+       "kernel_l2: 0 recurrent_l2: 0 bias_l2: 0 }"},
+      {"multi_head_attention { num_heads: 2 key_dim: 3 }",
+       "name: 'multi_head_attention_3' multi_head_attention { num_heads: 2 "
+       "key_dim: 3 value_dim: 3 output_dim: 0 causal: false masked: false "
+       "dropout: 0 use_bias: true kernel_initializer { glorot_uniform {} } "
+       "bias_initializer { zeros {} } kernel_l2: 0 bias_l2: 0 }"},
+      {"positional_embedding {}",
+       "name: 'positional_embedding_3' positional_embedding { "
+       "sinusoidal: false max_wavelength: 10000 "
+       "initializer { glorot_uniform {} } }"},
       {"activation: RELU", "name: 'activation_3' activation: RELU"},
       {"flatten {}", "name: 'flatten_3' flatten {}"},
       {"batch_normalization {}",

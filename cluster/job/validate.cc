@@ -222,6 +222,9 @@ absl::Status ValidateTableInitializer(const std::string& path,
   if (initializer.has_glorot_uniform() || initializer.has_he_normal()) {
     return Fault(path, "a table has no shape to scale it by");
   }
+  if (initializer.has_orthogonal() || initializer.has_unit_forget()) {
+    return Fault(path, "it is for a variable, not for a table's rows");
+  }
   return absl::OkStatus();
 }
 

@@ -30,6 +30,12 @@ inline job::Initializer HeNormal() {
   return initializer;
 }
 
+inline job::Initializer Orthogonal() {
+  job::Initializer initializer;
+  initializer.mutable_orthogonal();
+  return initializer;
+}
+
 inline job::Initializer RandomNormal(float stddev) {
   job::Initializer initializer;
   initializer.mutable_random_normal()->set_stddev(stddev);

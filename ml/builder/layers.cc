@@ -2,50 +2,10 @@
 
 #include <utility>
 
+#include "ml/builder/layer_fields.h"
+
 namespace parasol::layers {
 namespace {
-
-job::Layer NamedLayer(const std::string& name) {
-  job::Layer layer;
-  if (!name.empty()) layer.set_name(name);
-  return layer;
-}
-
-Value AddTo(const Value& x, job::Layer layer) {
-  return x.builder->AddLayer(std::move(layer), {x});
-}
-
-// A layer with several inputs belongs to the builder of the first.
-Value AddTo(absl::Span<const Value> inputs, job::Layer layer) {
-  return inputs.front().builder->AddLayer(std::move(layer), inputs);
-}
-
-bool IsSet(const job::Initializer& initializer) {
-  return initializer.kind_case() != job::Initializer::KIND_NOT_SET;
-}
-
-// Copies the fields that layers with a kernel and a bias have in common.
-template <typename Options, typename Message>
-void FillProduct(const Options& options, Message& message) {
-  if (!options.use_bias) message.set_use_bias(false);
-  if (IsSet(options.kernel_initializer)) {
-    *message.mutable_kernel_initializer() = options.kernel_initializer;
-  }
-  if (IsSet(options.bias_initializer)) {
-    *message.mutable_bias_initializer() = options.bias_initializer;
-  }
-  if (options.kernel_l2 != 0) message.set_kernel_l2(options.kernel_l2);
-  if (options.bias_l2 != 0) message.set_bias_l2(options.bias_l2);
-}
-
-// Copies the fields that Dense and Conv2D have in common.
-template <typename Options, typename Message>
-void FillAffine(const Options& options, Message& message) {
-  FillProduct(options, message);
-  if (options.activation != job::ACTIVATION_UNSPECIFIED) {
-    message.set_activation(options.activation);
-  }
-}
 
 void FillPool(const PoolOptions& options, job::Pool& pool) {
   pool.mutable_pool_size()->Add(options.pool_size.begin(),
@@ -69,13 +29,30 @@ Value Conv2D(const Value& x, const Conv2DOptions& options) {
   job::Layer layer = NamedLayer(options.name);
   job::Conv2D& conv = *layer.mutable_conv2d();
   conv.set_filters(options.filters);
-  conv.mutable_kernel_size()->Add(options.kernel_size.begin(),
-                                  options.kernel_size.end());
-  conv.mutable_stride()->Add(options.stride.begin(), options.stride.end());
-  if (options.padding != job::PADDING_UNSPECIFIED) {
-    conv.set_padding(options.padding);
-  }
+  FillWindow(options, conv);
   FillAffine(options, conv);
+  return AddTo(x, std::move(layer));
+}
+
+Value Conv2DTranspose(const Value& x, const Conv2DOptions& options) {
+  job::Layer layer = NamedLayer(options.name);
+  job::Conv2DTranspose& conv = *layer.mutable_conv2d_transpose();
+  conv.set_filters(options.filters);
+  FillWindow(options, conv);
+  FillAffine(options, conv);
+  return AddTo(x, std::move(layer));
+}
+
+Value DepthwiseConv2D(const Value& x, const DepthwiseConv2DOptions& options) {
+  job::Layer layer = NamedLayer(options.name);
+  FillDepthwise(options, *layer.mutable_depthwise_conv2d());
+  return AddTo(x, std::move(layer));
+}
+
+Value SeparableConv2D(const Value& x, const SeparableConv2DOptions& options) {
+  job::Layer layer = NamedLayer(options.name);
+  layer.mutable_separable_conv2d()->set_filters(options.filters);
+  FillDepthwise(options, *layer.mutable_separable_conv2d());
   return AddTo(x, std::move(layer));
 }
 
@@ -105,6 +82,27 @@ Value LayerNormalization(const Value& x,
   }
   if (!options.center) norm.set_center(false);
   if (!options.scale) norm.set_scale(false);
+  return AddTo(x, std::move(layer));
+}
+
+Value GroupNormalization(const Value& x,
+                         const GroupNormalizationOptions& options) {
+  const GroupNormalizationOptions defaults;
+  job::Layer layer = NamedLayer(options.name);
+  job::GroupNormalization& norm = *layer.mutable_group_normalization();
+  if (options.groups != defaults.groups) norm.set_groups(options.groups);
+  if (options.epsilon != defaults.epsilon) norm.set_epsilon(options.epsilon);
+  if (!options.center) norm.set_center(false);
+  if (!options.scale) norm.set_scale(false);
+  return AddTo(x, std::move(layer));
+}
+
+Value RmsNormalization(const Value& x, const RmsNormalizationOptions& options) {
+  job::Layer layer = NamedLayer(options.name);
+  job::RmsNormalization& norm = *layer.mutable_rms_normalization();
+  if (options.epsilon != RmsNormalizationOptions().epsilon) {
+    norm.set_epsilon(options.epsilon);
+  }
   return AddTo(x, std::move(layer));
 }
 

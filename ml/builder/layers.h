@@ -41,6 +41,40 @@ struct Conv2DOptions {
   std::string name = {};
 };
 Value Conv2D(const Value& x, const Conv2DOptions& options);
+Value Conv2DTranspose(const Value& x, const Conv2DOptions& options);
+
+struct DepthwiseConv2DOptions {
+  std::vector<int64_t> kernel_size = {};
+  std::vector<int64_t> stride = {};
+  job::Padding padding = job::PADDING_UNSPECIFIED;
+  int64_t depth_multiplier = 1;
+  std::vector<int64_t> dilation_rate = {};
+  bool use_bias = true;
+  job::Activation activation = job::ACTIVATION_UNSPECIFIED;
+  job::Initializer kernel_initializer = {};
+  job::Initializer bias_initializer = {};
+  double kernel_l2 = 0;
+  double bias_l2 = 0;
+  std::string name = {};
+};
+Value DepthwiseConv2D(const Value& x, const DepthwiseConv2DOptions& options);
+
+struct SeparableConv2DOptions {
+  int64_t filters = 0;
+  std::vector<int64_t> kernel_size = {};
+  std::vector<int64_t> stride = {};
+  job::Padding padding = job::PADDING_UNSPECIFIED;
+  int64_t depth_multiplier = 1;
+  std::vector<int64_t> dilation_rate = {};
+  bool use_bias = true;
+  job::Activation activation = job::ACTIVATION_UNSPECIFIED;
+  job::Initializer kernel_initializer = {};  // of both kernels
+  job::Initializer bias_initializer = {};
+  double kernel_l2 = 0;
+  double bias_l2 = 0;
+  std::string name = {};
+};
+Value SeparableConv2D(const Value& x, const SeparableConv2DOptions& options);
 
 struct BatchNormalizationOptions {
   double momentum = .99;
@@ -61,6 +95,23 @@ struct LayerNormalizationOptions {
 };
 Value LayerNormalization(const Value& x,
                          const LayerNormalizationOptions& options = {});
+
+struct GroupNormalizationOptions {
+  int64_t groups = 32;  // -1: one for each channel
+  double epsilon = 1e-3;
+  bool center = true;
+  bool scale = true;
+  std::string name = {};
+};
+Value GroupNormalization(const Value& x,
+                         const GroupNormalizationOptions& options = {});
+
+struct RmsNormalizationOptions {
+  double epsilon = 1e-6;
+  std::string name = {};
+};
+Value RmsNormalization(const Value& x,
+                       const RmsNormalizationOptions& options = {});
 
 struct PoolOptions {
   std::vector<int64_t> pool_size = {};

@@ -9,6 +9,7 @@
 #include "ml/builder/initializers.h"
 #include "ml/builder/layers.h"
 #include "ml/builder/losses.h"
+#include "ml/builder/sequence_layers.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -230,6 +231,80 @@ TEST(ModelBuilderTest, EveryLayerOfListsCanBeWritten) {
       }
     }
     layer { factorization_machine {} }
+  )pb");
+}
+
+TEST(ModelBuilderTest, EveryLayerOfConvolutionsAndGroupsCanBeWritten) {
+  ModelBuilder model;
+  Value x = model.DenseInput("input", {8, 8, 2});
+  x = layers::DepthwiseConv2D(x, {.kernel_size = {3},
+                                  .depth_multiplier = 2,
+                                  .dilation_rate = {1, 2},
+                                  .use_bias = false});
+  x = layers::SeparableConv2D(
+      x, {.filters = 4, .kernel_size = {3}, .padding = job::SAME});
+  x = layers::Conv2DTranspose(
+      x, {.filters = 3, .kernel_size = {2}, .stride = {2}});
+  x = layers::GroupNormalization(x, {.groups = 3, .center = false});
+  layers::RmsNormalization(x, {.epsilon = .1});
+  ExpectModel(model, R"pb(
+    input_shape: [ 8, 8, 2 ]
+    layer {
+      depthwise_conv2d {
+        kernel_size: 3
+        depth_multiplier: 2
+        dilation_rate: [ 1, 2 ]
+        use_bias: false
+      }
+    }
+    layer { separable_conv2d { filters: 4 kernel_size: 3 padding: SAME } }
+    layer { conv2d_transpose { filters: 3 kernel_size: 2 stride: 2 } }
+    layer { group_normalization { groups: 3 center: false } }
+    layer { rms_normalization { epsilon: .1 } }
+  )pb");
+}
+
+TEST(ModelBuilderTest, EveryLayerOfSequencesCanBeWritten) {
+  ModelBuilder model;
+  Value x = model.DenseInput("input", {8, 2});
+  x = layers::Conv1D(x, {.filters = 4,
+                         .kernel_size = 3,
+                         .padding = job::CAUSAL,
+                         .dilation_rate = 2,
+                         .name = "conv"});
+  x = layers::PositionalEmbedding(x, {.sinusoidal = true});
+  x = layers::MultiHeadAttention(
+      {x}, {.num_heads = 2, .key_dim = 3, .causal = true, .dropout = .1});
+  x = layers::Lstm({x}, {.units = 4,
+                         .return_sequences = true,
+                         .bidirectional = job::Bidirectional::SUM});
+  x = layers::Gru({x}, {.units = 5,
+                        .return_sequences = true,
+                        .go_backwards = true,
+                        .recurrent_initializer = GlorotUniform(),
+                        .recurrent_l2 = .1});
+  layers::GlobalMaxPool1D({x});
+  ExpectModel(model, R"pb(
+    input_shape: [ 8, 2 ]
+    layer {
+      name: "conv"
+      conv1d { filters: 4 kernel_size: 3 padding: CAUSAL dilation_rate: 2 }
+    }
+    layer { positional_embedding { sinusoidal: true } }
+    layer {
+      multi_head_attention { num_heads: 2 key_dim: 3 causal: true dropout: .1 }
+    }
+    layer { lstm { units: 4 return_sequences: true bidirectional: SUM } }
+    layer {
+      gru {
+        units: 5
+        return_sequences: true
+        go_backwards: true
+        recurrent_initializer { glorot_uniform {} }
+        recurrent_l2: .1
+      }
+    }
+    layer { global_max_pool1d {} }
   )pb");
 }
 

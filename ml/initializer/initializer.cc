@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "ml/initializer/fans.h"
 #include "ml/initializer/initializer_fields.h"
+#include "ml/initializer/orthogonal.h"
 #include "ml/initializer/philox.h"
 #include "ml/initializer/variable_key.h"
 
@@ -80,6 +81,49 @@ void FillTruncatedNormal(const VariableBits& bits, double stddev, int64_t first,
   }
 }
 
+// Most elements of an orthogonal matrix, which takes seconds then.
+constexpr int64_t kMaxOrthogonal = 1 << 24;
+
+// A matrix [all axes but the last, last axis], of which each part computes the
+// whole.
+absl::Status FillOrthogonal(const VariableBits& bits,
+                            absl::Span<const int64_t> shape, int64_t first,
+                            absl::Span<float> out) {
+  if (shape.size() < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("orthogonal: shape ", ShapeText(shape), " is no matrix"));
+  }
+  int64_t rows = 1;
+  for (const int64_t size : shape.first(shape.size() - 1)) rows *= size;
+  if (rows * shape.back() > kMaxOrthogonal) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("orthogonal: shape ", ShapeText(shape), " has more than ",
+                     kMaxOrthogonal, " elements: choose glorot_uniform {}"));
+  }
+  if (out.empty()) return absl::OkStatus();
+  const std::vector<double> matrix = OrthogonalMatrix(
+      rows, shape.back(),
+      [&bits](int64_t element) { return Normal(bits, element, 0); });
+  std::copy_n(matrix.begin() + first, out.size(), out.begin());
+  return absl::OkStatus();
+}
+
+// The second of the four gates that a row of biases has.
+absl::Status FillUnitForget(absl::Span<const int64_t> shape, int64_t first,
+                            absl::Span<float> out) {
+  if (shape.size() != 1 || shape[0] % 4 != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unit_forget: shape ", ShapeText(shape),
+                     " is not that of an lstm's bias"));
+  }
+  const int64_t units = shape[0] / 4;
+  for (size_t i = 0; i < out.size(); ++i) {
+    const int64_t element = first + static_cast<int64_t>(i);
+    out[i] = element >= units && element < 2 * units ? 1 : 0;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckElements(absl::Span<const int64_t> shape, int64_t first,
                            int64_t count) {
   int64_t total = 1;
@@ -133,6 +177,14 @@ absl::Status Initialize(const job::Initializer& initializer, uint64_t seed,
     case job::Initializer::kRandomUniform:
       FillUniform(bits, filled.random_uniform().minval(),
                   filled.random_uniform().maxval(), first, out);
+      return absl::OkStatus();
+    case job::Initializer::kOrthogonal:
+      RETURN_IF_ERROR(FillOrthogonal(bits, shape, first, out))
+          << "initializer of " << name;
+      return absl::OkStatus();
+    case job::Initializer::kUnitForget:
+      RETURN_IF_ERROR(FillUnitForget(shape, first, out))
+          << "initializer of " << name;
       return absl::OkStatus();
     case job::Initializer::KIND_NOT_SET:
       break;

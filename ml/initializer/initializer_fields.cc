@@ -33,6 +33,8 @@ void FillInitializer(job::Initializer& initializer) {
     case job::Initializer::kZeros:
     case job::Initializer::kGlorotUniform:
     case job::Initializer::kHeNormal:
+    case job::Initializer::kOrthogonal:
+    case job::Initializer::kUnitForget:
     case job::Initializer::KIND_NOT_SET:
       break;
   }
@@ -75,13 +77,30 @@ absl::Status CheckInitializer(const job::Initializer& initializer) {
     case job::Initializer::kZeros:
     case job::Initializer::kGlorotUniform:
     case job::Initializer::kHeNormal:
+    case job::Initializer::kOrthogonal:
+    case job::Initializer::kUnitForget:
       return absl::OkStatus();
     case job::Initializer::KIND_NOT_SET:
       break;
   }
   return absl::InvalidArgumentError(
       "no initializer is chosen: zeros, constant, random_normal, "
-      "random_uniform, glorot_uniform or he_normal");
+      "random_uniform, glorot_uniform, he_normal, orthogonal or unit_forget");
+}
+
+absl::Status CheckKernelInitializer(const job::Initializer& initializer) {
+  RETURN_IF_ERROR(CheckInitializer(initializer));
+  if (!initializer.has_unit_forget()) return absl::OkStatus();
+  return Fault("unit_forget", "it is for the bias of an lstm alone");
+}
+
+absl::Status CheckBiasInitializer(const job::Initializer& initializer) {
+  RETURN_IF_ERROR(CheckInitializer(initializer));
+  if (initializer.has_unit_forget()) {
+    return Fault("unit_forget", "it is for the bias of an lstm alone");
+  }
+  if (!initializer.has_orthogonal()) return absl::OkStatus();
+  return Fault("orthogonal", "it is for a matrix, not for a bias");
 }
 
 }  // namespace parasol

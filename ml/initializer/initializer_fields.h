@@ -18,6 +18,9 @@ void FillBiasInitializer(job::Initializer& initializer);
 //   InvalidArgument  "<field>: …"; the caller puts the initializer's path in
 //                    front.
 absl::Status CheckInitializer(const job::Initializer& initializer);
+// Checks likewise, and that the kind suits a matrix, or a row of numbers.
+absl::Status CheckKernelInitializer(const job::Initializer& initializer);
+absl::Status CheckBiasInitializer(const job::Initializer& initializer);
 
 }  // namespace parasol
 

@@ -159,6 +159,43 @@ TEST(InitializerTest, ElementsBeyondFourBillionDifferFromTheFirst) {
   EXPECT_NE(low, high);
 }
 
+TEST(InitializerTest, OrthogonalRowsOrColumnsHaveNoPartInEachOther) {
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{16, 64}, {64, 16}, {20, 20}, {2, 5, 7}}) {
+    const std::vector<float> values = Draw("orthogonal {}", shape);
+    const int64_t columns = shape.back();
+    const int64_t rows = static_cast<int64_t>(values.size()) / columns;
+    const bool by_row = rows < columns;
+    const int64_t count = by_row ? rows : columns;
+    const auto at = [&](int64_t vector, int64_t i) {
+      return values[by_row ? vector * columns + i : i * columns + vector];
+    };
+    for (int64_t a = 0; a < count; ++a) {
+      for (int64_t b = 0; b < count; ++b) {
+        double dot = 0;
+        for (int64_t i = 0; i < std::max(rows, columns); ++i) {
+          dot += double{at(a, i)} * at(b, i);
+        }
+        ASSERT_NEAR(dot, a == b, 1e-6) << a << ", " << b;
+      }
+    }
+  }
+}
+
+TEST(InitializerTest, APartOfAnOrthogonalMatrixIsThePartOfTheWhole) {
+  const std::vector<float> whole = Draw("orthogonal {}", {6, 9});
+  std::vector<float> part(10);
+  EXPECT_OK(Initialize(Spec("orthogonal {}"), 1, "dense/kernel", {6, 9}, 20,
+                       absl::MakeSpan(part)));
+  const std::vector<float> want(whole.begin() + 20, whole.begin() + 30);
+  EXPECT_EQ(part, want);
+}
+
+TEST(InitializerTest, UnitForgetIsOneForTheSecondGate) {
+  EXPECT_EQ(Draw("unit_forget {}", {8}),
+            (std::vector<float>{0, 0, 1, 1, 0, 0, 0, 0}));
+}
+
 TEST(InitializerTest, WhatIsWrongIsNamed) {
   struct Case {
     std::string spec;
@@ -181,6 +218,9 @@ TEST(InitializerTest, WhatIsWrongIsNamed) {
       {"zeros {}", {4}, 1, "elements [1, 1 + 4) are not in shape [4]"},
       {"zeros {}", {4}, -1, "elements [-1"},
       {"zeros {}", {-4}, 0, "shape [-4]"},
+      {"orthogonal {}", {4}, 0, "orthogonal: shape [4] is no matrix"},
+      {"orthogonal {}", {1 << 13, 1 << 13}, 0, "has more than 16777216"},
+      {"unit_forget {}", {6}, 0, "unit_forget: shape [6]"},
       {"zeros {}", {int64_t{1} << 40, int64_t{1} << 40}, 0, "is not a"},
   };
   for (const Case& c : cases) {

@@ -93,6 +93,10 @@ absl::StatusOr<RowInitializer> RowInitializer::Create(
       const double min = uniform.minval();
       return set(Kind::kUniform, min, uniform.maxval() - min);
     }
+    case job::Initializer::kOrthogonal:
+    case job::Initializer::kUnitForget:
+      return absl::InvalidArgumentError(absl::StrCat(
+          "initializer of ", table, " is for a variable, not for rows"));
     case job::Initializer::KIND_NOT_SET:
       break;
   }

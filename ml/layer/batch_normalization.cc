@@ -280,7 +280,7 @@ absl::Status CheckRanges(const std::string& path,
   }
   RETURN_IF_ERROR(
       RequireEpsilon(absl::StrCat(path, ".epsilon"), spec.epsilon()));
-  RETURN_IF_ERROR(CheckInitializer(spec.gamma_initializer()))
+  RETURN_IF_ERROR(CheckBiasInitializer(spec.gamma_initializer()))
       << path << ".gamma_initializer";
   return absl::OkStatus();
 }

@@ -135,9 +135,7 @@ absl::Status CheckRanges(const std::string& path, const job::Conv2D& spec) {
   const std::string filters = absl::StrCat(path, ".filters");
   if (!spec.has_filters()) return Missing(filters);
   RETURN_IF_ERROR(RequireInRange(filters, spec.filters(), 1, kMaxInt));
-  RETURN_IF_ERROR(
-      RequirePixels(absl::StrCat(path, ".kernel_size"), spec.kernel_size()));
-  RETURN_IF_ERROR(RequirePixels(absl::StrCat(path, ".stride"), spec.stride()));
+  RETURN_IF_ERROR(CheckWindow(path, spec));
   return CheckProduct(path, spec);
 }
 

@@ -52,6 +52,13 @@ absl::Status RequirePixels(const std::string& path,
   return RequireAllInRange(path, numbers, 1, kMaxPixels);
 }
 
+absl::Status RequireImagePadding(const std::string& path,
+                                 job::Padding padding) {
+  if (padding != job::CAUSAL) return absl::OkStatus();
+  return Fault(absl::StrCat(path, ".padding"),
+               "CAUSAL is for conv1d: choose VALID or SAME");
+}
+
 absl::StatusOr<ImageWindow> FitImageWindow(const Shape& image,
                                            absl::Span<const int64_t> size,
                                            absl::Span<const int64_t> stride,
@@ -59,6 +66,9 @@ absl::StatusOr<ImageWindow> FitImageWindow(const Shape& image,
   RETURN_IF_ERROR(CheckImage(image));
   ASSIGN_OR_RETURN(const auto window, Pair("the window's size", size));
   ASSIGN_OR_RETURN(const auto step, Pair("stride", stride));
+  if (padding == job::CAUSAL) {
+    return absl::InvalidArgumentError("padding is CAUSAL, which is for conv1d");
+  }
   const WindowPadding how =
       padding == job::SAME ? WindowPadding::kSame : WindowPadding::kValid;
   ImageWindow fit = {.height = FitWindow(image[0], window[0], step[0], how),

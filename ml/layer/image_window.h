@@ -6,7 +6,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 #include "ml/kernel/image/window.h"
 #include "ml/layer/layer.h"
 #include "proto/job.pb.h"
@@ -41,6 +43,19 @@ void FillPadding(Window& window) {
 //   InvalidArgument  "<path>: …", with the value.
 absl::Status RequirePixels(const std::string& path,
                            absl::Span<const int64_t> numbers);
+
+// Checks the fields of a window over images at `path` in the job: kernel_size,
+// stride and padding, which is not CAUSAL.
+//   InvalidArgument  "<path>.<field>: …", with the value.
+absl::Status RequireImagePadding(const std::string& path, job::Padding padding);
+template <typename Window>
+absl::Status CheckWindow(const std::string& path, const Window& window) {
+  RETURN_IF_ERROR(
+      RequirePixels(absl::StrCat(path, ".kernel_size"), window.kernel_size()));
+  RETURN_IF_ERROR(
+      RequirePixels(absl::StrCat(path, ".stride"), window.stride()));
+  return RequireImagePadding(path, window.padding());
+}
 
 // Returns the window for images of shape `image`. `size` and `stride` are
 // height and width, or one number for both. Padding is kValid unless it is set.

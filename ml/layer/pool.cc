@@ -85,7 +85,8 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakePool(
 absl::Status CheckRanges(const std::string& path, const job::Pool& spec) {
   RETURN_IF_ERROR(
       RequirePixels(absl::StrCat(path, ".pool_size"), spec.pool_size()));
-  return RequirePixels(absl::StrCat(path, ".stride"), spec.stride());
+  RETURN_IF_ERROR(RequirePixels(absl::StrCat(path, ".stride"), spec.stride()));
+  return RequireImagePadding(path, spec.padding());
 }
 
 }  // namespace

@@ -35,9 +35,9 @@ void FillAffine(Affine& affine) {
 //   InvalidArgument  "<path>.<field>: …", with the value.
 template <typename Affine>
 absl::Status CheckProduct(const std::string& path, const Affine& affine) {
-  RETURN_IF_ERROR(CheckInitializer(affine.kernel_initializer()))
+  RETURN_IF_ERROR(CheckKernelInitializer(affine.kernel_initializer()))
       << path << ".kernel_initializer";
-  RETURN_IF_ERROR(CheckInitializer(affine.bias_initializer()))
+  RETURN_IF_ERROR(CheckBiasInitializer(affine.bias_initializer()))
       << path << ".bias_initializer";
   RETURN_IF_ERROR(
       RequireAtLeastZero(absl::StrCat(path, ".kernel_l2"), affine.kernel_l2()));

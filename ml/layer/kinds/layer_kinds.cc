@@ -6,6 +6,10 @@
 #include "ml/layer/batch_normalization.h"
 #include "ml/layer/concatenate.h"
 #include "ml/layer/conv2d.h"
+#include "ml/layer/convolution/conv1d.h"
+#include "ml/layer/convolution/conv2d_transpose.h"
+#include "ml/layer/convolution/depthwise_conv2d.h"
+#include "ml/layer/convolution/separable_conv2d.h"
 #include "ml/layer/custom_layer.h"
 #include "ml/layer/dense.h"
 #include "ml/layer/dropout.h"
@@ -19,9 +23,16 @@
 #include "ml/layer/interaction/weighted_sum.h"
 #include "ml/layer/layer_normalization.h"
 #include "ml/layer/multiply.h"
+#include "ml/layer/normalization/group_normalization.h"
+#include "ml/layer/normalization/rms_normalization.h"
 #include "ml/layer/pad.h"
 #include "ml/layer/pool.h"
 #include "ml/layer/reshape.h"
+#include "ml/layer/sequence/global_step_pool.h"
+#include "ml/layer/sequence/gru.h"
+#include "ml/layer/sequence/lstm.h"
+#include "ml/layer/sequence/multi_head_attention.h"
+#include "ml/layer/sequence/positional_embedding.h"
 
 namespace parasol {
 namespace {
@@ -32,10 +43,13 @@ constexpr const LayerKind* kKinds[] = {
     &kAveragePoolKind,
     &kBatchNormalizationKind,
     &kConcatenateKind,
+    &kConv1DKind,
     &kConv2DKind,
+    &kConv2DTransposeKind,
     &kCrossKind,
     &kCustomKind,
     &kDenseKind,
+    &kDepthwiseConv2DKind,
     &kDotInteractionKind,
     &kDotKind,
     &kDropoutKind,
@@ -43,12 +57,21 @@ constexpr const LayerKind* kKinds[] = {
     &kEmbeddingKind,
     &kFactorizationMachineKind,
     &kFlattenKind,
+    &kGlobalAveragePool1DKind,
     &kGlobalAveragePoolKind,
+    &kGlobalMaxPool1DKind,
+    &kGroupNormalizationKind,
+    &kGruKind,
     &kLayerNormalizationKind,
+    &kLstmKind,
     &kMaxPoolKind,
+    &kMultiHeadAttentionKind,
     &kMultiplyKind,
     &kPadKind,
+    &kPositionalEmbeddingKind,
     &kReshapeKind,
+    &kRmsNormalizationKind,
+    &kSeparableConv2DKind,
     &kWeightedSumKind,
 };
 

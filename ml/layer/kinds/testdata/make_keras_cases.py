@@ -4,7 +4,7 @@ by Keras, TensorFlow and TensorFlow Recommenders, in float64.
   python3 make_keras_cases.py GOLDEN > keras_cases.jsonl
 
 Needs TensorFlow 2.21 with tf_keras 2.21, and TensorFlow Recommenders 0.7.7.
-GOLDEN has layers/layer_normalization_1.npz of Keras 2.13.1. A line is as in
+GOLDEN has layers/*.npz of Keras 2.13.1. A line is as in
 make_pytorch_cases.py.
 """
 
@@ -135,16 +135,32 @@ def others():
 
 
 def golden(folder):
-    arrays = np.load(folder / "layers" / "layer_normalization_1.npz")
-    names = [name for name in arrays if name.startswith("weight/")]
-    gamma, = [name for name in names if name.endswith("gamma")]
-    beta, = [name for name in names if name.endswith("beta")]
-    x, = [name for name in arrays if name.startswith("input/")]
-    write_arrays(
-        "golden, layer_normalization", "layer_normalization {}", [arrays[x]],
-        [arrays[gamma], arrays[beta]], arrays["output_float64"],
-        arrays["upstream"], [arrays["gradient_float64/" + x]],
-        [arrays["gradient_float64/" + gamma], arrays["gradient_float64/" + beta]])
+    """The cases of the golden files that are of one of these layers."""
+    for name, layer in [
+        ("layer_normalization_1", "layer_normalization {}"),
+        ("conv1d_1", "conv1d { filters: 4 kernel_size: 3 padding: SAME stride: 2 "
+                     "activation: RELU }"),
+        ("depthwise_conv2d_1", "depthwise_conv2d { kernel_size: 3 "
+                               "depth_multiplier: 2 padding: SAME }"),
+        ("separable_conv2d_1", "separable_conv2d { filters: 5 kernel_size: 3 "
+                               "padding: SAME }"),
+        ("conv2d_transpose_1", "conv2d_transpose { filters: 3 kernel_size: 3 "
+                               "stride: 2 padding: SAME }"),
+        ("lstm_1", "lstm { units: 4 return_sequences: true }"),
+        ("gru_1", "gru { units: 4 return_sequences: true }"),
+        ("multi_head_attention_1", "multi_head_attention { num_heads: 2 "
+                                   "key_dim: 3 masked: true }"),
+    ]:
+        arrays = np.load(folder / "layers" / (name + ".npz"))
+        inputs = [key for key in arrays if key.startswith("input/")]
+        weights = [key for key in arrays if key.startswith("weight/")]
+        write_arrays(
+            "golden, " + name, layer, [arrays[key] for key in inputs],
+            [arrays[key] for key in weights], arrays["output_float64"],
+            arrays["upstream"],
+            [arrays["gradient_float64/" + key] for key in inputs
+             if "gradient_float64/" + key in arrays],
+            [arrays["gradient_float64/" + key] for key in weights])
 
 
 activations()
