@@ -68,9 +68,50 @@ constexpr char kLayers[] = R"(
   layer { name: "product" input: ["sum", "average"] multiply {} }
   layer { name: "total" input: ["sum", "average", "product"] add {} }
   layer { name: "cosines" input: ["total", "fields"] dot { normalize: true } }
+  layer { name: "depthwise" input: "image"
+          depthwise_conv2d { kernel_size: 2 depth_multiplier: 2 padding: SAME
+                             dilation_rate: 2 activation: TANH } }
+  layer { name: "grouped" group_normalization { groups: 3 } }
+  layer { name: "separable"
+          separable_conv2d { filters: 4 kernel_size: 3 stride: 2
+                             padding: SAME } }
+  layer { name: "apart" input: "separable"
+          conv2d_transpose { filters: 2 kernel_size: 2 stride: 3 } }
+  layer { name: "apart_in_a_row" flatten {} }
+  layer { name: "larger" input: "separable"
+          conv2d_transpose { filters: 4 kernel_size: 3 stride: 2
+                             padding: SAME } }
+  layer { name: "steps" reshape { shape: [8, 8] } }
+  layer { name: "dilated"
+          conv1d { filters: 6 kernel_size: 3 padding: CAUSAL
+                   dilation_rate: 2 } }
+  layer { name: "placed" positional_embedding {} }
+  layer { name: "waves" positional_embedding { sinusoidal: true } }
+  layer { name: "rms" rms_normalization {} }
+  layer { name: "attention"
+          multi_head_attention { num_heads: 2 key_dim: 3 causal: true } }
+  layer { name: "doubt" conv1d { filters: 1 kernel_size: 1 activation: SIGMOID } }
+  layer { name: "mask" reshape { shape: [8] } }
+  layer { name: "seen" input: ["attention", "rms", "mask"]
+          multi_head_attention { num_heads: 1 key_dim: 4 masked: true
+                                 use_bias: false } }
+  layer { name: "both_ways"
+          lstm { units: 3 bidirectional: CONCAT return_sequences: true } }
+  layer { name: "backwards"
+          gru { units: 4 go_backwards: true return_sequences: true } }
+  layer { name: "merged" gru { units: 3 bidirectional: AVE } }
+  layer { name: "last" input: "backwards" lstm { units: 3 use_bias: false } }
+  layer { name: "mean_of_seen" input: ["both_ways", "mask"]
+          global_average_pool1d {} }
+  layer { name: "most_of_seen" input: ["both_ways", "mask"]
+          global_max_pool1d {} }
+  layer { name: "mean_of_steps" input: "seen" global_average_pool1d {} }
+  layer { name: "most_of_steps" input: "backwards" global_max_pool1d {} }
   layer { name: "all" input: ["softmax", "channels", "pairs", "others", "fm",
-                              "row", "total", "products_in_a_row",
-                              "cosines"] concatenate {} }
+                              "row", "total", "products_in_a_row", "cosines",
+                              "apart_in_a_row", "merged", "last",
+                              "mean_of_seen", "most_of_seen", "mean_of_steps",
+                              "most_of_steps"] concatenate {} }
   layer { name: "low" input: "all" cross { projection_dim: 2 } }
   layer { name: "crossed" input: ["all", "low"] cross {} }
   layer { name: "logit" dense { units: 1 } }

@@ -75,6 +75,7 @@ class Orders {
       case job::Layer::kMultiply:
         return Common(node);
       case job::Layer::kBatchNormalization:
+      case job::Layer::kRmsNormalization:
       case job::Layer::kLayerNormalization: {
         ValueOrder order = Common(node);
         Note(node, order);

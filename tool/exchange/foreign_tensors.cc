@@ -13,7 +13,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
@@ -85,10 +87,39 @@ bool IsMatrixOfFloats(const TensorInfo& tensor) {
          tensor.type != ElementType::kUint64;
 }
 
+bool IsCell(absl::string_view part) {
+  if (!absl::ConsumePrefix(&part, "lstm_cell") &&
+      !absl::ConsumePrefix(&part, "gru_cell")) {
+    return false;
+  }
+  return part.empty() || part[0] == '_';
+}
+
+// Returns Keras's name of a recurrent layer's tensor as it is here: without the
+// cell, and with the direction alone of the layers of a Bidirectional.
+// "b/forward_lstm/lstm_cell/kernel" is "b/forward/kernel".
+std::string WithoutCell(absl::string_view name) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
+  std::vector<absl::string_view> kept;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0 && IsCell(parts[i])) continue;
+    const bool has_cell = i + 1 < parts.size() && IsCell(parts[i + 1]);
+    if (has_cell && absl::StartsWith(parts[i], "forward_")) {
+      kept.push_back("forward");
+    } else if (has_cell && absl::StartsWith(parts[i], "backward_")) {
+      kept.push_back("backward");
+    } else {
+      kept.push_back(parts[i]);
+    }
+  }
+  return absl::StrJoin(kept, "/");
+}
+
 class ForeignTensors : public TensorReader {
  public:
   explicit ForeignTensors(std::unique_ptr<TensorReader> reader)
       : reader_(std::move(reader)), tensors_(reader_->tensors()) {
+    for (TensorInfo& tensor : tensors_) tensor.name = WithoutCell(tensor.name);
     Index();
   }
 

@@ -123,6 +123,17 @@ TEST(ForeignTensorsTest, AnotherLayersEmbeddingsAreNotTaken) {
   EXPECT_EQ(reader->tensors()[1].name, "Users/embeddings");
 }
 
+TEST(ForeignTensorsTest, ARecurrentLayersTensorsAreFoundBehindItsCell) {
+  EXPECT_THAT(
+      TranslatedNames({"hidden/lstm_cell_1/kernel", "hidden/gru_cell/bias",
+                       "b/forward_lstm/lstm_cell/kernel",
+                       "b/backward_lstm/lstm_cell_2/bias",
+                       "forward_pass/kernel", "my_lstm_cell/kernel"}),
+      ElementsAre("hidden/kernel", "hidden/bias", "b/forward/kernel",
+                  "b/backward/bias", "forward_pass/kernel",
+                  "my_lstm_cell/kernel"));
+}
+
 TEST(ForeignTensorsTest, SlotsOfAnotherOptimizerStay) {
   EXPECT_THAT(TranslatedNames({"hidden/kernel", "hidden/bias",
                                "sgd/hidden_kernel_momentum", "lion/iteration"}),

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
@@ -116,10 +117,25 @@ class TranslatedTensors : public TensorReader {
 
 }  // namespace
 
+namespace {
+
+// A kernel of attention has an axis for the heads, and no counterpart.
+bool IsOfAttention(absl::string_view variable) {
+  for (const absl::string_view part :
+       {"query/kernel", "key/kernel", "value/kernel",
+        "attention_output/kernel"}) {
+    if (absl::EndsWith(variable, absl::StrCat("/", part))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::vector<size_t> PyTorchKernelAxes(const std::string& variable,
                                       size_t rank) {
   if (variable.substr(variable.rfind('/') + 1) != kKernel) return {};
   if (rank == 2) return {1, 0};
+  if (rank == 3 && !IsOfAttention(variable)) return {2, 1, 0};
   if (rank == 4) return {2, 3, 1, 0};
   return {};
 }

@@ -68,6 +68,19 @@ TEST(PyTorchTensorsTest, ConvolutionsOutputsComeLast) {
               ElementsAre(0, 6, 2, 8, 4, 10, 1, 7, 3, 9, 5, 11));
 }
 
+TEST(PyTorchTensorsTest, ConvolutionsOverStepsHaveTheirStepsLastThere) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto reader,
+      Translate({{"conv.weight", ElementType::kFloat32, {2, 3, 2}},
+                 {"a.query.weight", ElementType::kFloat32, {2, 3, 2}}},
+                {"conv/kernel", "a/query/kernel"}));
+  EXPECT_THAT(reader->tensors()[0].shape, ElementsAre(2, 3, 2));
+  // Element [s, i, o] is [o, i, s] there: 6 · o + 2 · i + s.
+  EXPECT_THAT(Elements(*reader, 0, 0, 12),
+              ElementsAre(0, 6, 2, 8, 4, 10, 1, 7, 3, 9, 5, 11));
+  EXPECT_THAT(Elements(*reader, 1, 0, 3), ElementsAre(0, 1, 2));
+}
+
 TEST(PyTorchTensorsTest, NormalizationsHaveOtherNames) {
   ASSERT_OK_AND_ASSIGN(
       const auto reader,

@@ -58,6 +58,13 @@ OnnxGraph::Attribute::Attribute(absl::string_view name,
   proto.mutable_ints()->Add(values.begin(), values.end());
 }
 
+OnnxGraph::Attribute::Attribute(absl::string_view name,
+                                absl::string_view text) {
+  proto.set_name(std::string(name));
+  proto.set_type(onnx::AttributeProto::STRING);
+  proto.set_s(std::string(text));
+}
+
 OnnxValue OnnxGraph::AddInput(absl::string_view name,
                               onnx::TensorProto::DataType type,
                               absl::Span<const int64_t> shape,

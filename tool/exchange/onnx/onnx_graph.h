@@ -32,6 +32,7 @@ class OnnxGraph {
     Attribute(absl::string_view name, int64_t value);
     Attribute(absl::string_view name, float value);
     Attribute(absl::string_view name, absl::Span<const int64_t> values);
+    Attribute(absl::string_view name, absl::string_view text);
 
     onnx::AttributeProto proto;
   };

@@ -7,7 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
-#include "ml/layer/image_window.h"
+#include "tool/exchange/onnx/onnx_convolutions.h"
+#include "tool/exchange/onnx/onnx_nodes.h"
+#include "tool/exchange/onnx/onnx_sequences.h"
 
 namespace parasol {
 namespace {
@@ -19,11 +21,6 @@ using Axes = std::vector<int64_t>;
 // The slope of a leaky ReLU below 0 (docs/job/model.md).
 constexpr float kLeakyReluSlope = .2f;
 
-// A name for a list of numbers of an attribute.
-Attribute Ints(absl::string_view name, const Axes& values) {
-  return {name, absl::MakeConstSpan(values)};
-}
-
 // x · ½ · (1 + erf(x / √2)).
 OnnxValue AddGelu(const OnnxValue& x, OnnxGraph& graph) {
   const OnnxValue scaled =
@@ -32,60 +29,6 @@ OnnxValue AddGelu(const OnnxValue& x, OnnxGraph& graph) {
   const OnnxValue one_more = graph.Add("Add", Values{erf, graph.Number(1)});
   const OnnxValue doubled = graph.Add("Mul", Values{x, one_more});
   return graph.Add("Mul", Values{doubled, graph.Number(.5f)});
-}
-
-OnnxValue AddIf(bool has, const OnnxValue& x, absl::string_view op,
-                const OnnxValue& y, OnnxGraph& graph) {
-  return has ? graph.Add(op, Values{x, y}) : x;
-}
-
-OnnxValue AddTranspose(const OnnxValue& x, const Axes& order,
-                       OnnxGraph& graph) {
-  return graph.Add("Transpose", Values{x}, {{Ints("perm", order)}});
-}
-
-// Images [examples, height, width, channels] as ONNX has them, with the
-// channels before the pixels, and back.
-OnnxValue AddChannelsFirst(const OnnxValue& x, OnnxGraph& graph) {
-  return AddTranspose(x, {0, 3, 1, 2}, graph);
-}
-OnnxValue AddChannelsLast(const OnnxValue& x, OnnxGraph& graph) {
-  return AddTranspose(x, {0, 2, 3, 1}, graph);
-}
-
-OnnxValue AddReshape(const OnnxValue& x, absl::Span<const int64_t> shape,
-                     OnnxGraph& graph) {
-  // 0 keeps the number of examples.
-  Axes whole = {0};
-  whole.insert(whole.end(), shape.begin(), shape.end());
-  return graph.Add("Reshape", Values{x, graph.Numbers(whole)});
-}
-
-OnnxValue AddSum(const OnnxValue& x, int64_t axis, bool keeps,
-                 OnnxGraph& graph) {
-  return graph.Add("ReduceSum", Values{x, graph.Numbers({axis})},
-                   {{Attribute("keepdims", int64_t{keeps})}});
-}
-
-OnnxValue AddMean(const OnnxValue& x, const Axes& axes, bool keeps,
-                  OnnxGraph& graph) {
-  return graph.Add(
-      "ReduceMean", Values{x},
-      {{Ints("axes", axes), Attribute("keepdims", int64_t{keeps})}});
-}
-
-// The window of a convolution or a pooling, which fits: the layer was made.
-absl::StatusOr<std::vector<Attribute>> WindowAttributes(
-    const OnnxLayer& layer, absl::Span<const int64_t> size,
-    absl::Span<const int64_t> stride, job::Padding padding) {
-  ASSIGN_OR_RETURN(const ImageWindow window,
-                   FitImageWindow(layer.shapes[0], size, stride, padding));
-  const auto& [height, width, channels] = window;
-  return std::vector<Attribute>{
-      Ints("kernel_shape", {height.window, width.window}),
-      Ints("strides", {height.stride, width.stride}),
-      Ints("pads",
-           {height.before, width.before, height.after(), width.after()})};
 }
 
 absl::StatusOr<OnnxValue> AddDense(const OnnxLayer& layer, OnnxGraph& graph) {
@@ -109,8 +52,8 @@ absl::StatusOr<OnnxValue> AddView(const OnnxLayer& layer, OnnxGraph& graph) {
 absl::StatusOr<OnnxValue> AddConv2D(const OnnxLayer& layer, OnnxGraph& graph) {
   const job::Conv2D& spec = layer.spec.conv2d();
   ASSIGN_OR_RETURN(const std::vector<Attribute> window,
-                   WindowAttributes(layer, spec.kernel_size(), spec.stride(),
-                                    spec.padding()));
+                   WindowAttributes(layer.shapes[0], spec.kernel_size(),
+                                    spec.stride(), spec.padding()));
   Values inputs = {AddChannelsFirst(layer.inputs[0], graph),
                    AddTranspose(layer.variables[0], {3, 2, 0, 1}, graph)};
   if (spec.use_bias()) inputs.push_back(layer.variables[1]);
@@ -120,9 +63,9 @@ absl::StatusOr<OnnxValue> AddConv2D(const OnnxLayer& layer, OnnxGraph& graph) {
 
 absl::StatusOr<OnnxValue> AddPool(absl::string_view op, const job::Pool& spec,
                                   const OnnxLayer& layer, OnnxGraph& graph) {
-  ASSIGN_OR_RETURN(
-      const std::vector<Attribute> window,
-      WindowAttributes(layer, spec.pool_size(), spec.stride(), spec.padding()));
+  ASSIGN_OR_RETURN(const std::vector<Attribute> window,
+                   WindowAttributes(layer.shapes[0], spec.pool_size(),
+                                    spec.stride(), spec.padding()));
   const Values images = {AddChannelsFirst(layer.inputs[0], graph)};
   return AddChannelsLast(graph.Add(op, images, window), graph);
 }
@@ -180,6 +123,40 @@ absl::StatusOr<OnnxValue> AddLayerNormalization(const OnnxLayer& layer,
               /*keeps=*/true, graph);
   return AddNormalized(centered, variance, static_cast<float>(spec.epsilon()),
                        gamma, beta, graph);
+}
+
+// The moments are over the pixels and the channels of a group.
+absl::StatusOr<OnnxValue> AddGroupNormalization(const OnnxLayer& layer,
+                                                OnnxGraph& graph) {
+  const job::GroupNormalization& spec = layer.spec.group_normalization();
+  const int64_t channels = layer.output_shape.back();
+  const int64_t groups = spec.groups() == -1 ? channels : spec.groups();
+  const OnnxValue x = AddReshape(
+      layer.inputs[0],
+      {ElementsOf(layer.output_shape) / channels, groups, channels / groups},
+      graph);
+  const OnnxValue mean = AddMean(x, {1, 3}, /*keeps=*/true, graph);
+  const OnnxValue centered = graph.Add("Sub", Values{x, mean});
+  const OnnxValue variance =
+      AddMean(graph.Add("Mul", Values{centered, centered}), {1, 3},
+              /*keeps=*/true, graph);
+  OnnxValue y = AddReshape(
+      AddNormalized(centered, variance, static_cast<float>(spec.epsilon()), "",
+                    "", graph),
+      layer.output_shape, graph);
+  if (spec.scale()) y = graph.Add("Mul", Values{y, layer.variables[0]});
+  return AddIf(spec.center(), y, "Add",
+               spec.center() ? layer.variables.back() : "", graph);
+}
+
+absl::StatusOr<OnnxValue> AddRmsNormalization(const OnnxLayer& layer,
+                                              OnnxGraph& graph) {
+  const OnnxValue& x = layer.inputs[0];
+  const OnnxValue squares =
+      AddMean(graph.Add("Mul", Values{x, x}), {-1}, /*keeps=*/true, graph);
+  return AddNormalized(
+      x, squares, static_cast<float>(layer.spec.rms_normalization().epsilon()),
+      layer.variables[0], "", graph);
 }
 
 // Dropout changes nothing in evaluation.
@@ -367,6 +344,30 @@ AddFunction FunctionFor(job::Layer::KindCase kind) {
       return AddDot;
     case job::Layer::kWeightedSum:
       return AddWeightedSum;
+    case job::Layer::kConv1D:
+      return AddOnnxConv1D;
+    case job::Layer::kDepthwiseConv2D:
+      return AddOnnxDepthwiseConv2D;
+    case job::Layer::kSeparableConv2D:
+      return AddOnnxSeparableConv2D;
+    case job::Layer::kConv2DTranspose:
+      return AddOnnxConv2DTranspose;
+    case job::Layer::kGroupNormalization:
+      return AddGroupNormalization;
+    case job::Layer::kRmsNormalization:
+      return AddRmsNormalization;
+    case job::Layer::kLstm:
+      return AddOnnxLstm;
+    case job::Layer::kGru:
+      return AddOnnxGru;
+    case job::Layer::kMultiHeadAttention:
+      return AddOnnxMultiHeadAttention;
+    case job::Layer::kPositionalEmbedding:
+      return AddOnnxPositionalEmbedding;
+    case job::Layer::kGlobalAveragePool1D:
+      return AddOnnxGlobalAveragePool1D;
+    case job::Layer::kGlobalMaxPool1D:
+      return AddOnnxGlobalMaxPool1D;
     case job::Layer::kCustom:
     case job::Layer::KIND_NOT_SET:
       break;
