@@ -1,4 +1,7 @@
-// Results of TensorFlow 2.10 for strategies: testdata/README.
+// Results of TensorFlow 2.10, one case a line: rebatch.jsonl of
+// experimental_distribute_dataset, and reduce_and_variables.jsonl of
+// Strategy.reduce and gather, ReplicaContext.all_reduce, and variables under
+// MirroredStrategy.
 
 #include <fstream>
 #include <functional>

@@ -91,8 +91,7 @@ absl::Status Strategy::Start() {
 absl::Status Strategy::Open() {
   registry_.Close();
   variables_ = std::make_unique<ProgramVariables>(registry_);
-  store_ = StoreOf(*variables_,
-                                  JobOf(registry_, "program", options_.seed));
+  store_ = StoreOf(*variables_, JobOf(registry_, "program", options_.seed));
   ASSIGN_OR_RETURN(committed_, peers_->Begin(*store_));
   variables_->TakeUpdates();
   return absl::OkStatus();

@@ -68,7 +68,7 @@ struct SeparableConv2DOptions {
   std::vector<int64_t> dilation_rate = {};
   bool use_bias = true;
   job::Activation activation = job::ACTIVATION_UNSPECIFIED;
-  job::Initializer kernel_initializer = {};  // of both kernels
+  job::Initializer kernel_initializer = {};  // both kernels
   job::Initializer bias_initializer = {};
   double kernel_l2 = 0;
   double bias_l2 = 0;

@@ -9,8 +9,8 @@
 #include "ml/builder/model_builder.h"
 #include "proto/job.pb.h"
 
-// The layers over [steps, channels], as those of layers.h. `inputs` of a layer
-// that takes a mask are the steps, and the mask [steps] if there is one.
+// Functions for layers over [steps, channels], like layers.h. `inputs` of a
+// layer that takes a mask are the steps, and the mask [steps] if there is one.
 namespace parasol::layers {
 
 struct Conv1DOptions {
@@ -43,7 +43,7 @@ struct RecurrentOptions {
   double bias_l2 = 0;
   std::string name = {};
 };
-// Of an Lstm without a bias_initializer the forget gate's bias is 1 at first.
+// Without a bias_initializer the bias of an Lstm's forget gate is 1 at first.
 Value Lstm(absl::Span<const Value> inputs, const RecurrentOptions& options);
 Value Gru(absl::Span<const Value> inputs, const RecurrentOptions& options);
 

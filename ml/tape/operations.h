@@ -6,6 +6,7 @@
 #include "ml/tape/arrange.h"      // IWYU pragma: export
 #include "ml/tape/broadcast.h"    // IWYU pragma: export
 #include "ml/tape/elementwise.h"  // IWYU pragma: export
+#include "ml/tape/losses.h"       // IWYU pragma: export
 #include "ml/tape/matmul.h"       // IWYU pragma: export
 #include "ml/tape/random.h"       // IWYU pragma: export
 #include "ml/tape/reduce.h"       // IWYU pragma: export

@@ -37,8 +37,7 @@ absl::Status Train(Strategy& strategy) {
                         const loop::Batch& batch) -> absl::StatusOr<Tensor> {
     GradientTape tape;
     const Tensor logits = MatMul(batch[0], kernel) + bias;
-    // Binary cross-entropy of logits.
-    const Tensor per_example = Softplus(logits) - batch[1] * logits;
+    const Tensor per_example = BinaryCrossentropy(batch[1], logits);
     const Tensor loss = ComputeAverageLoss(per_example, global_batch);
     RETURN_IF_ERROR(sgd.Minimize(loss, tape));
     return loss;

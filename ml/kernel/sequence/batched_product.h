@@ -10,7 +10,7 @@
 
 namespace parasol {
 
-// Where the elements of a batch of float32 matrices are, as differences of
+// Places of the elements of a batch of float32 matrices, as differences of
 // places: from one example's matrices to the next's, from one head's to the
 // next one's, from row to row and from column to column.
 struct MatrixBatch {

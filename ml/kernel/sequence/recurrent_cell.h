@@ -29,7 +29,7 @@ struct CellStep {
   const float* before = nullptr;  // the output of the step before
 };
 
-// What a step's gradient reads and writes beside CellStep's arrays.
+// Arrays that a step's gradient reads and writes beside CellStep's.
 struct CellGradient {
   // The gradient by the step's output from outside the layer; null for none.
   // Rows begin `dy_stride` numbers apart.

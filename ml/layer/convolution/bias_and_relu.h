@@ -11,7 +11,7 @@
 
 namespace parasol {
 
-// What a layer does with the sums of its kernel, which are its output [rows,
+// Work of a layer on the sums of its kernel, which are its output [rows,
 // columns]: it adds a bias, if it has one, and then may compute a relu.
 struct BiasAndRelu {
   int64_t rows = 0;

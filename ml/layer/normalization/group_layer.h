@@ -9,11 +9,11 @@
 
 namespace parasol {
 
-// What a layer that normalizes groups of channels is: how, and the names of the
+// Form of a layer that normalizes groups of channels: how, and the names of the
 // variables that it multiplies by (ones at first) and adds (zeros); an empty
 // name stands for none.
 struct GroupLayerForm {
-  GroupedChannels channels;  // of one example
+  GroupedChannels channels;  // one example's
   GroupForm form;
   std::string factor = {};
   std::string term = {};

@@ -25,7 +25,7 @@ struct RecurrentVariable {
   double l2 = 0;
 };
 
-// What an lstm and a gru have in common.
+// Settings that an lstm and a gru have in common.
 struct RecurrentForm {
   RecurrentCell cell = RecurrentCell::kLstm;
   int64_t units = 0;
