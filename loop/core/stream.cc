@@ -141,9 +141,13 @@ class GeneratedStream : public Stream {
       : make_(std::move(make)) {}
 
   MaybeBatch Next() override {
+    if (is_over_) return std::nullopt;
     ASSIGN_OR_RETURN(std::optional<Batch> element, make_(next_),
                      _ << "element " << next_ << " of a generator");
-    if (!element) return std::nullopt;
+    if (!element) {
+      is_over_ = true;
+      return std::nullopt;
+    }
     for (const Tensor& tensor : element->tensors) {
       RETURN_IF_ERROR(tensor.status())
           << "element " << next_ << " of a generator";
@@ -152,15 +156,17 @@ class GeneratedStream : public Stream {
     return element;
   }
 
-  // What is passed over may be behind the end.
+  // The last element that is passed over says whether the end is among them.
   absl::Status Skip(int64_t count) override {
-    next_ += count;
-    return absl::OkStatus();
+    if (count <= 0 || is_over_) return absl::OkStatus();
+    next_ += count - 1;
+    return Next().status();
   }
 
  private:
   const std::function<MaybeBatch(int64_t)> make_;
   int64_t next_ = 0;
+  bool is_over_ = false;
 };
 
 class RepeatedStream : public Stream {

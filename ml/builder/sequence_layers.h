@@ -43,7 +43,7 @@ struct RecurrentOptions {
   double bias_l2 = 0;
   std::string name = {};
 };
-// Without a bias_initializer the bias of an Lstm's forget gate is 1 at first.
+// Options without a bias_initializer give an Lstm's forget gate a bias of 1.
 Value Lstm(absl::Span<const Value> inputs, const RecurrentOptions& options);
 Value Gru(absl::Span<const Value> inputs, const RecurrentOptions& options);
 

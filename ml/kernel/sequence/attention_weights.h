@@ -48,8 +48,8 @@ struct AttentionShape {
 
 // Replaces the scores of each row by the softmax of scale · score over the keys
 // that the query sees: those whose number in `mask` is above .5, or all if
-// `mask` is null. The weights of other keys are 0, as are all weights of a query
-// that sees none.
+// `mask` is null. The weights of other keys are 0, as are all weights of a
+// query that sees none.
 absl::Status AttentionWeights(Device& device, const AttentionShape& shape,
                               const float* mask, float* scores);
 
