@@ -102,6 +102,14 @@ const std::map<std::string, Case>& Cases() {
        {"input_shape: [4, 4, 2] layer { conv2d { filters: 3 kernel_size: 3 "
         "activation: GELU } }",
         {{4, 4, 2}}}},
+      {"conv1d",
+       {"input_shape: [5, 2] layer { conv1d { filters: 3 kernel_size: 3 "
+        "padding: CAUSAL activation: TANH } }",
+        {{5, 2}}}},
+      {"conv2d_transpose",
+       {"input_shape: [3, 3, 2] layer { conv2d_transpose { filters: 3 "
+        "kernel_size: 3 stride: 2 } }",
+        {{3, 3, 2}}}},
       {"cross",
        {"input { name: 'a' dense { shape: 4 } } input { name: 'b' dense { "
         "shape: 4 } } layer { cross {} input: ['a', 'b'] }",
@@ -113,6 +121,10 @@ const std::map<std::string, Case>& Cases() {
       {"dense",
        {"input_shape: 4 layer { dense { units: 3 activation: SIGMOID } }",
         {{4}}}},
+      {"depthwise_conv2d",
+       {"input_shape: [4, 4, 2] layer { depthwise_conv2d { kernel_size: 3 "
+        "depth_multiplier: 2 } }",
+        {{4, 4, 2}}}},
       {"dot",
        {"input { name: 'a' dense { shape: 4 } } input { name: 'b' dense { "
         "shape: 4 } } layer { dot {} input: ['a', 'b'] }",
@@ -139,10 +151,27 @@ const std::map<std::string, Case>& Cases() {
       {"global_average_pool",
        {"input_shape: [4, 4, 2] layer { global_average_pool {} }",
         {{4, 4, 2}}}},
+      {"global_average_pool1d",
+       {"input_shape: [4, 3] layer { global_average_pool1d {} }", {{4, 3}}}},
+      {"global_max_pool1d",
+       {"input_shape: [4, 3] layer { global_max_pool1d {} }", {{4, 3}}}},
+      {"group_normalization",
+       {"input_shape: [3, 4] layer { group_normalization { groups: 2 } }",
+        {{3, 4}}}},
+      {"gru",
+       {"input_shape: [4, 3] layer { gru { units: 2 return_sequences: true } }",
+        {{4, 3}}}},
       {"layer_normalization",
        {"input_shape: 5 layer { layer_normalization {} }", {{5}}}},
+      {"lstm",
+       {"input_shape: [4, 3] layer { lstm { units: 2 bidirectional: CONCAT } }",
+        {{4, 3}}}},
       {"max_pool",
        {"input_shape: [4, 4, 2] layer { max_pool {} }", {{4, 4, 2}}}},
+      {"multi_head_attention",
+       {"input_shape: [4, 6] layer { multi_head_attention { num_heads: 2 "
+        "key_dim: 3 causal: true } }",
+        {{4, 6}}}},
       {"multiply",
        {"input { name: 'a' dense { shape: 4 } } input { name: 'b' dense { "
         "shape: 4 } } layer { multiply {} input: ['a', 'b'] }",
@@ -151,10 +180,18 @@ const std::map<std::string, Case>& Cases() {
        {"input_shape: [2, 2, 2] layer { pad { before: [1, 0, 0] after: [0, 2, "
         "0] } }",
         {{2, 2, 2}}}},
+      {"positional_embedding",
+       {"input_shape: [4, 3] layer { positional_embedding {} }", {{4, 3}}}},
       {"reshape",
        {"input_shape: 6 layer { reshape { shape: [3, 2] } } layer { "
         "batch_normalization { scale: false } }",
         {{6}}}},
+      {"rms_normalization",
+       {"input_shape: 5 layer { rms_normalization {} }", {{5}}}},
+      {"separable_conv2d",
+       {"input_shape: [4, 4, 2] layer { separable_conv2d { filters: 3 "
+        "kernel_size: 3 } }",
+        {{4, 4, 2}}}},
       {"weighted_sum",
        {"input { name: 'a' dense { shape: 2 } } input { name: 'b' dense { "
         "shape: [2, 3] } } layer { weighted_sum {} input: ['a', 'b'] }",
