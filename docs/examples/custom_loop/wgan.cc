@@ -19,7 +19,7 @@
 #include "ml/tape/tape.h"
 
 ABSL_FLAG(int, batch, 256, "Points of an update, of all replicas.");
-ABSL_FLAG(int, iterations, 400, "Number of updates of the generator.");
+ABSL_FLAG(int, iterations, 2000, "Number of updates of the generator.");
 ABSL_FLAG(int, critic_updates, 5, "Updates of the critic for each of these.");
 
 namespace {
@@ -29,7 +29,7 @@ using namespace parasol::loop;  // NOLINT
 
 constexpr int kNoise = 4;
 constexpr int kClusters = 8;
-constexpr float kPenalty = 1;
+constexpr float kPenalty = .1f;
 
 // A network of three dense layers.
 class Network {
@@ -173,7 +173,7 @@ absl::Status Train(Strategy& strategy) {
     }
     const Tensor drawn = strategy.Gather(strategy.Run(generator_step));
     training.Report(batch, distance.scalar());
-    if (strategy.is_chief() && training.iteration() % 50 == 49) {
+    if (strategy.is_chief() && training.iteration() % 200 == 199) {
       const Quality quality = QualityOf(drawn);
       std::printf(
           "iteration %lld: distance %.4f, %.0f %% of points near %d "
