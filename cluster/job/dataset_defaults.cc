@@ -39,6 +39,7 @@ void TakeReadingFromTrain(const job::Dataset& train, job::Dataset& eval) {
     case job::Dataset::kTfrecord:
       TakeReading(train.tfrecord(), *eval.mutable_tfrecord());
       break;
+    case job::Dataset::kArray:
     case job::Dataset::kCustom:
       // Another source reads other parameters.
       if (eval.custom().type().empty() ||

@@ -200,6 +200,7 @@ Faults ValidateFormat(const std::string& path, const job::Dataset& dataset,
       faults.Add(ValidateOneLabel(absl::StrCat(path, ".tfrecord.label"),
                                   dataset.tfrecord().has_label(), model));
       break;
+    case job::Dataset::kArray:
     case job::Dataset::kCustom:
       faults.Add(
           ValidateCustom(absl::StrCat(path, ".custom"), dataset.custom()));

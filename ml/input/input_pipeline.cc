@@ -189,6 +189,7 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenFormat(
       return OpenCsvSet(CsvOf(dataset.ratings()), "ratings", options);
     case job::Dataset::kTfrecord:
       return OpenTfRecordSet(dataset.tfrecord(), options);
+    case job::Dataset::kArray:
     case job::Dataset::kCustom:
       return OpenCustomSet(dataset.custom(), options);
     case job::Dataset::KIND_NOT_SET:

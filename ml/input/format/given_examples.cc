@@ -133,6 +133,7 @@ absl::StatusOr<GivenExamples> GivenExamples::Create(const job::Dataset& dataset,
       given.ignored_ = {dataset.tfrecord().label(),
                         dataset.tfrecord().weight()};
       break;
+    case job::Dataset::kArray:
     case job::Dataset::kCustom:
       break;
     case job::Dataset::KIND_NOT_SET:

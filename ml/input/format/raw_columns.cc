@@ -21,6 +21,7 @@ absl::StatusOr<std::unique_ptr<RawColumns>> RawColumns::Open(
     case job::Dataset::kTfrecord:
       return OpenTfRecordColumns(dataset.tfrecord(), data_dir, wanted,
                                  sample_bytes);
+    case job::Dataset::kArray:
     case job::Dataset::kCustom:
       return OpenCustomColumns(dataset.custom(), data_dir);
     default:
