@@ -7,6 +7,7 @@
 #include "loop/distributed_dataset.h"
 #include "loop/file_data.h"
 #include "loop/metric.h"
+#include "loop/model.h"
 #include "loop/optimizer.h"
 #include "loop/per_replica.h"
 #include "loop/program.h"

@@ -25,12 +25,16 @@ Tensor OrError(absl::StatusOr<Tensor> value) {
 
 }  // namespace
 
-Strategy::Strategy(std::vector<std::string> devices, const Options& options,
-                   std::unique_ptr<Peers> peers)
+Strategy::Strategy(std::vector<std::string> names,
+                   std::vector<std::unique_ptr<Device>> devices,
+                   const Options& options, std::unique_ptr<Peers> peers)
     : options_(options),
-      devices_(std::move(devices)),
+      devices_(std::move(names)),
       peers_(std::move(peers)),
-      world_(devices_, *peers_) {}
+      world_(devices_, std::move(devices), *peers_) {
+  // What is drawn at random depends on it.
+  CHECK(Keep("strategy/steps", &world_.kept_steps()).ok());
+}
 
 Strategy::~Strategy() = default;
 
@@ -65,8 +69,14 @@ absl::StatusOr<std::unique_ptr<Strategy>> Strategy::WithPeers(
                        "CPUs; jobs compute on CUDA devices, too"));
     }
   }
+  std::vector<std::unique_ptr<Device>> opened;
+  for (const std::string& device : devices) {
+    ASSIGN_OR_RETURN(opened.emplace_back(),
+                     Device::Open(device, {.threads = options.threads}),
+                     _ << "device " << device);
+  }
   return std::unique_ptr<Strategy>(
-      new Strategy(devices, options, std::move(peers)));
+      new Strategy(devices, std::move(opened), options, std::move(peers)));
 }
 
 Strategy::Scope::Scope(Strategy& strategy) : before_(in_scope) {
@@ -92,7 +102,7 @@ absl::Status Strategy::Open() {
   registry_.Close();
   variables_ = std::make_unique<ProgramVariables>(registry_);
   store_ = StoreOf(*variables_, JobOf(registry_, "program", options_.seed));
-  ASSIGN_OR_RETURN(committed_, peers_->Begin(*store_));
+  ASSIGN_OR_RETURN(committed_, peers_->Begin(*store_, registry_.parts()));
   variables_->TakeUpdates();
   return absl::OkStatus();
 }

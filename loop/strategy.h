@@ -160,7 +160,8 @@ class Strategy {
   const World& world() const { return world_; }
 
  private:
-  Strategy(std::vector<std::string> devices, const Options& options,
+  Strategy(std::vector<std::string> names,
+           std::vector<std::unique_ptr<Device>> devices, const Options& options,
            std::unique_ptr<Peers> peers);
   absl::Status Open();
   absl::Status RunOnReplicas(

@@ -71,6 +71,15 @@ absl::StatusOr<Variable> Variable::Create(absl::string_view name,
   return Variable(std::move(state));
 }
 
+absl::StatusOr<Variable> Variable::Create(VariableSpec spec,
+                                          const Tensor& value) {
+  const Options options = {.trainable = spec.trained,
+                           .aggregation = Aggregation::kMean};
+  ASSIGN_OR_RETURN(std::shared_ptr<VariableState> state,
+                   Declare(std::move(spec), value, options));
+  return Variable(std::move(state));
+}
+
 Tensor Variable::Read() const {
   const Tensor value = state_->Read();
   return trainable() ? Leaf(key(), value) : value;

@@ -52,6 +52,11 @@ class Variable {
     return Create(name, shape, initializer, Options());
   }
 
+  // Makes a variable of a model, which `spec` describes but for its shape. What
+  // changes it besides optimizers has the mean over the replicas.
+  static absl::StatusOr<Variable> Create(VariableSpec spec,
+                                         const Tensor& value);
+
   const std::string& name() const { return state_->spec().name; }
   const TensorShape& shape() const { return state_->shape(); }
   bool trainable() const { return state_->spec().trained; }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -37,6 +38,11 @@ class Registry {
   }
   absl::Span<const KeptValue> kept() const { return kept_; }
 
+  // Adds a line about something else that all processes of the program must
+  // have alike: a layer of a model.
+  void AddPart(std::string line) { parts_.push_back(std::move(line)); }
+  const std::vector<std::string>& parts() const { return parts_; }
+
   // Notes that a step was run.
   void Close() { is_closed_ = true; }
   bool is_closed() const { return is_closed_; }
@@ -47,6 +53,7 @@ class Registry {
   std::vector<std::shared_ptr<VariableState>> variables_;
   std::vector<std::shared_ptr<OptimizerState>> optimizers_;
   std::vector<KeptValue> kept_;
+  std::vector<std::string> parts_;
   absl::flat_hash_set<std::string> names_;
   bool is_closed_ = false;
 };

@@ -1,5 +1,6 @@
 #include "loop/core/world.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -29,11 +30,14 @@ std::vector<std::string> NamesOf(const std::vector<std::string>& devices,
 
 }  // namespace
 
-World::World(std::vector<std::string> devices, Peers& peers)
-    : names_(NamesOf(devices, peers.rank() * static_cast<int>(devices.size()))),
+World::World(const std::vector<std::string>& names,
+             std::vector<std::unique_ptr<Device>> devices, Peers& peers)
+    : names_(NamesOf(names, peers.rank() * static_cast<int>(names.size()))),
+      devices_(std::move(devices)),
       peers_(peers),
       meeting_(names_),
-      calls_(devices.size()) {}
+      calls_(names.size()),
+      draws_(names.size()) {}
 
 absl::Status World::Run(const std::function<absl::Status(int local)>& step) {
   if (current.world != nullptr) {
@@ -43,6 +47,7 @@ absl::Status World::Run(const std::function<absl::Status(int local)>& step) {
   }
   meeting_.Begin();
   ++steps_;
+  std::fill(draws_.begin(), draws_.end(), 0);
   const absl::Status result = calls_.Run([&](size_t number) {
     const int local = static_cast<int>(number);
     current = {.world = this, .local = local};
@@ -53,7 +58,9 @@ absl::Status World::Run(const std::function<absl::Status(int local)>& step) {
   });
   // The first error; another replica may have ended well.
   const absl::Status failure = meeting_.failure();
-  return failure.ok() ? result : failure;
+  absl::Status status = failure.ok() ? result : failure;
+  for (const StepEnd& end : ends_) status.Update(end(status));
+  return status;
 }
 
 int World::current_local() const {

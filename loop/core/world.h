@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "base/parallel_calls.h"
 #include "loop/core/meeting.h"
 #include "loop/peers/peers.h"
+#include "ml/device/device.h"
 
 namespace parasol::loop {
 
@@ -24,19 +26,33 @@ namespace parasol::loop {
 // (`replica`). Used by the program's thread, but for what a step may call.
 class World {
  public:
-  // `devices`: one for each replica of this process, for names. `peers` must
-  // outlive this object.
-  World(std::vector<std::string> devices, Peers& peers);
+  // Called on the program's thread at the end of each step of all replicas of
+  // this process, with the step's result so far. An error that it returns is
+  // the step's, if the step has none.
+  using StepEnd = std::function<absl::Status(const absl::Status& result)>;
+
+  // `devices`: one for each replica of this process, with their names for
+  // errors. `peers` must outlive this object.
+  World(const std::vector<std::string>& names,
+        std::vector<std::unique_ptr<Device>> devices, Peers& peers);
 
   int num_local() const { return meeting_.num_replicas(); }
   int first_replica() const { return peers_.rank() * num_local(); }
   int num_replicas() const { return peers_.num_processes() * num_local(); }
   int num_processes() const { return peers_.num_processes(); }
   Peers& peers() { return peers_; }
+  // Returns the device of a replica of this process, for its thread alone.
+  Device& device(int local) { return *devices_[local]; }
 
   // Number of steps that were begun.
   int64_t steps() const { return steps_; }
-  void SetSteps(int64_t steps) { steps_ = steps; }
+  // The memory of that number, which checkpoints have.
+  int64_t& kept_steps() { return steps_; }
+  // Adds what is done at the end of each step, in the order of these calls.
+  void AtStepEnd(StepEnd end) { ends_.push_back(std::move(end)); }
+  // Of a step: returns the number of calls before this one in the replica's
+  // step, the key of what is drawn at random without one.
+  int64_t NextDraw(int local) { return draws_[local]++; }
 
   // Calls `step` for each replica of this process at the same time, and returns
   // the error that came first. What it throws is an error, too.
@@ -58,10 +74,13 @@ class World {
 
  private:
   const std::vector<std::string> names_;
+  const std::vector<std::unique_ptr<Device>> devices_;
   Peers& peers_;
   Meeting meeting_;
   ParallelCalls calls_;
   int64_t steps_ = 0;
+  std::vector<int64_t> draws_;  // index: replica of this process
+  std::vector<StepEnd> ends_;
 };
 
 // Returns what `call` returns, or what it throws as a status: a TensorError's

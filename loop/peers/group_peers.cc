@@ -59,7 +59,9 @@ CollectiveGroup GroupPeers::Group() const {
   return group;
 }
 
-absl::StatusOr<int64_t> GroupPeers::Begin(ParameterStore& store) {
+absl::StatusOr<int64_t> GroupPeers::Begin(
+    ParameterStore& store, const std::vector<std::string>& parts) {
+  parts_ = parts;
   state_ = std::make_unique<GroupState>(store, clock_);
   if (options_.kept.is_open()) {
     const absl::Status taken = TakeKeptState(options_.kept.get(), *state_);
@@ -110,8 +112,9 @@ absl::Status GroupPeers::TryToMeet(ParameterStore& store) {
                          .give_up = [this] { GiveUp(); },
                          .limit = options_.peer_timeout},
       clock_);
-  ASSIGN_OR_RETURN(const std::vector<std::string> programs,
-                   Gather("begin", DescribeProgram(store, options_.replicas)));
+  ASSIGN_OR_RETURN(
+      const std::vector<std::string> programs,
+      Gather("begin", DescribeProgram(store, options_.replicas, parts_)));
   RETURN_IF_ERROR(CheckSameProgram(programs));
   if (options_.rank == 0) {
     RETURN_IF_ERROR(StartChief(store));

@@ -67,7 +67,9 @@ class GroupPeers : public Peers {
   int num_processes() const override {
     return static_cast<int>(options_.addresses.size());
   }
-  absl::StatusOr<int64_t> Begin(ParameterStore& store) override;
+  using Peers::Begin;
+  absl::StatusOr<int64_t> Begin(ParameterStore& store,
+                                const std::vector<std::string>& parts) override;
   void BeginAllReduce(absl::string_view what,
                       std::vector<Contribution> contributions,
                       absl::Span<float> sum) override;
@@ -108,6 +110,7 @@ class GroupPeers : public Peers {
   std::atomic<bool> stop_requested_ = false;
   // Known to all: the next Commit() of all has returned false.
   std::atomic<bool> stops_ = false;
+  std::vector<std::string> parts_;  // Begin()'s
   std::unique_ptr<GroupState> state_;
   std::unique_ptr<ProgramChief> chief_;  // null: another process has it
   std::unique_ptr<CollectiveEndpoint> endpoint_;

@@ -106,6 +106,8 @@ class GroupPeersTest : public testing::Test {
       return before_commit_(worker, life, step);
     };
     if (worker == odd_one_) program.elements = 4;
+    program.parts = {"model g with layer { dense { units: 3 } }"};
+    if (worker == odd_model_) program.parts.front() = "model g with nothing";
     return program;
   }
 
@@ -168,7 +170,8 @@ class GroupPeersTest : public testing::Test {
   std::vector<int> ports_;
   bool has_directory_ = true;
   int64_t iterations_ = 10;
-  int odd_one_ = -1;  // the worker that has another variable
+  int odd_one_ = -1;    // the worker that has another variable
+  int odd_model_ = -1;  // the worker that has another model
   Hook before_sum_ = [](int, int, int64_t) { return absl::OkStatus(); };
   Hook before_commit_ = [](int, int, int64_t) { return absl::OkStatus(); };
   std::vector<GroupPeers*> peers_;
@@ -255,6 +258,17 @@ TEST_F(GroupPeersTest, AnotherProgramOnOneIsRefusedByAll) {
                          AllOf(HasSubstr("worker/1 runs another program"),
                                HasSubstr("often of shape [4]"),
                                HasSubstr("often of shape [3]"))));
+  }
+}
+
+TEST_F(GroupPeersTest, AnotherModelOfTheSameVariablesIsRefusedByAll) {
+  odd_model_ = 0;
+  for (const Ended& one : RunAll(2)) {
+    EXPECT_THAT(one.result,
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("worker/1 runs another program"),
+                               HasSubstr("model g with nothing"),
+                               HasSubstr("dense { units: 3 }"))));
   }
 }
 

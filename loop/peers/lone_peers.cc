@@ -11,7 +11,8 @@ namespace parasol {
 LonePeers::LonePeers(int replicas, ProgramSettings settings, Clock& clock)
     : replicas_(replicas), settings_(std::move(settings)), clock_(clock) {}
 
-absl::StatusOr<int64_t> LonePeers::Begin(ParameterStore& store) {
+absl::StatusOr<int64_t> LonePeers::Begin(ParameterStore& store,
+                                         const std::vector<std::string>&) {
   if (settings_.checkpoint_directory.empty()) return 0;
   chief_ = std::make_unique<ProgramChief>(
       ProgramChief::Options{.job = JobOfProgram(store.job(), settings_),

@@ -33,8 +33,10 @@ class LonePeers : public Peers {
 
   int rank() const override { return 0; }
   int num_processes() const override { return 1; }
+  using Peers::Begin;
   // Fails also as LoneChief::Start() does.
-  absl::StatusOr<int64_t> Begin(ParameterStore& store) override;
+  absl::StatusOr<int64_t> Begin(ParameterStore& store,
+                                const std::vector<std::string>& parts) override;
   void BeginAllReduce(absl::string_view what,
                       std::vector<Contribution> contributions,
                       absl::Span<float> sum) override;

@@ -56,11 +56,18 @@ class Peers {
 
   // Waits until all processes are there, and gives `store` the values to go on
   // with: another process's, the newest checkpoint's, or those that it has if
-  // there are none. Call it first. Returns the number of committed iterations.
-  //   InvalidArgument    another process has other variables or optimizers, or
-  //                      the checkpoint has; the message says which.
+  // there are none. Call it first. `parts`: lines about what the program has
+  // besides, such as layers of models. Returns the number of committed
+  // iterations.
+  //   InvalidArgument    another process has other variables, optimizers or
+  //                      parts, or the checkpoint has other variables; the
+  //                      message says which.
   //   DeadlineExceeded   processes are missing; names them.
-  virtual absl::StatusOr<int64_t> Begin(ParameterStore& store) = 0;
+  virtual absl::StatusOr<int64_t> Begin(
+      ParameterStore& store, const std::vector<std::string>& parts) = 0;
+  absl::StatusOr<int64_t> Begin(ParameterStore& store) {
+    return Begin(store, {});
+  }
 
   // Begins to add the contributions of all replicas of all processes, in
   // ascending order of the replicas, to the last bit the same whoever brings

@@ -16,7 +16,8 @@ std::string LineAt(const std::vector<std::string>& lines, size_t i) {
 
 }  // namespace
 
-std::string DescribeProgram(ParameterStore& store, int replicas) {
+std::string DescribeProgram(ParameterStore& store, int replicas,
+                            const std::vector<std::string>& parts) {
   std::vector<std::string> lines = {absl::StrCat(replicas, " replicas")};
   const StoredVariables& variables = store.variables();
   for (size_t i = 0; i < variables.specs().size(); ++i) {
@@ -26,6 +27,7 @@ std::string DescribeProgram(ParameterStore& store, int replicas) {
         "] with slots [",
         absl::StrJoin(variables.optimizer(i).slot_names(), ", "), "]"));
   }
+  lines.insert(lines.end(), parts.begin(), parts.end());
   return absl::StrJoin(lines, "\n");
 }
 

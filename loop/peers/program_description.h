@@ -10,9 +10,10 @@
 namespace parasol {
 
 // Returns what must be the same in all processes of a program, a line each: the
-// number of replicas, and each variable with its shape and its optimizer's
-// slots.
-std::string DescribeProgram(ParameterStore& store, int replicas);
+// number of replicas, each variable with its shape and its optimizer's slots,
+// and the lines `parts`.
+std::string DescribeProgram(ParameterStore& store, int replicas,
+                            const std::vector<std::string>& parts);
 
 // Compares the descriptions of all processes, by rank.
 //   InvalidArgument  names the first line in which one differs from rank 0, and

@@ -33,6 +33,7 @@ class SmallProgram {
     std::function<absl::Status(int64_t step)> before_sum = Nothing;
     std::function<absl::Status(int64_t step)> before_commit = Nothing;
     int elements = 3;
+    std::vector<std::string> parts = {};
   };
 
   static absl::Status Nothing(int64_t) { return absl::OkStatus(); }
@@ -73,7 +74,7 @@ class SmallProgram {
 
  private:
   absl::Status Train(Peers& peers) {
-    ASSIGN_OR_RETURN(began_at_, peers.Begin(*store_));
+    ASSIGN_OR_RETURN(began_at_, peers.Begin(*store_, options_.parts));
     for (int64_t step = began_at_; step < options_.iterations; ++step) {
       RETURN_IF_ERROR(Update(peers, step, 0));
       if (step % 2 == 1) {

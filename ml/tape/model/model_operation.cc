@@ -119,6 +119,15 @@ struct ModelOperation::OpenCall {
 
   absl::StatusOr<std::vector<Tensor>> Gradient(
       const CustomGradientCall& asked) const;
+  // Returns the gradients by what is wanted of Sources(), without examples.
+  std::vector<Tensor> ZerosOf(absl::Span<const bool> wanted) const {
+    const std::vector<Tensor> sources = Sources();
+    std::vector<Tensor> zeros;
+    for (size_t i = 0; i < sources.size(); ++i) {
+      zeros.push_back(wanted[i] ? Zeros(sources[i].shape()) : Tensor());
+    }
+    return zeros;
+  }
 
   std::vector<Tensor> inputs, variables, tables;
   std::vector<Ids> ids;
@@ -126,12 +135,13 @@ struct ModelOperation::OpenCall {
   std::vector<absl::Span<const float>> values;  // variables
   std::vector<IdsView> id_views;
   std::shared_ptr<ModelFunction> function;
-  // Set by Forward(). Destroyed before the function.
+  // None: there are no examples. Destroyed before the function.
   std::optional<ModelFunction::Call> call;
 };
 
 absl::StatusOr<std::vector<Tensor>> ModelOperation::OpenCall::Gradient(
     const CustomGradientCall& asked) const {
+  if (!call.has_value()) return ZerosOf(asked.wanted);
   const Graph& graph = function->graph();
   std::vector<Tensor> gradients;
   std::vector<absl::Span<float>> by_inputs, by_tables;
@@ -291,6 +301,7 @@ absl::StatusOr<ModelOperation::Result> ModelOperation::TryCall(
   const int64_t examples = !arguments.inputs.empty()
                                ? arguments.inputs[0].shape()[0]
                                : arguments.ids[0].shape()[0];
+  if (examples == 0) return CallWithoutExamples(std::move(open));
   ASSIGN_OR_RETURN(
       ModelFunction::Call call,
       function_->Forward(
@@ -317,6 +328,17 @@ absl::StatusOr<ModelOperation::Result> ModelOperation::TryCall(
   if (!IsRecorded(open->Sources())) return result;
   open->call = std::move(call);
   Record(std::move(open), result.outputs);
+  return result;
+}
+
+absl::StatusOr<ModelOperation::Result> ModelOperation::CallWithoutExamples(
+    std::shared_ptr<OpenCall> call) {
+  Result result;
+  for (size_t i = 0; i < function_->num_outputs(); ++i) {
+    result.outputs.push_back(
+        Zeros(WithExamples(0, function_->output_shape(i))));
+  }
+  Record(std::move(call), result.outputs);
   return result;
 }
 

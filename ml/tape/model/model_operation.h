@@ -74,7 +74,8 @@ class ModelOperation {
 
   const Graph& graph() const { return function_->graph(); }
 
-  // Computes the outputs. An error of an argument is all outputs' status.
+  // Computes the outputs. Of no examples they are empty, change nothing, and
+  // have gradients of 0. An error of an argument is all outputs' status.
   //   InvalidArgument    arguments do not fit the model: names the model and
   //                      the one at fault.
   //   ResourceExhausted  there is no memory.
@@ -96,6 +97,7 @@ class ModelOperation {
   // Returns the error as a tensor, with the model's name.
   Tensor Failed(const absl::Status& status) const;
   absl::StatusOr<Result> TryCall(const Arguments& arguments);
+  absl::StatusOr<Result> CallWithoutExamples(std::shared_ptr<OpenCall> call);
   absl::StatusOr<std::vector<Change>> ReadChanges(
       const ModelFunction::Call& call) const;
   void Record(std::shared_ptr<OpenCall> call,
