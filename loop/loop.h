@@ -3,6 +3,7 @@
 
 // Everything that a program with a training loop of its own includes
 // (docs/custom_loop.md).
+#include "loop/arrays.h"
 #include "loop/dataset.h"
 #include "loop/distributed_dataset.h"
 #include "loop/file_data.h"

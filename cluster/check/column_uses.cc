@@ -64,6 +64,9 @@ void AddLabel(const std::string& name, const job::Dataset& dataset,
   if (dataset.has_tfrecord()) {
     add(name + ".tfrecord.label", dataset.tfrecord().label());
   }
+  if (dataset.has_array()) {
+    add(name + ".array.label", dataset.array().label());
+  }
   if (columns != nullptr && !columns->label().empty()) {
     add(name + ".custom", columns->label());
   }
@@ -120,6 +123,11 @@ void AddWeight(const std::string& name, const job::Dataset& dataset,
                     .column = dataset.tfrecord().weight(),
                     .use = "weight"});
   }
+  if (dataset.has_array() && dataset.array().has_weight()) {
+    uses.push_back({.path = name + ".array.weight",
+                    .column = dataset.array().weight(),
+                    .use = "weight"});
+  }
   if (columns != nullptr && !columns->weight().empty()) {
     uses.push_back({.path = name + ".custom",
                     .column = columns->weight(),
@@ -161,6 +169,11 @@ std::vector<FileUse> FileUses(const std::string& name,
   AddFiles(name + ".criteo", dataset.criteo(), uses);
   AddFiles(name + ".ratings", dataset.ratings(), uses);
   AddFiles(name + ".tfrecord", dataset.tfrecord(), uses);
+  AddFiles(name + ".array", dataset.array(), uses);
+  for (int i = 0; i < dataset.array().array_size(); ++i) {
+    uses.push_back({absl::StrCat(name, ".array.array[", i, "].file"),
+                    dataset.array().array(i).file()});
+  }
   AddFiles(name + ".custom", dataset.custom(), uses);
   return uses;
 }

@@ -20,9 +20,9 @@
 #include "cluster/check/id_columns.h"
 #include "cluster/check/value_counts.h"
 #include "ml/input/feature/model_inputs.h"
+#include "ml/input/file/file_set.h"
 #include "ml/input/format/csv_fields.h"
 #include "ml/input/format/csv_set.h"
-#include "ml/input/format/file_set.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/model/graph_inputs.h"
 

@@ -88,6 +88,8 @@ void AddLabels(const job::Job& job, Columns& columns) {
     add(data->csv().weight_column());
     add(data->tfrecord().label());
     add(data->tfrecord().weight());
+    add(data->array().label());
+    add(data->array().weight());
   }
   for (const job::Output& output : job.model().output()) {
     add(output.label().column());

@@ -27,6 +27,12 @@ void TakeReading(const Format& from, Format& to) {
   to.MergeFrom(merged);
 }
 
+// Archives and named arrays are files alike.
+job::ArrayDataset WithoutNamed(job::ArrayDataset arrays) {
+  arrays.clear_array();
+  return arrays;
+}
+
 void TakeReadingFromTrain(const job::Dataset& train, job::Dataset& eval) {
   if (train.kind_case() != eval.kind_case()) return;
   switch (train.kind_case()) {
@@ -40,6 +46,8 @@ void TakeReadingFromTrain(const job::Dataset& train, job::Dataset& eval) {
       TakeReading(train.tfrecord(), *eval.mutable_tfrecord());
       break;
     case job::Dataset::kArray:
+      TakeReading(WithoutNamed(train.array()), *eval.mutable_array());
+      break;
     case job::Dataset::kCustom:
       // Another source reads other parameters.
       if (eval.custom().type().empty() ||

@@ -127,6 +127,23 @@ Faults ValidateCsv(const std::string& path, const job::CsvDataset& csv,
   return faults;
 }
 
+// Archives, files of one array each, or both.
+absl::Status ValidateArrays(const std::string& path,
+                            const job::ArrayDataset& arrays) {
+  if (!arrays.file().empty() || arrays.array().empty()) {
+    RETURN_IF_ERROR(ValidateFiles(path, arrays));
+  }
+  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".array"),
+                                 arrays.array_size(), 0, kMaxPatterns));
+  for (int i = 0; i < arrays.array_size(); ++i) {
+    const std::string field = absl::StrCat(path, ".array[", i, "]");
+    const job::NamedArray& array = arrays.array(i);
+    if (array.name().empty()) return Missing(field + ".name");
+    RETURN_IF_ERROR(RequirePath(field + ".file", array.file()));
+  }
+  return absl::OkStatus();
+}
+
 // A source of the user's own may need no files.
 absl::Status ValidateCustom(const std::string& path,
                             const job::CustomDataset& custom) {
@@ -142,23 +159,24 @@ absl::Status ValidateColumns(const std::string& path,
                              const std::vector<ExampleColumn>& beside_labels) {
   const bool has_columns = dataset.has_csv() || dataset.has_tfrecord() ||
                            dataset.has_criteo() || dataset.has_ratings() ||
-                           dataset.has_custom();
+                           dataset.has_array() || dataset.has_custom();
   if (has_columns || dataset.kind_case() == job::Dataset::KIND_NOT_SET) {
     return absl::OkStatus();
   }
   if (!beside_labels.empty()) {
-    return Fault(path,
-                 absl::StrCat("a loss or a metric reads the column \"",
-                              beside_labels.front().name,
-                              "\", and this format has no columns: use "
-                              "csv, tfrecord, criteo, ratings or custom"));
+    return Fault(
+        path, absl::StrCat("a loss or a metric reads the column \"",
+                           beside_labels.front().name,
+                           "\", and this format has no columns: use "
+                           "csv, tfrecord, array, criteo, ratings or custom"));
   }
   if (model.output().empty()) return absl::OkStatus();
   return Fault(
       path,
-      absl::StrCat("model.output \"", model.output(0).name(),
-                   "\" has its labels in a column, and this format has "
-                   "no columns: use csv, tfrecord, criteo, ratings or custom"));
+      absl::StrCat(
+          "model.output \"", model.output(0).name(),
+          "\" has its labels in a column, and this format has "
+          "no columns: use csv, tfrecord, array, criteo, ratings or custom"));
 }
 
 Faults ValidateFormat(const std::string& path, const job::Dataset& dataset,
@@ -201,6 +219,10 @@ Faults ValidateFormat(const std::string& path, const job::Dataset& dataset,
                                   dataset.tfrecord().has_label(), model));
       break;
     case job::Dataset::kArray:
+      faults.Add(ValidateArrays(absl::StrCat(path, ".array"), dataset.array()));
+      faults.Add(ValidateOneLabel(absl::StrCat(path, ".array.label"),
+                                  dataset.array().has_label(), model));
+      break;
     case job::Dataset::kCustom:
       faults.Add(
           ValidateCustom(absl::StrCat(path, ".custom"), dataset.custom()));
@@ -208,7 +230,7 @@ Faults ValidateFormat(const std::string& path, const job::Dataset& dataset,
     case job::Dataset::KIND_NOT_SET:
       faults.Add(Fault(path,
                        "no format is chosen: idx, cifar, libsvm, csv, criteo, "
-                       "ratings, tfrecord or custom"));
+                       "ratings, tfrecord, array or custom"));
   }
   return faults;
 }

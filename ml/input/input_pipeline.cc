@@ -14,6 +14,7 @@
 #include "ml/input/batch_decoder.h"
 #include "ml/input/batch_order.h"
 #include "ml/input/feature/model_inputs.h"
+#include "ml/input/format/array_set.h"
 #include "ml/input/format/csv_set.h"
 #include "ml/input/format/custom_source.h"
 #include "ml/input/format/example_set.h"
@@ -190,6 +191,7 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenFormat(
     case job::Dataset::kTfrecord:
       return OpenTfRecordSet(dataset.tfrecord(), options);
     case job::Dataset::kArray:
+      return OpenArraySet(dataset.array(), options);
     case job::Dataset::kCustom:
       return OpenCustomSet(dataset.custom(), options);
     case job::Dataset::KIND_NOT_SET:
@@ -197,7 +199,7 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenFormat(
   }
   return absl::InvalidArgumentError(
       "dataset is not set: choose idx, cifar, libsvm, csv, criteo, ratings, "
-      "tfrecord or custom");
+      "tfrecord, array or custom");
 }
 
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenExamples(

@@ -38,10 +38,20 @@ bool AppendElement(ElementType type, absl::string_view text,
       return AppendParsed<float>(text, bytes);
     case ElementType::kFloat64:
       return AppendParsed<double>(text, bytes);
+    case ElementType::kInt8:
+      return AppendParsed<int8_t>(text, bytes);
+    case ElementType::kInt16:
+      return AppendParsed<int16_t>(text, bytes);
     case ElementType::kInt32:
       return AppendParsed<int32_t>(text, bytes);
     case ElementType::kInt64:
       return AppendParsed<int64_t>(text, bytes);
+    case ElementType::kUint8:
+      return AppendParsed<uint8_t>(text, bytes);
+    case ElementType::kUint16:
+      return AppendParsed<uint16_t>(text, bytes);
+    case ElementType::kUint32:
+      return AppendParsed<uint32_t>(text, bytes);
     case ElementType::kUint64:
       return AppendParsed<uint64_t>(text, bytes);
     default:

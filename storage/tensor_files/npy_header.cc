@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "storage/byte_order.h"
 
@@ -26,7 +27,10 @@ constexpr uint64_t kMaxNpyHeaderBytes = 1 << 20;
 constexpr std::pair<ElementType, absl::string_view> kNpyTypes[] = {
     {ElementType::kFloat16, "<f2"}, {ElementType::kBfloat16, "<u2"},
     {ElementType::kFloat32, "<f4"}, {ElementType::kFloat64, "<f8"},
-    {ElementType::kInt32, "<i4"},   {ElementType::kInt64, "<i8"},
+    {ElementType::kBool, "|b1"},    {ElementType::kInt8, "|i1"},
+    {ElementType::kInt16, "<i2"},   {ElementType::kInt32, "<i4"},
+    {ElementType::kInt64, "<i8"},   {ElementType::kUint8, "|u1"},
+    {ElementType::kUint16, "<u2"},  {ElementType::kUint32, "<u4"},
     {ElementType::kUint64, "<u8"}};
 
 absl::Status DamagedNpy(absl::string_view what) {
@@ -122,6 +126,27 @@ absl::StatusOr<TensorInfo> ParseNpyHeader(absl::string_view header) {
         "is in Fortran's order; save numpy.ascontiguousarray of it");
   }
   return TensorInfo{.type = TypeOf(*type), .shape = *shape};
+}
+
+absl::StatusOr<NpyArray> ReadNpyHeader(
+    uint64_t size,
+    absl::FunctionRef<absl::Status(uint64_t offset, absl::Span<char> out)>
+        read) {
+  std::string header(std::min<uint64_t>(size, kNpyPrefixBytes), '\0');
+  RETURN_IF_ERROR(read(0, absl::MakeSpan(header)));
+  ASSIGN_OR_RETURN(const size_t header_bytes, NpyHeaderBytes(header));
+  if (header_bytes > size) return DamagedNpy("it ends within its header");
+  header.resize(header_bytes);
+  RETURN_IF_ERROR(
+      read(kNpyPrefixBytes, absl::MakeSpan(header).subspan(kNpyPrefixBytes)));
+  ASSIGN_OR_RETURN(TensorInfo info, ParseNpyHeader(header));
+  ASSIGN_OR_RETURN(const uint64_t bytes, CountBytes(info));
+  if (info.type != ElementType::kOther && bytes != size - header_bytes) {
+    return absl::DataLossError(absl::StrCat("has ", size - header_bytes,
+                                            " bytes for the shape ",
+                                            ShapeText(info.shape)));
+  }
+  return NpyArray{.tensor = std::move(info), .data = header_bytes};
 }
 
 }  // namespace parasol

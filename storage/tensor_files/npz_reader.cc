@@ -1,13 +1,11 @@
 #include "storage/tensor_files/npz_reader.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "storage/tensor_files/npy_header.h"
 #include "storage/tensor_files/zip_reader.h"
@@ -53,25 +51,15 @@ class NpzReader : public TensorReader {
   };
 
   absl::Status AddTensor(size_t member) {
-    const uint64_t size = archive_.members()[member].size;
-    std::string header(std::min<uint64_t>(size, kNpyPrefixBytes), '\0');
-    RETURN_IF_ERROR(archive_.Read(member, 0, absl::MakeSpan(header)));
-    ASSIGN_OR_RETURN(const size_t header_bytes, NpyHeaderBytes(header));
-    const size_t prefix_bytes = header.size();
-    header.resize(header_bytes);
-    RETURN_IF_ERROR(archive_.Read(
-        member, prefix_bytes, absl::MakeSpan(header).subspan(prefix_bytes)));
-    ASSIGN_OR_RETURN(TensorInfo info, ParseNpyHeader(header));
-    info.name = std::string(
-        absl::StripSuffix(archive_.members()[member].name, kSuffix));
-    ASSIGN_OR_RETURN(const uint64_t bytes, CountBytes(info));
-    if (info.type != ElementType::kOther && bytes != size - header_bytes) {
-      return absl::DataLossError(absl::StrCat("has ", size - header_bytes,
-                                              " bytes for the shape ",
-                                              ShapeText(info.shape)));
-    }
-    tensors_.push_back(std::move(info));
-    places_.push_back({.member = member, .data = header_bytes});
+    const auto& [name, size] = archive_.members()[member];
+    ASSIGN_OR_RETURN(
+        NpyArray array,
+        ReadNpyHeader(size, [&](uint64_t offset, absl::Span<char> out) {
+          return archive_.Read(member, offset, out);
+        }));
+    array.tensor.name = std::string(absl::StripSuffix(name, kSuffix));
+    tensors_.push_back(std::move(array.tensor));
+    places_.push_back({.member = member, .data = array.data});
     return absl::OkStatus();
   }
 

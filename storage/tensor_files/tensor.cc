@@ -22,8 +22,14 @@ constexpr TypeProperties kTypes[] = {{ElementType::kFloat16, "float16", 2},
                                      {ElementType::kBfloat16, "bfloat16", 2},
                                      {ElementType::kFloat32, "float32", 4},
                                      {ElementType::kFloat64, "float64", 8},
+                                     {ElementType::kBool, "bool", 1},
+                                     {ElementType::kInt8, "int8", 1},
+                                     {ElementType::kInt16, "int16", 2},
                                      {ElementType::kInt32, "int32", 4},
                                      {ElementType::kInt64, "int64", 8},
+                                     {ElementType::kUint8, "uint8", 1},
+                                     {ElementType::kUint16, "uint16", 2},
+                                     {ElementType::kUint32, "uint32", 4},
                                      {ElementType::kUint64, "uint64", 8}};
 
 // Bytes of a tensor that no machine has.
@@ -61,6 +67,11 @@ size_t BytesOf(ElementType type) {
     if (known.type == type) return known.bytes;
   }
   return 0;
+}
+
+bool IsFloat(ElementType type) {
+  return type == ElementType::kFloat16 || type == ElementType::kBfloat16 ||
+         type == ElementType::kFloat32 || type == ElementType::kFloat64;
 }
 
 absl::string_view NameOf(ElementType type) {
@@ -108,10 +119,21 @@ void ToFloat32(ElementType type, absl::Span<const char> bytes,
       return ConvertEach<float>(bytes, out, number);
     case ElementType::kFloat64:
       return ConvertEach<double>(bytes, out, number);
+    case ElementType::kBool:
+    case ElementType::kUint8:
+      return ConvertEach<uint8_t>(bytes, out, number);
+    case ElementType::kInt8:
+      return ConvertEach<int8_t>(bytes, out, number);
+    case ElementType::kInt16:
+      return ConvertEach<int16_t>(bytes, out, number);
     case ElementType::kInt32:
       return ConvertEach<int32_t>(bytes, out, number);
     case ElementType::kInt64:
       return ConvertEach<int64_t>(bytes, out, number);
+    case ElementType::kUint16:
+      return ConvertEach<uint16_t>(bytes, out, number);
+    case ElementType::kUint32:
+      return ConvertEach<uint32_t>(bytes, out, number);
     case ElementType::kUint64:
       return ConvertEach<uint64_t>(bytes, out, number);
     case ElementType::kOther:
@@ -127,6 +149,48 @@ void ToUint64(ElementType type, absl::Span<const char> bytes,
   } else {
     ConvertEach<uint64_t>(bytes, out, number);
   }
+}
+
+absl::Status ToInt64(ElementType type, absl::Span<const char> bytes,
+                     absl::Span<int64_t> out) {
+  const auto number = [](auto value) { return static_cast<int64_t>(value); };
+  switch (type) {
+    case ElementType::kBool:
+    case ElementType::kUint8:
+      ConvertEach<uint8_t>(bytes, out, number);
+      break;
+    case ElementType::kInt8:
+      ConvertEach<int8_t>(bytes, out, number);
+      break;
+    case ElementType::kInt16:
+      ConvertEach<int16_t>(bytes, out, number);
+      break;
+    case ElementType::kInt32:
+      ConvertEach<int32_t>(bytes, out, number);
+      break;
+    case ElementType::kInt64:
+      ConvertEach<int64_t>(bytes, out, number);
+      break;
+    case ElementType::kUint16:
+      ConvertEach<uint16_t>(bytes, out, number);
+      break;
+    case ElementType::kUint32:
+      ConvertEach<uint32_t>(bytes, out, number);
+      break;
+    case ElementType::kUint64:
+      ConvertEach<uint64_t>(bytes, out, number);
+      for (const int64_t value : out) {
+        if (value >= 0) continue;
+        return absl::InvalidArgumentError(
+            absl::StrCat("the integer ", static_cast<uint64_t>(value),
+                         " is beyond int64; save it as int64 or float64"));
+      }
+      break;
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat("has no integers, but ", NameOf(type)));
+  }
+  return absl::OkStatus();
 }
 
 TensorInfo TensorPart::AsTensor() const {

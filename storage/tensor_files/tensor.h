@@ -21,13 +21,22 @@ enum class ElementType {
   kBfloat16,
   kFloat32,
   kFloat64,
+  kBool,
+  kInt8,
+  kInt16,
   kInt32,
   kInt64,
+  kUint8,
+  kUint16,
+  kUint32,
   kUint64,
 };
 
 // Returns the bytes of one element; 0 for kOther.
 size_t BytesOf(ElementType type);
+
+// Returns true for types of numbers that may have a fraction.
+bool IsFloat(ElementType type);
 
 // Returns numpy's name of the type: "float32". `name` is such a name.
 absl::string_view NameOf(ElementType type);
@@ -59,6 +68,11 @@ void ToFloat32(ElementType type, absl::Span<const char> bytes,
 // or kUint64. A negative number becomes the id that has its 64 bits.
 void ToUint64(ElementType type, absl::Span<const char> bytes,
               absl::Span<uint64_t> out);
+
+// Converts `bytes`, whole elements of `type`, bool or integers, to int64.
+//   InvalidArgument  an element is beyond int64.
+absl::Status ToInt64(ElementType type, absl::Span<const char> bytes,
+                     absl::Span<int64_t> out);
 
 // A slice of a tensor along axis 0, or the whole of it, as a file is to have
 // it.

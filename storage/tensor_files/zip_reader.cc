@@ -16,6 +16,8 @@ namespace {
 constexpr uint64_t kMaxCommentBytes = 0xffff;
 // Far more than any archive of tensors has.
 constexpr uint64_t kMaxDirectoryBytes = 256 << 20;
+// Deflate makes no more bytes of one: a copy of 258 takes two bits.
+constexpr uint64_t kMaxInflation = 1032;
 
 uint16_t Load16(absl::string_view bytes, size_t offset) {
   return LoadLittleEndian<uint16_t>(bytes.data() + offset);
@@ -137,6 +139,12 @@ absl::Status ZipReader::ReadRecord(absl::string_view& directory) {
   place.local_header = extra.Resolve(Load32(directory, 42));
   if (place.method == zip::kStored && place.stored_bytes != member.size) {
     return Damaged(absl::StrCat("member ", member.name, " has two sizes"));
+  }
+  if (place.method == zip::kDeflated &&
+      member.size / kMaxInflation > place.stored_bytes) {
+    return Damaged(absl::StrCat("member ", member.name, " has ", member.size,
+                                " bytes, it says, of ", place.stored_bytes,
+                                " that are compressed"));
   }
   members_.push_back(std::move(member));
   places_.push_back(std::move(place));

@@ -14,11 +14,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "storage/tensor_files/npy_header.h"
 #include "tool/check/adapted_text.h"
 
 namespace parasol {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
@@ -416,6 +418,56 @@ TEST_F(CheckJobAndDataTest, AJobWithFaultsHasItsColumnsCheckedAllTheSame) {
               ElementsAre(HasSubstr("column \"agee\""),
                           HasSubstr("model.layer[2].dense.units: 0"),
                           HasSubstr("did you mean \"adam\"?")));
+}
+
+// Arrays of float32, as numpy.save writes them.
+std::string Npy(const std::vector<int64_t>& shape,
+                const std::vector<float>& values) {
+  return NpyHeader({"", ElementType::kFloat32, shape}) +
+         std::string(reinterpret_cast<const char*>(values.data()),
+                     values.size() * sizeof(float));
+}
+
+TEST_F(CheckJobAndDataTest, ArraysAreColumns) {
+  Write("numbers.npy", Npy({3, 2}, {20, 0, 30, 1, 40, 7}));
+  Write("user.npy", Npy({3}, {1, 2, 1}));
+  Write("bought.npy", Npy({3}, {1, 0, 0}));
+  constexpr char kArrays[] =
+      "array { array { name: 'numbers' file: 'numbers.npy' } array { name: "
+      "'user' file: 'user.npy' } array { name: 'bought' file: 'bought.npy' } "
+      "label: 'bought' }";
+  const std::vector<std::pair<std::string, std::string>> changes = {
+      {"dense {\n    column { name: \"age\" default_value: 30 }  # years\n"
+       "    column { name: \"income\" log1p: true }\n  }",
+       "dense { shape: 2 }"},
+      {"csv { file: \"train.csv\" label { column: \"bought\" positive: "
+       "\"yes\" } }",
+       kArrays},
+      {"csv { file: \"eval.csv\" label { column: \"bought\" positive: "
+       "\"yes\" } }",
+       "array { array { name: 'numbers' file: 'numbers.npy' } array { name: "
+       "'user' file: 'user.npy' } array { name: 'bought' file: 'bought.npy' } "
+       "}"}};
+  const JobReport report = Check(changes);
+  EXPECT_THAT(report.faults, IsEmpty());
+  ASSERT_THAT(report.data_sets, SizeIs(2));
+  EXPECT_EQ(report.data_sets[0].examples, 3);
+  ASSERT_THAT(report.data_sets[0].columns, SizeIs(3));
+  EXPECT_EQ(report.data_sets[0].columns[0].use, "input numbers");
+  EXPECT_EQ(report.data_sets[0].columns[0].numbers.count, 6);
+  EXPECT_EQ(report.data_sets[0].columns[2].use, "label");
+  // The label's name is train's.
+  EXPECT_EQ(report.data_sets[1].labels[0].examples, 3);
+
+  Write("bought.npy", Npy({2}, {1, 0}));
+  EXPECT_THAT(Check(changes).faults, Contains(HasSubstr("has 3 examples, and "
+                                                        "\"bought\" 2")));
+  std::vector<std::pair<std::string, std::string>> missing = changes;
+  missing.push_back({"'user.npy'", "'usr.npy'"});
+  EXPECT_THAT(Check(missing).faults,
+              Contains(AllOf(HasSubstr("train.array.array[1].file: there is no "
+                                       "file"),
+                             HasSubstr("did you mean \"user.npy\"?"))));
 }
 
 TEST_F(CheckJobAndDataTest, TheReportIsTextAndJson) {

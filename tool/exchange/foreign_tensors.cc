@@ -81,10 +81,7 @@ std::string Flat(absl::string_view name) {
 }
 
 bool IsMatrixOfFloats(const TensorInfo& tensor) {
-  return tensor.shape.size() == 2 && tensor.type != ElementType::kOther &&
-         tensor.type != ElementType::kInt32 &&
-         tensor.type != ElementType::kInt64 &&
-         tensor.type != ElementType::kUint64;
+  return tensor.shape.size() == 2 && IsFloat(tensor.type);
 }
 
 bool IsCell(absl::string_view part) {

@@ -39,10 +39,6 @@ bool IsIdType(ElementType type) {
          type == ElementType::kUint64;
 }
 
-bool IsFloatType(ElementType type) {
-  return type != ElementType::kOther && !IsIdType(type);
-}
-
 // Returns true of what is no part of a model: scalars, and the states of
 // Keras's random numbers.
 bool IsIncidental(const TensorInfo& tensor) {
@@ -154,7 +150,7 @@ class Matcher {
 
   void CheckFloats(const std::string& name, size_t tensor,
                    const std::vector<int64_t>& shape) {
-    if (tensors_[tensor].shape == shape && IsFloatType(tensors_[tensor].type)) {
+    if (tensors_[tensor].shape == shape && IsFloat(tensors_[tensor].type)) {
       return;
     }
     unfit_.push_back(absl::StrCat(name, " is ", FormOf(tensor),

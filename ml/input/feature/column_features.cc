@@ -21,7 +21,8 @@ absl::Status Fault(const job::ModelInput& input, absl::string_view what) {
       absl::StrCat("model input ", input.name(), ": ", what));
 }
 
-// The column of an input that names none.
+}  // namespace
+
 absl::StatusOr<std::string> OwnColumn(const job::ModelInput& input,
                                       const Columns& columns) {
   if (Contains(columns.names, input.name())) return input.name();
@@ -34,8 +35,6 @@ absl::StatusOr<std::string> OwnColumn(const job::ModelInput& input,
                absl::StrCat("names no column, and the data set has ",
                             candidates.size(), ": ", ShownList(candidates)));
 }
-
-}  // namespace
 
 absl::StatusOr<ColumnFeatures> ColumnFeatures::Create(
     const std::vector<job::ModelInput>& inputs, const Columns& columns) {

@@ -22,6 +22,12 @@ struct Columns {
   std::vector<std::string> labels_and_weights;
 };
 
+// Returns the column of an input that names none: the one of its name, or else
+// the only one that is neither label nor weight.
+//   InvalidArgument  there is none, or more than one.
+absl::StatusOr<std::string> OwnColumn(const job::ModelInput& input,
+                                      const Columns& columns);
+
 // Makes a model's inputs from an example's columns. Thread-safe.
 class ColumnFeatures {
  public:

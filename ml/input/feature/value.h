@@ -14,7 +14,7 @@
 namespace parasol {
 
 // One value of a column of an example: a text (from a CSV file, or a
-// tf.Example's bytes) or a number from a tf.Example.
+// tf.Example's bytes) or a number (from a tf.Example, or an array).
 class FieldValue {
  public:
   // A text whose bytes are borrowed.
@@ -22,13 +22,22 @@ class FieldValue {
   static FieldValue Integer(int64_t integer) {
     return FieldValue(Kind::kInteger, integer);
   }
+  static FieldValue Unsigned(uint64_t integer) {
+    const Kind kind = integer > INT64_MAX ? Kind::kUnsigned : Kind::kInteger;
+    return FieldValue(kind, static_cast<int64_t>(integer));
+  }
   static FieldValue Real(float real) { return FieldValue(real); }
+  static FieldValue Double(double number) { return FieldValue(number); }
 
   // Returns the value as a number; nullopt if it is not a finite number.
   std::optional<double> AsNumber() const {
     if (kind_ == Kind::kText) return ParseNumber(text_);
     if (kind_ == Kind::kInteger) return static_cast<double>(integer_);
-    return std::isfinite(real_) ? std::optional<double>(real_) : std::nullopt;
+    if (kind_ == Kind::kUnsigned) {
+      return static_cast<double>(static_cast<uint64_t>(integer_));
+    }
+    const double number = kind_ == Kind::kReal ? real_ : double_;
+    return std::isfinite(number) ? std::optional<double>(number) : std::nullopt;
   }
   // Returns true if the value is a negative integer of 64 bits.
   bool IsNegativeInteger() const {
@@ -40,35 +49,54 @@ class FieldValue {
   // nullopt if the value is no integer, or beyond 64 bits.
   std::optional<uint64_t> AsId() const {
     if (kind_ == Kind::kText) return ParseId(text_);
-    if (kind_ == Kind::kInteger) return static_cast<uint64_t>(integer_);
+    if (kind_ == Kind::kInteger || kind_ == Kind::kUnsigned) {
+      return static_cast<uint64_t>(integer_);
+    }
     return std::nullopt;
   }
 
   // Returns the text that is hashed into a fingerprint. A number's text is an
-  // integer's digits, or the shortest digits that are read as the same float32.
+  // integer's digits, or the shortest digits that are read as the same float32
+  // or float64.
   static constexpr size_t kMaxNumberBytes = 32;
   absl::string_view AsText(char (&buffer)[kMaxNumberBytes]) const {
-    if (kind_ == Kind::kText) return text_;
-    const auto end =
-        kind_ == Kind::kInteger
-            ? std::to_chars(buffer, buffer + kMaxNumberBytes, integer_)
-            : std::to_chars(buffer, buffer + kMaxNumberBytes, real_);
-    return absl::string_view(buffer, end.ptr - buffer);
+    switch (kind_) {
+      case Kind::kText:
+        return text_;
+      case Kind::kInteger:
+        return Digits(integer_, buffer);
+      case Kind::kUnsigned:
+        return Digits(static_cast<uint64_t>(integer_), buffer);
+      case Kind::kReal:
+        return Digits(real_, buffer);
+      case Kind::kDouble:
+        return Digits(double_, buffer);
+    }
+    return {};
   }
 
  private:
-  enum class Kind : uint8_t { kText, kInteger, kReal };
+  enum class Kind : uint8_t { kText, kInteger, kUnsigned, kReal, kDouble };
+
+  template <typename Number>
+  static absl::string_view Digits(Number number,
+                                  char (&buffer)[kMaxNumberBytes]) {
+    const auto end = std::to_chars(buffer, buffer + kMaxNumberBytes, number);
+    return absl::string_view(buffer, end.ptr - buffer);
+  }
 
   explicit FieldValue(absl::string_view text)
       : kind_(Kind::kText), text_(text) {}
   explicit FieldValue(float real) : kind_(Kind::kReal), real_(real) {}
+  explicit FieldValue(double number) : kind_(Kind::kDouble), double_(number) {}
   FieldValue(Kind kind, int64_t integer) : kind_(kind), integer_(integer) {}
 
   Kind kind_;
   union {
     absl::string_view text_;
-    int64_t integer_;
+    int64_t integer_;  // the 64 bits, of kUnsigned
     float real_;
+    double double_;
   };
 };
 

@@ -32,7 +32,7 @@ struct Signature {
 // alone. A TFRecord file may have them, and is known by its own.
 constexpr Signature kSignatures[] = {
     {"PK\x03\x04", "a zip archive, as .xlsx and .npz are, too",
-     "unpack it, or save the table as CSV"},
+     "unpack it, save the table as CSV, or read an .npz as `array`"},
     {"PK\x05\x06", "an empty zip archive", "name the data"},
     {"PAR1", "a Parquet file", kSaveAs},
     {"PARE", "an encrypted Parquet file", kSaveAs},
@@ -49,7 +49,7 @@ constexpr Signature kSignatures[] = {
     {"Rar!\x1a\x07", "a RAR archive", kUnpack},
     {"%PDF-", "a PDF document", "name the data"},
     {"\x89HDF\r\n\x1a\n", "an HDF5 file", kSaveAs},
-    {"\x93NUMPY", "a NumPy array", kSaveAs},
+    {"\x93NUMPY", "a NumPy array", "read it as `array`"},
     {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel or Word file",
      "save the table as CSV"},
     {"SQLite format 3\0", "an SQLite database", "save the table as CSV"},

@@ -12,8 +12,8 @@
 #include "base/status_macros.h"
 #include "ml/custom/code_registry.h"
 #include "ml/input/feature/column_features.h"
+#include "ml/input/file/file_set.h"
 #include "ml/input/format/column_examples.h"
-#include "ml/input/format/file_set.h"
 #include "ml/input/format/label_rule.h"
 #include "ml/input/format/target_reader.h"
 

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "ml/input/file/file_set.h"
 #include "ml/input/file/known_format.h"
-#include "ml/input/format/file_set.h"
 #include "ml/input/format/whole_file.h"
 
 namespace parasol {

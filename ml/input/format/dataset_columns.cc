@@ -11,12 +11,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "ml/input/file/file_set.h"
 #include "ml/input/file/input_file.h"
+#include "ml/input/format/array_set.h"
 #include "ml/input/format/csv_index.h"
 #include "ml/input/format/csv_set.h"
 #include "ml/input/format/custom_source.h"
 #include "ml/input/format/data_files.h"
-#include "ml/input/format/file_set.h"
 #include "ml/input/format/tfrecord_set.h"
 
 namespace parasol {
@@ -127,11 +128,13 @@ absl::StatusOr<Columns> ReadColumns(const job::Dataset& dataset,
   if (dataset.has_tfrecord()) {
     return ReadTfRecordColumns(dataset.tfrecord(), data_dir);
   }
+  if (dataset.has_array()) return ReadArrayColumns(dataset.array(), data_dir);
   if (dataset.has_custom()) {
     return ReadCustomColumns(dataset.custom(), data_dir);
   }
   return absl::InvalidArgumentError(
-      "only csv, tfrecord, criteo, ratings and custom have named columns");
+      "only csv, tfrecord, array, criteo, ratings and custom have named "
+      "columns");
 }
 
 }  // namespace parasol

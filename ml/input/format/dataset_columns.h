@@ -16,8 +16,9 @@ std::optional<Columns> ListedColumns(const job::Dataset& dataset);
 
 // Returns the same of any data set with named columns. Reads no more of its
 // files, whose paths are relative to `data_dir`, than it takes: the first
-// file's header, or the first 1,000 records of a TFRecord, whose features have
-// the order of their names. A data source of the user's is opened.
+// file's header, all headers of arrays, or the first 1,000 records of a
+// TFRecord, whose features have the order of their names. A data source of the
+// user's is opened.
 //   InvalidArgument      the records have no named columns, or a header is no
 //                        list of columns.
 //   FailedPrecondition   this program lacks the data source's code.

@@ -134,6 +134,8 @@ absl::StatusOr<GivenExamples> GivenExamples::Create(const job::Dataset& dataset,
                         dataset.tfrecord().weight()};
       break;
     case job::Dataset::kArray:
+      given.ignored_ = {dataset.array().label(), dataset.array().weight()};
+      break;
     case job::Dataset::kCustom:
       break;
     case job::Dataset::KIND_NOT_SET:

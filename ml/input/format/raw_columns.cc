@@ -1,5 +1,6 @@
 #include "ml/input/format/raw_columns.h"
 
+#include "ml/input/format/array_set.h"
 #include "ml/input/format/csv_set.h"
 #include "ml/input/format/custom_source.h"
 #include "ml/input/format/tfrecord_set.h"
@@ -22,6 +23,7 @@ absl::StatusOr<std::unique_ptr<RawColumns>> RawColumns::Open(
       return OpenTfRecordColumns(dataset.tfrecord(), data_dir, wanted,
                                  sample_bytes);
     case job::Dataset::kArray:
+      return OpenArrayColumns(dataset.array(), data_dir, wanted, sample_bytes);
     case job::Dataset::kCustom:
       return OpenCustomColumns(dataset.custom(), data_dir);
     default:

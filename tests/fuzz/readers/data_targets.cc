@@ -15,6 +15,8 @@
 #include "ml/input/input_pipeline.h"
 #include "ml/input/testing/tf_example_writer.h"
 #include "proto/job.pb.h"
+#include "storage/tensor_files/npy_header.h"
+#include "storage/tensor_files/npz_writer.h"
 #include "tests/fuzz/readers/scratch_folder.h"
 
 namespace parasol {
@@ -92,6 +94,22 @@ std::string Examples() {
   return records;
 }
 
+// An archive of arrays.
+std::string ArraysFile() {
+  const ScratchFolder folder;
+  const auto writer =
+      NewNpzWriter(folder.path() + "/arrays",
+                   {WholeTensor({"a", ElementType::kFloat32, {2, 1}}),
+                    WholeTensor({"c", ElementType::kInt64, {2}}),
+                    WholeTensor({"y", ElementType::kUint8, {2}})});
+  CHECK(writer.ok()) << writer.status();
+  for (const size_t bytes : {2 * sizeof(float), 2 * sizeof(int64_t), 2ul}) {
+    CHECK((*writer)->Append(std::string(bytes, '\1')).ok());
+  }
+  CHECK((*writer)->Finish().ok());
+  return folder.Read("arrays");
+}
+
 // The input is the message, not the record: the checksums are right.
 std::string ExampleIn(absl::string_view input) {
   if (input.empty()) return "";
@@ -154,6 +172,16 @@ std::vector<DataFormat> DataFormats() {
        "input { name: 'user' ids {} } input { name: 'item' ids {} }",
        {},
        {"1::2::3::4\n5::6::0.5::8\n"}},
+      {"array",
+       "array { file: 'data' label: 'y' }",
+       kColumnInputs,
+       {},
+       {ArraysFile()}},
+      {"npy",
+       "array { array { name: 'a' file: 'data' } label: 'a' }",
+       "input { name: 'a' dense { shape: 1 } }",
+       {},
+       {NpyHeader({"a", ElementType::kFloat32, {2}}) + "12345678"}},
       {"gzip",
        "csv { file: 'data' label { column: 'y' } }",
        kColumnInputs,

@@ -1,4 +1,4 @@
-#include "ml/input/format/file_set.h"
+#include "ml/input/file/file_set.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,5 @@
-#ifndef PARASOL_ML_INPUT_FORMAT_FILE_SET_H_
-#define PARASOL_ML_INPUT_FORMAT_FILE_SET_H_
+#ifndef PARASOL_ML_INPUT_FILE_FILE_SET_H_
+#define PARASOL_ML_INPUT_FILE_FILE_SET_H_
 
 #include <string>
 #include <vector>
@@ -23,4 +23,4 @@ absl::StatusOr<std::vector<std::string>> FindFiles(
 
 }  // namespace parasol
 
-#endif  // PARASOL_ML_INPUT_FORMAT_FILE_SET_H_
+#endif  // PARASOL_ML_INPUT_FILE_FILE_SET_H_
