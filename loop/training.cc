@@ -19,6 +19,7 @@ bool Training::Next() {
 }
 
 absl::StatusOr<bool> Training::Begin() {
+  strategy_.world().peers().EndsAt(options_.iterations);
   RETURN_IF_ERROR(strategy_.Start());
   iteration_ = strategy_.committed();
   return true;

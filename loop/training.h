@@ -46,7 +46,8 @@ class Training {
   // The number of iterations that were done before this one, in all runs.
   int64_t iteration() const { return iteration_; }
   // Why Next() has returned false: OK at the end, Cancelled if the program was
-  // told to stop.
+  // told to stop, AlreadyExists if it has ended in an earlier life of this
+  // process and the others are gone.
   const absl::Status& status() const { return status_; }
 
   // Says how many examples the replicas of all processes had in this iteration,

@@ -9,6 +9,7 @@
 #include "cluster/collective/collective_group.h"
 #include "loop/peers/contributions.h"
 #include "loop/peers/copied_values.h"
+#include "loop/peers/ended_program.h"
 #include "loop/peers/iteration_message.h"
 #include "loop/peers/kept_state.h"
 #include "loop/peers/program_description.h"
@@ -23,11 +24,13 @@ constexpr int64_t kGroup = 1;
 constexpr absl::Duration kWaitLogInterval = absl::Seconds(10);
 constexpr absl::Duration kPause = absl::Milliseconds(50);
 
-// Returns true if another attempt to meet may go well: a process is missing, is
-// just starting anew, or has loaded values meanwhile.
+// Number of attempts to meet after which the others may be gone for good.
+constexpr int kAttempts = 3;
+
+// Returns true if another attempt to meet may go well: a process is missing, or
+// is just starting anew.
 bool IsMissed(const absl::Status& met) {
-  return absl::IsUnavailable(met) || absl::IsDeadlineExceeded(met) ||
-         absl::IsCancelled(met);
+  return absl::IsUnavailable(met) || absl::IsDeadlineExceeded(met);
 }
 
 absl::Status NotThere(absl::string_view what) {
@@ -61,6 +64,7 @@ CollectiveGroup GroupPeers::Group() const {
 
 absl::StatusOr<int64_t> GroupPeers::Begin(
     ParameterStore& store, const std::vector<std::string>& parts) {
+  store_ = &store;
   parts_ = parts;
   state_ = std::make_unique<GroupState>(store, clock_);
   if (options_.kept.is_open()) {
@@ -68,45 +72,63 @@ absl::StatusOr<int64_t> GroupPeers::Begin(
     if (!taken.ok()) LOG(WARNING) << taken.message();
     options_.kept = Descriptor();
   }
-  RETURN_IF_ERROR(Meet(store));
+  step_ = state_->version().step;
+  {
+    absl::MutexLock lock(&mu_);
+    is_meeting_ = true;
+    stops_ = stop_requested_.load();
+  }
+  RETURN_IF_ERROR(Meet());
+  EndMeeting();
   RETURN_IF_ERROR(state_->Read([&](ParameterStore& committed) {
     return CopyValues(committed.variables(), store.variables());
   }));
   step_ = state_->version().step;
-  if (chief_ != nullptr) {
-    chief_->GoOnWith(
-        [this](ShardWriter& writer) {
-          return state_->Read([&writer](ParameterStore& committed) {
-            return committed.Save(writer);
-          });
-        },
-        step_);
-  }
+  if (chief_ != nullptr) HandToChief();
   return step_;
 }
 
-absl::Status GroupPeers::Meet(ParameterStore& store) {
-  const absl::Time deadline = clock_.Now() + options_.peer_timeout;
+absl::Status GroupPeers::Meet() {
+  const absl::Time begun = clock_.Now();
   while (true) {
-    const absl::Status met = TryToMeet(store);
+    const absl::Status met = TryToMeet();
     if (met.ok()) return met;
+    if (absl::IsCancelled(met)) return met;
     if (stop_requested_) return absl::CancelledError("stopped while waiting");
     if (!IsMissed(met)) return EndAll(met);
     Leave();
     LOG_EVERY(INFO, kWaitLogInterval) << "waiting for all " << num_processes()
                                       << " workers: " << met.message();
-    if (clock_.Now() >= deadline) {
-      return absl::DeadlineExceededError(absl::StrCat(
-          "not all ", num_processes(), " workers were there within ",
-          absl::FormatDuration(options_.peer_timeout), ": ", met.message()));
+    const absl::Duration waited = clock_.Now() - begun;
+    if (waited >= kAttempts * options_.join_limit) {
+      has_ended_ = LoadEndedProgram(options_.settings.checkpoint_directory,
+                                    end_, *store_);
     }
+    if (has_ended_) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("the program has ended with iteration ", end_));
+    }
+    if (waited >= options_.peer_timeout) return GiveUpMeeting(met);
     clock_.Pause(kPause);
   }
 }
 
-absl::Status GroupPeers::TryToMeet(ParameterStore& store) {
+absl::Status GroupPeers::GiveUpMeeting(const absl::Status& met) {
+  const absl::Status saved = SaveCommitted();
+  if (!saved.ok()) LOG(WARNING) << saved.message();
+  return absl::DeadlineExceededError(absl::StrCat(
+      "not all ", num_processes(), " workers were there within ",
+      absl::FormatDuration(options_.peer_timeout), ": ", met.message()));
+}
+
+absl::Status GroupPeers::TryToMeet() {
   ASSIGN_OR_RETURN(endpoint_, options_.listen());
   ASSIGN_OR_RETURN(collective_, endpoint_->Join(Group(), options_.join_limit));
+  {
+    absl::MutexLock lock(&mu_);
+    meeting_ = collective_.get();
+  }
+  if (stop_requested_) return absl::CancelledError("stopped while waiting");
   watch_ = std::make_unique<PeerWatch>(
       PeerWatch::Options{.awaited = [this] { return Awaited(); },
                          .give_up = [this] { GiveUp(); },
@@ -114,10 +136,10 @@ absl::Status GroupPeers::TryToMeet(ParameterStore& store) {
       clock_);
   ASSIGN_OR_RETURN(
       const std::vector<std::string> programs,
-      Gather("begin", DescribeProgram(store, options_.replicas, parts_)));
+      Gather("begin", DescribeProgram(*store_, options_.replicas, parts_)));
   RETURN_IF_ERROR(CheckSameProgram(programs));
   if (options_.rank == 0) {
-    RETURN_IF_ERROR(StartChief(store));
+    RETURN_IF_ERROR(StartChief());
   }
   watch_->Begin("begin");
   const absl::Status agreed = AgreeOnState(
@@ -127,27 +149,62 @@ absl::Status GroupPeers::TryToMeet(ParameterStore& store) {
 }
 
 // Values that another process has kept are later than a checkpoint's.
-absl::Status GroupPeers::StartChief(ParameterStore& store) {
+absl::Status GroupPeers::StartChief() {
   int64_t step = 0;
   if (chief_ == nullptr && !options_.settings.checkpoint_directory.empty()) {
-    chief_ = std::make_unique<ProgramChief>(
+    auto chief = std::make_unique<ProgramChief>(
         ProgramChief::Options{
-            .job = JobOfProgram(store.job(), options_.settings),
+            .job = JobOfProgram(store_->job(), options_.settings),
             .replicas = options_.replicas * num_processes(),
             .checkpoint_timeout = options_.settings.checkpoint_timeout,
             .is_stopping = [this] { return stops_.load(); }},
         clock_, MetricsOf(options_.settings, own_metrics_));
-    ASSIGN_OR_RETURN(step, chief_->Start(store));
+    ASSIGN_OR_RETURN(step, chief->Start(*store_));
+    chief_ = std::move(chief);
   }
   if (state_->version().is_there()) return absl::OkStatus();
   ASSIGN_OR_RETURN(std::unique_ptr<ParameterStore> loaded,
                    state_->MakeParameters());
-  RETURN_IF_ERROR(CopyValues(store.variables(), loaded->variables()));
+  RETURN_IF_ERROR(CopyValues(store_->variables(), loaded->variables()));
   state_->Load(std::move(loaded), step);
   return absl::OkStatus();
 }
 
+void GroupPeers::HandToChief() {
+  chief_->GoOnWith(
+      [this](ShardWriter& writer) {
+        return state_->Read([&writer](ParameterStore& committed) {
+          return committed.Save(writer);
+        });
+      },
+      step_);
+  chief_keeps_state_ = true;
+}
+
+// One who hears of a stop before the values are agreed on tells the others.
+void GroupPeers::Stop() {
+  stop_requested_ = true;
+  absl::MutexLock lock(&mu_);
+  if (is_meeting_) stops_ = true;
+  if (meeting_ != nullptr) {
+    meeting_->Abort(absl::CancelledError(
+        absl::StrCat(NameOfWorker(options_.rank), ": was told to stop")));
+  }
+}
+
+void GroupPeers::EndMeeting() {
+  absl::MutexLock lock(&mu_);
+  is_meeting_ = false;
+  meeting_ = nullptr;
+  // The next Commit() tells all.
+  stops_ = false;
+}
+
 void GroupPeers::Leave() {
+  {
+    absl::MutexLock lock(&mu_);
+    meeting_ = nullptr;
+  }
   watch_.reset();
   collective_.reset();
   endpoint_.reset();
@@ -177,6 +234,12 @@ absl::Status GroupPeers::Settle(absl::string_view what,
 }
 
 absl::Status GroupPeers::Restart(const absl::Status& why) {
+  // Another life would not know that it was told to stop.
+  if (stop_requested_ || stops_) {
+    return absl::CancelledError(
+        absl::StrCat("stopped at step ", step_,
+                     " when another process was lost: ", why.message()));
+  }
   const std::optional<int> lost = LostRank(why);
   LOG(WARNING) << (lost ? absl::StrCat(NameOfWorker(*lost), ": ") : "")
                << why.message() << "; starting anew, with the values of step "
@@ -268,8 +331,28 @@ absl::StatusOr<bool> GroupPeers::Commit(const Iteration& iteration,
 }
 
 absl::Status GroupPeers::End(const absl::Status& result) {
-  if (collective_ == nullptr) return result;
-  return result.ok() ? EndWell() : EndAll(result);
+  if (has_ended_) return absl::OkStatus();
+  if (result.ok() && collective_ == nullptr) return result;
+  const absl::Status ended = result.ok() ? EndWell() : EndAll(result);
+  if (absl::IsCancelled(ended)) {
+    RETURN_IF_ERROR(SaveCommitted());
+  }
+  return ended;
+}
+
+absl::Status GroupPeers::SaveCommitted() {
+  Leave();
+  const bool is_there = state_ != nullptr && state_->version().is_there();
+  if (options_.rank != 0 || !is_there) return absl::OkStatus();
+  if (!chief_keeps_state_) {
+    EndMeeting();
+    RETURN_IF_ERROR(StartChief());
+    if (chief_ == nullptr) return absl::OkStatus();
+    HandToChief();
+  }
+  stops_ = true;
+  const absl::Status written = chief_->End();
+  return absl::IsCancelled(written) ? absl::OkStatus() : written;
 }
 
 // What is unavailable to one process is no lost process.

@@ -5,14 +5,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
@@ -35,7 +38,8 @@ namespace parasol {
 // Each process has a copy of the values as they were committed (GroupState).
 // When one is lost in the middle of an iteration, the others can't take back
 // what the program has done since: each keeps its copy and starts anew, with
-// the same arguments, and all go on with the furthest copy that is left.
+// the same arguments, and all go on with the furthest copy that is left. One
+// that comes back when the program has ended finds its last checkpoint.
 class GroupPeers : public Peers {
  public:
   struct Options {
@@ -54,7 +58,8 @@ class GroupPeers : public Peers {
     // can't.
     std::function<absl::Status(Descriptor kept)> restart;
     // Longest time for one attempt to meet all, and for all of them, and for a
-    // process that does not take part.
+    // process that does not take part. After three attempts the program may
+    // have ended.
     absl::Duration join_limit = absl::Seconds(3);
     absl::Duration peer_timeout = absl::Minutes(5);
   };
@@ -67,9 +72,11 @@ class GroupPeers : public Peers {
   int num_processes() const override {
     return static_cast<int>(options_.addresses.size());
   }
+  void EndsAt(int64_t iterations) override { end_ = iterations; }
   using Peers::Begin;
   absl::StatusOr<int64_t> Begin(ParameterStore& store,
-                                const std::vector<std::string>& parts) override;
+                                const std::vector<std::string>& parts) override
+      ABSL_LOCKS_EXCLUDED(mu_);
   void BeginAllReduce(absl::string_view what,
                       std::vector<Contribution> contributions,
                       absl::Span<float> sum) override;
@@ -78,19 +85,25 @@ class GroupPeers : public Peers {
       absl::string_view what, absl::string_view own) override;
   absl::StatusOr<bool> Commit(const Iteration& iteration,
                               ParameterStore& store) override;
-  absl::Status End(const absl::Status& result) override;
-  void Stop() override { stop_requested_ = true; }
+  absl::Status End(const absl::Status& result) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void Stop() override ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // Returns the group of all processes.
   CollectiveGroup Group() const;
 
   // Meets the others until all have the same values.
-  absl::Status Meet(ParameterStore& store);
+  absl::Status Meet() ABSL_LOCKS_EXCLUDED(mu_);
   // Makes one attempt.
-  absl::Status TryToMeet(ParameterStore& store);
-  absl::Status StartChief(ParameterStore& store);
-  void Leave();
+  absl::Status TryToMeet() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status GiveUpMeeting(const absl::Status& met) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status StartChief();
+  // Has the chief keep what is committed.
+  void HandToChief();
+  // Notes that Stop() has no meeting to end any more.
+  void EndMeeting() ABSL_LOCKS_EXCLUDED(mu_);
+  void Leave() ABSL_LOCKS_EXCLUDED(mu_);
   // Gathers without a look at why it has failed.
   absl::StatusOr<std::vector<std::string>> Gather(absl::string_view what,
                                                   absl::string_view own);
@@ -101,6 +114,9 @@ class GroupPeers : public Peers {
   std::string Awaited() const;
   void GiveUp();
   absl::Status EndWell();
+  // Writes what is committed to a checkpoint, if this process has them and none
+  // has it yet.
+  absl::Status SaveCommitted() ABSL_LOCKS_EXCLUDED(mu_);
   // Ends all processes with an error of this one, and returns it.
   absl::Status EndAll(const absl::Status& why);
 
@@ -108,11 +124,20 @@ class GroupPeers : public Peers {
   Clock& clock_;
   MetricsRegistry own_metrics_;
   std::atomic<bool> stop_requested_ = false;
-  // Known to all: the next Commit() of all has returned false.
+  // Ends what the chief waits for. Known to all when the processes have met:
+  // the next Commit() of all has returned false.
   std::atomic<bool> stops_ = false;
-  std::vector<std::string> parts_;  // Begin()'s
+  absl::Mutex mu_;
+  bool is_meeting_ ABSL_GUARDED_BY(mu_) = false;
+  // The group in which values are agreed on; null: there is none.
+  Collective* meeting_ ABSL_GUARDED_BY(mu_) = nullptr;
+  int64_t end_ = std::numeric_limits<int64_t>::max();  // EndsAt()
+  bool has_ended_ = false;           // before this process has begun
+  ParameterStore* store_ = nullptr;  // the program's; null before Begin()
+  std::vector<std::string> parts_;   // Begin()'s
   std::unique_ptr<GroupState> state_;
   std::unique_ptr<ProgramChief> chief_;  // null: another process has it
+  bool chief_keeps_state_ = false;       // HandToChief()
   std::unique_ptr<CollectiveEndpoint> endpoint_;
   std::shared_ptr<Collective> collective_;
   std::unique_ptr<PeerWatch> watch_;

@@ -3,6 +3,7 @@
 
 #include "loop/peers/group_peers.h"
 
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <functional>
@@ -17,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/barrier.h"
 #include "base/clock.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "cluster/collective/socket_endpoint.h"
 #include "gmock/gmock.h"
@@ -53,6 +55,27 @@ std::vector<int> FreePorts(int count) {
   return ports;
 }
 
+// Calls `joined` when its process and all others are in a group.
+class WatchedEndpoint : public CollectiveEndpoint {
+ public:
+  WatchedEndpoint(std::unique_ptr<CollectiveEndpoint> endpoint,
+                  std::function<void()> joined)
+      : endpoint_(std::move(endpoint)), joined_(std::move(joined)) {}
+
+  absl::StatusOr<std::unique_ptr<Collective>> Join(
+      const CollectiveGroup& group, absl::Duration limit) override {
+    absl::StatusOr<std::unique_ptr<Collective>> made =
+        endpoint_->Join(group, limit);
+    if (made.ok()) joined_();
+    return made;
+  }
+  void CancelJoin(int64_t epoch) override { endpoint_->CancelJoin(epoch); }
+
+ private:
+  const std::unique_ptr<CollectiveEndpoint> endpoint_;
+  const std::function<void()> joined_;
+};
+
 // What a process has come to.
 struct Ended {
   absl::Status result = absl::UnknownError("never ended");
@@ -72,8 +95,10 @@ class GroupPeersTest : public testing::Test {
     fs::remove_all(directory_);
   }
 
-  GroupPeers::Options OptionsOf(int worker) {
+  GroupPeers::Options OptionsOf(int worker, int life = 0) {
     GroupPeers::Options options;
+    options.join_limit = join_limit_;
+    options.peer_timeout = peer_timeout_;
     options.rank = worker;
     for (const int port : ports_) {
       options.addresses.push_back(absl::StrCat("127.0.0.1:", port));
@@ -82,10 +107,15 @@ class GroupPeersTest : public testing::Test {
     options.settings.checkpoint_directory = has_directory_ ? directory_ : "";
     options.settings.checkpoint.set_every_steps(4);
     using Endpoint = absl::StatusOr<std::unique_ptr<CollectiveEndpoint>>;
-    options.listen = [port = ports_[worker]]() -> Endpoint {
+    options.listen = [this, worker, life]() -> Endpoint {
+      before_meeting_(worker, life);
       SocketEndpoint::Options sockets;
       sockets.shared_memory = false;
-      return SocketEndpoint::Start("127.0.0.1", port, sockets);
+      ASSIGN_OR_RETURN(
+          std::unique_ptr<CollectiveEndpoint> endpoint,
+          SocketEndpoint::Start("127.0.0.1", ports_[worker], sockets));
+      return std::make_unique<WatchedEndpoint>(
+          std::move(endpoint), [this, worker, life] { joined_(worker, life); });
     };
     options.restart = [](Descriptor kept) -> absl::Status {
       throw StartsAnew{std::move(kept)};
@@ -111,11 +141,11 @@ class GroupPeersTest : public testing::Test {
     return program;
   }
 
-  // Lives until the program ends, over and over.
+  // Lives until the program ends, over and over, or is lost for good.
   void Live(int worker, Ended& ended) {
     Descriptor kept;
-    for (int life = 0;; ++life) {
-      GroupPeers::Options options = OptionsOf(worker);
+    for (int life = 0; life < lives_of_[worker]; ++life) {
+      GroupPeers::Options options = OptionsOf(worker, life);
       options.kept = std::move(kept);
       kept = Descriptor();
       GroupPeers peers(std::move(options), Clock::Real());
@@ -137,10 +167,14 @@ class GroupPeersTest : public testing::Test {
 
   std::vector<Ended> RunAll(int workers) {
     ports_ = FreePorts(workers);
-    peers_.assign(workers, nullptr);
+    return RunAgain(workers);
+  }
+
+  // Runs the first processes of those that there are.
+  std::vector<Ended> RunAgain(int workers, int first = 0) {
     std::vector<Ended> ended(workers);
     std::vector<std::jthread> threads;
-    for (int worker = 0; worker < workers; ++worker) {
+    for (int worker = first; worker < workers; ++worker) {
       threads.emplace_back([&, worker] { Live(worker, ended[worker]); });
     }
     threads.clear();
@@ -170,11 +204,18 @@ class GroupPeersTest : public testing::Test {
   std::vector<int> ports_;
   bool has_directory_ = true;
   int64_t iterations_ = 10;
+  absl::Duration join_limit_ = absl::Seconds(3);
+  absl::Duration peer_timeout_ = absl::Minutes(5);
   int odd_one_ = -1;    // the worker that has another variable
   int odd_model_ = -1;  // the worker that has another model
+  // How often each worker comes to life at most.
+  std::vector<int> lives_of_ = {100, 100, 100};
   Hook before_sum_ = [](int, int, int64_t) { return absl::OkStatus(); };
   Hook before_commit_ = [](int, int, int64_t) { return absl::OkStatus(); };
-  std::vector<GroupPeers*> peers_;
+  // Called before a process makes an endpoint, and when all have joined.
+  std::function<void(int worker, int life)> before_meeting_ = [](int, int) {};
+  std::function<void(int worker, int life)> joined_ = [](int, int) {};
+  std::array<std::atomic<GroupPeers*>, 3> peers_ = {};
 };
 
 TEST_F(GroupPeersTest, ProcessesHaveTheBitsOfOneThatHasAllReplicas) {
@@ -275,7 +316,7 @@ TEST_F(GroupPeersTest, AnotherModelOfTheSameVariablesIsRefusedByAll) {
 TEST_F(GroupPeersTest, OneThatMakesAnotherCallEndsAll) {
   before_sum_ = [this](int worker, int, int64_t step) {
     if (worker != 1 || step != 2) return absl::OkStatus();
-    return peers_[1]->AllGather("my values", "x").status();
+    return peers_[1].load()->AllGather("my values", "x").status();
   };
   for (const Ended& one : RunAll(2)) {
     EXPECT_THAT(one.result, StatusIs(absl::StatusCode::kInvalidArgument));
@@ -284,7 +325,7 @@ TEST_F(GroupPeersTest, OneThatMakesAnotherCallEndsAll) {
 
 TEST_F(GroupPeersTest, AllStopAtTheSameIterationWithACheckpoint) {
   before_commit_ = [this](int worker, int, int64_t step) {
-    if (worker == 1 && step == 5) peers_[1]->Stop();
+    if (worker == 1 && step == 5) peers_[1].load()->Stop();
     return absl::OkStatus();
   };
   for (const Ended& one : RunAll(2)) {
@@ -294,6 +335,94 @@ TEST_F(GroupPeersTest, AllStopAtTheSameIterationWithACheckpoint) {
   EXPECT_THAT(*CheckpointStore(directory_).ListSteps(), ElementsAre(0, 4, 6));
 }
 
+// A process that is lost when the others have ended comes back alone.
+TEST_F(GroupPeersTest, OneThatComesBackAfterTheEndHasNothingToDo) {
+  ExpectUndisturbed(RunAll(2));
+  join_limit_ = absl::Milliseconds(50);
+  for (const int alone : {0, 1}) {
+    const Ended ended = RunAgain(alone + 1, alone).back();
+    EXPECT_OK(ended.result);
+    EXPECT_EQ(ended.values, Undisturbed(2));
+  }
+}
+
+TEST_F(GroupPeersTest, OneThatHasMoreToDoWaitsForTheOthers) {
+  ExpectUndisturbed(RunAll(2));
+  iterations_ = 11;
+  join_limit_ = absl::Milliseconds(20);
+  peer_timeout_ = absl::Milliseconds(200);
+  EXPECT_THAT(RunAgain(1).front().result,
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  peer_timeout_ = absl::Minutes(5);
+  join_limit_ = absl::Seconds(3);
+  ExpectUndisturbed(RunAgain(2));
+}
+
+// What is between a stop and another life is not forgotten.
+TEST_F(GroupPeersTest, OneThatIsToldToStopWhenAnotherIsLostStops) {
+  lives_of_ = {2, 1};
+  before_commit_ = [this](int worker, int, int64_t step) -> absl::Status {
+    if (step != 6) return absl::OkStatus();
+    if (worker == 1) throw IsKilled();
+    peers_[0].load()->Stop();
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(RunAll(2).front().result,
+              StatusIs(absl::StatusCode::kCancelled,
+                       HasSubstr("stopped at step 6 when another process")));
+  EXPECT_THAT(*CheckpointStore(directory_).ListSteps(), ElementsAre(0, 4, 6));
+}
+
+TEST_F(GroupPeersTest, OneThatIsToldToStopWhileItWaitsHasACheckpoint) {
+  lives_of_ = {2, 1};
+  before_commit_ = [](int worker, int life, int64_t step) -> absl::Status {
+    if (worker == 1 && life == 0 && step == 6) throw IsKilled();
+    return absl::OkStatus();
+  };
+  // The values of step 6 are in the memory of its second life alone.
+  before_meeting_ = [this](int worker, int life) {
+    if (life == 1) peers_[worker].load()->Stop();
+  };
+  join_limit_ = absl::Milliseconds(200);
+  EXPECT_THAT(RunAll(2).front().result, StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(*CheckpointStore(directory_).ListSteps(), ElementsAre(0, 4, 6));
+  // A stop is no end.
+  lives_of_ = {1, 1};
+  before_meeting_ = [](int, int) {};
+  before_commit_ = [](int, int, int64_t) { return absl::OkStatus(); };
+  join_limit_ = absl::Seconds(3);
+  const std::vector<Ended> ended = RunAgain(2);
+  ExpectUndisturbed(ended);
+  for (const Ended& one : ended) EXPECT_THAT(one.began_at, ElementsAre(6));
+}
+
+TEST_F(GroupPeersTest, OneThatWaitsInVainLeavesACheckpoint) {
+  lives_of_ = {2, 1};
+  join_limit_ = absl::Milliseconds(500);
+  peer_timeout_ = absl::Milliseconds(500);
+  before_commit_ = [](int worker, int, int64_t step) -> absl::Status {
+    if (worker == 1 && step == 6) throw IsKilled();
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(RunAll(2).front().result,
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(*CheckpointStore(directory_).ListSteps(), ElementsAre(0, 4, 6));
+}
+
+TEST_F(GroupPeersTest, AStopOfOneWhileAllMeetStopsAll) {
+  for (const int stopped : {0, 1}) {
+    for (const int when_joined : {0, 1}) {
+      joined_ = [&](int worker, int) {
+        if (worker == when_joined) peers_[stopped].load()->Stop();
+      };
+      for (const Ended& one : RunAll(2)) {
+        EXPECT_THAT(one.result, StatusIs(absl::StatusCode::kCancelled));
+        EXPECT_THAT(one.began_at, ElementsAre(-1));
+      }
+    }
+  }
+}
+
 TEST_F(GroupPeersTest, ManySumsMayBePending) {
   constexpr size_t kSums = 3000;
   std::vector<std::vector<float>> sums(2, std::vector<float>(kSums));
@@ -301,11 +430,11 @@ TEST_F(GroupPeersTest, ManySumsMayBePending) {
     if (step != 0) return absl::OkStatus();
     const std::vector<float> one(1, 1.0f);
     for (size_t i = 0; i < kSums; ++i) {
-      peers_[worker]->BeginAllReduce(
+      peers_[worker].load()->BeginAllReduce(
           "many", {{worker * kReplicas, one}, {worker * kReplicas + 1, one}},
           absl::MakeSpan(&sums[worker][i], 1));
     }
-    return peers_[worker]->Await();
+    return peers_[worker].load()->Await();
   };
   ExpectUndisturbed(RunAll(2));
   for (const std::vector<float>& of_worker : sums) {
@@ -323,7 +452,6 @@ TEST_F(GroupPeersTest, ACallBeforeTheBeginningIsAnError) {
 
 TEST_F(GroupPeersTest, OneThatIsMissingIsNamed) {
   ports_ = FreePorts(2);
-  peers_.assign(2, nullptr);
   GroupPeers::Options options = OptionsOf(0);
   options.join_limit = absl::Milliseconds(20);
   options.peer_timeout = absl::Milliseconds(50);

@@ -54,6 +54,10 @@ class Peers {
   virtual int rank() const = 0;
   virtual int num_processes() const = 0;
 
+  // Notes that the program ends by itself with `iterations`. Call it before
+  // Begin(), which knows then whether there is anything left to do.
+  virtual void EndsAt(int64_t) {}
+
   // Waits until all processes are there, and gives `store` the values to go on
   // with: another process's, the newest checkpoint's, or those that it has if
   // there are none. Call it first. `parts`: lines about what the program has
@@ -63,6 +67,9 @@ class Peers {
   //                      parts, or the checkpoint has other variables; the
   //                      message says which.
   //   DeadlineExceeded   processes are missing; names them.
+  //   AlreadyExists      the program has ended, in the life of a process before
+  //                      this one, and the others are gone; `store` has the
+  //                      values of its end. End() returns OK.
   virtual absl::StatusOr<int64_t> Begin(
       ParameterStore& store, const std::vector<std::string>& parts) = 0;
   absl::StatusOr<int64_t> Begin(ParameterStore& store) {
@@ -104,8 +111,9 @@ class Peers {
   // how the program ends, for ExitWith(): `result`, or an error of its own.
   virtual absl::Status End(const absl::Status& result) = 0;
 
-  // Has the next Commit() return false in all processes. May be called twice,
-  // from any thread.
+  // Has the next Commit() return false in all processes, or Begin() fail in
+  // all that it has come together by now. What was committed is in a checkpoint
+  // then. May be called twice, from any thread.
   virtual void Stop() = 0;
 };
 

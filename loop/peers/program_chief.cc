@@ -188,7 +188,8 @@ void ProgramChief::Report(bool is_end) {
 absl::Status ProgramChief::End() {
   if (!outcome_ && step_ == 0) return absl::OkStatus();
   if (!outcome_) {
-    chief_->End();
+    // A run that is told to stop is taken up again.
+    if (!options_.is_stopping()) chief_->End();
     RETURN_IF_ERROR(FollowOrders().status());
   }
   return outcome_.value_or(absl::InternalError("the run did not end"));
