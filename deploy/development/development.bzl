@@ -33,28 +33,39 @@ def _is_of_main(linker_input, main):
     return (linker_input.owner == main.label or
             any([library.alwayslink for library in linker_input.libraries]))
 
-def _headers(ctx):
+def _headers(ctx, deps):
+    """Returns the headers of this tree that what depends on `deps` may include."""
+
     # What is parsed once (base/precompiled.bzl) is no header to include.
     common = {}
     for dep in ctx.attr._common_headers:
         for file in dep[DefaultInfo].files.to_list():
             common[file] = True
     files = {}
-    for dep in [ctx.attr.parts, ctx.attr.testing]:
+    for dep in deps:
         for file in dep[CcInfo].compilation_context.headers.to_list():
             if file.extension == "h" and not file.owner.workspace_name and file not in common:
                 files[file] = True
     return files.keys()
 
+def _public_headers(library):
+    return [file for file in library[CcInfo].compilation_context.direct_public_headers if file.extension == "h"]
+
+def _header_lines(kind, files):
+    return ["{} {} {}".format(kind, file.path, file.short_path) for file in files]
+
 def _tool(features, action):
     return cc_common.get_tool_for_action(feature_configuration = features, action_name = action)
 
 def _development_tree_impl(ctx):
-    headers = _headers(ctx)
-    lines = ["header {} {}".format(file.path, file.short_path) for file in headers]
+    headers = _headers(ctx, [ctx.attr.parts, ctx.attr.testing])
+    of_libraries = _headers(ctx, ctx.attr.libraries.keys())
+    lines = _header_lines("header", headers) + _header_lines("possible", of_libraries)
+    for library in ctx.attr.libraries:
+        lines += _header_lines("public", _public_headers(library))
     objects = _objects(_inputs(ctx.attr.parts))
     of_mains = {}
-    for main, name in ctx.attr.mains.items():
+    for main, name in ctx.attr.mains.items() + ctx.attr.libraries.items():
         inputs = _inputs(main)
         whole = _objects([i for i in inputs if _is_of_main(i, main)])
         of_mains.update(whole)
@@ -89,7 +100,7 @@ def _development_tree_impl(ctx):
             _tool(features, CPP_LINK_STATIC_LIBRARY_ACTION_NAME),
         ],
         inputs = depset(
-            [content, ctx.file.version, ctx.file.config] + headers +
+            [content, ctx.file.version, ctx.file.config] + headers + of_libraries +
             objects.keys() + of_mains.keys() + of_tests,
             transitive = [toolchain.all_files],
         ),
@@ -106,6 +117,7 @@ development_tree = rule(
         "parts": attr.label(mandatory = True, providers = [CcInfo], doc = "What parts may include."),
         "testing": attr.label(mandatory = True, providers = [CcInfo], doc = "What tests of parts may include."),
         "mains": attr.label_keyed_string_dict(mandatory = True, providers = [CcInfo], doc = "Libraries with a main(), and what each is called."),
+        "libraries": attr.label_keyed_string_dict(providers = [CcInfo], doc = "Libraries for programs with a main() of their own, and what each is called."),
         "copts": attr.string_list(doc = "What the user's compiler is told."),
         "version": attr.label(mandatory = True, allow_single_file = True, doc = "The source with kVersion."),
         "config": attr.label(mandatory = True, allow_single_file = True, doc = "What CMake's find_package() reads."),

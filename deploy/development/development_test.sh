@@ -1,6 +1,7 @@
 #!/bin/bash
-# Builds docs/examples/custom_model outside of the tree, as its README says, with
-# what `deploy/install --development` installs, and trains with it.
+# Builds docs/examples/custom_model and the program of docs/custom_loop.md outside
+# of the tree, as these pages say, with what `deploy/install --development`
+# installs, and trains with them.
 set -euo pipefail
 
 tree=$PWD
@@ -10,6 +11,7 @@ prefix=$work/prefix
 mkdir "$prefix" "$example"
 cp -rL deploy/development/tree/. "$prefix"
 cp -L docs/examples/custom_model/* "$example"
+cp -L docs/examples/custom_loop/guide.cc "$work"
 chmod -R u+w "$prefix" "$example"
 cd "$example"
 
@@ -25,6 +27,14 @@ has() { grep -qF -- "$1" "$2" || { cat "$2" >&2; fail "no \"$1\" in $2"; }; }
 [ "$(wc -l <"$work/headers.cc")" -gt 100 ] || fail "only few headers"
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 quietly g++ $(pkg-config --cflags parasol-parts) -fsyntax-only "$work/headers.cc"
+
+# The guide's loop, compiled by one command, prints what the tree's does.
+"$tree/docs/examples/custom_loop/guide" >"$work/expected" || fail "the guide failed"
+[ "$(wc -l <"$work/expected")" -ge 30 ] || fail "the guide prints few losses"
+(cd "$work" &&
+  quietly g++ -O2 guide.cc $(pkg-config --cflags --libs parasol-loop) -o guide)
+"$work/guide" >"$work/printed" || fail "the guide failed outside of the tree"
+cmp "$work/expected" "$work/printed" || fail "the guide prints other losses"
 
 # The jobs, with the programs in a directory.
 train() {  # DIRECTORY

@@ -6,6 +6,8 @@
 # CONTENT has lines of a kind, a name and a path or flags:
 #
 #   header SOURCE PATH     a header, and how it is included
+#   public SOURCE PATH     a header that goes along with all that it includes,
+#   possible SOURCE PATH   of these
 #   library - OBJECT       libparasol.a
 #   testing - OBJECT       libparasol_testing.a
 #   main NAME OBJECT       libparasol_NAME.a, linked as a whole
@@ -25,12 +27,29 @@ declare -A flags=()
 cflags=
 while read -r kind name rest; do
   case $kind in
-    header) printf '%s %s\n' "$name" "$rest" >>"$work/headers" ;;
+    header | public | possible) printf '%s %s\n' "$name" "$rest" >>"$work/${kind}s" ;;
     flags) flags[$name]=$rest ;;
     cflags) cflags=$rest ;;
     *) printf '%s\n' "$rest" >>"$work/$kind$name" ;;
   esac
 done <"$content"
+
+# What public headers include, and what that includes.
+declare -A source_of=() taken=()
+while read -r source path; do source_of[$path]=$source; done <"$work/possibles"
+mapfile -t next < <(cut -d ' ' -f 2 "$work/publics")
+while [ ${#next[@]} -gt 0 ]; do
+  sources=()
+  for path in "${next[@]}"; do
+    source=${source_of[$path]:-}
+    if [ -z "$source" ] || [ -n "${taken[$path]:-}" ]; then continue; fi
+    taken[$path]=1
+    sources+=("$source")
+    printf '%s %s\n' "$source" "$path" >>"$work/headers"
+  done
+  [ ${#sources[@]} -gt 0 ] || break
+  mapfile -t next < <(sed -nE 's/^#include "([^"]+)".*/\1/p' "${sources[@]}" | sort -u)
+done
 
 while read -r source path; do
   mkdir -p "$tree/include/parasol/$(dirname "$path")"
@@ -45,7 +64,8 @@ archive parasol "$work/library-"
 archive parasol_testing "$work/testing-"
 for name in "${!flags[@]}"; do
   [ "$name" != testing ] || continue
-  # As one object: main() brings what nothing refers to.
+  # As one object: main(), or a program of one's own, brings what nothing
+  # refers to.
   "$compiler" -r -nostdlib -o "$work/$name.o" "@$work/main$name"
   printf '%s\n' "$work/$name.o" >"$work/merged"
   archive "parasol_$name" "$work/merged"
@@ -64,11 +84,11 @@ MODULE
 }
 module parts "Headers for parts of one's own that Parasol is linked with" ""
 for name in "${!flags[@]}"; do
-  if [ "$name" = testing ]; then
-    description="What tests of such parts use"
-  else
-    description="The ${name%_main} of Parasol, to be linked with such parts"
-  fi
+  case $name in
+    testing) description="What tests of such parts use" ;;
+    *_main) description="The ${name%_main} of Parasol, to be linked with such parts" ;;
+    *) description="Training loops of one's own" ;;
+  esac
   module "$name" "$description" "-lparasol_$name -lparasol ${flags[$name]}"
 done
 

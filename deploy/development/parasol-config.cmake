@@ -5,6 +5,7 @@
 #   Parasol::evaluator_main  objects and this is a worker that has them; the same
 #   Parasol::ps_main         for evaluator, ps and
 #   Parasol::parasol_main    the tool `parasol`
+#   Parasol::loop            training loops of one's own (docs/custom_loop.md)
 #   Parasol::testing         what tests of parts use (GoogleTest is needed)
 #
 # Parts register themselves and nothing refers to them: the linker drops those in
