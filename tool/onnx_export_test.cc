@@ -167,6 +167,30 @@ e = np.exp(want[:, 1:4])
 assert np.allclose(shares, e / e.sum(1, keepdims=True), atol=1e-5)
 )";
 
+// Pads a job's sequences, with ones as weights where there is an id.
+constexpr char kCompareSequences[] = R"(
+import csv, sys
+import numpy as np
+import onnx
+import onnxruntime as ort
+
+model, data, predicted = sys.argv[1:]
+onnx.checker.check_model(model, full_check=True)
+lists = [[int(n) for n in r['seen'].split('|') if n]
+         for r in csv.DictReader(open(data))]
+ids = np.zeros((len(lists), 4), np.int64)
+weights = np.zeros(ids.shape, np.float32)
+for i, steps in enumerate(l[-4:] for l in lists):
+    ids[i, :len(steps)] = steps
+    weights[i, :len(steps)] = 1
+session = ort.InferenceSession(model, providers=['CPUExecutionProvider'])
+outputs = session.run(['outputs'], {'seen': ids, 'seen/weights': weights})[0]
+want = np.array([float(line) for line in list(open(predicted))[1:]])
+error = np.abs(outputs[:, 0] - want) / (1 + np.abs(want))
+assert error.max() < 1e-5, error.max()
+assert np.abs(want).max() > 1e-3
+)";
+
 std::string ReadAll(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -290,6 +314,53 @@ TEST_F(OnnxExportTest, NamedOutputsHaveTheirNames) {
   ASSERT_EQ(predicted.end.code(), 0) << predicted.standard_error;
   const CompletedProcess compared = RunPython(
       kCompareNamed, {Path("named.onnx"), Path("ratings.csv"), Path("p.csv")});
+  EXPECT_EQ(compared.end.code(), 0) << compared.standard_error;
+}
+
+TEST_F(OnnxExportTest, SequencesHaveTheirMasksAsWeights) {
+  std::ofstream(Path("job.textproto")) << R"(
+    name: "sequences" seed: 5
+    model {
+      input { name: "seen" ids { column { name: "seen" identity {
+        num_ids: 20 } } sequence { length: 4 } } }
+      layer { name: "rows" input: "seen" embedding { table: "items" } }
+      layer { name: "bag" input: "seen" embedding_bag { table: "items"
+                                                       combiner: MEAN } }
+      layer { name: "read" input: ["rows", "seen.mask"] gru { units: 3 } }
+      layer { name: "look" input: ["rows", "rows", "seen.mask"]
+        multi_head_attention { num_heads: 1 key_dim: 2 masked: true } }
+      layer { name: "mean" input: ["look", "seen.mask"]
+        global_average_pool1d {} }
+      layer { name: "flat" input: "rows" flatten {} }
+      layer { input: ["bag", "read", "mean", "flat"] concatenate {} }
+      layer { dense { units: 1 } }
+      loss { binary_crossentropy {} }
+      sparse_table { name: "items" width: 3 initializer { random_uniform {
+        minval: -1 maxval: 1 } } }
+    }
+    train { csv { file: "lists.csv" label { column: "y" } } batch_size: 16 }
+    eval { csv { file: "lists.csv" } batch_size: 16 }
+    optimizer { adam { learning_rate: 0.01 } }
+  )";
+  std::ofstream lists(Path("lists.csv"));
+  lists << "seen,y\n";
+  for (int i = 0; i < kExamples; ++i) {
+    for (int j = 0; j < i % 7; ++j)
+      lists << (j == 0 ? "" : "|") << (i + j) % 20;
+    lists << "," << i % 2 << "\n";
+  }
+  lists.close();
+  Train("ckpt", 20);
+  const CompletedProcess run = Export("m.onnx");
+  ASSERT_EQ(run.end.code(), 0) << run.standard_error;
+  const std::string lacks = PythonLacks(kLibraries);
+  if (!lacks.empty()) GTEST_SKIP() << lacks;
+  const CompletedProcess predicted =
+      RunTool({"predict", Path("ckpt"), "--data_dir=" + Path(""),
+               "--device=cpu", "--raw", "--output=" + Path("p.csv")});
+  ASSERT_EQ(predicted.end.code(), 0) << predicted.standard_error;
+  const CompletedProcess compared = RunPython(
+      kCompareSequences, {Path("m.onnx"), Path("lists.csv"), Path("p.csv")});
   EXPECT_EQ(compared.end.code(), 0) << compared.standard_error;
 }
 

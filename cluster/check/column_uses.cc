@@ -22,13 +22,16 @@ void AddInput(const std::string& path, const job::ModelInput& input,
                     .numeric = &dense.column(i)});
   }
   const job::IdInput& ids = input.ids();
+  const job::IdSequence* const sequence =
+      ids.has_sequence() ? &ids.sequence() : nullptr;
   for (int i = 0; i < ids.column_size(); ++i) {
     for (int j = 0; j < ids.column(i).name_size(); ++j) {
       uses.push_back(
           {.path = absl::StrCat(path, ".ids.column[", i, "].name[", j, "]"),
            .column = ids.column(i).name(j),
            .use = use,
-           .is_ids = true});
+           .is_ids = true,
+           .sequence = sequence});
     }
   }
   if (!dense.column().empty() || !ids.column().empty()) return;
@@ -37,7 +40,8 @@ void AddInput(const std::string& path, const job::ModelInput& input,
     uses.push_back({.path = path,
                     .column = input.name(),
                     .use = use,
-                    .is_ids = input.has_ids()});
+                    .is_ids = input.has_ids(),
+                    .sequence = sequence});
   }
 }
 

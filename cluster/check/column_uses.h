@@ -20,6 +20,9 @@ struct ColumnUse {
   // True if its values are labels.
   bool is_label = false;
   bool is_ids = false;  // true if ids are made of its values
+  // Sequence that is made of its lists; null if they are none. Borrowed from
+  // the job.
+  const job::IdSequence* sequence = nullptr;
 };
 
 // Returns all places that name a column of `dataset`, which is the job's `name`

@@ -18,6 +18,7 @@
 #include "base/status_macros.h"
 #include "cluster/check/example_text.h"
 #include "cluster/check/id_columns.h"
+#include "cluster/check/list_columns.h"
 #include "cluster/check/value_counts.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/input/file/file_set.h"
@@ -58,6 +59,7 @@ void AddValues(const std::vector<FieldValue>& values, bool counts_numbers,
   ++column.records;
   if (values.empty()) ++column.missing;
   for (const FieldValue& value : values) {
+    if (value.is_missing()) continue;
     const std::optional<double> number = value.AsNumber();
     if (number.has_value()) {
       column.numbers.Add(*number);
@@ -273,11 +275,13 @@ void DataCheck::ReadColumns(const std::vector<ColumnUse>& uses,
       ValueCounts(std::clamp(kAllValues / std::max<size_t>(1, index.size()),
                              kLeastValues, kMostValues)));
   std::vector<NumberStatistics> transformed(uses.size());
+  ListColumns lists(uses, dataset, columns.names());
   ColumnValues row;
   const int64_t records = std::min(columns.size(), options_.max_examples);
   for (int64_t record = 0; record < records; ++record) {
     // A corrupt one is the examples' fault.
     if (!columns.Read(record, row).ok()) continue;
+    lists.Take(row);
     for (size_t i = 0; i < row.size(); ++i) {
       AddValues(row[i], is_of_ids[i], report.columns[i], counts[i]);
     }
@@ -308,6 +312,9 @@ void DataCheck::ReadColumns(const std::vector<ColumnUse>& uses,
     by_column.emplace(report.columns[i].name, std::move(counts[i]));
   }
   for (std::string& warning : IdColumnWarnings(job_.model(), by_column)) {
+    found_.warnings.push_back(std::move(warning));
+  }
+  for (std::string& warning : lists.Warnings()) {
     found_.warnings.push_back(std::move(warning));
   }
   found_.vocabularies = VocabularyChanges(job_.model(), by_column);

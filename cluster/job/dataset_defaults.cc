@@ -146,6 +146,11 @@ void FillModelInputDefaults(job::Model& model) {
         FillIdColumn(column);
       }
     }
+    if (input.ids().has_sequence()) {
+      job::IdSequence& sequence = *input.mutable_ids()->mutable_sequence();
+      PARASOL_SET_DEFAULT(sequence, separator, "|");
+      PARASOL_SET_DEFAULT(sequence, keep, job::IdSequence::LAST);
+    }
     if (!input.has_dense()) continue;
     job::DenseInput& dense = *input.mutable_dense();
     if (dense.shape().empty() && !dense.column().empty()) {

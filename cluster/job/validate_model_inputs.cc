@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/field_checks.h"
 #include "base/status_macros.h"
@@ -15,6 +16,8 @@ namespace {
 constexpr int64_t kMaxInputs = 1024;
 constexpr int64_t kMaxInputColumns = 65536;
 constexpr int64_t kMaxElements = kMaxInt;
+constexpr int64_t kMaxSteps = 65536;
+constexpr size_t kMaxSeparatorBytes = 16;
 // Twice as many columns still have 64-bit ids.
 constexpr int64_t kMaxIds = int64_t{1} << 46;
 
@@ -113,6 +116,36 @@ absl::Status ValidateIdColumn(const std::string& path,
                "no kind is chosen: hash, vocabulary, boundaries or identity");
 }
 
+Faults ValidateSequence(const std::string& path, const job::IdInput& ids) {
+  Faults faults;
+  const job::IdSequence& sequence = ids.sequence();
+  if (!sequence.has_length()) {
+    faults.Add(Missing(path + ".sequence.length"));
+  } else {
+    faults.Add(RequireInRange(path + ".sequence.length", sequence.length(), 1,
+                              kMaxSteps));
+  }
+  const std::string& separator = sequence.separator();
+  if (separator.empty() || separator.size() > kMaxSeparatorBytes ||
+      separator.find_first_of("\"\r\n") != std::string::npos) {
+    faults.Add(Fault(path + ".sequence.separator",
+                     absl::StrCat("\"", absl::CEscape(separator),
+                                  "\" is not 1 to ", kMaxSeparatorBytes,
+                                  " characters without quotes and line ends")));
+  }
+  if (ids.column_size() > 1) {
+    faults.Add(Fault(path + ".column",
+                     "a sequence is made of one column; give each other one an "
+                     "input of its own"));
+  }
+  for (int i = 0; i < ids.column_size(); ++i) {
+    if (ids.column(i).name_size() < 2) continue;
+    faults.Add(Fault(absl::StrCat(path, ".column[", i, "].name"),
+                     "a sequence is made of one column, and of no cross"));
+  }
+  return faults;
+}
+
 Faults ValidateIds(const std::string& path, const job::IdInput& ids) {
   Faults faults;
   faults.Add(RequireInRange(absl::StrCat(path, ".column"), ids.column_size(), 0,
@@ -121,6 +154,7 @@ Faults ValidateIds(const std::string& path, const job::IdInput& ids) {
     faults.Add(ValidateIdColumn(absl::StrCat(path, ".column[", i, "]"),
                                 ids.column(i)));
   }
+  if (ids.has_sequence()) faults.Add(ValidateSequence(path, ids));
   return faults;
 }
 

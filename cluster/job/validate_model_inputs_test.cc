@@ -85,5 +85,41 @@ TEST(ValidateModelInputsTest, FaultsAreNamedByTheirField) {
   }
 }
 
+TEST(ValidateModelInputsTest, ASequenceIsMadeOfOneColumn) {
+  const auto ids = [](const std::string& text) {
+    return absl::StrCat("input { name: 'a' ids { ", text, " } }");
+  };
+  const std::string column = "column { name: 'x' hash {} } ";
+  EXPECT_OK(Validated(ids("sequence { length: 1 }")));
+  EXPECT_OK(Validated(ids(column + "sequence { length: 20 separator: '::' "
+                                   "keep: FIRST }")));
+  const struct {
+    std::string text;
+    std::string fault;
+  } cases[] = {
+      {"sequence {}", "length: is not set"},
+      {"sequence { length: 0 }", "length"},
+      {"sequence { length: 65537 }", "length"},
+      {"sequence { length: 1 separator: '' }", "separator: \"\" is not 1 to"},
+      {"sequence { length: 1 separator: '\"' }", "separator"},
+      {"sequence { length: 1 separator: '12345678901234567' }", "separator"},
+  };
+  for (const auto& [text, fault] : cases) {
+    EXPECT_THAT(Validated(ids(text)),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         StartsWith("model.input[0].ids.sequence." + fault)))
+        << text;
+  }
+  const std::string sequence = "sequence { length: 3 }";
+  EXPECT_THAT(
+      Validated(ids(column + column + sequence)),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               StartsWith("model.input[0].ids.column: a sequence is made of")));
+  EXPECT_THAT(
+      Validated(ids("column { name: ['x', 'y'] hash {} } " + sequence)),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               StartsWith("model.input[0].ids.column[0].name: a sequence is")));
+}
+
 }  // namespace
 }  // namespace parasol

@@ -54,6 +54,22 @@ Value ModelBuilder::IdInput(absl::string_view name,
   return {this, input.name()};
 }
 
+Value ModelBuilder::SequenceInput(absl::string_view name,
+                                  const job::IdColumn& column, int64_t length,
+                                  job::IdSequence::Keep keep) {
+  const Value input = IdInput(name, {column});
+  job::IdSequence& sequence = *model_.mutable_input(model_.input_size() - 1)
+                                   ->mutable_ids()
+                                   ->mutable_sequence();
+  sequence.set_length(length);
+  if (keep != job::IdSequence::LAST) sequence.set_keep(keep);
+  return input;
+}
+
+Value ModelBuilder::MaskOf(const Value& sequence) {
+  return {sequence.builder, absl::StrCat(sequence.name, ".mask")};
+}
+
 std::string ModelBuilder::SparseTable(absl::string_view name, int64_t width,
                                       const TableOptions& options) {
   job::SparseTable& table = *model_.add_sparse_table();
@@ -99,7 +115,7 @@ void ModelBuilder::AddOutput(absl::string_view name, const Value& value,
   job::Output& output = *model_.add_output();
   output.set_name(std::string(name));
   if (value.name != name) output.set_layer(value.name);
-  *output.mutable_label() = options.label;
+  if (options.label.has_column()) *output.mutable_label() = options.label;
   if (!options.mask.empty()) output.set_mask(options.mask);
   if (options.weight != 1) output.set_weight(options.weight);
   *output.mutable_loss() = options.loss;

@@ -57,6 +57,13 @@ class ModelBuilder {
                    absl::Span<const job::NumericColumn> columns = {});
   Value IdInput(absl::string_view name,
                 absl::Span<const job::IdColumn> columns = {});
+  // Adds an input of ids that are the `length` steps of a sequence; of a longer
+  // list it keeps the last or first ones.
+  Value SequenceInput(absl::string_view name, const job::IdColumn& column,
+                      int64_t length,
+                      job::IdSequence::Keep keep = job::IdSequence::LAST);
+  // Returns the mask of such an input.
+  static Value MaskOf(const Value& sequence);
 
   // Adds a table and returns its name, for the layers that read it.
   std::string SparseTable(absl::string_view name, int64_t width,

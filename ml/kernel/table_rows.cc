@@ -35,4 +35,24 @@ absl::Status SumColumns(Device& device, MatrixView dy, float* sum) {
   return PARASOL_DISPATCH(device, SumColumns(device, dy, sum));
 }
 
+absl::Status GatherSequences(Device& device, const TableRows* table,
+                             const Bags& bags, int64_t length,
+                             MutableMatrixView y) {
+  CHECK_EQ(y.rows, bags.examples * length);
+  return PARASOL_DISPATCH(device,
+                          GatherSequences(device, table, bags, length, y));
+}
+
+absl::Status AddSequencesToRows(Device& device, MatrixView dy, const Bags& bags,
+                                int64_t length, const TableRows* table) {
+  CHECK_EQ(dy.rows, bags.examples * length);
+  return PARASOL_DISPATCH(device,
+                          AddSequencesToRows(device, dy, bags, length, table));
+}
+
+absl::Status MaskSequences(Device& device, const Bags& bags, int64_t length,
+                           float* mask) {
+  return PARASOL_DISPATCH(device, MaskSequences(device, bags, length, mask));
+}
+
 }  // namespace parasol

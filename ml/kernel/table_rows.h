@@ -56,6 +56,26 @@ absl::Status AddCombinedToRows(Device& device, MatrixView dy, const Bags& bags,
 // dy[row, n].
 absl::Status SumColumns(Device& device, MatrixView dy, float* sum);
 
+// Three functions on bags that are sequences: the ids of example i are its
+// steps, of which it has `length`; those behind its ids are empty. An example
+// has at most `length` ids. Weights are not read.
+
+// Computes y[i · length + step] = the row of the step's id, 0 in an empty step.
+// `y` has bags.examples · length rows, of the width of the table's.
+absl::Status GatherSequences(Device& device, const TableRows* table,
+                             const Bags& bags, int64_t length,
+                             MutableMatrixView y);
+
+// Adds the gradient of GatherSequences() by the values to table.gradients, step
+// by step.
+absl::Status AddSequencesToRows(Device& device, MatrixView dy, const Bags& bags,
+                                int64_t length, const TableRows* table);
+
+// Computes mask[i, step] = 1 for a step with an id, 0 for an empty one. `mask`
+// is [bags.examples, length]; of `bags` only offsets are read.
+absl::Status MaskSequences(Device& device, const Bags& bags, int64_t length,
+                           float* mask);
+
 // The implementations for CPU and CUDA devices. The functions above call the
 // one for `device`.
 namespace cpu {
@@ -69,6 +89,13 @@ absl::Status CombineRows(Device& device, const TableRows* table,
 absl::Status AddCombinedToRows(Device& device, MatrixView dy, const Bags& bags,
                                Combiner combiner, const TableRows* table);
 absl::Status SumColumns(Device& device, MatrixView dy, float* sum);
+absl::Status GatherSequences(Device& device, const TableRows* table,
+                             const Bags& bags, int64_t length,
+                             MutableMatrixView y);
+absl::Status AddSequencesToRows(Device& device, MatrixView dy, const Bags& bags,
+                                int64_t length, const TableRows* table);
+absl::Status MaskSequences(Device& device, const Bags& bags, int64_t length,
+                           float* mask);
 }  // namespace cpu
 
 namespace cuda {
@@ -82,6 +109,13 @@ absl::Status CombineRows(Device& device, const TableRows* table,
 absl::Status AddCombinedToRows(Device& device, MatrixView dy, const Bags& bags,
                                Combiner combiner, const TableRows* table);
 absl::Status SumColumns(Device& device, MatrixView dy, float* sum);
+absl::Status GatherSequences(Device& device, const TableRows* table,
+                             const Bags& bags, int64_t length,
+                             MutableMatrixView y);
+absl::Status AddSequencesToRows(Device& device, MatrixView dy, const Bags& bags,
+                                int64_t length, const TableRows* table);
+absl::Status MaskSequences(Device& device, const Bags& bags, int64_t length,
+                           float* mask);
 }  // namespace cuda
 
 }  // namespace parasol

@@ -78,6 +78,32 @@ PARASOL_MULTIVERSION void AddCombined(MatrixView dy, const Bags& bags,
   }
 }
 
+PARASOL_MULTIVERSION void CopySequences(const TableRows& table,
+                                        const Bags& bags, int64_t length,
+                                        MutableMatrixView y) {
+  for (int64_t example = 0; example < bags.examples; ++example) {
+    const int32_t begin = bags.offsets[example];
+    const int64_t steps = bags.offsets[example + 1] - begin;
+    float* to = y.data + example * length * y.columns;
+    for (int64_t step = 0; step < steps; ++step, to += y.columns) {
+      std::copy_n(table.row(bags.positions[begin + step]), y.columns, to);
+    }
+    std::fill_n(to, (length - steps) * y.columns, 0.0f);
+  }
+}
+
+PARASOL_MULTIVERSION void AddSequences(MatrixView dy, const Bags& bags,
+                                       int64_t length, float* rows) {
+  for (int64_t example = 0; example < bags.examples; ++example) {
+    const float* from = dy.data + example * length * dy.columns;
+    for (int32_t i = bags.offsets[example]; i < bags.offsets[example + 1];
+         ++i, from += dy.columns) {
+      AddScaled(from, 1, dy.columns,
+                rows + int64_t{bags.positions[i]} * dy.columns);
+    }
+  }
+}
+
 PARASOL_MULTIVERSION void AddAllRows(MatrixView dy, float* sum) {
   for (int64_t row = 0; row < dy.rows; ++row) {
     AddScaled(dy.data + row * dy.columns, 1, dy.columns, sum);
@@ -122,6 +148,30 @@ absl::Status AddCombinedToRows(Device& device, MatrixView dy, const Bags& bags,
 absl::Status SumColumns(Device& device, MatrixView dy, float* sum) {
   std::fill_n(sum, dy.columns, 0.0f);
   AddAllRows(dy, sum);
+  return absl::OkStatus();
+}
+
+absl::Status GatherSequences(Device& device, const TableRows* table,
+                             const Bags& bags, int64_t length,
+                             MutableMatrixView y) {
+  CopySequences(*table, bags, length, y);
+  return absl::OkStatus();
+}
+
+absl::Status AddSequencesToRows(Device& device, MatrixView dy, const Bags& bags,
+                                int64_t length, const TableRows* table) {
+  AddSequences(dy, bags, length, table->gradients);
+  return absl::OkStatus();
+}
+
+absl::Status MaskSequences(Device& device, const Bags& bags, int64_t length,
+                           float* mask) {
+  for (int64_t i = 0; i < bags.examples; ++i) {
+    const int64_t steps = bags.offsets[i + 1] - bags.offsets[i];
+    float* const of_example = mask + i * length;
+    std::fill_n(of_example, steps, 1.0f);
+    std::fill_n(of_example + steps, length - steps, 0.0f);
+  }
   return absl::OkStatus();
 }
 

@@ -128,6 +128,52 @@ struct AddCombined {
   }
 };
 
+struct GatherSteps {
+  const TableRows* table;
+  Bags bags;
+  int64_t length;
+  MutableMatrixView y;
+  __device__ void operator()(int64_t i) const {
+    const int64_t row = i / y.columns;
+    const int64_t example = row / length;
+    const int64_t place = bags.offsets[example] + row % length;
+    const bool is_empty = place >= bags.offsets[example + 1];
+    y.data[i] =
+        is_empty ? 0.0f : table->row(bags.positions[place])[i % y.columns];
+  }
+};
+
+// Adds as Add does. The place of a step's id is not its row of dy.
+struct AddSteps {
+  MatrixView dy;
+  Bags bags;
+  int64_t length;
+  const TableRows* table;
+  __device__ void operator()(int64_t i) const {
+    const RowPlaces& by_row = bags.by_row;
+    const int64_t row = i / dy.columns;
+    const int64_t column = i % dy.columns;
+    float& gradient = table->gradients[by_row.rows[row] * dy.columns + column];
+    gradient = AddInOrder(
+        gradient, by_row.starts[row], by_row.starts[row + 1], [&](int32_t j) {
+          const int64_t example = by_row.examples[j];
+          const int64_t step = by_row.places[j] - bags.offsets[example];
+          return dy.data[(example * length + step) * dy.columns + column];
+        });
+  }
+};
+
+struct MaskSteps {
+  const int32_t* offsets;
+  int64_t length;
+  float* mask;
+  __device__ void operator()(int64_t i) const {
+    const int64_t example = i / length;
+    const int64_t steps = offsets[example + 1] - offsets[example];
+    mask[i] = i % length < steps ? 1.0f : 0.0f;
+  }
+};
+
 // Calls function(i) for each element `i` of an input's rows. Their number is
 // read when the kernel runs: a recorded one has another number each time, and
 // its grid is no bound.
@@ -197,6 +243,25 @@ absl::Status AddCombinedToRows(Device& device, MatrixView dy, const Bags& bags,
 absl::Status SumColumns(Device& device, MatrixView dy, float* sum) {
   return SumRowsOf(device, "gradient of a bias of bags", dy.data, dy.rows,
                    dy.columns, sum);
+}
+
+absl::Status GatherSequences(Device& device, const TableRows* table,
+                             const Bags& bags, int64_t length,
+                             MutableMatrixView y) {
+  return ForEach(device, "look-up of sequences", y.size(),
+                 GatherSteps{table, bags, length, y});
+}
+
+absl::Status AddSequencesToRows(Device& device, MatrixView dy, const Bags& bags,
+                                int64_t length, const TableRows* table) {
+  return ForEachElement(device, "gradient of sequences", bags.by_row,
+                        dy.columns, AddSteps{dy, bags, length, table});
+}
+
+absl::Status MaskSequences(Device& device, const Bags& bags, int64_t length,
+                           float* mask) {
+  return ForEach(device, "mask of sequences", bags.examples * length,
+                 MaskSteps{bags.offsets, length, mask});
 }
 
 }  // namespace parasol::cuda

@@ -12,10 +12,10 @@
 
 namespace parasol {
 
-// Rows of a table: [ids of an example, table_width]. Weights of ids are not
-// read.
-//   InvalidArgument  the input is not one list of ids with the same number of
-//                    ids in each example.
+// Rows of a table: [ids of an example, table_width]; of a sequence [its steps,
+// table_width], 0 in a step without an id. Weights of ids are not read.
+//   InvalidArgument  the input is not one list of ids that is a sequence, or
+//                    has as many ids in each example.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeEmbedding(
     const job::Embedding& spec, absl::Span<const LayerInput> inputs,
     int64_t table_width);

@@ -1,5 +1,6 @@
 #include "ml/layer/embedding.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -33,6 +34,33 @@ TEST_P(EmbeddingTest, OutputIsTheRowOfEachId) {
                          MakeEmbedding({}, inputs, width));
     EXPECT_EQ(layer->output_shape(), Shape({3, width}));
     CheckLayer(*layer, RandomLayerValues(*layer, inputs, 5), Rows);
+  }
+}
+
+// The rows of each example's ids, and zeros up to its last step.
+std::vector<double> Steps(const LayerValues& values, int64_t steps) {
+  std::vector<double> y(values.examples * steps * values.width);
+  for (int64_t i = 0; i < values.examples; ++i) {
+    auto to = y.begin() + i * steps * values.width;
+    for (int32_t j = values.offsets[i]; j < values.offsets[i + 1]; ++j) {
+      const auto row = values.rows.begin() + values.positions[j] * values.width;
+      to = std::copy(row, row + values.width, to);
+    }
+  }
+  return y;
+}
+
+TEST_P(EmbeddingTest, StepsOfASequenceWithoutAnIdAreZero) {
+  // Examples have none to four ids.
+  for (int64_t steps : {4, 6}) {
+    const std::vector<LayerInput> inputs = {
+        {.kind = LayerInput::Kind::kIds, .shape = {steps}}};
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<const Layer> layer,
+                         MakeEmbedding({}, inputs, /*table_width=*/5));
+    EXPECT_EQ(layer->output_shape(), Shape({steps, 5}));
+    EXPECT_FALSE(layer->NeedsEveryId());
+    CheckLayer(*layer, RandomLayerValues(*layer, inputs, 7),
+               [steps](const LayerValues& v) { return Steps(v, steps); });
   }
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/shown_text.h"
 #include "base/status_macros.h"
+#include "ml/layer/id_inputs.h"
 
 namespace parasol {
 namespace {
@@ -122,6 +123,14 @@ absl::Status CheckIds(const GraphInput& input, int64_t examples,
       feature.weights.size() != feature.ids.size()) {
     return absl::InvalidArgumentError(absl::StrCat(
         feature.ids.size(), " ids have ", feature.weights.size(), " weights"));
+  }
+  const int64_t steps = StepsOf(input.what);
+  for (int64_t i = 0; steps > 0 && i < examples; ++i) {
+    const int64_t ids = feature.offsets[i + 1] - feature.offsets[i];
+    if (ids <= steps) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("example ", i, " has ", ids,
+                     " ids, the model's sequence at most ", steps));
   }
   for (int64_t i = 0; input.needs_each_column && i < examples; ++i) {
     const int64_t ids = feature.offsets[i + 1] - feature.offsets[i];

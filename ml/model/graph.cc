@@ -11,12 +11,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "base/did_you_mean.h"
 #include "base/status_macros.h"
 #include "ml/layer/kinds/layer_kinds.h"
+#include "ml/layer/sequence/sequence_mask.h"
 #include "ml/model/graph_checks.h"
 #include "ml/model/graph_faults.h"
+#include "ml/model/graph_inputs.h"
 #include "ml/model/graph_outputs.h"
 
 namespace parasol {
@@ -34,26 +37,6 @@ std::string NameOf(const job::Layer& layer, int position) {
 absl::string_view TableOf(const job::Layer& layer) {
   const LayerKind& kind = *KindOf(layer);
   return kind.table == nullptr ? "" : absl::string_view(kind.table(layer));
-}
-
-// Exactly one id for each column, unless a column may have none.
-int64_t IdsPerExample(const job::IdInput& ids) {
-  for (const job::IdColumn& column : ids.column()) {
-    if (column.missing() == job::IdColumn::NO_ID) return 0;
-  }
-  return ids.column_size();
-}
-
-absl::StatusOr<Shape> ShapeOf(const job::DenseInput& dense) {
-  Shape shape(dense.shape().begin(), dense.shape().end());
-  if (shape.empty()) {
-    if (dense.column().empty()) {
-      return absl::InvalidArgumentError("dense.shape: is not set");
-    }
-    shape = {dense.column_size()};
-  }
-  RETURN_IF_ERROR(CheckGraphShape(shape));
-  return shape;
 }
 
 // Follows the shapes of one example through the layers. Goes on behind a fault.
@@ -143,15 +126,7 @@ class Resolver {
 
   absl::Status ResolveInput(const job::ModelInput& input) {
     RETURN_IF_ERROR(CheckGraphName(input.name()));
-    LayerInput what;
-    if (input.has_ids()) {
-      what.kind = LayerInput::Kind::kIds;
-      what.ids_per_example = IdsPerExample(input.ids());
-    } else if (input.has_dense()) {
-      ASSIGN_OR_RETURN(what.shape, ShapeOf(input.dense()));
-    } else {
-      return absl::InvalidArgumentError("has no kind: dense, ids");
-    }
+    ASSIGN_OR_RETURN(LayerInput what, ResolveModelInput(input));
     return AddInput(input.name(), std::move(what));
   }
 
@@ -162,7 +137,19 @@ class Resolver {
     size_t& next = what.kind == LayerInput::Kind::kIds ? ids_ : dense_;
     graph_.inputs.push_back(
         {.name = name, .what = std::move(what), .index = next++});
+    for (const auto& [other, value] : values_) {
+      RETURN_IF_ERROR(CheckNotMask(other));
+    }
     return absl::OkStatus();
+  }
+
+  // Checks that a name is not the name of a sequence's mask.
+  absl::Status CheckNotMask(const std::string& name) const {
+    const std::optional<size_t> sequence = SequenceOfMask(graph_, name);
+    if (!sequence) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", name, "\" is the name of the mask of input \"",
+                     graph_.inputs[*sequence].name, "\"; choose another one"));
   }
 
   absl::Status ResolveLayer(int position) {
@@ -175,6 +162,7 @@ class Resolver {
     job::Layer layer = spec_.layer(position);
     layer.set_name(NameOf(layer, position));
     RETURN_IF_ERROR(CheckGraphName(layer.name()));
+    RETURN_IF_ERROR(CheckNotMask(layer.name()));
     ASSIGN_OR_RETURN(std::vector<size_t> inputs, InputsOf(layer, position));
     if (values_.contains(layer.name()) || unknown_.contains(layer.name())) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -227,6 +215,12 @@ class Resolver {
     const auto found = values_.find(name);
     if (found != values_.end()) return found->second;
     if (unknown_.contains(name)) return std::nullopt;
+    if (unknown_.contains(absl::StripSuffix(name, kMaskSuffix))) {
+      return std::nullopt;
+    }
+    if (const std::optional<size_t> sequence = SequenceOfMask(graph_, name)) {
+      return MaskOf(*sequence, position);
+    }
     for (int i = 0; i < position; ++i) {
       // A layer without a name is called after its kind.
       const job::Layer& layer = spec_.layer(i);
@@ -246,6 +240,15 @@ class Resolver {
         Meant(name, position)));
   }
 
+  // The mask of an input, which the layer at `position` is the first to read.
+  absl::StatusOr<std::optional<size_t>> MaskOf(size_t sequence, int position) {
+    ASSIGN_OR_RETURN(const size_t mask, AddSequenceMask(sequence, graph_));
+    values_.emplace(graph_.nodes.back().name, mask);
+    position_of_node_.push_back(position);
+    used_.insert(sequence);
+    return mask;
+  }
+
   // The end of the error about a name; what is meant counts as read.
   std::string Meant(const std::string& name, int position) {
     std::vector<std::string> names;
@@ -253,6 +256,10 @@ class Resolver {
       names.push_back(input.name());
     }
     if (spec_.input().empty()) names.push_back(kOnlyInput);
+    for (const GraphInput& input : graph_.inputs) {
+      const std::string mask = MaskNameOf(input.name);
+      if (SequenceOfMask(graph_, mask)) names.push_back(mask);
+    }
     for (int i = 0; i < position; ++i) {
       names.push_back(NameOf(spec_.layer(i), i));
     }

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/shown_text.h"
+#include "base/status_macros.h"
 
 namespace parasol {
 namespace {
@@ -14,6 +15,37 @@ constexpr size_t kMaxNameLength = 200;
 
 bool IsNameCharacter(char c) {
   return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.' || c == '/';
+}
+
+// Exactly one id for each column, unless a column may have none.
+int64_t IdsPerExample(const job::IdInput& ids) {
+  for (const job::IdColumn& column : ids.column()) {
+    if (column.missing() == job::IdColumn::NO_ID) return 0;
+  }
+  return ids.column_size();
+}
+
+absl::StatusOr<LayerInput> ResolveIds(const job::IdInput& ids) {
+  LayerInput what = {.kind = LayerInput::Kind::kIds};
+  if (!ids.has_sequence()) {
+    what.ids_per_example = IdsPerExample(ids);
+    return what;
+  }
+  what.shape = {ids.sequence().length()};
+  RETURN_IF_ERROR(CheckGraphShape(what.shape)) << "ids.sequence.length";
+  return what;
+}
+
+absl::StatusOr<LayerInput> ResolveDense(const job::DenseInput& dense) {
+  LayerInput what = {.shape = {dense.shape().begin(), dense.shape().end()}};
+  if (what.shape.empty()) {
+    if (dense.column().empty()) {
+      return absl::InvalidArgumentError("dense.shape: is not set");
+    }
+    what.shape = {dense.column_size()};
+  }
+  RETURN_IF_ERROR(CheckGraphShape(what.shape));
+  return what;
 }
 
 }  // namespace
@@ -65,6 +97,12 @@ absl::Status CheckL2(double l2) {
   if (l2 >= 0 && std::isfinite(l2)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("an l2 of ", l2, " is not a number from 0"));
+}
+
+absl::StatusOr<LayerInput> ResolveModelInput(const job::ModelInput& input) {
+  if (input.has_ids()) return ResolveIds(input.ids());
+  if (input.has_dense()) return ResolveDense(input.dense());
+  return absl::InvalidArgumentError("has no kind: dense, ids");
 }
 
 }  // namespace parasol

@@ -5,8 +5,10 @@
 #include <limits>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "ml/layer/layer.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -35,6 +37,12 @@ absl::Status CheckLayerTraining(const job::Layer& layer,
 // Checks a factor of L2 terms.
 //   InvalidArgument  it is not a number from 0.
 absl::Status CheckL2(double l2);
+
+// Returns what layers see of a model's input: the shape of a tensor, or the
+// number of ids. A sequence of ids has its steps as a shape.
+//   InvalidArgument  the input has no kind, or its shape is not known or too
+//                    large.
+absl::StatusOr<LayerInput> ResolveModelInput(const job::ModelInput& input);
 
 }  // namespace parasol
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
@@ -164,6 +165,54 @@ TEST(GraphTest, OneL2OfATableThatSeveralLayersReadCountsOnce) {
           "layer { concatenate {} input: ['x', 'y'] }"
           "layer { dense { units: 4 } }"));
   EXPECT_EQ(graph.tables[0].l2, .5);
+}
+
+constexpr char kHistory[] =
+    "input { name: 'history' ids { sequence { length: 6 } } } "
+    "sparse_table { name: 't' width: 3 } "
+    "layer { name: 'e' input: 'history' embedding { table: 't' } } ";
+
+TEST(GraphTest, ASequenceHasAMaskForTheLayersThatReadIt) {
+  ASSERT_OK_AND_ASSIGN(
+      const Graph graph,
+      Resolve(absl::StrCat(
+          kHistory,
+          "layer { name: 'm' input: ['e', 'history.mask'] "
+          "global_average_pool1d {} } "
+          "layer { name: 'x' input: ['e', 'history.mask'] "
+          "global_max_pool1d {} } layer { input: ['m', 'x'] add {} }")));
+  ASSERT_THAT(graph.nodes, SizeIs(5));
+  EXPECT_THAT(graph.nodes[0].layer->output_shape(), ElementsAre(6, 3));
+  EXPECT_EQ(graph.nodes[1].name, "history.mask");
+  EXPECT_THAT(graph.nodes[1].layer->output_shape(), ElementsAre(6));
+  EXPECT_THAT(graph.nodes[2].inputs, ElementsAre(1, 2));
+  EXPECT_THAT(graph.nodes[3].inputs, ElementsAre(1, 2)) << "made once";
+  EXPECT_FALSE(graph.inputs[0].needs_each_column);
+}
+
+TEST(GraphTest, OnlySequencesHaveMasksAndTheirNamesAreTaken) {
+  const auto is_invalid = [](const std::string& what) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what));
+  };
+  EXPECT_THAT(
+      Resolve("input { name: 'a' dense { shape: [6, 3] } } "
+              "layer { input: ['a', 'a.mask'] global_max_pool1d {} }" +
+              std::string(kDense)),
+      is_invalid("\"a.mask\" is neither a layer before it nor an input"));
+  EXPECT_THAT(Resolve(absl::StrCat(kHistory,
+                                   "layer { input: ['e', 'history.mas'] "
+                                   "global_max_pool1d {} }")),
+              is_invalid("did you mean \"history.mask\"?"));
+  EXPECT_THAT(Resolve(absl::StrCat(kHistory,
+                                   "layer { name: 'history.mask' "
+                                   "global_max_pool1d {} }")),
+              is_invalid("is the name of the mask of input \"history\""));
+  EXPECT_THAT(Resolve("input { name: 'history.mask' dense { shape: 6 } } " +
+                      std::string(kHistory)),
+              is_invalid("is the name of the mask of input \"history\""));
+  EXPECT_THAT(Resolve("input { name: 'h' ids { sequence { length: 0 } } } " +
+                      std::string(kDense)),
+              is_invalid("ids.sequence.length"));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "ml/model/backward_pass.h"
 #include "ml/model/check_batch.h"
 #include "ml/model/device_training.h"
+#include "ml/model/graph_inputs.h"
 #include "ml/model/pass_executor.h"
 #include "ml/model/pass_recordings.h"
 #include "ml/model/plan.h"
@@ -329,9 +330,12 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Create(Graph graph,
     return absl::InvalidArgumentError(
         "the graph has no loss: it is one for ModelFunction");
   }
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    RETURN_IF_ERROR(graph.nodes[i].layer->CheckCode())
-        << "model.layer[" << i << "] \"" << graph.nodes[i].name << "\"";
+  int position = 0;
+  for (const GraphNode& node : graph.nodes) {
+    if (IsSequenceMask(graph, node)) continue;
+    RETURN_IF_ERROR(node.layer->CheckCode())
+        << "model.layer[" << position << "] \"" << node.name << "\"";
+    ++position;
   }
   ASSIGN_OR_RETURN(VariableMemory variables,
                    VariableMemory::Create(graph, device));

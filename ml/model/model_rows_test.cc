@@ -27,6 +27,7 @@ using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pointwise;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
@@ -366,6 +367,81 @@ TEST_P(ModelRowsTest, IdsThatDoNotFitAreNamed) {
         model->Stage(batch, *staged),
         StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.want)));
   }
+}
+
+// The mean over the steps of a sequence is the mean of a bag: outputs and all
+// gradients, of rows that examples have in common and none that they lack.
+TEST_P(ModelRowsTest, TheMaskedMeanOfASequenceIsTheMeanOfItsBag) {
+  const std::string table = "sparse_table { name: 't' width: 3 } ";
+  const std::string last = "layer { name: 'd' dense { units: 2 } }";
+  const std::unique_ptr<Model> steps =
+      Make("input { name: 'x' ids { sequence { length: 4 } } } " + table +
+           "layer { name: 'e' input: 'x' embedding { table: 't' l2: .01 } } "
+           "layer { input: ['e', 'x.mask'] global_average_pool1d {} } " +
+           last);
+  const std::unique_ptr<Model> bag =
+      Make("input { name: 'x' ids {} } " + table +
+           "layer { name: 'e' input: 'x' embedding_bag { table: 't' "
+           "combiner: MEAN l2: .01 } } " +
+           last);
+  const Batch batch = {
+      .size = 4,
+      .ids = {{.offsets = {0, 3, 3, 7, 8}, .ids = {7, 40, 7, 9, 40, 1, 7, 9}}},
+      .labels = {0, 1, 1, 0}};
+  std::vector<Values> gradients;
+  std::vector<TableRows> rows;
+  for (Model* const model : {steps.get(), bag.get()}) {
+    SetAll(*model, RandomValues(*model));
+    const auto staged = model->NewStagedBatch();
+    ASSERT_OK(model->Stage(batch, *staged));
+    EXPECT_THAT(staged->rows()[0].ids, UnorderedElementsAre(1, 7, 9, 40));
+    Fill(*staged);
+    ASSERT_OK_AND_ASSIGN(const EvaluatedBatch evaluated,
+                         model->Evaluate(*staged));
+    gradients.push_back({{evaluated.outputs.begin(), evaluated.outputs.end()}});
+    rows.emplace_back();
+    ASSERT_OK(model->Gradients(
+        *staged, /*seed=*/1,
+        {.variable =
+             [&](size_t, absl::Span<const float> gradient) {
+               gradients.back().emplace_back(gradient.begin(), gradient.end());
+             },
+         .rows =
+             [&](size_t, absl::Span<const uint64_t> ids,
+                 absl::Span<const float> values) {
+               for (size_t i = 0; i < ids.size(); ++i) {
+                 rows.back()[{0, ids[i]}].assign(values.begin() + i * 3,
+                                                 values.begin() + i * 3 + 3);
+               }
+             }}));
+  }
+  ASSERT_EQ(gradients[0].size(), 3);
+  for (size_t i = 0; i < gradients[0].size(); ++i) {
+    EXPECT_THAT(gradients[0][i], Pointwise(FloatNear(1e-6), gradients[1][i]));
+  }
+  ASSERT_THAT(rows[0], SizeIs(4));
+  for (const auto& [key, row] : rows[0]) {
+    for (size_t k = 0; k < row.size(); ++k) {
+      EXPECT_NEAR(row[k], rows[1].at(key)[k], 1e-6) << key.second;
+    }
+  }
+}
+
+TEST_P(ModelRowsTest, ASequenceOfTooManyStepsIsRefused) {
+  const std::unique_ptr<Model> model = Make(
+      "input { name: 'x' ids { sequence { length: 2 } } } "
+      "sparse_table { name: 't' width: 3 } "
+      "layer { input: 'x' embedding { table: 't' } } "
+      "layer { flatten {} } layer { dense { units: 2 } }");
+  const auto staged = model->NewStagedBatch();
+  EXPECT_THAT(
+      model->Stage({.size = 2,
+                    .ids = {{.offsets = {0, 2, 5}, .ids = {1, 2, 3, 4, 5}}},
+                    .labels = {0, 1}},
+                   *staged),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("input \"x\": example 1 has 3 ids, the model's "
+                         "sequence at most 2")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, ModelRowsTest, DevicesUnderTest(),

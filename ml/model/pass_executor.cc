@@ -97,8 +97,10 @@ uint64_t PassExecutor::SeedOffsetOf(size_t step) const {
 
 RowsView PassExecutor::RowsOf(const PlanStep& step) const {
   if (!step.lookup) return {};
-  RowsView rows = batch_->View(step.lookup->table, step.lookup->id_input);
-  rows.table = arguments_.rows(step.lookup->table);
+  const auto [table, id_input] = *step.lookup;
+  if (!table) return {.offsets = batch_->offsets(id_input)};
+  RowsView rows = batch_->View(*table, id_input);
+  rows.table = arguments_.rows(*table);
   return rows;
 }
 

@@ -124,10 +124,10 @@ class ForwardPlanner {
     }
     for (const size_t value : node.inputs) {
       step.inputs.push_back(tensors_[value]);
-      if (tensors_[value].has_value() || !node.table) continue;
-      step.lookup = {.table = *node.table,
+      if (tensors_[value].has_value()) continue;
+      step.lookup = {.table = node.table,
                      .id_input = graph_.inputs[value].index};
-      step.changes_rows = gradients_.tables[step.lookup->table];
+      step.changes_rows = node.table && gradients_.tables[*node.table];
     }
     return step;
   }

@@ -34,9 +34,10 @@ struct PlanStep {
   size_t number = 0;
   size_t first_variable = 0;
   size_t num_variables = 0;
-  // The lookup of the ids of an input in a table.
+  // The ids of an input that the layer reads, and the table in which it looks
+  // them up; nullopt: it reads only how many there are.
   struct Lookup {
-    size_t table = 0;
+    std::optional<size_t> table = std::nullopt;
     size_t id_input = 0;
   };
   std::optional<Lookup> lookup = std::nullopt;

@@ -415,7 +415,7 @@ RowsView StagedInputs::View(size_t table, size_t id_input) const {
       own.id_inputs.begin();
   const bool has_one_each = own.inputs[i].has_one_each;
   const Positions& input = SourceOf(own).inputs[i];
-  RowsView view = {.offsets = pack_.data<int32_t>(ids_[id_input].offsets),
+  RowsView view = {.offsets = offsets(id_input),
                    .positions = pack_.data<int32_t>(input.packed),
                    .weights = pack_.data<float>(ids_[id_input].weights)};
   if (device_.shares_host_memory()) return view;

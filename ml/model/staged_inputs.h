@@ -78,6 +78,10 @@ class StagedInputs : public StagedBatch {
   bool is_on_device(size_t table) const { return tables_[table].is_on_device; }
   // The table's rows, without gradients, as kernels read them.
   TableRows RowsOf(size_t table) const;
+  // The offsets of an id input, as IdFeature has them.
+  const int32_t* offsets(size_t id_input) const {
+    return pack_.data<int32_t>(ids_[id_input].offsets);
+  }
   // The positions of the ids of `id_input` in `table`, without the rows.
   RowsView View(size_t table, size_t id_input) const;
 

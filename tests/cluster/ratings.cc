@@ -22,14 +22,20 @@ constexpr int kItems = 60;
 
 void WriteRatings(const fs::path& path, int examples, uint32_t seed) {
   std::mt19937 random(seed);
+  std::mt19937 random_lists(seed + 1);
   std::ofstream out(path);
-  out << "user,item,mood,likes\n";
+  out << "user,item,mood,likes,seen\n";
   for (int i = 0; i < examples; ++i) {
     const int user = random() % kUsers, item = random() % kItems;
     const double mood = (random() % 1000) / 1000.;
     // What no sum of one number per user and item says.
     const bool likes = (user + item) % 2 == 0;
-    out << user << "," << item << "," << mood << "," << (likes ? 1 : 0) << "\n";
+    out << user << "," << item << "," << mood << "," << (likes ? 1 : 0) << ",";
+    const int seen = random_lists() % 7;
+    for (int j = 0; j < seen; ++j) {
+      out << (j == 0 ? "" : "|") << random_lists() % kItems;
+    }
+    out << "\n";
   }
 }
 

@@ -17,6 +17,7 @@
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/cluster/ratings.h"
@@ -119,6 +120,70 @@ TEST_F(StrategiesTest, AModelOfBothEndsWithTheBitsOfASynchronousCluster) {
     TrainInCluster(job, replicas, RatingsDirectory(), cluster);
     TrainByBoth(job, replicas, RatingsDirectory(), hybrid);
     EXPECT_EQ(TrainedBy(hybrid), TrainedBy(cluster));
+  }
+}
+
+// Lists of none to six items, of which four are steps.
+TEST_F(StrategiesTest, AModelOfSequencesEndsWithTheBitsOfASynchronousCluster) {
+  job::Job job = RatingsJob(60);
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      R"pb(
+        input {
+          name: "seen"
+          ids {
+            column {
+              name: "seen"
+              identity { num_ids: 60 }
+            }
+            sequence { length: 4 }
+          }
+        }
+        sparse_table {
+          name: "items"
+          width: 6
+          initializer { random_normal { stddev: 0.3 } }
+        }
+        layer {
+          name: "rows"
+          embedding { table: "items" }
+        }
+        layer {
+          name: "read"
+          input: "rows"
+          input: "seen.mask"
+          gru { units: 5 return_sequences: true }
+        }
+        layer {
+          name: "look"
+          input: "read"
+          input: "rows"
+          input: "seen.mask"
+          multi_head_attention { num_heads: 2 key_dim: 3 masked: true }
+        }
+        layer {
+          name: "mean"
+          input: "look"
+          input: "seen.mask"
+          global_average_pool1d {}
+        }
+        layer { dense { units: 1 } }
+        loss { binary_crossentropy {} }
+      )pb",
+      job.mutable_model()));
+  FillDefaults(job);
+  for (const int replicas : {1, 3}) {
+    SCOPED_TRACE(replicas);
+    const std::string cluster = absl::StrCat("cluster", replicas),
+                      mirrored = absl::StrCat("mirrored", replicas),
+                      workers = absl::StrCat("workers", replicas);
+    TrainInCluster(job, replicas, RatingsDirectory(), cluster);
+    const Trained want = TrainedBy(cluster);
+    EXPECT_NE(want, InitialOf(cluster));
+    TrainAlone(job, absl::StrCat("mirrored { ", DevicesOf(replicas), " }"),
+               RatingsDirectory(), mirrored);
+    EXPECT_EQ(TrainedBy(mirrored), want);
+    TrainByWorkers(job, replicas, RatingsDirectory(), workers);
+    EXPECT_EQ(TrainedBy(workers), want);
   }
 }
 

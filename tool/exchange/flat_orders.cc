@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "ml/model/graph_inputs.h"
+
 namespace parasol {
 namespace {
 
@@ -43,7 +45,9 @@ ValueOrder Flattened(const Shape& shape) {
 class Orders {
  public:
   Orders(const job::Model& model, const Graph& graph)
-      : model_(model), graph_(graph), values_(graph.num_values()) {}
+      : graph_(graph),
+        layers_(LayersOfNodes(model, graph)),
+        values_(graph.num_values()) {}
 
   std::map<std::string, RowOrder> Find() {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -62,8 +66,8 @@ class Orders {
   // The order of what a node computes; notes its variables' on the way.
   ValueOrder OrderOf(size_t index) {
     const GraphNode& node = graph_.nodes[index];
-    const job::Layer& layer = model_.layer(static_cast<int>(index));
-    switch (layer.kind_case()) {
+    if (layers_[index] == nullptr) return {};
+    switch (layers_[index]->kind_case()) {
       case job::Layer::kFlatten:
       case job::Layer::kReshape:
         return View(node);
@@ -157,8 +161,8 @@ class Orders {
     }
   }
 
-  const job::Model& model_;
   const Graph& graph_;
+  const std::vector<const job::Layer*> layers_;  // of the nodes
   std::vector<ValueOrder> values_;
   std::map<std::string, RowOrder> variables_;
 };

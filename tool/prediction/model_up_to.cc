@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "ml/layer/kinds/layer_kinds.h"
 #include "ml/model/graph.h"
+#include "ml/model/graph_inputs.h"
 
 namespace parasol {
 namespace {
@@ -60,7 +61,10 @@ absl::StatusOr<job::Model> ModelUpTo(const job::Model& model,
   job::Model part;
   *part.mutable_input_shape() = model.input_shape();
   for (const job::ModelInput& input : model.input()) {
-    if (wanted.contains(input.name())) *part.add_input() = input;
+    if (wanted.contains(input.name()) ||
+        wanted.contains(MaskNameOf(input.name()))) {
+      *part.add_input() = input;
+    }
   }
   for (const job::SparseTable& table : model.sparse_table()) {
     if (tables.contains(table.name())) *part.add_sparse_table() = table;

@@ -124,6 +124,20 @@ TEST(ModelUpToTest, EveryLayerMakesAModel) {
   EXPECT_EQ(graph.output_width(), 4);
 }
 
+TEST(ModelUpToTest, ASequenceOfWhichOnlyTheMaskIsReadStays) {
+  job::Model model = Model();
+  model.mutable_input(2)->mutable_ids()->mutable_sequence()->set_length(3);
+  job::Layer& masked = *model.add_layer();
+  masked.set_name("masked");
+  masked.add_input("x");
+  masked.add_input("item.mask");
+  masked.mutable_add();
+  ASSERT_OK_AND_ASSIGN(const job::Model part, ModelUpTo(model, "masked"));
+  EXPECT_EQ(part.input_size(), 2);
+  EXPECT_EQ(part.sparse_table_size(), 0);
+  EXPECT_EQ(part.input(1).name(), "item");
+}
+
 TEST(ModelUpToTest, AnUnknownLayerIsNamedWithTheOneThatMayBeMeant) {
   EXPECT_THAT(ModelUpTo(Model(), "hiden"),
               StatusIs(absl::StatusCode::kInvalidArgument,

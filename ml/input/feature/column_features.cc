@@ -16,6 +16,17 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// Empty if the input's columns are no lists.
+std::string SeparatorOf(const job::ModelInput& input) {
+  return input.ids().has_sequence() ? input.ids().sequence().separator() : "";
+}
+
+std::string FormText(const std::string& separator) {
+  return separator.empty()
+             ? "single values"
+             : absl::StrCat("lists with the separator \"", separator, "\"");
+}
+
 absl::Status Fault(const job::ModelInput& input, absl::string_view what) {
   return absl::InvalidArgumentError(
       absl::StrCat("model input ", input.name(), ": ", what));
@@ -91,6 +102,9 @@ absl::Status ColumnFeatures::AddIds(const job::ModelInput& input,
       return Fault(input, "only `hash` makes ids of several columns");
     }
   }
+  if (ids.has_sequence() && (slots.size() > 1 || slots[0].size() > 1)) {
+    return Fault(input, "a sequence is made of one column");
+  }
   ids_.emplace_back(ids, slots);
   return absl::OkStatus();
 }
@@ -105,8 +119,17 @@ absl::StatusOr<size_t> ColumnFeatures::IndexOf(const std::string& name,
   }
   const auto known = std::find(columns_.begin(), columns_.end(), name);
   const size_t slot = known - columns_.begin();
-  if (known == columns_.end()) columns_.push_back(name);
-  return slot;
+  const std::string separator = SeparatorOf(input);
+  if (known == columns_.end()) {
+    columns_.push_back(name);
+    separators_.push_back(separator);
+  }
+  if (separators_[slot] == separator) return slot;
+  return Fault(
+      input,
+      absl::StrCat("reads column \"", name, "\" as ", FormText(separator),
+                   ", an earlier input as ", FormText(separators_[slot]),
+                   "; let layers share one input"));
 }
 
 absl::Status ColumnFeatures::Append(const ColumnValues& row,

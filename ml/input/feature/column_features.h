@@ -34,13 +34,18 @@ class ColumnFeatures {
   // Returns the features of `inputs`.
   //   InvalidArgument  an input names a column that does not exist, or names
   //                    none and several would fit, or its shape does not fit
-  //                    its columns.
+  //                    its columns; or a column is a list to one input, and to
+  //                    another none, or one with another separator.
   static absl::StatusOr<ColumnFeatures> Create(
       const std::vector<job::ModelInput>& inputs, const Columns& columns);
 
   // Names of the columns that the caller puts into a ColumnValues, in this
   // order.
   const std::vector<std::string>& columns() const { return columns_; }
+  // Text between the values of each of them where it is a list, one value of
+  // the ColumnValues for each; empty where it is no list. Formats whose columns
+  // have several values have no use for it.
+  const std::vector<std::string>& separators() const { return separators_; }
 
   // Appends an example without label and weight. After an error the batch has a
   // part of it.
@@ -55,6 +60,7 @@ class ColumnFeatures {
                                  const Columns& columns);
 
   std::vector<std::string> columns_;
+  std::vector<std::string> separators_;
   std::vector<DenseFeatureReader> dense_;
   std::vector<IdFeatureReader> ids_;
 };

@@ -1,6 +1,7 @@
 #include "ml/input/feature/id_feature.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -72,13 +73,21 @@ uint64_t IdColumnReader::id_space() const {
 absl::Status IdColumnReader::Append(const ColumnValues& row,
                                     std::vector<uint64_t>& ids) const {
   if (columns_.size() > 1) return AppendCross(row, ids);
-  const std::vector<FieldValue>& values = row[columns_.front()];
-  if (values.empty()) return AppendMissing(ids);
-  if (spec_.has_hash()) {
-    for (const FieldValue& value : values) ids.push_back(HashedIdOf(value));
-    return absl::OkStatus();
-  }
-  for (const FieldValue& value : values) {
+  if (row[columns_.front()].empty()) return AppendMissing(ids);
+  return AppendList(row, ids);
+}
+
+absl::Status IdColumnReader::AppendList(const ColumnValues& row,
+                                        std::vector<uint64_t>& ids) const {
+  for (const FieldValue& value : row[columns_.front()]) {
+    if (value.is_missing()) {
+      RETURN_IF_ERROR(AppendMissing(ids));
+      continue;
+    }
+    if (spec_.has_hash()) {
+      ids.push_back(HashedIdOf(value));
+      continue;
+    }
     std::optional<uint64_t> id;
     RETURN_IF_ERROR(IdOf(value, id));
     if (id.has_value()) {
@@ -181,8 +190,10 @@ uint64_t IdColumnReader::Hashed(const Fingerprint& fingerprint) const {
   return values_ == 0 ? fingerprint.Get() : fingerprint.Get() % values_;
 }
 
-IdFeatureReader::IdFeatureReader(
-    const job::IdInput& input, const std::vector<std::vector<size_t>>& slots) {
+IdFeatureReader::IdFeatureReader(const job::IdInput& input,
+                                 const std::vector<std::vector<size_t>>& slots)
+    : sequence_(input.has_sequence() ? std::make_optional(input.sequence())
+                                     : std::nullopt) {
   uint64_t offset = 0;
   columns_.reserve(slots.size());
   for (size_t i = 0; i < slots.size(); ++i) {
@@ -197,13 +208,30 @@ IdFeatureReader::IdFeatureReader(
 
 absl::Status IdFeatureReader::Append(const ColumnValues& row,
                                      IdFeature& feature) const {
-  for (const IdColumnReader& column : columns_) {
-    RETURN_IF_ERROR(column.Append(row, feature.ids));
+  if (sequence_.has_value()) {
+    RETURN_IF_ERROR(AppendSequence(row, feature.ids));
+  } else {
+    for (const IdColumnReader& column : columns_) {
+      RETURN_IF_ERROR(column.Append(row, feature.ids));
+    }
   }
   if (feature.ids.size() > std::numeric_limits<int32_t>::max()) {
     return absl::DataLossError("more than 2^31 - 1 ids in a batch");
   }
   feature.offsets.push_back(static_cast<int32_t>(feature.ids.size()));
+  return absl::OkStatus();
+}
+
+absl::Status IdFeatureReader::AppendSequence(const ColumnValues& row,
+                                             std::vector<uint64_t>& ids) const {
+  const auto first = static_cast<std::ptrdiff_t>(ids.size());
+  RETURN_IF_ERROR(columns_.front().AppendList(row, ids));
+  const std::ptrdiff_t too_many =
+      static_cast<std::ptrdiff_t>(ids.size()) - first - sequence_->length();
+  if (too_many <= 0) return absl::OkStatus();
+  const bool keeps_first = sequence_->keep() == job::IdSequence::FIRST;
+  const auto cut = keeps_first ? ids.end() - too_many : ids.begin() + first;
+  ids.erase(cut, cut + too_many);
   return absl::OkStatus();
 }
 

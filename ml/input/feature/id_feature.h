@@ -36,6 +36,10 @@ class IdColumnReader {
   //             cross.
   absl::Status Append(const ColumnValues& row,
                       std::vector<uint64_t>& ids) const;
+  // Appends one id for each value of a list, for one that is missing, too; none
+  // if there are no values. Not for a cross. Errors as above.
+  absl::Status AppendList(const ColumnValues& row,
+                          std::vector<uint64_t>& ids) const;
 
  private:
   absl::Status AppendMissing(std::vector<uint64_t>& ids) const;
@@ -61,10 +65,13 @@ class IdColumnReader {
   absl::flat_hash_map<std::string, uint64_t> vocabulary_;
 };
 
-// All columns of an id input. Thread-safe.
+// All columns of an id input; of a sequence its only column, whose values are
+// the steps: of more than there are steps the last or first ones are kept.
+// Thread-safe.
 class IdFeatureReader {
  public:
-  // Makes a reader in which part j of column i is row[slots[i][j]].
+  // Makes a reader in which part j of column i is row[slots[i][j]]. A sequence
+  // has one column with one part.
   IdFeatureReader(const job::IdInput& input,
                   const std::vector<std::vector<size_t>>& slots);
 
@@ -74,7 +81,11 @@ class IdFeatureReader {
   absl::Status Append(const ColumnValues& row, IdFeature& feature) const;
 
  private:
+  absl::Status AppendSequence(const ColumnValues& row,
+                              std::vector<uint64_t>& ids) const;
+
   std::vector<IdColumnReader> columns_;
+  const std::optional<job::IdSequence> sequence_;
 };
 
 }  // namespace parasol

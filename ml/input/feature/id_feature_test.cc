@@ -158,5 +158,59 @@ TEST(IdFeatureTest, IdsOfTwoColumnsNeverMeet) {
               IsOkAndHolds(ElementsAre(10, 15, 19)));
 }
 
+std::vector<FieldValue> Numbers(int64_t count) {
+  std::vector<FieldValue> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(FieldValue::Integer(i));
+  return values;
+}
+
+TEST(IdFeatureTest, ASequenceKeepsItsLastOrFirstSteps) {
+  const std::string column = "column { name: 'a' identity { num_ids: 100 } } ";
+  EXPECT_THAT(IdsOf(column + "sequence { length: 3 }", {Numbers(5)}),
+              IsOkAndHolds(ElementsAre(2, 3, 4)));
+  EXPECT_THAT(
+      IdsOf(column + "sequence { length: 3 keep: FIRST }", {Numbers(5)}),
+      IsOkAndHolds(ElementsAre(0, 1, 2)));
+  EXPECT_THAT(IdsOf(column + "sequence { length: 5 }", {Numbers(5)}),
+              IsOkAndHolds(ElementsAre(0, 1, 2, 3, 4)));
+  EXPECT_THAT(IdsOf(column + "sequence { length: 3 }", {Numbers(1)}),
+              IsOkAndHolds(ElementsAre(0)));
+}
+
+TEST(IdFeatureTest, ExamplesBeforeACutSequenceStay) {
+  const auto spec = FromText<job::IdInput>(
+      "column { name: 'a' identity { num_ids: 100 } } sequence { length: 2 }");
+  IdFeature feature = {.offsets = {0}};
+  const IdFeatureReader reader(spec, {{0}});
+  for (const int64_t count : {1, 4, 0, 2}) {
+    ASSERT_OK(reader.Append({Numbers(count)}, feature));
+  }
+  EXPECT_THAT(feature.ids, ElementsAre(0, 2, 3, 0, 1));
+  EXPECT_THAT(feature.offsets, ElementsAre(0, 1, 3, 3, 5));
+}
+
+TEST(IdFeatureTest, AnEmptySequenceHasNoStepsAndAMissingValueIsOne) {
+  const std::string own =
+      "column { name: 'a' identity { num_ids: 10 } } sequence { length: 4 }";
+  const std::string none =
+      "column { name: 'a' identity { num_ids: 10 } missing: NO_ID } "
+      "sequence { length: 4 }";
+  const ColumnValues gap = {
+      {FieldValue::Integer(3), FieldValue::Missing(), FieldValue::Integer(5)}};
+  for (const std::string& input : {own, none}) {
+    EXPECT_THAT(IdsOf(input, {{}}), IsOkAndHolds(IsEmpty()));
+  }
+  EXPECT_THAT(IdsOf(own, gap), IsOkAndHolds(ElementsAre(3, 10, 5)));
+  EXPECT_THAT(IdsOf(none, gap), IsOkAndHolds(ElementsAre(3, 5)));
+}
+
+TEST(IdFeatureTest, AStepThatIsNoIdIsNamedThoughItWouldBeCut) {
+  EXPECT_THAT(
+      IdsOf("column { name: 'a' identity { num_ids: 3 } } sequence { "
+            "length: 1 keep: FIRST }",
+            {Numbers(5)}),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("\"3\" is not below 3")));
+}
+
 }  // namespace
 }  // namespace parasol

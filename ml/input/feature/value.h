@@ -14,7 +14,8 @@
 namespace parasol {
 
 // One value of a column of an example: a text (from a CSV file, or a
-// tf.Example's bytes) or a number (from a tf.Example, or an array).
+// tf.Example's bytes), a number (from a tf.Example, or an array), or a missing
+// one within a list, which is no number, and as a text empty.
 class FieldValue {
  public:
   // A text whose bytes are borrowed.
@@ -28,11 +29,15 @@ class FieldValue {
   }
   static FieldValue Real(float real) { return FieldValue(real); }
   static FieldValue Double(double number) { return FieldValue(number); }
+  static FieldValue Missing() { return FieldValue(); }
+
+  bool is_missing() const { return kind_ == Kind::kMissing; }
 
   // Returns the value as a number; nullopt if it is not a finite number.
   std::optional<double> AsNumber() const {
     if (kind_ == Kind::kText) return ParseNumber(text_);
     if (kind_ == Kind::kInteger) return static_cast<double>(integer_);
+    if (kind_ == Kind::kMissing) return std::nullopt;
     if (kind_ == Kind::kUnsigned) {
       return static_cast<double>(static_cast<uint64_t>(integer_));
     }
@@ -62,6 +67,7 @@ class FieldValue {
   absl::string_view AsText(char (&buffer)[kMaxNumberBytes]) const {
     switch (kind_) {
       case Kind::kText:
+      case Kind::kMissing:
         return text_;
       case Kind::kInteger:
         return Digits(integer_, buffer);
@@ -76,7 +82,14 @@ class FieldValue {
   }
 
  private:
-  enum class Kind : uint8_t { kText, kInteger, kUnsigned, kReal, kDouble };
+  enum class Kind : uint8_t {
+    kText,
+    kInteger,
+    kUnsigned,
+    kReal,
+    kDouble,
+    kMissing
+  };
 
   template <typename Number>
   static absl::string_view Digits(Number number,
@@ -85,6 +98,7 @@ class FieldValue {
     return absl::string_view(buffer, end.ptr - buffer);
   }
 
+  FieldValue() : kind_(Kind::kMissing), text_() {}
   explicit FieldValue(absl::string_view text)
       : kind_(Kind::kText), text_(text) {}
   explicit FieldValue(float real) : kind_(Kind::kReal), real_(real) {}

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/did_you_mean.h"
 #include "base/status_macros.h"
 #include "ml/input/feature/column_features.h"
@@ -34,7 +35,9 @@ constexpr int kCriteoCategories = 26;
 struct CsvLayout {
   size_t columns = 0;
   std::vector<size_t> column_of_slot;  // for each place in the ColumnValues
-  bool has_labels = false;             // false: labels and weights are not read
+  // For each place, too: text between the values of a list; empty: it is none.
+  std::vector<std::string> separators;
+  bool has_labels = false;      // false: labels and weights are not read
   std::optional<size_t> label;  // nullopt: the targets have them, or none
   std::optional<size_t> weight;
   std::vector<size_t> kept;  // of ModelInputs::kept
@@ -113,7 +116,9 @@ class CsvDecoder final : public ExampleDecoder {
     for (size_t slot = 0; slot < row_.size(); ++slot) {
       const absl::string_view value = (*values)[layout.column_of_slot[slot]];
       std::vector<FieldValue>& of_slot = row_[slot];
-      if (set_.IsMissing(value)) {
+      if (!layout.separators[slot].empty()) {
+        SplitCsvList(set_.spec, layout.separators[slot], value, of_slot);
+      } else if (set_.IsMissing(value)) {
         of_slot.clear();
       } else if (of_slot.empty()) {
         of_slot.push_back(FieldValue::Text(value));
@@ -193,6 +198,9 @@ absl::StatusOr<CsvLayout> LayoutOf(const job::CsvDataset& csv,
     ASSIGN_OR_RETURN(const size_t column, ColumnOf(columns, name, format));
     layout.column_of_slot.push_back(column);
   }
+  // The columns of labels come behind the features', and are no lists.
+  layout.separators = readers.features.separators();
+  layout.separators.resize(layout.column_of_slot.size());
   for (const std::string& name : options.inputs.kept) {
     ASSIGN_OR_RETURN(const size_t column,
                      ColumnOf(columns, name, "column to keep"));
@@ -320,6 +328,14 @@ class CsvColumns final : public RawColumns {
   CsvFields fields_;
 };
 
+// Without the blanks that a CSV file's reader leaves out around values.
+absl::string_view WithoutBlanks(absl::string_view text) {
+  constexpr absl::string_view kBlanks = " \t";
+  const size_t first = text.find_first_not_of(kBlanks);
+  if (first == absl::string_view::npos) return "";
+  return text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RawColumns>> OpenCsvColumns(
@@ -387,6 +403,17 @@ bool IsMissingInCsv(const job::CsvDataset& csv, absl::string_view value) {
     if (IsJobText(value, missing)) return true;
   }
   return false;
+}
+
+void SplitCsvList(const job::CsvDataset& csv, absl::string_view separator,
+                  absl::string_view list, std::vector<FieldValue>& values) {
+  values.clear();
+  if (IsMissingInCsv(csv, list)) return;
+  for (const absl::string_view part : absl::StrSplit(list, separator)) {
+    const absl::string_view text = WithoutBlanks(part);
+    values.push_back(IsMissingInCsv(csv, text) ? FieldValue::Missing()
+                                               : FieldValue::Text(text));
+  }
 }
 
 job::CsvDataset CsvOf(const job::CriteoDataset& criteo) {

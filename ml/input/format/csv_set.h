@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "ml/input/feature/value.h"
 #include "ml/input/format/example_set.h"
 #include "ml/input/format/raw_columns.h"
 #include "proto/job.pb.h"
@@ -41,6 +42,14 @@ bool IsMissingInCsv(const job::CsvDataset& csv, absl::string_view value);
 // Returns the CsvDataset that reads the same files.
 job::CsvDataset CsvOf(const job::CriteoDataset& criteo);
 job::CsvDataset CsvOf(const job::RatingsDataset& ratings);
+
+// Replaces `values` by the values of a list that is one value of a CSV file:
+// the texts between separators, without the spaces and tabs around them, which
+// borrow the list's bytes. Where `csv` takes a text for a missing value there
+// is FieldValue::Missing(). A list that is missing as a whole has no values.
+// Pure.
+void SplitCsvList(const job::CsvDataset& csv, absl::string_view separator,
+                  absl::string_view list, std::vector<FieldValue>& values);
 
 }  // namespace parasol
 

@@ -272,5 +272,70 @@ TEST(CsvSetTest, WhatTheDataHasNotGotIsNamed) {
   }
 }
 
+constexpr char kLists[] = "csv { file: 'lists.csv' label { column: 'y' } }";
+
+std::string Sequence(const std::string& fields) {
+  return absl::StrCat(kBinary,
+                      "input { name: 'x' ids { column { name: 'x' identity { "
+                      "num_ids: 10 } } sequence { length: 3 ",
+                      fields, " } } }");
+}
+
+TEST(CsvSetTest, AListIsTheTextsBetweenSeparators) {
+  WriteTestFile("lists.csv",
+                "x,y\n1|2,0\n,1\n 3 | 4|\t5 ,1\n6,0\n\"7|8\",0\n1|2|3|4,1\n");
+  ASSERT_OK_AND_ASSIGN(const Batch batch,
+                       ReadAll(kLists, Sequence("separator: '|'")));
+  EXPECT_THAT(batch.ids[0].ids, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 2, 3, 4));
+  EXPECT_THAT(batch.ids[0].offsets, ElementsAre(0, 2, 2, 5, 6, 8, 11));
+}
+
+TEST(CsvSetTest, SeparatorsMayBeLongOrTheDelimiterWithinQuotes) {
+  WriteTestFile("lists.csv", "x,y\n1::2,0\n");
+  ASSERT_OK_AND_ASSIGN(const Batch batch,
+                       ReadAll(kLists, Sequence("separator: '::'")));
+  EXPECT_THAT(batch.ids[0].ids, ElementsAre(1, 2));
+  WriteTestFile("lists.csv", "x,y\n\"1,2\",0\n");
+  ASSERT_OK_AND_ASSIGN(const Batch quoted,
+                       ReadAll(kLists, Sequence("separator: ','")));
+  EXPECT_THAT(quoted.ids[0].ids, ElementsAre(1, 2));
+}
+
+TEST(CsvSetTest, AnEmptyPlaceInAListIsAMissingValue) {
+  WriteTestFile("lists.csv", "x,y\n|1|?,0\n?,1\n1||,1\n|,0\n");
+  const std::string set =
+      "csv { file: 'lists.csv' label { column: 'y' } missing: '?' }";
+  ASSERT_OK_AND_ASSIGN(const Batch batch,
+                       ReadAll(set, Sequence("separator: '|'")));
+  EXPECT_THAT(batch.ids[0].ids, ElementsAre(10, 1, 10, 1, 10, 10, 10, 10));
+  EXPECT_THAT(batch.ids[0].offsets, ElementsAre(0, 3, 3, 6, 8));
+}
+
+TEST(CsvSetTest, AListOfAMillionValuesIsCutAndAWrongOneNamed) {
+  std::string list = "1";
+  for (int i = 0; i < 1 << 20; ++i) list += "|2";
+  WriteTestFile("lists.csv", absl::StrCat("x,y\n", list, "|3,0\n"));
+  ASSERT_OK_AND_ASSIGN(const Batch batch,
+                       ReadAll(kLists, Sequence("separator: '|'")));
+  EXPECT_THAT(batch.ids[0].ids, ElementsAre(2, 2, 3));
+  WriteTestFile("lists.csv", "x,y\n1|2,0\n1|b|2,0\n");
+  EXPECT_THAT(ReadAll(kLists, Sequence("separator: '|'")),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("lists.csv"), HasSubstr("line 3"),
+                             HasSubstr("\"b\" is not the number of an id"))));
+}
+
+TEST(CsvSetTest, AColumnHasOneForm) {
+  WriteTestFile("lists.csv", "x,y\n1|2,0\n");
+  EXPECT_THAT(
+      ReadAll(kLists,
+              absl::StrCat(Sequence("separator: '|'"),
+                           "input { name: 'z' ids { column { name: 'x' hash {} "
+                           "} } }")),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("input z: reads column \"x\" as single values, an "
+                         "earlier input as lists with the separator \"|\"")));
+}
+
 }  // namespace
 }  // namespace parasol

@@ -174,6 +174,10 @@ absl::Status GivenExamples::OpenColumns() {
       if (input.has_dense()) DescribeDense(input, column);
     }
   }
+  has_csv_lists_ =
+      csv_.has_value() &&
+      std::any_of(features.separators().begin(), features.separators().end(),
+                  [](const std::string& one) { return !one.empty(); });
   features_ = std::move(features);
   return absl::OkStatus();
 }
@@ -238,7 +242,8 @@ bool GivenExamples::IsMissingText(absl::string_view text) const {
 absl::Status GivenExamples::Append(const ColumnValues& row,
                                    Batch& batch) const {
   if (const auto* columns = std::get_if<ColumnFeatures>(&features_)) {
-    RETURN_IF_ERROR(columns->Append(row, batch));
+    RETURN_IF_ERROR(
+        columns->Append(has_csv_lists_ ? WithListsSplit(row) : row, batch));
   } else if (const auto* rules = std::get_if<LibsvmRules>(&features_)) {
     char buffer[FieldValue::kMaxNumberBytes];
     const std::vector<FieldValue>& texts = row.front();
@@ -251,6 +256,26 @@ absl::Status GivenExamples::Append(const ColumnValues& row,
   AppendMeaninglessLabels(inputs_, batch);
   ++batch.size;
   return absl::OkStatus();
+}
+
+// Each text is a list as in a CSV file: one of a list has a value with a
+// separator in it no more than there. Numbers are texts, so that no value
+// borrows `buffer`.
+ColumnValues GivenExamples::WithListsSplit(const ColumnValues& row) const {
+  const std::vector<std::string>& separators =
+      std::get<ColumnFeatures>(features_).separators();
+  ColumnValues all = row;
+  std::vector<FieldValue> split;
+  char buffer[FieldValue::kMaxNumberBytes];
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (separators[i].empty()) continue;
+    all[i].clear();
+    for (const FieldValue& value : row[i]) {
+      SplitCsvList(*csv_, separators[i], value.AsText(buffer), split);
+      all[i].insert(all[i].end(), split.begin(), split.end());
+    }
+  }
+  return all;
 }
 
 absl::Status GivenExamples::AppendImage(const std::vector<FieldValue>& pixels,

@@ -83,6 +83,8 @@ class GivenExamples {
                           std::optional<ImageShape> shape);
   absl::Status OpenSparse(const job::LibsvmDataset& libsvm);
   bool IsMissingText(absl::string_view text) const;
+  // Returns the values of `row` with the values of lists in place of texts.
+  ColumnValues WithListsSplit(const ColumnValues& row) const;
   absl::Status AppendImage(const std::vector<FieldValue>& pixels,
                            Batch& batch) const;
 
@@ -91,6 +93,7 @@ class GivenExamples {
   std::vector<std::string> ignored_;
   // The form of the values, if the format is lines of values.
   std::optional<job::CsvDataset> csv_;
+  bool has_csv_lists_ = false;  // columns that are lists in such a line
   std::variant<std::monostate, ColumnFeatures, ImageReader, LibsvmRules>
       features_;
   ImageShape image_;

@@ -175,5 +175,30 @@ TEST(GivenExamplesTest, LabelsAreThoseThatTheLossAccepts) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no format")));
 }
 
+TEST(GivenExamplesTest, AListIsGivenAsInTheFileOrValueByValue) {
+  constexpr char kModel[] = R"(
+    input { name: "seen" ids { column { name: "seen" hash {} }
+                               sequence { length: 3 separator: "|" } } })";
+  WriteTestFile("given_lists.csv", "seen,label\na|b|c|d,0\n");
+  const std::string dataset =
+      R"(csv { file: "given_lists.csv" label { column: "label" } })";
+  ASSERT_OK_AND_ASSIGN(const Batch want, ReadAll(dataset, kModel));
+  ASSERT_EQ(want.ids[0].ids.size(), 3);
+  ASSERT_OK_AND_ASSIGN(const GivenExamples form, Form(dataset, kModel));
+  EXPECT_FALSE(form.columns()[0].count().has_value());
+  for (const std::vector<std::string>& texts :
+       std::vector<std::vector<std::string>>{
+           {"a|b|c|d"}, {"a", "b", "c", "d"}, {"a|b", "c|d"}}) {
+    Batch batch;
+    form.Clear(batch);
+    ASSERT_OK(form.Append({Texts(texts)}, batch));
+    EXPECT_EQ(batch.ids[0].ids, want.ids[0].ids);
+  }
+  Batch empty;
+  form.Clear(empty);
+  ASSERT_OK(form.Append({{}}, empty));
+  EXPECT_THAT(empty.ids[0].offsets, ElementsAre(0, 0));
+}
+
 }  // namespace
 }  // namespace parasol

@@ -263,6 +263,12 @@ absl::Status CheckLibsvmInputs(const ModelInputs& inputs) {
                        " names columns; libsvm has one, features, which is "
                        "read as a whole"));
     }
+    if (input.ids().has_sequence()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("model input ", input.name(),
+                       " is a sequence, and the features of libsvm have no "
+                       "order: use csv or tfrecord"));
+    }
   }
   return absl::OkStatus();
 }

@@ -223,5 +223,26 @@ TEST(TfRecordSetTest, FeaturesThatNoExampleHasAreNamed) {
   }
 }
 
+// All values of a feature, whatever is in their texts.
+TEST(TfRecordSetTest, ASequenceIsAFeaturesValues) {
+  WriteTestFile("set.tfrecord",
+                TfRecord(ExampleOf(IntegerFeature("y", {1}) +
+                                   IntegerFeature("id", {4, 5, 6}) +
+                                   TextFeature("word", {"a|b", "a"}))) +
+                    TfRecord(ExampleOf(IntegerFeature("y", {0}) +
+                                       IntegerFeature("id", {}))));
+  ASSERT_OK_AND_ASSIGN(
+      const Batch batch,
+      ReadAll(kSet,
+              "loss { binary_crossentropy {} } input { name: 'id' ids { "
+              "sequence { length: 2 separator: '|' } } } input { name: 'w' ids "
+              "{ column { name: 'word' vocabulary { value: 'a|b' } } "
+              "sequence { length: 4 separator: '|' } } }"));
+  EXPECT_THAT(batch.ids[0].ids, ElementsAre(5, 6));
+  EXPECT_THAT(batch.ids[0].offsets, ElementsAre(0, 2, 2));
+  EXPECT_THAT(batch.ids[1].ids, ElementsAre(0, 1));
+  EXPECT_THAT(batch.ids[1].offsets, ElementsAre(0, 2, 2));
+}
+
 }  // namespace
 }  // namespace parasol

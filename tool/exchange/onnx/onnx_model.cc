@@ -5,9 +5,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/log.h"
 #include "base/status_macros.h"
+#include "ml/layer/id_inputs.h"
 #include "ml/loss/output_link.h"
+#include "ml/model/graph_inputs.h"
 #include "tool/exchange/onnx/onnx_graph.h"
 #include "tool/exchange/onnx/onnx_layers.h"
 
@@ -21,9 +22,7 @@ class ModelMaker {
  public:
   ModelMaker(const job::Model& model, const Graph& graph,
              const OnnxTableIds& ids)
-      : model_(model), graph_(graph), ids_(ids) {
-    CHECK_EQ(model.layer_size(), static_cast<int>(graph.nodes.size()));
-  }
+      : graph_(graph), layers_(LayersOfNodes(model, graph)), ids_(ids) {}
 
   absl::StatusOr<onnx::GraphProto> Make() {
     AddInputs();
@@ -45,22 +44,26 @@ class ModelMaker {
                                          "values after transformations"));
         continue;
       }
-      const int64_t count = input.what.ids_per_example;
+      const int64_t steps = StepsOf(input.what);
+      const int64_t count = steps > 0 ? steps : input.what.ids_per_example;
       const Shape shape = {count > 0 ? count : -1};
       values_.push_back(onnx_.AddInput(input.name, TensorProto::INT64, shape,
                                        "64-bit ids of the columns"));
       if (IsWeighted(i)) {
         onnx_.AddInput(OnnxWeightsName(input.name), TensorProto::FLOAT, shape,
-                       "weights of the ids; 0: no id");
+                       steps > 0 ? "1 for a step with an id, 0 for an empty one"
+                                 : "weights of the ids; 0: no id");
       }
     }
   }
 
-  // Returns true if a layer needs the weights of an input's ids.
+  // Returns true if a layer needs the weights of an input's ids. They say which
+  // steps of a sequence have one.
   bool IsWeighted(size_t input) const {
+    if (StepsOf(graph_.inputs[input].what) > 0) return true;
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const std::vector<size_t>& inputs = graph_.nodes[i].inputs;
-      if (model_.layer(static_cast<int>(i)).has_embedding_bag() &&
+      if (layers_[i] != nullptr && layers_[i]->has_embedding_bag() &&
           !inputs.empty() && inputs[0] == input) {
         return true;
       }
@@ -88,6 +91,14 @@ class ModelMaker {
     return rows;
   }
 
+  // Returns the same with zeros in a sequence's empty steps.
+  OnnxValue StepsOfSequence(size_t input, const OnnxValue& rows) {
+    const OnnxValue weights[] = {OnnxWeightsName(graph_.inputs[input].name),
+                                 onnx_.Numbers({2})};
+    const OnnxValue factors[] = {rows, onnx_.Add("Unsqueeze", weights)};
+    return onnx_.Add("Mul", factors);
+  }
+
   Shape ShapeOf(size_t value) const {
     const GraphNode* const node = graph_.Producer(value);
     return node == nullptr ? graph_.inputs[value].what.shape
@@ -96,7 +107,12 @@ class ModelMaker {
 
   absl::Status AddNode(size_t index) {
     const GraphNode& node = graph_.nodes[index];
-    OnnxLayer layer = {.spec = model_.layer(static_cast<int>(index)),
+    if (layers_[index] == nullptr) {
+      // The mask of a sequence is 1 where an id has a weight.
+      values_.push_back(OnnxWeightsName(graph_.inputs[node.inputs[0]].name));
+      return absl::OkStatus();
+    }
+    OnnxLayer layer = {.spec = *layers_[index],
                        .output_shape = node.layer->output_shape(),
                        .inputs = {},
                        .shapes = {},
@@ -107,8 +123,11 @@ class ModelMaker {
       layer.inputs.push_back(table.empty() ? values_[input]
                                            : RowsOf(input, table));
       layer.shapes.push_back(ShapeOf(input));
-      if (!table.empty()) {
-        layer.weights = OnnxWeightsName(graph_.inputs[input].name);
+      if (table.empty()) continue;
+      layer.weights = OnnxWeightsName(graph_.inputs[input].name);
+      const bool is_sequence = StepsOf(graph_.inputs[input].what) > 0;
+      if (layer.spec.has_embedding() && is_sequence) {
+        layer.inputs.back() = StepsOfSequence(input, layer.inputs.back());
       }
     }
     for (size_t i = 0; i < node.layer->variables().size(); ++i) {
@@ -158,8 +177,8 @@ class ModelMaker {
     return absl::OkStatus();
   }
 
-  const job::Model& model_;
   const Graph& graph_;
+  const std::vector<const job::Layer*> layers_;  // of the nodes
   const OnnxTableIds& ids_;
   OnnxGraph onnx_;
   // The graph's values: of inputs, then of nodes.
