@@ -39,13 +39,12 @@ bool HasEnded(const wire::HeartbeatResponse& state) {
 absl::StatusOr<std::unique_ptr<PsTask>> PsTask::Start(
     const PsTaskOptions& options, Clock& clock, MetricsRegistry& metrics) {
   std::unique_ptr<PayloadHost> lanes;
-  const bool encrypts_all =
-      options.trust != nullptr && options.trust->encrypts_all();
-  if (options.payload_port >= 0 && !encrypts_all) {
+  if (options.payload_port >= 0) {
     ASSIGN_OR_RETURN(
         lanes, PayloadHost::Start(std::string(HostOf(options.listen_address)),
                                   options.payload_port, options.polling_threads,
-                                  kTransportBuffers * options.buffer_bytes));
+                                  kTransportBuffers * options.buffer_bytes,
+                                  options.trust));
   }
   std::unique_ptr<PsTask> task(
       new PsTask(options, std::move(lanes), clock, metrics));

@@ -50,8 +50,7 @@ struct PsTaskOptions {
   // Number of threads that carry out pushes and pulls.
   int polling_threads = ParameterService::kDefaultThreads;
   // Port for the TCP connections that carry the messages of workers' streams;
-  // 0: the system chooses one, -1: messages travel in gRPC, as they do where
-  // all has to be encrypted.
+  // 0: the system chooses one, -1: messages travel in gRPC.
   int payload_port = 0;
   // The keys of this task; null: it has none, and neither have its peers.
   std::shared_ptr<const Trust> trust = nullptr;

@@ -185,10 +185,8 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> WorkerParameters::MakeClient(
   const job::WorkerSettings::PayloadLanes lanes = job_.worker().payload_lanes();
   options.shared_memory = lanes == job::WorkerSettings::AUTO ||
                           lanes == job::WorkerSettings::SHARED_MEMORY;
-  const bool encrypts_all =
-      options.trust != nullptr && options.trust->encrypts_all();
-  options.tcp_lanes = !encrypts_all && (lanes == job::WorkerSettings::AUTO ||
-                                        lanes == job::WorkerSettings::TCP);
+  options.tcp_lanes =
+      lanes == job::WorkerSettings::AUTO || lanes == job::WorkerSettings::TCP;
   std::vector<std::string> names;
   if (composition_.store == Store::kPs) {
     for (const VariableSpec& variable : variables_) {

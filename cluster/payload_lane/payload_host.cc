@@ -5,16 +5,20 @@
 namespace parasol {
 
 absl::StatusOr<std::unique_ptr<PayloadHost>> PayloadHost::Start(
-    const std::string& host, int port, int threads, int64_t receive_bytes) {
+    const std::string& host, int port, int threads, int64_t receive_bytes,
+    std::shared_ptr<const Trust> trust) {
   ASSIGN_OR_RETURN(std::unique_ptr<PayloadPort> listener,
                    PayloadPort::Start(host, port));
-  return std::unique_ptr<PayloadHost>(
-      new PayloadHost(std::move(listener), threads, receive_bytes));
+  return std::unique_ptr<PayloadHost>(new PayloadHost(
+      std::move(listener), threads, receive_bytes, std::move(trust)));
 }
 
 PayloadHost::PayloadHost(std::unique_ptr<PayloadPort> listener, int threads,
-                         int64_t receive_bytes)
-    : allowance_(receive_bytes), listener_(std::move(listener)) {
+                         int64_t receive_bytes,
+                         std::shared_ptr<const Trust> trust)
+    : trust_(std::move(trust)),
+      allowance_(receive_bytes),
+      listener_(std::move(listener)) {
   for (int i = 0; i < threads; ++i) {
     loops_.push_back(std::make_unique<SocketLoop>());
   }

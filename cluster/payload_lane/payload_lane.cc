@@ -1,18 +1,16 @@
 #include "cluster/payload_lane/payload_lane.h"
 
 #include <endian.h>
-#include <limits.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 #include "cluster/rpc/protocol_limits.h"
 
 namespace parasol {
@@ -20,24 +18,19 @@ namespace {
 
 constexpr int kDropsPerTurn = 64;
 
-absl::Status SystemError(const char* what) {
-  return absl::UnavailableError(
-      absl::StrCat("lane: ", what, ": ", std::strerror(errno)));
-}
-
 }  // namespace
 
-std::shared_ptr<PayloadLane> PayloadLane::Make(Descriptor socket,
+std::shared_ptr<PayloadLane> PayloadLane::Make(LaneSocket socket,
                                                SocketLoop& loop,
                                                Observer& observer,
                                                ReceiveAllowance* allowance) {
   std::shared_ptr<PayloadLane> lane(
       new PayloadLane(std::move(socket), loop, observer, allowance));
-  loop.Watch(lane->socket_.get(), *lane);
+  loop.Watch(lane->socket_.descriptor(), *lane);
   return lane;
 }
 
-PayloadLane::PayloadLane(Descriptor socket, SocketLoop& loop,
+PayloadLane::PayloadLane(LaneSocket socket, SocketLoop& loop,
                          Observer& observer, ReceiveAllowance* allowance)
     : socket_(std::move(socket)),
       loop_(loop),
@@ -85,19 +78,11 @@ void PayloadLane::Receive() {
 }
 
 absl::Status PayloadLane::ReceiveSome() {
-  const absl::Span<iovec> pieces = reader_.NextPieces();
-  msghdr message = {};
-  message.msg_iov = pieces.data();
-  message.msg_iovlen = pieces.size();
-  const ssize_t bytes = recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+  ASSIGN_OR_RETURN(const size_t bytes, socket_.Receive(reader_.NextPieces()));
   if (bytes > 0) {
     reader_.Received(bytes);
-  } else if (bytes == 0) {
-    return absl::UnavailableError("lane: the peer has closed it");
-  } else if (errno == EAGAIN) {
+  } else {
     readable_ = false;
-  } else if (errno != EINTR) {
-    return SystemError("receive");
   }
   return absl::OkStatus();
 }
@@ -156,36 +141,36 @@ void PayloadLane::LetGo() {
 }
 
 bool PayloadLane::Send() {
-  while (broken_.ok() && next_piece_ < pieces_.size()) {
-    msghdr message = {};
-    message.msg_iov = pieces_.data() + next_piece_;
-    message.msg_iovlen =
-        std::min<size_t>(pieces_.size() - next_piece_, IOV_MAX);
-    const ssize_t bytes =
-        sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes < 0 && errno == EAGAIN) {
+  while (broken_.ok() &&
+         (next_piece_ < pieces_.size() || socket_.has_unsent())) {
+    const absl::StatusOr<size_t> sent =
+        socket_.Send(absl::MakeConstSpan(pieces_).subspan(next_piece_));
+    if (!sent.ok()) {
+      broken_ = sent.status();
+      break;
+    }
+    const bool is_done = next_piece_ == pieces_.size() && !socket_.has_unsent();
+    if (*sent == 0 && !is_done) {
       // Room that has come since may have been told before anybody listened.
       if (wants_room_.exchange(true)) return false;
       continue;
     }
-    if (bytes < 0) {
-      broken_ = SystemError("send");
-      break;
-    }
-    size_t left = bytes;
-    while (next_piece_ < pieces_.size() &&
-           left >= pieces_[next_piece_].iov_len) {
-      left -= pieces_[next_piece_++].iov_len;
-    }
-    if (left == 0) continue;
-    iovec& piece = pieces_[next_piece_];
-    piece.iov_base = static_cast<char*>(piece.iov_base) + left;
-    piece.iov_len -= left;
+    NoteSent(*sent);
   }
   wants_room_ = false;
   LetGo();
   return true;
+}
+
+void PayloadLane::NoteSent(size_t bytes) {
+  while (next_piece_ < pieces_.size() &&
+         bytes >= pieces_[next_piece_].iov_len) {
+    bytes -= pieces_[next_piece_++].iov_len;
+  }
+  if (bytes == 0) return;
+  iovec& piece = pieces_[next_piece_];
+  piece.iov_base = static_cast<char*>(piece.iov_base) + bytes;
+  piece.iov_len -= bytes;
 }
 
 void PayloadLane::OnEvents(uint32_t events) {
@@ -196,7 +181,9 @@ void PayloadLane::OnEvents(uint32_t events) {
     absl::Status status;
     {
       absl::MutexLock lock(&mu_);
-      completed = writing_ && next_piece_ < pieces_.size() && Send();
+      const bool has_more =
+          next_piece_ < pieces_.size() || socket_.has_unsent();
+      completed = writing_ && has_more && Send();
       if (completed) writing_ = false;
       status = broken_;
     }
@@ -224,7 +211,7 @@ void PayloadLane::Linger(absl::Duration limit) {
   }
   if (is_watched_) {
     lingers_ = true;
-    shutdown(socket_.get(), SHUT_WR);
+    shutdown(socket_.descriptor(), SHUT_WR);
   }
   Complete(absl::CancelledError("lane: closed"));
   if (!lingers_) return;
@@ -236,7 +223,7 @@ void PayloadLane::Drop() {
   char bytes[16 << 10];
   for (int i = 0; i < kDropsPerTurn; ++i) {
     const ssize_t count =
-        recv(socket_.get(), bytes, sizeof(bytes), MSG_DONTWAIT);
+        recv(socket_.descriptor(), bytes, sizeof(bytes), MSG_DONTWAIT);
     if (count > 0 || (count < 0 && errno == EINTR)) continue;
     if (count == 0 || errno != EAGAIN) Disconnect();
     return;
@@ -249,9 +236,9 @@ void PayloadLane::Drop() {
 void PayloadLane::Disconnect() {
   lingers_ = false;
   if (!std::exchange(is_watched_, false)) return;
-  loop_.Forget(socket_.get(), *this);
+  loop_.Forget(socket_.descriptor(), *this);
   // The descriptor stays until nobody sends to it.
-  shutdown(socket_.get(), SHUT_RDWR);
+  shutdown(socket_.descriptor(), SHUT_RDWR);
 }
 
 void PayloadLane::Break(const absl::Status& status) {

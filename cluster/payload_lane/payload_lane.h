@@ -16,8 +16,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "base/descriptor.h"
 #include "cluster/payload_lane/frame_reader.h"
+#include "cluster/payload_lane/lane_socket.h"
 #include "cluster/payload_lane/receive_allowance.h"
 #include "cluster/payload_lane/socket_loop.h"
 #include "grpcpp/support/byte_buffer.h"
@@ -25,10 +25,11 @@
 
 namespace parasol {
 
-// One end of a lane: a TCP connection that carries an Exchange stream's
-// messages in both directions, as frames (FrameReader). A message is sent from
-// where its payloads lie, with one call for what the kernel takes at once, and
-// received in one piece, or where the observer says (docs/design/wire.md).
+// One end of a lane: a TCP connection, perhaps in TLS (LaneSocket), that
+// carries an Exchange stream's messages in both directions, as frames
+// (FrameReader). A message is sent from where its payloads lie, with one call
+// for what the kernel takes at once, and received in one piece, or where the
+// observer says (docs/design/wire.md).
 //
 // One read and one write are under way at most. Each completes exactly once: a
 // write in Write() if the kernel takes all of it there, everything else on the
@@ -47,6 +48,7 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
     }
     // A read has completed: with a message, or with an error.
     //   Unavailable        the peer has closed the connection, or it is broken.
+    //   Unauthenticated    another task than the expected one is the peer.
     //   InvalidArgument    the peer has sent what is no frame.
     //   ResourceExhausted  the allowance has no room for what it sends.
     //   Cancelled          Close() or Linger().
@@ -56,12 +58,12 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
     virtual void OnPayloadWritten(const absl::Status& status) = 0;
   };
 
-  // Makes the end that `socket` is, which is connected and whose next bytes are
-  // frames. Called on the thread of `loop`, which must outlive the lane, as
-  // `observer` must outlive Close().
-  // Messages that are being received count in `allowance`, if it is not null.
+  // Makes the end that `socket` is, whose next bytes are frames. Called on the
+  // thread of `loop`, which must outlive the lane, as `observer` must outlive
+  // Close(). Messages that are being received count in `allowance`, if it is
+  // not null.
   static std::shared_ptr<PayloadLane> Make(
-      Descriptor socket, SocketLoop& loop, Observer& observer,
+      LaneSocket socket, SocketLoop& loop, Observer& observer,
       ReceiveAllowance* allowance = nullptr);
   ~PayloadLane() override = default;
 
@@ -93,14 +95,14 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
   void Close() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  PayloadLane(Descriptor socket, SocketLoop& loop, Observer& observer,
+  PayloadLane(LaneSocket socket, SocketLoop& loop, Observer& observer,
               ReceiveAllowance* allowance);
 
   void OnEvents(uint32_t events) override ABSL_LOCKS_EXCLUDED(mu_);
   // Receives and delivers while a read is under way and bytes are there.
   void Receive() ABSL_LOCKS_EXCLUDED(mu_);
   // Receives once what is there, perhaps nothing.
-  //   Unavailable  the peer has closed the connection, or it is broken.
+  // Errors are LaneSocket::Receive()'s.
   absl::Status ReceiveSome();
   // Returns true if a message, or an error, has completed the read.
   bool CompleteRead();
@@ -112,6 +114,7 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
   // Sends what is left of the write. Returns true if the write has completed:
   // all is sent, or the lane is broken (broken_).
   bool Send() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void NoteSent(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Break(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
   // Completes what is under way with an error.
   void Complete(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
@@ -119,7 +122,7 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
   // Drops what the peer sends; disconnects when it has closed the connection.
   void Drop();
 
-  const Descriptor socket_;
+  LaneSocket socket_;
   SocketLoop& loop_;
   Observer& observer_;
 

@@ -17,10 +17,10 @@
 namespace parasol {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Steady = std::chrono::steady_clock;
 
-Clock::time_point HelloDeadline() {
-  return Clock::now() + absl::ToChronoMilliseconds(PayloadPort::kHelloLimit);
+Steady::time_point HelloDeadline() {
+  return Steady::now() + absl::ToChronoMilliseconds(PayloadPort::kHelloLimit);
 }
 
 // Returns false if not all of it went: a new connection takes so few bytes at
@@ -163,7 +163,7 @@ void PayloadPort::Take(Strangers::Stranger& stranger) {
 }
 
 void PayloadPort::EndLate() {
-  const SteadyTime now = Clock::now();
+  const SteadyTime now = Steady::now();
   std::vector<Taken> late;
   {
     absl::MutexLock lock(&mu_);

@@ -258,29 +258,6 @@ TEST_F(SecureChannelTest, NewCertificatesAreTakenWhileCallsGoOn) {
   EXPECT_EQ(failures, 0);
 }
 
-// What is half written, or another task's, or expired, is not taken.
-TEST_F(SecureChannelTest, FilesOfNoUseLeaveTheFormerOnes) {
-  const CertificateDirectory directory("ps", "authority");
-  const auto trust = ByFiles(directory, "mnist/ps/1");
-  StartPs(trust);
-  const auto worker = ByFiles("worker", "mnist/worker/7");
-  const auto still_serves = [&] {
-    trust->Reread();
-    return Call(Callee::Ps(worker, 1)).ok();
-  };
-  directory.Write(directory.files().key, "-----BEGIN PRIVATE KEY-----\nMC4C");
-  EXPECT_TRUE(still_serves());
-  directory.Write(directory.files().certificate, "");
-  EXPECT_TRUE(still_serves());
-  directory.Write(directory.files().authorities, "");
-  EXPECT_TRUE(still_serves());
-  directory.Issue("mnist/ps/2");
-  EXPECT_TRUE(still_serves());
-  directory.Issue({.alternative_names = "URI:spiffe://a/mnist/ps/1",
-                   .not_after = "20200101000000Z"});
-  EXPECT_TRUE(still_serves());
-}
-
 // Calls a method by its name, with an empty request.
 grpc::Status CallMethod(const std::shared_ptr<grpc::Channel>& channel,
                         const std::string& method) {

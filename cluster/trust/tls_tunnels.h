@@ -16,6 +16,7 @@
 #include "cluster/trust/certificate_files.h"
 #include "cluster/trust/key_material.h"
 #include "cluster/trust/peer_identity.h"
+#include "cluster/trust/tls_context.h"
 
 namespace parasol {
 
@@ -47,11 +48,7 @@ class TlsTunnels {
  private:
   class Tunnel;
   class Loop;
-  struct Keys {
-    KeyMaterial material;
-    PeerIdentity identity;
-    std::shared_ptr<const Authorities> authorities;
-  };
+  using Keys = std::shared_ptr<const TlsContext>;
 
   TlsTunnels(CertificateFiles files, Clock& clock);
   static absl::StatusOr<Keys> ReadKeys(const CertificateFiles& files,

@@ -230,7 +230,7 @@ TEST(TlsTunnelsDeathTest, WhoIsRefusedIsInTheLogWithItsAddress) {
   };
   EXPECT_EXIT(refuse(), testing::ExitedWithCode(0),
               "refused a connection with 127\\.0\\.0\\.1:[0-9]+: the "
-              "certificate is of another authority.*worker/1 of mnist");
+              "certificate is of another authority.*worker/[01] of mnist");
 }
 
 TEST(TlsTunnelsTest, ClearTextEndsTheTunnel) {

@@ -215,13 +215,30 @@ std::shared_ptr<grpc::ChannelCredentials> Trust::ChannelCredentials(
   return grpc::experimental::TlsCredentials(options);
 }
 
+std::unique_ptr<TlsChannel> Trust::BeginTls(Descriptor socket, PeerSide own,
+                                            ExpectedPeer peer) const {
+  CHECK(encrypts_all());
+  std::shared_ptr<const TlsContext> context;
+  {
+    absl::MutexLock lock(&context_mu_);
+    context = context_;
+  }
+  return std::make_unique<TlsChannel>(std::move(context), std::move(socket),
+                                      own, peer, clock_);
+}
+
 absl::Status Trust::Publish(const KeyMaterial& material) {
   ASSIGN_OR_RETURN(std::shared_ptr<const Authorities> authorities,
                    Authorities::Parse(material.authorities));
+  ASSIGN_OR_RETURN(std::shared_ptr<const TlsContext> context,
+                   TlsContext::Make(material, identity_),
+                   _ << "--tls_certificate=" << files_->certificate);
   RETURN_IF_ERROR(published_->Replace(
       absl::StrCat(material.certificates, "\n", material.private_key)));
   check_->Use(std::move(authorities));
   material_ = material;
+  absl::MutexLock lock(&context_mu_);
+  context_ = std::move(context);
   return absl::OkStatus();
 }
 

@@ -15,11 +15,14 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "cluster/trust/certificate_files.h"
 #include "cluster/trust/job_token.h"
 #include "cluster/trust/key_material.h"
 #include "cluster/trust/memory_file.h"
 #include "cluster/trust/peer_identity.h"
+#include "cluster/trust/tls_channel.h"
+#include "cluster/trust/tls_context.h"
 
 namespace grpc {
 class ChannelCredentials;
@@ -73,6 +76,13 @@ class Trust {
   std::shared_ptr<grpc::ChannelCredentials> ChannelCredentials(
       std::vector<ExpectedTask> tasks) const;
 
+  // Begins TLS on a connected socket, beside gRPC's connections, by the keys of
+  // now. Requires encrypts_all(), and that this object's clock outlives the
+  // channel.
+  std::unique_ptr<TlsChannel> BeginTls(Descriptor socket, PeerSide own,
+                                       ExpectedPeer peer) const
+      ABSL_LOCKS_EXCLUDED(context_mu_);
+
   // Reads the files again, and takes what they have if peers would take it and
   // the identity is the same; new connections use it within a second. A line in
   // the log says why it does not.
@@ -99,6 +109,10 @@ class Trust {
   // The certificates and the key, which gRPC reads there.
   std::shared_ptr<MemoryFile> published_ ABSL_GUARDED_BY(reread_mu_);
   std::shared_ptr<grpc::experimental::CertificateProviderInterface> provider_;
+
+  mutable absl::Mutex context_mu_;
+  // Null: the keys are a token's.
+  std::shared_ptr<const TlsContext> context_ ABSL_GUARDED_BY(context_mu_);
 
   absl::Mutex mu_;
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;

@@ -117,8 +117,8 @@ std::vector<std::shared_ptr<ShardStream>> ShardLink::MakeStreams(
     if (lane.channel == nullptr) {
       lane.channel = MakeTensorChannel(address_, options_.callee);
     }
-    lane.stream = ShardStream::Make(lane.channel, queue_, *loops_[i], i,
-                                    admission_, *this, offers_);
+    lane.stream = ShardStream::Make({lane.channel, admission_, options_.callee},
+                                    queue_, *loops_[i], i, *this, offers_);
     streams.push_back(lane.stream);
   }
   return streams;

@@ -24,29 +24,32 @@ constexpr char kMethod[] = "/parasol.wire.ParameterService/Exchange";
 
 }  // namespace
 
-std::shared_ptr<ShardStream> ShardStream::Make(
-    const std::shared_ptr<grpc::Channel>& channel, grpc::CompletionQueue& queue,
-    SocketLoop& loop, size_t lane, const std::string& admission,
-    Observer& observer, StreamOffers& offers) {
+std::shared_ptr<ShardStream> ShardStream::Make(StreamTarget target,
+                                               grpc::CompletionQueue& queue,
+                                               SocketLoop& loop, size_t lane,
+                                               Observer& observer,
+                                               StreamOffers& offers) {
   std::shared_ptr<ShardStream> stream(
-      new ShardStream(channel, queue, loop, lane, admission, observer, offers));
+      new ShardStream(std::move(target), queue, loop, lane, observer, offers));
   stream->self_ = stream;
   return stream;
 }
 
-ShardStream::ShardStream(const std::shared_ptr<grpc::Channel>& channel,
-                         grpc::CompletionQueue& queue, SocketLoop& loop,
-                         size_t lane, const std::string& admission,
-                         Observer& observer, StreamOffers& offers)
+ShardStream::ShardStream(StreamTarget target, grpc::CompletionQueue& queue,
+                         SocketLoop& loop, size_t lane, Observer& observer,
+                         StreamOffers& offers)
     : index_(lane),
       observer_(observer),
       offers_(offers),
       loop_(loop),
       asks_for_lane_(offers.lane),
-      channel_(channel) {
+      target_(std::move(target)) {
   context_.set_wait_for_ready(true);
-  if (!admission.empty()) context_.AddMetadata(kAdmissionKey, admission);
-  call_ = grpc::GenericStub(channel).PrepareCall(&context_, kMethod, &queue);
+  if (!target_.admission.empty()) {
+    context_.AddMetadata(kAdmissionKey, target_.admission);
+  }
+  call_ = grpc::GenericStub(target_.channel)
+              .PrepareCall(&context_, kMethod, &queue);
 }
 
 void ShardStream::Start() {
@@ -157,7 +160,14 @@ void ShardStream::Connect(const PayloadOffer& offer) {
 void ShardStream::OnLaneConnected(absl::StatusOr<Descriptor> socket) {
   if (has_ended_) return;
   if (!socket.ok()) return DoWithoutLane(socket.status());
-  payload_lane_ = PayloadLane::Make(*std::move(socket), loop_, *this);
+  // With certificates there is a task to expect (Callee).
+  const ExpectedTask ps = target_.callee.tasks.empty()
+                              ? ExpectedTask()
+                              : target_.callee.tasks.front();
+  payload_lane_ = PayloadLane::Make(
+      LaneSocket(*std::move(socket), target_.callee.trust.get(),
+                 PeerSide::kClient, {ps.role, ps.index}),
+      loop_, *this);
   bool write;
   {
     absl::MutexLock lock(&mu_);

@@ -21,6 +21,7 @@
 #include "cluster/payload_lane/socket_loop.h"
 #include "cluster/rpc/completion_thread.h"
 #include "cluster/rpc/shared_payloads.h"
+#include "cluster/trust/trust.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/completion_queue.h"
@@ -40,6 +41,15 @@ struct StreamOffers {
   // Number of streams in a row that were offered a lane and ended before it had
   // brought a message.
   std::atomic<int> lane_failures = 0;
+};
+
+// The ps to which a stream goes.
+struct StreamTarget {
+  std::shared_ptr<grpc::Channel> channel;
+  // Opens the call (wire::Shard); empty: the ps needs none.
+  std::string admission;
+  // The task that has to answer, also on a lane.
+  Callee callee;
 };
 
 // One call of ParameterService.Exchange, from its start to its end. Waits for
@@ -69,14 +79,14 @@ class ShardStream : public std::enable_shared_from_this<ShardStream>,
     virtual void OnEnd(size_t lane, const grpc::Status& status) = 0;
   };
 
-  // `queue` is a CompletionThread's; `loop` serves lanes. The call is opened
-  // with `admission` (wire::Shard); empty: the ps needs none. `observer` and
+  // `queue` is a CompletionThread's; `loop` serves lanes. `observer` and
   // `offers` must live until OnEnd(). The stream itself lives at least until
   // then.
-  static std::shared_ptr<ShardStream> Make(
-      const std::shared_ptr<grpc::Channel>& channel,
-      grpc::CompletionQueue& queue, SocketLoop& loop, size_t lane,
-      const std::string& admission, Observer& observer, StreamOffers& offers);
+  static std::shared_ptr<ShardStream> Make(StreamTarget target,
+                                           grpc::CompletionQueue& queue,
+                                           SocketLoop& loop, size_t lane,
+                                           Observer& observer,
+                                           StreamOffers& offers);
   ~ShardStream() override = default;
 
   // The shared payloads; null until the first reply has shown that the ps has
@@ -121,9 +131,8 @@ class ShardStream : public std::enable_shared_from_this<ShardStream>,
  private:
   using Tag = MemberTag<ShardStream>;
 
-  ShardStream(const std::shared_ptr<grpc::Channel>& channel,
-              grpc::CompletionQueue& queue, SocketLoop& loop, size_t lane,
-              const std::string& admission, Observer& observer,
+  ShardStream(StreamTarget target, grpc::CompletionQueue& queue,
+              SocketLoop& loop, size_t lane, Observer& observer,
               StreamOffers& offers);
 
   void OnStarted(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
@@ -192,7 +201,7 @@ class ShardStream : public std::enable_shared_from_this<ShardStream>,
   // Set by the loop's thread before can_write_.
   std::shared_ptr<PayloadLane> payload_lane_;
 
-  const std::shared_ptr<grpc::Channel> channel_;  // must outlive its call
+  const StreamTarget target_;  // its channel must outlive the call
   grpc::ClientContext context_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
   std::vector<grpc::ByteBuffer> outgoing_;  // one, but on a lane

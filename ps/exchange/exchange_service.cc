@@ -151,8 +151,12 @@ void ExchangeStream::OnLane(absl::StatusOr<Descriptor> socket) {
   const std::shared_ptr<ExchangeStream> self = shared_from_this();
   awaits_lane_ = false;
   if (socket.ok() && !lane_is_closed_) {
-    payload_lane_ = PayloadLane::Make(*std::move(socket), *socket_loop_, *this,
-                                      &environment_.lanes->allowance());
+    // A lane is a part of its call: the same task is at its other end.
+    const PeerIdentity caller = PeerOf(context_).value_or(PeerIdentity());
+    payload_lane_ = PayloadLane::Make(
+        environment_.lanes->SocketOf(*std::move(socket),
+                                     {caller.role, caller.index}),
+        *socket_loop_, *this, &environment_.lanes->allowance());
     environment_.metrics.lanes.Add(1);
     if (reads_lane_) payload_lane_->Read();
   } else {
@@ -170,6 +174,11 @@ void ExchangeStream::OnPayloadRead(const absl::Status& status,
   reads_lane_ = false;
   if (absl::IsInvalidArgument(status)) {
     environment_.metrics.malformed_requests_total.Add();
+  }
+  if (absl::IsUnauthenticated(status)) {
+    LOG_EVERY(WARNING, absl::Seconds(10))
+        << "refused a payload lane of " << context_.peer() << ": "
+        << status.message();
   }
   if (absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status)) {
     absl::MutexLock lock(&mu_);

@@ -13,6 +13,7 @@ namespace {
 constexpr Unit kGigabytes = {"GB/s", 1e-9};
 constexpr char kGrpc[] = "Parasol, in gRPC";
 constexpr char kTls[] = "Parasol, in TLS";
+constexpr char kGrpcTls[] = "Parasol, in gRPC in TLS";
 
 // As many variables of a size as make 32 MiB: the exchanges in flight are all
 // of different ones, and twice what is in flight does not fit the caches.
@@ -64,9 +65,15 @@ std::vector<Measurement> CompareAll(const Settings& settings,
   });
   lineup.Add(kTls, [&] {
     ParameterClient::Options options = settings.client;
-    options.tcp_lanes = false;
     options.trust = TrustOfBenchmark(PeerRole::kWorker);
     return Enter(MakeParasolContender(kTls, contents, options), bytes,
+                 make_lane);
+  });
+  lineup.Add(kGrpcTls, [&] {
+    ParameterClient::Options options = settings.client;
+    options.tcp_lanes = false;
+    options.trust = TrustOfBenchmark(PeerRole::kWorker);
+    return Enter(MakeParasolContender(kGrpcTls, contents, options), bytes,
                  make_lane);
   });
   lineup.Add(kOneMachine, [&] {

@@ -11,7 +11,9 @@
 #include "cluster/payload_lane/payload_host.h"
 #include "cluster/rpc/keep_memory.h"
 #include "cluster/rpc/server.h"
+#include "cluster/trust/certificate_issuer.h"
 #include "cluster/trust/job_token.h"
+#include "cluster/trust/memory_file.h"
 #include "ps/exchange/parameter_service.h"
 #include "ps/shard/parameter_server.h"
 #include "ps/shard/ps_metrics.h"
@@ -139,7 +141,18 @@ class ParasolSession : public Session {
 std::shared_ptr<const Trust> TrustOfBenchmark(PeerRole role) {
   const auto token = JobToken::Parse("the benchmark's processes");
   CHECK(token.ok()) << token.status();
-  return Trust::OfToken(*token, role, /*index=*/0, Clock::Real());
+  const KeyMaterial material = IssueByToken(*token, role, /*index=*/0);
+  // As files, with which lanes are in TLS, too. They are read again.
+  static MemoryFile certificate, key, authorities;
+  static const auto trust = [&] {
+    CHECK(certificate.Replace(material.certificates).ok());
+    CHECK(key.Replace(material.private_key).ok());
+    CHECK(authorities.Replace(material.authorities).ok());
+    return Trust::OfFiles({certificate.path(), key.path(), authorities.path()},
+                          Clock::Real());
+  }();
+  CHECK(trust.ok()) << trust.status();
+  return *trust;
 }
 
 Contender MakeParasolContender(const std::string& name,
@@ -181,7 +194,8 @@ void ServeParasol(const Contents& contents,
   const auto loaded = server.Load(load);
   CHECK(loaded.ok()) << loaded.status();
   const auto lanes = PayloadHost::Start(ServerHost(), /*port=*/0,
-                                        ParameterService::kDefaultThreads);
+                                        ParameterService::kDefaultThreads,
+                                        /*receive_bytes=*/INT64_MAX, trust);
   CHECK(lanes.ok()) << lanes.status();
   ParameterService service(server, metrics,
                            ParameterService::kDefaultBufferBytes, lanes->get());

@@ -12,7 +12,7 @@
 
 namespace parasol {
 
-// Returns keys of a task of the benchmark.
+// Returns the certificates of a task of the benchmark.
 std::shared_ptr<const Trust> TrustOfBenchmark(PeerRole role);
 
 // Makes a contender of a ParameterClient and a ps, which has keys if the client

@@ -25,7 +25,9 @@ PsOnThisMachine::PsOnThisMachine(size_t elements, const Hosts& hosts)
       hosts_(hosts),
       metrics_(registry_),
       server_({.task = "ps/0"}, Clock::Real(), metrics_),
-      lanes_(PayloadHost::Start(hosts.lanes, 0, /*threads=*/2).value()) {
+      lanes_(PayloadHost::Start(hosts.lanes, 0, /*threads=*/2, INT64_MAX,
+                                hosts.trust)
+                 .value()) {
   wire::LoadRequest load;
   load.set_run_id(kRun);
   load.set_num_shards(1);
@@ -75,8 +77,9 @@ void PsOnThisMachine::BreakLanes() {
 void PsOnThisMachine::Listen(int port) {
   service_ = std::make_unique<ParameterService>(
       server_, metrics_, ParameterService::kDefaultBufferBytes, lanes_.get());
-  auto started = RpcServer::Start(absl::StrCat(hosts_.calls, ":", port),
-                                  *service_, {.threads = 2});
+  auto started =
+      RpcServer::Start(absl::StrCat(hosts_.calls, ":", port), *service_,
+                       {.threads = 2, .trust = hosts_.trust});
   ASSERT_OK(started);
   rpc_server_ = *std::move(started);
   port_ = rpc_server_->port();

@@ -8,6 +8,7 @@
 #include "base/metrics.h"
 #include "cluster/payload_lane/payload_host.h"
 #include "cluster/rpc/server.h"
+#include "cluster/trust/trust.h"
 #include "parameters/client/parameter_client.h"
 #include "proto/chief.pb.h"
 #include "ps/exchange/parameter_service.h"
@@ -23,10 +24,11 @@ class PsOnThisMachine {
  public:
   static constexpr size_t kWidth = 64;
 
-  // The hosts at which the ps takes calls and lanes.
+  // The hosts at which the ps takes calls and lanes, and its keys.
   struct Hosts {
     std::string calls = "127.0.0.1";
     std::string lanes = "127.0.0.1";
+    std::shared_ptr<const Trust> trust = nullptr;
   };
   // `elements` of "w".
   explicit PsOnThisMachine(size_t elements)

@@ -11,9 +11,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "base/clock.h"
 #include "base/status_matchers.h"
+#include "cluster/trust/testing/certificate_directory.h"
+#include "cluster/trust/trust.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "parameters/client/parameter_client.h"
@@ -85,39 +90,58 @@ struct Carrier {
   std::string name;
   bool shared_memory;
   bool tcp_lanes;
+  bool has_certificates = false;
 };
 void PrintTo(const Carrier& carrier, std::ostream* out) {
   *out << carrier.name;
 }
 
+std::shared_ptr<const Trust> TrustOf(absl::string_view task) {
+  const CertificateDirectory directory(
+      absl::StrCat("carriers_", absl::StrReplaceAll(task, {{"/", "_"}})),
+      "ours");
+  directory.Issue(task);
+  return Trust::OfFiles(directory.files(), Clock::Real()).value();
+}
+
 class CarriersTest : public testing::TestWithParam<Carrier> {
  protected:
+  static PsOnThisMachine::Hosts Hosts() {
+    if (!GetParam().has_certificates) return {};
+    return {.trust = TrustOf("mnist/ps/0")};
+  }
   static ParameterClient::Options Options() {
     ParameterClient::Options options;
     options.shared_memory = GetParam().shared_memory;
     options.tcp_lanes = GetParam().tcp_lanes;
+    if (GetParam().has_certificates) {
+      options.trust = TrustOf("mnist/worker/0");
+    }
     return options;
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(All, CarriersTest,
-                         testing::Values(Carrier{"Grpc", false, false},
-                                         Carrier{"Lanes", false, true},
-                                         Carrier{"SharedMemory", true, false},
-                                         Carrier{"SharedMemoryAndLanes", true,
-                                                 true}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    All, CarriersTest,
+    testing::Values(Carrier{"Grpc", false, false},
+                    Carrier{"Lanes", false, true},
+                    Carrier{"GrpcInTls", false, false, true},
+                    Carrier{"LanesInTls", false, true, true},
+                    Carrier{"SharedMemory", true, false},
+                    Carrier{"SharedMemoryAndLanes", true, true}),
+    [](const auto& info) { return info.param.name; });
 
 std::vector<float> ThroughGrpc(ParameterClient::Options options, int steps) {
   options.shared_memory = false;
   options.tcp_lanes = false;
+  options.trust = nullptr;
   PsOnThisMachine ps(kSmall);
   WorkerOnThisMachine worker(ps, options);
   return Train(*worker, kSmall, steps);
 }
 
 TEST_P(CarriersTest, ValuesAndRowsAreThoseThatGrpcBrings) {
-  PsOnThisMachine ps(kSmall);
+  PsOnThisMachine ps(kSmall, Hosts());
   WorkerOnThisMachine worker(ps, Options());
   const std::vector<float> values = Train(*worker, kSmall, /*steps=*/10);
   EXPECT_TRUE(values == ThroughGrpc(Options(), /*steps=*/10));
@@ -134,7 +158,7 @@ TEST_P(CarriersTest, OtherEncodingsTooAreThoseThatGrpcBrings) {
   ParameterClient::Options options = Options();
   options.wire_encoding = job::BFLOAT16;
   options.push_share = .3;
-  PsOnThisMachine ps(kSmall);
+  PsOnThisMachine ps(kSmall, Hosts());
   WorkerOnThisMachine worker(ps, options);
   EXPECT_TRUE(Train(*worker, kSmall, /*steps=*/5) ==
               ThroughGrpc(options, /*steps=*/5));
@@ -142,7 +166,7 @@ TEST_P(CarriersTest, OtherEncodingsTooAreThoseThatGrpcBrings) {
 
 // Also than all blocks of shared memory, and than a socket's buffers.
 TEST_P(CarriersTest, LargeValuesAreWhole) {
-  PsOnThisMachine ps(kLarge);
+  PsOnThisMachine ps(kLarge, Hosts());
   ParameterClient::Options options = Options();
   options.message_bytes = 8 << 20;
   WorkerOnThisMachine worker(ps, options);
@@ -156,7 +180,7 @@ TEST_P(CarriersTest, LargeValuesAreWhole) {
 }
 
 TEST_P(CarriersTest, ACutStreamsPushesAreAppliedOnceOnTheNextOne) {
-  PsOnThisMachine ps(kSmall);
+  PsOnThisMachine ps(kSmall, Hosts());
   WorkerOnThisMachine worker(ps, Options());
   const std::vector<float> ones(kSmall, 1);
   std::vector<std::unique_ptr<ParameterClient::Pending>> pushes;
@@ -177,7 +201,7 @@ TEST_P(CarriersTest, ACutStreamsPushesAreAppliedOnceOnTheNextOne) {
 }
 
 TEST_P(CarriersTest, AStreamThatEndsIsCountedNoMore) {
-  PsOnThisMachine ps(kSmall);
+  PsOnThisMachine ps(kSmall, Hosts());
   {
     WorkerOnThisMachine worker(ps, Options());
     Train(*worker, kSmall, 2);
@@ -204,6 +228,20 @@ TEST(LanesTest, LanesThatCouldNotBeOpenedAreTriedAgain) {
     Train(*worker, kSmall, 1);
     ++steps;
   }
+  EXPECT_THAT(ps.Metrics(), HasSubstr(Lanes(2)));
+}
+
+TEST(LanesTest, LanesGoOnWithARenewedCertificate) {
+  const CertificateDirectory directory("renewed", "ours");
+  directory.Issue("mnist/worker/0");
+  const auto trust = Trust::OfFiles(directory.files(), Clock::Real()).value();
+  PsOnThisMachine ps(kSmall, {.trust = TrustOf("mnist/ps/0")});
+  WorkerOnThisMachine worker(ps, {.shared_memory = false, .trust = trust});
+  Train(*worker, kSmall, 2);
+  directory.Issue("mnist/worker/0");
+  trust->Reread();
+  ps.BreakLanes();
+  Train(*worker, kSmall, 2);
   EXPECT_THAT(ps.Metrics(), HasSubstr(Lanes(2)));
 }
 
