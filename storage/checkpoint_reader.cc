@@ -118,6 +118,18 @@ class ShardedCheckpointReader : public CheckpointReader {
     return entries;
   }
 
+  absl::StatusOr<std::optional<JournalPlace>> JournalOf(
+      uint32_t shard, uint32_t num_shards) const override {
+    const ShardNumber number = {.shard = shard, .num_shards = num_shards};
+    ASSIGN_OR_RETURN(const std::vector<const ShardFile*> files,
+                     FilesFor(number));
+    std::optional<JournalPlace> place;
+    for (const ShardFile* file : files) {
+      if (IsOwn(*file, number)) place = file->journal();
+    }
+    return place;
+  }
+
   absl::Status Verify() const override {
     for (const ShardFile* file : Opened()) {
       RETURN_IF_ERROR(Explain(file->Verify()));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,12 @@ class CheckpointReader {
   // ascending order of worker incarnation. Empty for a checkpoint with another
   // number of shards.
   virtual absl::StatusOr<std::vector<DedupEntry>> ReadDedup(
+      uint32_t shard, uint32_t num_shards) const = 0;
+
+  // Returns the place in the journal of shard `shard` of `num_shards` from
+  // which on the checkpoint may lack records; nullopt for a shard without a
+  // journal, or with another number of shards.
+  virtual absl::StatusOr<std::optional<JournalPlace>> JournalOf(
       uint32_t shard, uint32_t num_shards) const = 0;
 
   // Verifies the crc32c of each file that was read as a whole; of others the

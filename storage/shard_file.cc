@@ -51,9 +51,12 @@ class SstShardFile : public ShardFile {
     RETURN_IF_ERROR(FromRocksDbStatus(reader_.Open(path()), path()));
     const auto properties = reader_.GetTableProperties();
     if (properties != nullptr) {
-      const auto index =
-          properties->user_collected_properties.find(kIndexProperty);
-      if (index != properties->user_collected_properties.end()) {
+      const auto& own = properties->user_collected_properties;
+      const auto journal = own.find(kJournalProperty);
+      if (journal != own.end())
+        journal_ = JournalPlace::Decode(journal->second);
+      const auto index = own.find(kIndexProperty);
+      if (index != own.end()) {
         auto decoded = ShardIndex::Decode(index->second);
         if (!decoded.has_value()) {
           return absl::DataLossError(
@@ -67,6 +70,9 @@ class SstShardFile : public ShardFile {
   }
 
   const ShardIndex& index() const override { return index_; }
+  const std::optional<JournalPlace>& journal() const override {
+    return journal_;
+  }
 
   absl::Status Read(const ShardIndex::Extent& extent, int64_t first,
                     absl::Span<float> out) const override {
@@ -167,6 +173,7 @@ class SstShardFile : public ShardFile {
   // Its reading methods are thread-safe, but not declared const.
   mutable rocksdb::SstFileReader reader_;
   ShardIndex index_;
+  std::optional<JournalPlace> journal_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ class ShardFile {
   virtual ~ShardFile() = default;
 
   virtual const ShardIndex& index() const = 0;
+  // Returns the place that ShardWriter::SetJournal() was given.
+  virtual const std::optional<JournalPlace>& journal() const = 0;
 
   // Fills `out` with elements [first, first + out.size()) of an extent of this
   // file; the extent must contain them.

@@ -165,4 +165,18 @@ std::optional<ShardIndex> ShardIndex::Decode(absl::string_view bytes) {
   return index;
 }
 
+std::string JournalPlace::Encode() const {
+  std::string bytes;
+  AppendLittleEndian(bytes, journal);
+  AppendLittleEndian(bytes, segment);
+  return bytes;
+}
+
+std::optional<JournalPlace> JournalPlace::Decode(absl::string_view bytes) {
+  if (bytes.size() != 2 * sizeof(uint64_t)) return std::nullopt;
+  return JournalPlace{
+      .journal = LoadLittleEndian<uint64_t>(bytes.data()),
+      .segment = LoadLittleEndian<uint64_t>(bytes.data() + sizeof(uint64_t))};
+}
+
 }  // namespace parasol

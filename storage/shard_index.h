@@ -20,6 +20,19 @@ struct ShardNumber {
   bool operator==(const ShardNumber&) const = default;
 };
 
+// The place in a shard's journal (storage/journal) from which on a file of the
+// shard may lack records. A file keeps it beside its index.
+struct JournalPlace {
+  uint64_t journal = 0;  // the journal's number
+  uint64_t segment = 0;  // from 1 on
+
+  bool operator==(const JournalPlace&) const = default;
+
+  std::string Encode() const;
+  // Returns what Encode() has written; nullopt for any other bytes.
+  static std::optional<JournalPlace> Decode(absl::string_view bytes);
+};
+
 // The contents of a shard file: which elements and tables it has. A file keeps
 // its index beside its entries, so that a reader knows them without reading
 // them.
@@ -51,8 +64,10 @@ struct ShardIndex {
   static std::optional<ShardIndex> Decode(absl::string_view bytes);
 };
 
-// The name of the property of an SST file that holds the index.
+// The names of the properties of an SST file that hold the index, and the place
+// in the journal.
 inline constexpr char kIndexProperty[] = "parasol.index";
+inline constexpr char kJournalProperty[] = "parasol.journal";
 
 // The bytes in front of an elements entry's floats: its number of updates.
 inline constexpr size_t kUpdatesBytes = 8;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -55,17 +56,26 @@ class Crc32cGeneratorFactory : public rocksdb::FileChecksumGenFactory {
   const char* Name() const override { return "Crc32c"; }
 };
 
-// Lets RocksDB write the index among a file's properties.
+// What a file's properties say of it.
+struct Description {
+  ShardIndex index;
+  std::optional<JournalPlace> journal;
+};
+
+// Lets RocksDB write a description among a file's properties.
 class IndexCollector : public rocksdb::TablePropertiesCollector {
  public:
-  explicit IndexCollector(const ShardIndex& index) : index_(index) {}
+  explicit IndexCollector(const Description& file) : file_(file) {}
   rocksdb::Status AddUserKey(const rocksdb::Slice&, const rocksdb::Slice&,
                              rocksdb::EntryType, rocksdb::SequenceNumber,
                              uint64_t) override {
     return rocksdb::Status::OK();
   }
   rocksdb::Status Finish(rocksdb::UserCollectedProperties* out) override {
-    out->emplace(kIndexProperty, index_.Encode());
+    out->emplace(kIndexProperty, file_.index.Encode());
+    if (file_.journal.has_value()) {
+      out->emplace(kJournalProperty, file_.journal->Encode());
+    }
     return rocksdb::Status::OK();
   }
   rocksdb::UserCollectedProperties GetReadableProperties() const override {
@@ -74,30 +84,30 @@ class IndexCollector : public rocksdb::TablePropertiesCollector {
   const char* Name() const override { return "ShardIndex"; }
 
  private:
-  const ShardIndex& index_;
+  const Description& file_;
 };
 
 class IndexCollectorFactory : public rocksdb::TablePropertiesCollectorFactory {
  public:
-  explicit IndexCollectorFactory(const ShardIndex& index) : index_(index) {}
+  explicit IndexCollectorFactory(const Description& file) : file_(file) {}
   rocksdb::TablePropertiesCollector* CreateTablePropertiesCollector(
       rocksdb::TablePropertiesCollectorFactory::Context) override {
-    return new IndexCollector(index_);  // RocksDB deletes it
+    return new IndexCollector(file_);  // RocksDB deletes it
   }
   const char* Name() const override { return "ShardIndex"; }
 
  private:
-  const ShardIndex& index_;
+  const Description& file_;
 };
 
-rocksdb::Options WriterOptions(const ShardIndex& index) {
+rocksdb::Options WriterOptions(const Description& file) {
   rocksdb::Options options;
   options.compression = rocksdb::kNoCompression;
   options.use_fsync = true;
   options.file_checksum_gen_factory =
       std::make_shared<Crc32cGeneratorFactory>();
   options.table_properties_collector_factories.push_back(
-      std::make_shared<IndexCollectorFactory>(index));
+      std::make_shared<IndexCollectorFactory>(file));
   return options;
 }
 
@@ -109,7 +119,7 @@ class SstShardWriter : public ShardWriter {
  public:
   explicit SstShardWriter(std::string path)
       : path_(std::move(path)),
-        writer_(rocksdb::EnvOptions(), WriterOptions(index_)) {}
+        writer_(rocksdb::EnvOptions(), WriterOptions(file_)) {}
 
   absl::Status Open() {
     // RocksDB does not tell a directory that is missing from one that may not
@@ -120,7 +130,10 @@ class SstShardWriter : public ShardWriter {
     return Put(kHeaderKey, kHeaderValue);
   }
 
-  void SetWriter(const ShardNumber& shard) override { index_.writer = shard; }
+  void SetWriter(const ShardNumber& shard) override {
+    file_.index.writer = shard;
+  }
+  void SetJournal(const JournalPlace& place) override { file_.journal = place; }
 
   absl::Status AddElements(absl::string_view variable, int array, int64_t first,
                            int64_t updates,
@@ -203,14 +216,14 @@ class SstShardWriter : public ShardWriter {
           path_, ": entries are not in ascending order: ", status.ToString()));
     }
     RETURN_IF_ERROR(FromRocksDbStatus(status, path_));
-    const absl::Status indexed = index_.Add(key, value);
+    const absl::Status indexed = file_.index.Add(key, value);
     if (indexed.ok()) return indexed;
     return absl::InvalidArgumentError(
         absl::StrCat(path_, ": ", indexed.message()));
   }
 
   const std::string path_;
-  ShardIndex index_;  // what was written so far
+  Description file_;  // what was written so far
   rocksdb::SstFileWriter writer_;
   std::string last_array_prefix_;
   int64_t next_element_ = 0;

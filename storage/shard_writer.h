@@ -34,6 +34,10 @@ class ShardWriter {
   // then needs no other file. Must be called before Finish(), if at all.
   virtual void SetWriter(const ShardNumber& shard) = 0;
 
+  // Names the place in the shard's journal from which on the file may lack
+  // records. Must be called before Finish(), if at all.
+  virtual void SetJournal(const JournalPlace& place) = 0;
+
   // Writes elements [first, first + values.size()) of the flattened variable's
   // array. `updates` is the number of updates that these elements have had.
   //   InvalidArgument  not in ascending order of (variable, array, first), or

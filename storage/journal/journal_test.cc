@@ -1,0 +1,329 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/notification.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "storage/durable_file.h"
+#include "storage/journal/journal_format.h"
+#include "storage/journal/journal_reader.h"
+#include "storage/journal/journal_writer.h"
+#include "storage/shard_index.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class JournalTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = absl::StrCat(
+        ::testing::TempDir(), "/journal-",
+        ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    ASSERT_OK(RemoveTree(directory_));
+  }
+
+  static JournalOwner Owner() {
+    return {.run_id = "run", .layout = 5, .shard = 1, .num_shards = 2};
+  }
+  static SegmentHeader First() {
+    return {.owner = Owner(), .journal = 77, .segment = 1};
+  }
+
+  std::unique_ptr<JournalWriter> Write(const SegmentHeader& header,
+                                       Kept kept = Kept::kWritten) {
+    auto writer = JournalWriter::Create(directory_, header, kept);
+    EXPECT_OK(writer.status());
+    return *std::move(writer);
+  }
+
+  // What a reader finds, and how it ends.
+  struct Found {
+    std::vector<std::string> records;
+    absl::Status status;
+    absl::StatusOr<SegmentHeader> next;
+  };
+  Found Read(const std::optional<JournalPlace>& place = std::nullopt,
+             Kept kept = Kept::kWritten) {
+    Found found;
+    auto reader = JournalReader::Open(directory_, Owner(), place);
+    found.status = reader.status();
+    if (!reader.ok()) return found;
+    found.status = reader->Read(kept, [&](absl::string_view record) {
+      found.records.emplace_back(record);
+      return absl::OkStatus();
+    });
+    EXPECT_EQ(reader->records(), found.records.size());
+    found.next = reader->GoOn(/*progress=*/3);
+    return found;
+  }
+
+  std::string PathOf(uint64_t segment) const {
+    return absl::StrCat(directory_, "/", SegmentName(segment));
+  }
+  std::string Bytes(uint64_t segment) const {
+    std::ifstream file(PathOf(segment), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void SetBytes(uint64_t segment, absl::string_view bytes) const {
+    ASSERT_OK(WriteFileDurably(PathOf(segment), bytes));
+  }
+
+  std::string directory_;
+};
+
+TEST_F(JournalTest, GivesTheRecordsBackInOrder) {
+  const auto writer = Write(First());
+  ASSERT_OK(writer->Append({"one ", "record"}));
+  ASSERT_OK(writer->Append({}));
+  ASSERT_OK(writer->Append({"", "three"}));
+  const Found found = Read();
+  EXPECT_OK(found.status);
+  EXPECT_THAT(found.records, ElementsAre("one record", "", "three"));
+}
+
+TEST_F(JournalTest, ReadsFromAPlaceOn) {
+  const auto writer = Write(First());
+  ASSERT_OK(writer->Append({"a"}));
+  EXPECT_THAT(writer->BeginSegment(9), IsOkAndHolds(2));
+  ASSERT_OK(writer->Append({"b"}));
+  EXPECT_THAT(writer->BeginSegment(12), IsOkAndHolds(3));
+  ASSERT_OK(writer->Append({"c"}));
+  EXPECT_THAT(Read().records, ElementsAre("a", "b", "c"));
+  EXPECT_THAT(Read(JournalPlace{77, 2}).records, ElementsAre("b", "c"));
+  writer->RemoveBefore(3);
+  EXPECT_THAT(Read(JournalPlace{77, 3}).records, ElementsAre("c"));
+  const Found gone = Read(JournalPlace{77, 2});
+  EXPECT_THAT(gone.status, StatusIs(absl::StatusCode::kNotFound,
+                                    HasSubstr("has no segment 2; the first one "
+                                              "is 3")));
+}
+
+TEST_F(JournalTest, AnotherWriterGoesOnWhereTheFirstWasStopped) {
+  const auto stopped = Write(First());
+  ASSERT_OK(stopped->Append({"a"}));
+  const Found found = Read();
+  ASSERT_OK(found.next.status());
+  const auto successor = Write(*found.next);
+  ASSERT_OK(successor->Append({"b"}));
+  // It was only stopped, and knows nothing of its successor.
+  ASSERT_OK(stopped->Append({"late"}));
+  ASSERT_OK(successor->Append({"c"}));
+  EXPECT_THAT(Read().records, ElementsAre("a", "b", "c"));
+}
+
+TEST_F(JournalTest, ARecordThatWasCutOffIsLeftOut) {
+  {
+    const auto writer = Write(First());
+    ASSERT_OK(writer->Append({"first"}));
+    ASSERT_OK(writer->Append({"second"}));
+  }
+  const std::string whole = Bytes(1);
+  const size_t second = whole.size() - RecordHeader::kBytes - 6;
+  for (size_t size = second; size < whole.size(); ++size) {
+    SetBytes(1, whole.substr(0, size));
+    const Found found = Read();
+    EXPECT_OK(found.status) << size;
+    EXPECT_THAT(found.records, ElementsAre("first")) << size;
+    ASSERT_OK(found.next.status());
+    EXPECT_EQ(found.next->bytes_before, second);
+    EXPECT_EQ(found.next->first_record, 2);
+  }
+}
+
+TEST_F(JournalTest, EveryFlippedBitIsFound) {
+  {
+    const auto writer = Write(First());
+    ASSERT_OK(writer->Append({"first"}));
+    ASSERT_OK(writer->Append({"second"}));
+  }
+  const std::string whole = Bytes(1);
+  const size_t second = whole.size() - RecordHeader::kBytes - 6;
+  for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+    std::string damaged = whole;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    SetBytes(1, damaged);
+    const Found found = Read();
+    EXPECT_THAT(found.status.code(),
+                testing::AnyOf(absl::StatusCode::kDataLoss,
+                               absl::StatusCode::kFailedPrecondition))
+        << "bit " << bit;
+    EXPECT_LE(found.records.size(), bit / 8 < second ? 0u : 1u) << bit;
+  }
+}
+
+TEST_F(JournalTest, ALossOfPowerMayLeaveAnythingOfTheLastRecord) {
+  {
+    const auto writer = Write(First());
+    ASSERT_OK(writer->Append({"first"}));
+    ASSERT_OK(writer->Append({"second"}));
+  }
+  std::string bytes = Bytes(1);
+  bytes.back() = 'x';
+  SetBytes(1, bytes);
+  EXPECT_THAT(Read().status, StatusIs(absl::StatusCode::kDataLoss));
+  const Found found = Read(std::nullopt, Kept::kOnDisk);
+  EXPECT_OK(found.status);
+  EXPECT_THAT(found.records, ElementsAre("first"));
+}
+
+TEST_F(JournalTest, DamageBeforeAWholeRecordIsNoEnd) {
+  {
+    const auto writer = Write(First());
+    ASSERT_OK(writer->Append({"first"}));
+    ASSERT_OK(writer->Append({"second"}));
+    ASSERT_OK(writer->Append({"third"}));
+  }
+  std::string bytes = Bytes(1);
+  bytes[bytes.size() - 2 * RecordHeader::kBytes - 11] ^= 1;
+  SetBytes(1, bytes);
+  const Found found = Read(std::nullopt, Kept::kOnDisk);
+  EXPECT_THAT(found.status, StatusIs(absl::StatusCode::kDataLoss,
+                                     HasSubstr("a damaged record at byte")));
+  EXPECT_THAT(found.records, ElementsAre("first"));
+}
+
+TEST_F(JournalTest, GoesOnBehindDamage) {
+  {
+    const auto writer = Write(First());
+    ASSERT_OK(writer->Append({"a"}));
+    ASSERT_OK(writer->BeginSegment(1).status());
+    ASSERT_OK(writer->Append({"b"}));
+    ASSERT_OK(writer->BeginSegment(1).status());
+    ASSERT_OK(writer->Append({"c"}));
+  }
+  std::string bytes = Bytes(2);
+  bytes.back() ^= 1;
+  SetBytes(2, bytes);
+  const Found found = Read();
+  EXPECT_THAT(found.status, StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(found.records, ElementsAre("a"));
+  ASSERT_OK(found.next.status());
+  const auto writer = Write(*found.next);
+  ASSERT_OK(writer->Append({"d"}));
+  const Found again = Read();
+  EXPECT_OK(again.status);
+  EXPECT_THAT(again.records, ElementsAre("a", "d"));
+}
+
+TEST_F(JournalTest, AMissingSegmentIsFound) {
+  {
+    const auto writer = Write(First());
+    ASSERT_OK(writer->Append({"a"}));
+    ASSERT_OK(writer->BeginSegment(1).status());
+    ASSERT_OK(writer->Append({"b"}));
+    ASSERT_OK(writer->BeginSegment(1).status());
+  }
+  ASSERT_EQ(unlink(PathOf(2).c_str()), 0);
+  const Found found = Read();
+  EXPECT_THAT(found.status, StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(found.records, ElementsAre("a"));
+}
+
+TEST_F(JournalTest, ASegmentThatWasJustBegunHasNothing) {
+  {
+    const auto writer = Write(First());
+    ASSERT_OK(writer->Append({"a"}));
+  }
+  SetBytes(2, "PARA");
+  const Found found = Read();
+  EXPECT_OK(found.status);
+  EXPECT_THAT(found.records, ElementsAre("a"));
+  ASSERT_OK(found.next.status());
+  EXPECT_EQ(found.next->segment, 2);
+  ASSERT_OK(Write(*found.next)->Append({"b"}));
+  EXPECT_THAT(Read().records, ElementsAre("a", "b"));
+}
+
+TEST_F(JournalTest, OthersJournalsAreNotRead) {
+  Write(First());
+  EXPECT_THAT(Read(JournalPlace{78, 1}).status,
+              StatusIs(absl::StatusCode::kNotFound));
+  JournalOwner other = Owner();
+  other.layout = 6;
+  EXPECT_THAT(JournalReader::Open(directory_, other, std::nullopt).status(),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(
+      JournalReader::Open("/no/such/directory", Owner(), std::nullopt).status(),
+      StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(JournalTest, CallsBackWhenTheDiskHasTheRecord) {
+  const auto writer = Write(First(), Kept::kOnDisk);
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_OK(writer->Append({absl::StrCat(i)}));
+    absl::Notification kept;
+    writer->WhenKept([&](const absl::Status& status) {
+      EXPECT_OK(status);
+      kept.Notify();
+    });
+    kept.WaitForNotification();
+  }
+  EXPECT_EQ(Read(std::nullopt, Kept::kOnDisk).records.size(), 20);
+}
+
+TEST_F(JournalTest, ClosesWithoutLeavingAnyoneWaiting) {
+  const auto writer = Write(First(), Kept::kOnDisk);
+  int answers = 0;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_OK(writer->Append({"a"}));
+    writer->WhenKept([&answers](const absl::Status&) { ++answers; });
+  }
+  writer->Close();
+  EXPECT_EQ(answers, 100);
+  EXPECT_THAT(writer->Append({"b"}), StatusIs(absl::StatusCode::kUnavailable));
+  writer->WhenKept([&answers](const absl::Status& status) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable));
+    ++answers;
+  });
+  EXPECT_EQ(answers, 101);
+  // They are there all the same, and may be acknowledged to a resend.
+  EXPECT_EQ(Read(std::nullopt, Kept::kOnDisk).records.size(), 100);
+}
+
+TEST_F(JournalTest, WithoutRoomNothingIsAppended) {
+  const auto writer = Write(First());
+  ASSERT_OK(writer->Append({"a"}));
+  // /dev/full's way of saying so, for files: a limit on their size.
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto ignored = signal(SIGXFSZ, SIG_IGN);
+  rlimit limit = before;
+  limit.rlim_cur = Bytes(1).size() + 40;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const absl::Status full = writer->Append({std::string(1000, 'x')});
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, ignored);
+  EXPECT_THAT(full, StatusIs(absl::StatusCode::kUnavailable,
+                             HasSubstr("pushes wait until")));
+  ASSERT_OK(writer->Append({"b"}));
+  EXPECT_THAT(Read().records, ElementsAre("a", "b"));
+}
+
+TEST_F(JournalTest, NamesOfSegments) {
+  EXPECT_EQ(SegmentName(12), "segment-000000000012");
+  EXPECT_EQ(SegmentOfName("segment-000000000012"), 12);
+  EXPECT_EQ(SegmentOfName("segment-12"), std::nullopt);
+  EXPECT_EQ(SegmentOfName("unread-segment-000000000012"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,287 @@
+#include "storage/journal/journal_writer.h"
+
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/crc32c.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+// Writes all of `parts`, which it uses up. Returns the errno of a failure.
+int WriteParts(int file, std::vector<iovec>& parts) {
+  size_t first = 0;
+  while (first < parts.size()) {
+    const int count =
+        static_cast<int>(std::min<size_t>(parts.size() - first, IOV_MAX));
+    const ssize_t result = writev(file, parts.data() + first, count);
+    if (result < 0 && errno == EINTR) continue;
+    if (result < 0) return errno;
+    auto written = static_cast<size_t>(result);
+    while (first < parts.size() && written >= parts[first].iov_len) {
+      written -= parts[first++].iov_len;
+    }
+    if (first == parts.size()) break;
+    parts[first].iov_base = static_cast<char*>(parts[first].iov_base) + written;
+    parts[first].iov_len -= written;
+  }
+  return 0;
+}
+
+iovec PartOf(absl::string_view bytes) {
+  return {.iov_base = const_cast<char*>(bytes.data()), .iov_len = bytes.size()};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Create(
+    const std::string& directory, const SegmentHeader& header, Kept kept) {
+  RETURN_IF_ERROR(MakeDirectories(directory));
+  std::unique_ptr<JournalWriter> writer(
+      new JournalWriter(directory, header, kept));
+  {
+    absl::MutexLock lock(&writer->mu_);
+    RETURN_IF_ERROR(writer->Begin(header));
+  }
+  if (kept == Kept::kOnDisk) {
+    writer->thread_ = std::thread([writer = writer.get()] { writer->Sync(); });
+  }
+  return writer;
+}
+
+JournalWriter::JournalWriter(std::string directory, const SegmentHeader& header,
+                             Kept kept)
+    : directory_(std::move(directory)),
+      kept_(kept),
+      journal_(header.journal),
+      next_record_(header.first_record),
+      kept_up_to_(header.first_record - 1) {}
+
+void JournalWriter::Close() {
+  std::vector<Waiting> waiting;
+  absl::Status outcome;
+  {
+    absl::MutexLock lock(&mu_);
+    is_ending_ = true;
+    if (broken_.ok()) broken_ = absl::UnavailableError("the journal is closed");
+    outcome = broken_;
+    waiting = std::move(waiting_);
+    waiting_.clear();
+  }
+  if (thread_.joinable()) thread_.join();
+  for (const Waiting& one : waiting) one.done(outcome);
+}
+
+std::string JournalWriter::PathOf(uint64_t segment) const {
+  return absl::StrCat(directory_, "/", SegmentName(segment));
+}
+
+absl::Status JournalWriter::Begin(const SegmentHeader& header) {
+  const std::string path = PathOf(header.segment);
+  ASSIGN_OR_RETURN(
+      FileDescriptor file,
+      FileDescriptor::Open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND));
+  const std::string bytes = header.Encode();
+  std::vector<iovec> parts = {PartOf(bytes)};
+  const int code = WriteParts(file.get(), parts);
+  absl::Status begun;
+  if (code != 0) {
+    begun = FileError(code, "write", path);
+  } else if (kept_ == Kept::kOnDisk && fsync(file.get()) != 0) {
+    begun = FileError(errno, "fsync", path);
+  } else if (kept_ == Kept::kOnDisk) {
+    begun = SyncDirectory(directory_);
+  }
+  if (!begun.ok()) {
+    unlink(path.c_str());
+    return begun;
+  }
+  bytes_before_ += size_;
+  file_ = std::make_shared<const FileDescriptor>(std::move(file));
+  size_ = bytes.size();
+  header_ = header;
+  return absl::OkStatus();
+}
+
+absl::Status JournalWriter::Append(absl::Span<const absl::string_view> pieces) {
+  absl::MutexLock lock(&mu_);
+  RETURN_IF_ERROR(broken_);
+  return Write(pieces);
+}
+
+absl::Status JournalWriter::Write(absl::Span<const absl::string_view> pieces) {
+  RecordHeader header = {.record = next_record_};
+  uint64_t length = 0;
+  uint32_t crc = 0;
+  for (const absl::string_view piece : pieces) {
+    length += piece.size();
+    crc = ExtendCrc32c(crc, piece);
+  }
+  if (length > kMaxRecordBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("a journal's record of ",
+                                                   length, " bytes: more than ",
+                                                   kMaxRecordBytes));
+  }
+  header.length = static_cast<uint32_t>(length);
+  header.data_crc = MaskCrc(crc);
+  char head[RecordHeader::kBytes];
+  header.Encode(head);
+  std::vector<iovec> parts = {PartOf({head, sizeof head})};
+  for (const absl::string_view piece : pieces) {
+    if (!piece.empty()) parts.push_back(PartOf(piece));
+  }
+  const int code = WriteParts(file_->get(), parts);
+  if (code != 0) {
+    TakeBack();
+    return absl::UnavailableError(absl::StrCat(
+        FileError(code, "write", PathOf(header_.segment)).message(),
+        "; pushes wait until the journal can be written"));
+  }
+  size_ += sizeof head + length;
+  ++next_record_;
+  if (kept_ == Kept::kWritten) kept_up_to_ = next_record_ - 1;
+  return absl::OkStatus();
+}
+
+void JournalWriter::TakeBack() {
+  if (ftruncate(file_->get(), static_cast<off_t>(size_)) == 0) return;
+  broken_ = absl::UnavailableError(absl::StrCat(
+      FileError(errno, "cut", PathOf(header_.segment)).message(),
+      " after a failed write; pushes wait until this ps is started again"));
+  LOG(ERROR) << broken_.message();
+}
+
+void JournalWriter::WhenKept(Done done) {
+  absl::Status outcome;
+  {
+    absl::MutexLock lock(&mu_);
+    outcome = broken_;
+    if (outcome.ok() && kept_up_to_ < next_record_ - 1) {
+      waiting_.push_back({.record = next_record_ - 1, .done = std::move(done)});
+      return;
+    }
+  }
+  done(outcome);
+}
+
+std::vector<JournalWriter::Waiting> JournalWriter::TakeReady() {
+  const auto end = std::find_if(
+      waiting_.begin(), waiting_.end(),
+      [this](const Waiting& one) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+        return broken_.ok() && one.record > kept_up_to_;
+      });
+  std::vector<Waiting> ready(std::make_move_iterator(waiting_.begin()),
+                             std::make_move_iterator(end));
+  waiting_.erase(waiting_.begin(), end);
+  return ready;
+}
+
+void JournalWriter::Sync() {
+  auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return is_ending_ || !waiting_.empty();
+  };
+  while (true) {
+    File file;
+    uint64_t written;
+    std::string path;
+    {
+      absl::MutexLock lock(&mu_);
+      mu_.Await(absl::Condition(&has_work));
+      if (is_ending_) return;
+      file = file_;
+      written = next_record_ - 1;
+      path = PathOf(header_.segment);
+    }
+    const int code = fdatasync(file->get()) == 0 ? 0 : errno;
+    std::vector<Waiting> ready;
+    absl::Status outcome;
+    {
+      absl::MutexLock lock(&mu_);
+      if (code == 0) {
+        kept_up_to_ = std::max(kept_up_to_, written);
+      } else if (broken_.ok()) {
+        // What the system has of the file now is not known.
+        broken_ = absl::UnavailableError(
+            absl::StrCat(FileError(code, "fdatasync", path).message(),
+                         "; pushes wait until this ps is started again"));
+        LOG(ERROR) << broken_.message();
+      }
+      outcome = broken_;
+      ready = TakeReady();
+    }
+    for (const Waiting& one : ready) one.done(outcome);
+  }
+}
+
+absl::StatusOr<uint64_t> JournalWriter::BeginSegment(int64_t progress) {
+  if (kept_ == Kept::kOnDisk) {
+    // Most of it while records still come: what is left below takes no time.
+    // That finds an error, too.
+    (void)fdatasync(file()->get());
+  }
+  std::vector<Waiting> ready;
+  absl::Status begun;
+  {
+    absl::MutexLock lock(&mu_);
+    RETURN_IF_ERROR(broken_);
+    if (kept_ == Kept::kOnDisk) {
+      if (fdatasync(file_->get()) != 0) {
+        return FileError(errno, "fdatasync", PathOf(header_.segment));
+      }
+      kept_up_to_ = next_record_ - 1;
+      ready = TakeReady();
+    }
+    SegmentHeader header = header_;
+    ++header.segment;
+    header.first_record = next_record_;
+    header.bytes_before = size_;
+    header.progress = progress;
+    begun = Begin(header);
+  }
+  for (const Waiting& one : ready) one.done(absl::OkStatus());
+  RETURN_IF_ERROR(begun);
+  return segment();
+}
+
+void JournalWriter::RemoveBefore(uint64_t segment) {
+  const auto names = ListDirectory(directory_);
+  if (!names.ok()) {
+    LOG(WARNING) << names.status().message();
+    return;
+  }
+  for (const std::string& name : *names) {
+    const auto number = SegmentOfName(name);
+    if (!number.has_value() || *number >= segment) continue;
+    const std::string path = PathOf(*number);
+    if (unlink(path.c_str()) != 0) {
+      LOG(WARNING) << FileError(errno, "remove", path).message();
+    }
+  }
+}
+
+JournalWriter::File JournalWriter::file() const {
+  absl::MutexLock lock(&mu_);
+  return file_;
+}
+
+uint64_t JournalWriter::segment() const {
+  absl::MutexLock lock(&mu_);
+  return header_.segment;
+}
+
+uint64_t JournalWriter::bytes_written() const {
+  absl::MutexLock lock(&mu_);
+  return bytes_before_ + size_;
+}
+
+}  // namespace parasol

@@ -1,0 +1,116 @@
+#ifndef PARASOL_STORAGE_JOURNAL_JOURNAL_WRITER_H_
+#define PARASOL_STORAGE_JOURNAL_JOURNAL_WRITER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "storage/durable_file.h"
+#include "storage/journal/journal_format.h"
+
+namespace parasol {
+
+// When a record of a journal counts as kept.
+enum class Kept {
+  kWritten,  // the system has it: it survives the process
+  kOnDisk,   // the disk has it: it survives a loss of power
+};
+
+// Appends records to a journal: storage/FORMAT.md, "Journal". Thread-safe.
+//
+// With kOnDisk a thread of the writer calls fdatasync(2) for all records that
+// have come meanwhile, so the disk's latency is one for many of them.
+class JournalWriter {
+ public:
+  // Called when records are kept, or with the reason why they will not be.
+  using Done = std::function<void(const absl::Status&)>;
+
+  // Makes the directory if it is missing, and a new file in it: the segment
+  // that `header` says. It must be the journal's newest one.
+  // Errors are those of durable_file.h.
+  static absl::StatusOr<std::unique_ptr<JournalWriter>> Create(
+      const std::string& directory, const SegmentHeader& header, Kept kept);
+  ~JournalWriter() { Close(); }
+
+  // Appends nothing any more, calls all that wait with Unavailable, and returns
+  // when no call is under way. May be called twice, but not by what waits: so
+  // call it before what waits may be the last to refer to the writer.
+  void Close() ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Appends a record: `pieces`, one behind the other. A record that was not
+  // appended is not in the journal.
+  //   Unavailable  the disk has no room, or has failed: says what to do. With
+  //                room again, later records are appended.
+  absl::Status Append(absl::Span<const absl::string_view> pieces)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Calls `done` when all records that were appended so far are kept: before it
+  // returns, or on the writer's thread.
+  void WhenKept(Done done) ABSL_LOCKS_EXCLUDED(mu_);
+  // True if WhenKept() calls back before it returns.
+  bool keeps_at_once() const { return kept_ == Kept::kWritten; }
+
+  // Ends the segment, and begins another one, of which it returns the number.
+  // After an error records go on in the old one.
+  absl::StatusOr<uint64_t> BeginSegment(int64_t progress)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Removes the segments before `segment`.
+  void RemoveBefore(uint64_t segment) ABSL_LOCKS_EXCLUDED(mu_);
+
+  uint64_t journal() const { return journal_; }
+  uint64_t segment() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Number of bytes of all segments that this object has written.
+  uint64_t bytes_written() const ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  // A segment's file. The thread that syncs it may have it longer.
+  using File = std::shared_ptr<const FileDescriptor>;
+  struct Waiting {
+    uint64_t record;  // the last one that it waits for
+    Done done;
+  };
+
+  JournalWriter(std::string directory, const SegmentHeader& header, Kept kept);
+
+  std::string PathOf(uint64_t segment) const;
+  File file() const ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Begin(const SegmentHeader& header)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status Write(absl::Span<const absl::string_view> pieces)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Takes all back that follows the last whole record.
+  void TakeBack() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns those that wait for nothing any more, in their order.
+  std::vector<Waiting> TakeReady() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Runs on the writer's thread.
+  void Sync() ABSL_LOCKS_EXCLUDED(mu_);
+
+  const std::string directory_;
+  const Kept kept_;
+  const uint64_t journal_;
+
+  mutable absl::Mutex mu_;
+  SegmentHeader header_ ABSL_GUARDED_BY(mu_);  // of the segment being written
+  File file_ ABSL_GUARDED_BY(mu_);
+  uint64_t size_ ABSL_GUARDED_BY(mu_) = 0;  // of the file, whole records
+  uint64_t bytes_before_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t next_record_ ABSL_GUARDED_BY(mu_);
+  uint64_t kept_up_to_ ABSL_GUARDED_BY(mu_);  // the last record that is kept
+  // Why nothing is appended any more; OK as a rule.
+  absl::Status broken_ ABSL_GUARDED_BY(mu_);
+  bool is_ending_ ABSL_GUARDED_BY(mu_) = false;
+  std::vector<Waiting> waiting_ ABSL_GUARDED_BY(mu_);  // ascending records
+  std::thread thread_;                                 // with kOnDisk
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_STORAGE_JOURNAL_JOURNAL_WRITER_H_
