@@ -18,6 +18,7 @@
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "cluster/rpc/keep_memory.h"
+#include "proto/parameter.pb.h"
 #include "tests/benchmark/contents.h"
 #include "tests/benchmark/machine.h"
 #include "tests/benchmark/parasol_contender.h"
@@ -30,7 +31,7 @@
 ABSL_FLAG(std::string, json, "", "Write the measurements to this file too.");
 ABSL_FLAG(std::vector<std::string>, workload, {},
           "Some of push, pull, push+pull, small, steps, adam, workers, "
-          "encodings, sparse, growth; all by default.");
+          "encodings, sparse, growth, journal; all by default.");
 ABSL_FLAG(std::string, only, "",
           "Measure these contenders alone; a semicolon between two names.");
 ABSL_FLAG(int, repetitions, 5, "Of each measurement; the median counts.");
@@ -60,6 +61,12 @@ absl::Status Serve(const std::string& kind) {
   if (kind == "parasol") ServeParasol(contents, /*trust=*/nullptr);
   if (kind == "parasol_tls") {
     ServeParasol(contents, TrustOfBenchmark(PeerRole::kPs));
+  }
+  if (kind == "parasol_journal") {
+    ServeParasol(contents, nullptr, wire::LoadRequest::WRITTEN);
+  }
+  if (kind == "parasol_journal_on_disk") {
+    ServeParasol(contents, nullptr, wire::LoadRequest::ON_DISK);
   }
   return absl::InvalidArgumentError(
       absl::StrCat("no contender \"", kind, "\" has a server"));

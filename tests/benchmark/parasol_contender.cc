@@ -1,6 +1,8 @@
 #include "tests/benchmark/parasol_contender.h"
 
 #include <deque>
+#include <filesystem>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,12 +19,19 @@
 #include "ps/exchange/parameter_service.h"
 #include "ps/shard/parameter_server.h"
 #include "ps/shard/ps_metrics.h"
+#include "storage/durable_file.h"
 
 namespace parasol {
 namespace {
 
 constexpr char kRun[] = "benchmark";
 constexpr char kTable[] = "rows";
+
+// One journal at a time is there: the next server's follows nothing of it.
+std::string JournalDirectory() {
+  return absl::StrCat(std::filesystem::temp_directory_path().string(),
+                      "/parasol_benchmark");
+}
 
 std::string VariableName(size_t variable) {
   return absl::StrCat("v", variable);
@@ -167,6 +176,22 @@ Contender MakeParasolContender(const std::string& name,
   return contender;
 }
 
+Contender MakeJournalContender(const std::string& name,
+                               const Contents& contents,
+                               const ParameterClient::Options& options,
+                               wire::LoadRequest::Journal journal) {
+  CHECK(RemoveTree(JournalDirectory()).ok());
+  Contender contender = {
+      .name = name,
+      .server = std::make_unique<ServerProcess>(
+          journal == wire::LoadRequest::ON_DISK ? "parasol_journal_on_disk"
+                                                : "parasol_journal",
+          contents)};
+  contender.sessions =
+      ConnectParasol(contender.server->port(), contents, options);
+  return contender;
+}
+
 std::vector<std::unique_ptr<Session>> ConnectParasol(
     int port, const Contents& contents,
     const ParameterClient::Options& options) {
@@ -175,14 +200,16 @@ std::vector<std::unique_ptr<Session>> ConnectParasol(
   return sessions;
 }
 
-void ServeParasol(const Contents& contents,
-                  std::shared_ptr<const Trust> trust) {
+void ServeParasol(const Contents& contents, std::shared_ptr<const Trust> trust,
+                  wire::LoadRequest::Journal journal) {
   KeepFreedMemory();
   MetricsRegistry registry;
   PsMetrics metrics(registry);
+  const std::string directory = JournalDirectory();
   ParameterServer server({.task = "ps/0",
                           .helpers = std::make_shared<WorkHelpers>(
-                              WorkHelpers::ThreadsForServer())},
+                              WorkHelpers::ThreadsForServer()),
+                          .journal_directory = directory},
                          Clock::Real(), metrics);
   wire::LoadRequest load;
   load.set_run_id(kRun);
@@ -191,6 +218,7 @@ void ServeParasol(const Contents& contents,
   *load.mutable_part() = shard.part();
   *load.mutable_table() = shard.table();
   load.set_num_shards(1);
+  load.set_journal(journal);
   const auto loaded = server.Load(load);
   CHECK(loaded.ok()) << loaded.status();
   const auto lanes = PayloadHost::Start(ServerHost(), /*port=*/0,

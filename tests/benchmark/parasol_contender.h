@@ -7,6 +7,7 @@
 
 #include "cluster/trust/trust.h"
 #include "parameters/client/parameter_client.h"
+#include "proto/parameter.pb.h"
 #include "tests/benchmark/contender.h"
 #include "tests/benchmark/contents.h"
 
@@ -21,13 +22,21 @@ Contender MakeParasolContender(const std::string& name,
                                const Contents& contents,
                                const ParameterClient::Options& options);
 
+// Makes a contender whose ps keeps a journal in the directory for temporary
+// files.
+Contender MakeJournalContender(const std::string& name,
+                               const Contents& contents,
+                               const ParameterClient::Options& options,
+                               wire::LoadRequest::Journal journal);
+
 // Returns a session with the ps that listens on `port`.
 std::vector<std::unique_ptr<Session>> ConnectParasol(
     int port, const Contents& contents,
     const ParameterClient::Options& options);
 
-[[noreturn]] void ServeParasol(const Contents& contents,
-                               std::shared_ptr<const Trust> trust);
+[[noreturn]] void ServeParasol(
+    const Contents& contents, std::shared_ptr<const Trust> trust,
+    wire::LoadRequest::Journal journal = wire::LoadRequest::NONE);
 
 }  // namespace parasol
 

@@ -8,7 +8,8 @@ const std::vector<Workload>& AllWorkloads() {
       {"push+pull", RunPushPull}, {"small", RunSmall},
       {"steps", RunSteps},        {"adam", RunAdam},
       {"workers", RunWorkers},    {"encodings", RunEncodings},
-      {"sparse", RunSparse},      {"growth", RunGrowth}};
+      {"sparse", RunSparse},      {"growth", RunGrowth},
+      {"journal", RunJournal}};
   return workloads;
 }
 

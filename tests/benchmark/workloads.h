@@ -41,6 +41,8 @@ void RunEncodings(const Settings& settings, const TakeComparison& take);
 void RunSparse(const Settings& settings, const TakeComparison& take);
 // Measures the longest request while a sparse table grows.
 void RunGrowth(const Settings& settings, const TakeComparison& take);
+// Measures pushes of 1 MiB, and of rows, to a ps without and with a journal.
+void RunJournal(const Settings& settings, const TakeComparison& take);
 // Measures an update by Adam, without any network.
 void RunAdam(const Settings& settings, const TakeComparison& take);
 // Measures 1, 2 and 4 worker processes on one server.

@@ -1,0 +1,58 @@
+#include <string>
+
+#include "proto/parameter.pb.h"
+#include "tests/benchmark/contents.h"
+#include "tests/benchmark/exchange_lane.h"
+#include "tests/benchmark/parasol_contender.h"
+#include "tests/benchmark/workloads.h"
+
+namespace parasol {
+namespace {
+
+// The same pushes to three ps, one after the other.
+std::vector<Measurement> CompareJournals(const Settings& settings,
+                                         const Contents& contents, size_t bytes,
+                                         const MakeLane& make_lane) {
+  Lineup lineup(settings);
+  lineup.Add("Parasol", [&] {
+    return Enter(MakeParasolContender("Parasol", contents, settings.client),
+                 bytes, make_lane);
+  });
+  const auto add = [&](const std::string& name,
+                       wire::LoadRequest::Journal journal, double share) {
+    lineup.Add(name, [&] {
+      return Enter(
+          MakeJournalContender(name, contents, settings.client, journal), bytes,
+          make_lane, FigureTarget::All({{share, "Parasol"}}));
+    });
+  };
+  add("Parasol, JOURNAL", wire::LoadRequest::WRITTEN, .8);
+  add("Parasol, JOURNAL_SYNC", wire::LoadRequest::ON_DISK, .5);
+  return lineup.Measure();
+}
+
+}  // namespace
+
+void RunJournal(const Settings& settings, const TakeComparison& take) {
+  const Contents dense = {.variables = 32, .elements = (1 << 20) / 4};
+  take({.workload = "journal, 1 MiB",
+        .unit = {"GB/s", 1e-9},
+        .measurements = CompareJournals(
+            settings, dense, dense.variable_bytes(),
+            [&](Session& session, const Share& share) {
+              return MakeVariableLane(session, dense, Direction::kPush, share);
+            })});
+  const Contents rows = {.row_width = 16};
+  take({.workload = "journal, rows",
+        .unit = {"M rows/s", 1e-6},
+        .measurements = CompareJournals(
+            settings, rows,
+            kRowsPerRequest *
+                (sizeof(uint64_t) + rows.row_width * sizeof(float)),
+            [&](Session& session, const Share& share) {
+              return MakeRowLane(session, rows, Direction::kPush, share,
+                                 settings.rows);
+            })});
+}
+
+}  // namespace parasol
