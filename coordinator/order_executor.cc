@@ -32,6 +32,18 @@ void ForEachAtOnce(size_t count, Work work) {
   }
 }
 
+wire::LoadRequest::Journal JournalOf(const job::Job& job) {
+  switch (job.parameter_server().durability()) {
+    case job::ParameterServerStrategy::CHECKPOINT:
+      break;
+    case job::ParameterServerStrategy::JOURNAL:
+      return wire::LoadRequest::WRITTEN;
+    case job::ParameterServerStrategy::JOURNAL_SYNC:
+      return wire::LoadRequest::ON_DISK;
+  }
+  return wire::LoadRequest::NONE;
+}
+
 bool IsUnreadable(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsDataLoss(status);
 }
@@ -65,6 +77,7 @@ OrderExecutor::OrderExecutor(const CoordinatorOptions& options,
     request.mutable_table()->Assign(shard.tables.begin(), shard.tables.end());
     if (sync.has_value()) *request.mutable_sync() = *sync;
     is_state_.push_back(IsState(options, {"ps", shard.ps_index}));
+    if (!is_state_.back()) request.set_journal(JournalOf(options.job));
     in_step_.push_back(is_state_.back() || !has_asynchronous_tables);
   }
 }

@@ -66,6 +66,11 @@ ABSL_FLAG(int, payload_port, 0,
           "Port of the TCP connections that carry tensors beside gRPC's, for "
           "workers that ask for them. 0: a free one. A worker that can't reach "
           "it sends its tensors through gRPC. -1: all do.");
+ABSL_FLAG(
+    std::string, journal_dir, "",
+    "Directory of the journal of a job with durability JOURNAL or "
+    "JOURNAL_SYNC. A ps that takes the place of a lost one has to see it. "
+    "Default: the chief's checkpoint directory.");
 
 namespace parasol {
 namespace {
@@ -91,6 +96,7 @@ PsTaskOptions TaskOptions(const TaskConfig& config) {
   options.non_finite = absl::GetFlag(FLAGS_nonfinite_gradients);
   options.polling_threads = absl::GetFlag(FLAGS_polling_threads);
   options.payload_port = absl::GetFlag(FLAGS_payload_port);
+  options.journal_directory = absl::GetFlag(FLAGS_journal_dir);
   options.rights = RightsIn(config);
   return options;
 }

@@ -52,6 +52,8 @@ struct PsTaskOptions {
   // Port for the TCP connections that carry the messages of workers' streams;
   // 0: the system chooses one, -1: messages travel in gRPC.
   int payload_port = 0;
+  // Directory in which journals are; empty: the chief's checkpoint directory.
+  std::string journal_directory;
   // The keys of this task; null: it has none, and neither have its peers.
   std::shared_ptr<const Trust> trust = nullptr;
   // The rights of those who call this ps.

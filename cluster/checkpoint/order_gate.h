@@ -25,6 +25,12 @@ class OrderGate {
   void Registered(int64_t chief_epoch, const std::string& checkpoint_directory)
       ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Returns the directory of the chief; empty before the ps has registered.
+  std::string checkpoint_directory() const ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    return checkpoint_directory_;
+  }
+
   // Returns OK if the order may be looked at; changes nothing.
   //   FailedPrecondition  the order is meant for another process, comes from a
   //                       chief that another one has replaced, or has a smaller

@@ -90,6 +90,8 @@ void FillParameterServer(job::ParameterServerStrategy& strategy) {
   }
   PARASOL_SET_DEFAULT(strategy, wire_encoding, job::FLOAT32);
   PARASOL_SET_DEFAULT(strategy, push_share, 1.0);
+  PARASOL_SET_DEFAULT(strategy, durability,
+                      job::ParameterServerStrategy::CHECKPOINT);
 }
 
 void FillMultiWorkerMirrored(job::MultiWorkerMirrored& strategy) {

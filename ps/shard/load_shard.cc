@@ -250,8 +250,10 @@ absl::StatusOr<ShardLoad> ShardLoad::Create(const wire::LoadRequest& request,
       .memory = memory};
   ASSIGN_OR_RETURN(std::vector<std::unique_ptr<RowTable>> rows,
                    EmptyTables(request, memory, limits.helpers));
-  return ShardLoad(request, rules, std::move(layout), std::move(optimizers),
-                   std::move(rows));
+  ShardLoad load(request, rules, std::move(layout), std::move(optimizers),
+                 std::move(rows));
+  load.journal_directory_ = limits.journal_directory;
+  return load;
 }
 
 absl::Status ShardLoad::Open() {
@@ -300,8 +302,24 @@ absl::StatusOr<std::unique_ptr<ParameterShard>> ShardLoad::Run() {
   for (std::unique_ptr<RowTable>& table : rows_) {
     tables.push_back(std::make_unique<SparseTable>(std::move(table), rules_));
   }
-  return std::make_unique<ParameterShard>(std::move(dense), std::move(tables),
-                                          SyncOf(request_), windows);
+  auto shard = std::make_unique<ParameterShard>(
+      std::move(dense), std::move(tables), SyncOf(request_), windows);
+  if (request_.journal() == wire::LoadRequest::NONE) return shard;
+  std::optional<JournalPlace> place;
+  if (checkpoint_ != nullptr) {
+    ASSIGN_OR_RETURN(
+        place, checkpoint_->JournalOf(request_.shard(), request_.num_shards()),
+        _ << source);
+  }
+  absl::StatusOr<RestoredJournal> restored =
+      RestoreJournal(request_, journal_directory_, place, *shard);
+  // An older checkpoint would not help, as NotFound and DataLoss say.
+  if (absl::IsNotFound(restored.status())) {
+    return absl::UnavailableError(restored.status().message());
+  }
+  RETURN_IF_ERROR(restored.status());
+  restored_ = *std::move(restored);
+  return shard;
 }
 
 absl::Status ShardLoad::GiveRulesTo(ParameterShard& shard) {

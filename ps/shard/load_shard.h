@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,6 +15,7 @@
 #include "ps/dense/part_layout.h"
 #include "ps/dense/part_optimizers.h"
 #include "ps/shard/parameter_shard.h"
+#include "ps/shard/restore_journal.h"
 #include "ps/step/non_finite.h"
 #include "ps/step/training_rules.h"
 #include "storage/checkpoint_reader.h"
@@ -27,6 +29,8 @@ struct LoadLimits {
   NonFinite non_finite = NonFinite::kReject;
   // RowTable::Options::helpers.
   std::shared_ptr<WorkHelpers> helpers = nullptr;
+  // Directory of a journal, if the order has one.
+  std::string journal_directory = {};
 };
 
 // A load as the chief orders it, in steps: what can be wrong with it is found
@@ -48,11 +52,14 @@ class ShardLoad {
 
   // Returns the shard. With a checkpoint: its values, slots and update counts,
   // and its dedup windows if the same sharding wrote it. Without: initial
-  // values. Call it once, after Open().
+  // values. With a journal, what follows in that. Call it once, after Open().
   //   NotFound, DataLoss, Unavailable  as for Open().
   //   ResourceExhausted  the rows are more than `limits.memory_bytes`, or the
   //                      arrays don't fit in memory.
   absl::StatusOr<std::unique_ptr<ParameterShard>> Run();
+
+  // After Run(): what the journal has given.
+  const RestoredJournal& restored_journal() const { return restored_; }
 
   // Makes `shard` go on with the order's optimizers, initializers and seed,
   // instead of Open() and Run(). Errors as for ParameterShard::TakeRules().
@@ -71,6 +78,8 @@ class ShardLoad {
   // The sparse tables, without rows.
   std::vector<std::unique_ptr<RowTable>> rows_;
   std::unique_ptr<CheckpointReader> checkpoint_;  // null: initial values
+  std::string journal_directory_;
+  RestoredJournal restored_;
 };
 
 // Carries out a whole load: Create(), Open() and Run(), with their errors.

@@ -38,6 +38,7 @@ wire::LoadRequest WithoutRules(const wire::LoadRequest& order) {
   wire::LoadRequest form = WithoutSource(order);
   form.clear_seed();
   form.clear_optimizer();
+  form.clear_journal();
   for (wire::PartSpec& part : *form.mutable_part()) {
     part.clear_initializer();
     part.clear_learning_rate_multiplier();
@@ -78,6 +79,11 @@ wire::LoadResponse SizesOf(const ParameterShard& parameters) {
 }
 
 }  // namespace
+
+void ParameterServer::Shard::ForgetWhatIsSaved() {
+  if (!saved_journal.has_value() || !saved->Has(/*progress=*/0)) return;
+  parameters->journal()->NoteComplete(*saved_journal);
+}
 
 ParameterServer::ParameterServer(Options options, Clock& clock,
                                  PsMetrics& metrics)
@@ -147,18 +153,22 @@ absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
       ShardLoad load,
       ShardLoad::Create(request, {.memory_bytes = options_.memory_limit_bytes,
                                   .non_finite = options_.non_finite,
-                                  .helpers = options_.helpers}),
+                                  .helpers = options_.helpers,
+                                  .journal_directory = JournalDirectory()}),
       _ << options_.task);
-  const bool has_form =
+  const bool is_same_form =
       held != nullptr && MessageDifferencer::Equals(WithoutRules(held->order),
                                                     WithoutRules(request));
-  if (!has_form && held != nullptr && IsSameShard(held->order, request)) {
+  if (!is_same_form && held != nullptr && IsSameShard(held->order, request)) {
     return absl::InvalidArgumentError(
         absl::StrCat("the load request is for the shard of run ",
                      request.run_id(), " that ", options_.task,
                      " holds, in its layout, but has other parts, "
                      "tables or replicas"));
   }
+  // A journal follows a checkpoint.
+  const bool has_form =
+      is_same_form && held->order.journal() == request.journal();
   if (!has_form) {
     RETURN_IF_ERROR(load.Open()) << options_.task;
   }
@@ -177,6 +187,7 @@ absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
   Hold(nullptr);
   ASSIGN_OR_RETURN(std::shared_ptr<ParameterShard> parameters, load.Run(),
                    _ << options_.task);
+  NoteJournal(load.restored_journal());
   Hold(std::make_shared<Shard>(request, std::move(parameters)));
   const absl::Duration duration = clock_.Now() - start;
   metrics_.load_duration_seconds.Observe(absl::ToDoubleSeconds(duration));
@@ -186,6 +197,21 @@ absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
                                              : request.checkpoint())
             << " in " << absl::FormatDuration(duration);
   return absl::OkStatus();
+}
+
+std::string ParameterServer::JournalDirectory() const {
+  return options_.journal_directory.empty() ? gate_.checkpoint_directory()
+                                            : options_.journal_directory;
+}
+
+void ParameterServer::NoteJournal(const RestoredJournal& journal) {
+  if (journal.pushes > 0) {
+    LOG(INFO) << "took " << journal.pushes << " pushes from the journal";
+    metrics_.replayed_pushes_total.Add(journal.pushes);
+  }
+  if (journal.lost.empty()) return;
+  LOG(ERROR) << "acknowledged pushes are lost: " << journal.lost;
+  metrics_.lost_journals_total.Add();
 }
 
 absl::StatusOr<std::shared_ptr<ParameterServer::Shard>>
@@ -220,6 +246,9 @@ void ParameterServer::Hold(std::shared_ptr<Shard> shard) {
   }
   if (replaced == nullptr) return;
   if (shard != nullptr && shard->parameters == replaced->parameters) return;
+  // What waits for it refers to this server.
+  PushJournal* const journal = replaced->parameters->journal();
+  if (journal != nullptr) journal->Close();
   Abandon(std::move(replaced));
 }
 
@@ -327,12 +356,14 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
         << options_.task;
   }
   RETURN_IF_ERROR(gate_.Accept(request.order()));
+  (*shard)->ForgetWhatIsSaved();
   // An earlier file may have all updates here, but not the other ps's.
   if (request.stay()) (*shard)->saved->Forget();
   ASSIGN_OR_RETURN(ShardSnapshot snapshot,
                    TakeSnapshot(*(*shard)->parameters, request, is_cancelled),
                    _ << options_.task);
   const int64_t progress = snapshot.progress;
+  const std::optional<JournalPlace> journal = snapshot.journal;
   ASSIGN_OR_RETURN(
       durable::CheckpointFile file,
       WriteShard(std::move(snapshot), (*shard)->order.shard(),
@@ -345,6 +376,7 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
   response.set_crc32c(file.crc32c());
   (*shard)->saved->Note(request.directory(), request.run_id(), std::move(file),
                         progress);
+  (*shard)->saved_journal = journal;
   return response;
 }
 

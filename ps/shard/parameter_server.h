@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,8 +28,10 @@
 #include "ps/shard/operation_watch.h"
 #include "ps/shard/parameter_shard.h"
 #include "ps/shard/ps_metrics.h"
+#include "ps/shard/restore_journal.h"
 #include "ps/shard/shard_snapshot.h"
 #include "ps/step/non_finite.h"
+#include "storage/shard_index.h"
 
 namespace parasol {
 
@@ -48,6 +51,8 @@ class ParameterServer {
     NonFinite non_finite = NonFinite::kReject;
     // RowTable::Options::helpers.
     std::shared_ptr<WorkHelpers> helpers = nullptr;
+    // Directory in which journals are; empty: the chief's checkpoint directory.
+    std::string journal_directory = {};
   };
 
   // `clock` and `metrics` must outlive the server.
@@ -132,7 +137,7 @@ class ParameterServer {
   wire::PsLoad LoadNow() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  // Immutable, but for the contents of `parameters`.
+  // Immutable, but for the contents of `parameters` and what a snapshot notes.
   struct Shard {
     Shard(const wire::LoadRequest& order,
           std::shared_ptr<ParameterShard> parameters)
@@ -145,14 +150,20 @@ class ParameterServer {
         : order(order),
           parameters(held.parameters),
           loaded_progress(held.loaded_progress),
-          saved(held.saved) {}
+          saved(held.saved),
+          saved_journal(held.saved_journal) {}
 
     const wire::LoadRequest order;
     const std::shared_ptr<ParameterShard> parameters;
     // ParameterShard::progress() when it was loaded.
     const int64_t loaded_progress;
-    // The newest snapshot that was written.
+    // Lets the journal forget what the newest snapshot has, if its checkpoint
+    // is complete. Called by one snapshot at a time.
+    void ForgetWhatIsSaved();
+
+    // The newest snapshot that was written, and its place in the journal.
     const std::shared_ptr<SavedFile> saved;
+    std::optional<JournalPlace> saved_journal;
   };
 
   // Marks the server as loading and returns the shard that it holds, or null.
@@ -166,6 +177,9 @@ class ParameterServer {
   // Loads what `held` does not have.
   absl::Status LoadAnew(const wire::LoadRequest& request,
                         std::shared_ptr<Shard> held);
+
+  std::string JournalDirectory() const;
+  void NoteJournal(const RestoredJournal& journal);
 
   // Ends the waits of all operations and snapshots of `shard`.
   void Abandon(std::shared_ptr<Shard> shard) const;

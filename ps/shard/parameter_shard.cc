@@ -87,10 +87,10 @@ void ParameterShard::Execute(uint64_t worker_incarnation,
                              CountedDone done) {
   switch (operation.kind_case()) {
     case wire::Operation::kPush:
-      return PushDense(worker_incarnation, operation.push(), payloads,
+      return PushDense({worker_incarnation, operation, payloads},
                        std::move(done));
     case wire::Operation::kRowPush:
-      return PushRows(worker_incarnation, operation.row_push(), payloads,
+      return PushRows({worker_incarnation, operation, payloads},
                       std::move(done));
     case wire::Operation::kPull:
       return PullDense(operation.pull(), std::move(done));
@@ -102,32 +102,26 @@ void ParameterShard::Execute(uint64_t worker_incarnation,
   done(absl::InvalidArgumentError("neither a push nor a pull"));
 }
 
-void ParameterShard::PushDense(uint64_t worker_incarnation,
-                               const wire::Push& push,
-                               absl::Span<const PayloadView> payloads,
-                               CountedDone done) {
-  const absl::Status mode = CheckMode(push.has_sync());
+void ParameterShard::PushDense(const ReceivedPush& push, CountedDone done) {
+  const wire::Push& message = push.operation.push();
+  const absl::Status mode = CheckMode(message.has_sync());
   if (!mode.ok()) return done(mode);
   const absl::StatusOr<DenseParts::Gradients> gradients =
-      dense_->Parse(push, payloads);
+      dense_->Parse(message, push.payloads);
   if (!gradients.ok()) return done(gradients.status());
-  PushTo(ChunkGradients{*dense_, *gradients}, worker_incarnation, push,
-         std::move(done));
+  PushTo(ChunkGradients{*dense_, *gradients}, push, message, std::move(done));
 }
 
-void ParameterShard::PushRows(uint64_t worker_incarnation,
-                              const wire::RowPush& push,
-                              absl::Span<const PayloadView> payloads,
-                              CountedDone done) {
-  const absl::Status mode = CheckMode(push.has_sync());
+void ParameterShard::PushRows(const ReceivedPush& push, CountedDone done) {
+  const wire::RowPush& message = push.operation.row_push();
+  const absl::Status mode = CheckMode(message.has_sync());
   if (!mode.ok()) return done(mode);
-  const absl::StatusOr<SparseTable*> table = TableNumber(push.table());
+  const absl::StatusOr<SparseTable*> table = TableNumber(message.table());
   if (!table.ok()) return done(table.status());
   const absl::StatusOr<ReceivedRows> gradients =
-      (*table)->Parse(push, payloads);
+      (*table)->Parse(message, push.payloads);
   if (!gradients.ok()) return done(gradients.status());
-  PushTo(TableGradients{**table, *gradients}, worker_incarnation, push,
-         std::move(done));
+  PushTo(TableGradients{**table, *gradients}, push, message, std::move(done));
 }
 
 void ParameterShard::PullDense(const wire::Pull& pull, CountedDone done) {
@@ -157,31 +151,43 @@ void ParameterShard::PullRows(const wire::RowPull& pull,
 }
 
 template <typename Message, typename Place>
-void ParameterShard::PushTo(const Place& place, uint64_t worker_incarnation,
-                            const Message& push, CountedDone done) {
-  if (!push.has_sync()) {
-    return done(push.with_values()
-                    ? ApplyAndPull(place, worker_incarnation, push)
-                    : gate_.ApplyOnce(worker_incarnation, push.sequence(),
-                                      [&] { return place.Apply(); }));
+void ParameterShard::PushTo(const Place& place, const ReceivedPush& push,
+                            const Message& message, CountedDone done) {
+  if (!message.has_sync()) {
+    return Acknowledge(message.with_values()
+                           ? ApplyAndPull(place, push, message)
+                           : Apply(place, push, message),
+                       std::move(done));
   }
-  if (push.with_values()) return done(NotSynchronous());
-  const absl::StatusOr<StepPush> step = CheckStep(push.sync());
+  if (message.with_values()) return done(NotSynchronous());
+  const absl::StatusOr<StepPush> step = CheckStep(message.sync());
   if (!step.ok()) return done(step.status());
   const absl::Status not_ahead = place.CheckNotAhead(step->step);
   if (!not_ahead.ok()) return done(not_ahead);
-  ContributeStep(place, *step, std::move(done));
+  ContributeStep(place, push, *step, std::move(done));
+}
+
+template <typename Message, typename Place>
+absl::StatusOr<OperationResult> ParameterShard::Apply(const Place& place,
+                                                      const ReceivedPush& push,
+                                                      const Message& message) {
+  return gate_.ApplyOnce(push.worker_incarnation, message.sequence(), [&] {
+    return WithJournal(push, [&] { return place.Apply(); });
+  });
 }
 
 template <typename Message, typename Place>
 absl::StatusOr<OperationResult> ParameterShard::ApplyAndPull(
-    const Place& place, uint64_t worker_incarnation, const Message& push) {
-  ASSIGN_OR_RETURN(const job::Encoding encoding, EncodingOf(push.encoding()));
+    const Place& place, const ReceivedPush& push, const Message& message) {
+  ASSIGN_OR_RETURN(const job::Encoding encoding,
+                   EncodingOf(message.encoding()));
   absl::StatusOr<typename Place::Pulled> pulled;
   ASSIGN_OR_RETURN(OperationResult result,
-                   gate_.ApplyOnce(worker_incarnation, push.sequence(),
+                   gate_.ApplyOnce(push.worker_incarnation, message.sequence(),
                                    [&]() -> absl::StatusOr<UpdateBounds> {
-                                     pulled = place.ApplyAndPull(encoding);
+                                     pulled = WithJournal(push, [&] {
+                                       return place.ApplyAndPull(encoding);
+                                     });
                                      RETURN_IF_ERROR(pulled.status());
                                      return pulled->updates;
                                    }));
@@ -193,30 +199,65 @@ absl::StatusOr<OperationResult> ParameterShard::ApplyAndPull(
 }
 
 template <typename Place>
-void ParameterShard::ContributeStep(const Place& place, const StepPush& step,
-                                    CountedDone done) {
+void ParameterShard::ContributeStep(const Place& place,
+                                    const ReceivedPush& push,
+                                    const StepPush& step, CountedDone done) {
   const size_t places = place.size();
   const auto entries = std::make_shared<StepEntries>();
   const auto answer = std::make_shared<const CountedDone>(std::move(done));
   // One more than the places: `entries` are complete before it calls back.
   const auto latch = std::make_shared<Latch>(
-      places + 1, [entries, places, updates = place.Updates(),
+      places + 1, [this, entries, places, updates = place.Updates(),
                    answer](const Latch::Outcome& outcome) {
         if (entries->no_room > 0) return;  // it was answered below
         if (!outcome.status.ok()) return (*answer)(outcome.status);
         const UpdateBounds bounds = updates();
-        (*answer)(
+        Acknowledge(
             OperationResult{.duplicate = entries->duplicates == places,
                             .stale = entries->stale > 0 || outcome.dropped,
                             .min_updates = bounds.min,
-                            .max_updates = bounds.max});
+                            .max_updates = bounds.max},
+            *answer);
       });
+  absl::Status entered;
   {
     Released released;
-    gate_.Enter([&] { *entries = place.Contribute(step, latch, released); });
+    gate_.Enter([&] {
+      entered = WithJournal(push, [&] {
+        *entries = place.Contribute(step, latch, released);
+        return absl::OkStatus();
+      });
+    });
   }
+  // Nothing has the latch then.
+  if (!entered.ok()) return (*answer)(entered);
   if (entries->no_room > 0) (*answer)(NoRoom());
   latch->CountDown();
+}
+
+template <typename Call>
+auto ParameterShard::WithJournal(const ReceivedPush& push, Call apply)
+    -> decltype(apply()) {
+  if (journal_ == nullptr) return apply();
+  std::optional<decltype(apply())> result;
+  RETURN_IF_ERROR(
+      journal_->AppendAndApply(push, [&] { result.emplace(apply()); }));
+  return *std::move(result);
+}
+
+void ParameterShard::Acknowledge(absl::StatusOr<OperationResult> result,
+                                 CountedDone done) {
+  // A duplicate, too: what it repeats may not be kept yet.
+  if (journal_ == nullptr || !result.ok() || journal_->keeps_at_once()) {
+    return done(std::move(result));
+  }
+  const auto kept =
+      std::make_shared<std::pair<absl::StatusOr<OperationResult>, CountedDone>>(
+          std::move(result), std::move(done));
+  journal_->WhenKept([kept](const absl::Status& status) {
+    auto& [result, done] = *kept;
+    done(status.ok() ? std::move(result) : status);
+  });
 }
 
 absl::Status ParameterShard::CheckMode(bool is_synchronous) const {
@@ -275,6 +316,10 @@ absl::Status ParameterShard::TakeRules(
 }
 
 ShardSnapshot ParameterShard::TakeSnapshot(bool stays) {
+  std::optional<JournalPlace> journal;
+  if (journal_ != nullptr) {
+    journal = journal_->BeginCut(this->progress(), std::nullopt);
+  }
   std::vector<ChunkContents> contents;
   contents.reserve(dense_->chunks().size());
   std::vector<RowSnapshot> tables;
@@ -296,6 +341,7 @@ ShardSnapshot ParameterShard::TakeSnapshot(bool stays) {
       NamedSnapshot(dense_->layout(), std::move(contents), std::move(tables));
   snapshot.dedup = std::move(windows);
   snapshot.progress = progress;
+  snapshot.journal = journal;
   return snapshot;
 }
 
@@ -368,6 +414,10 @@ absl::StatusOr<std::unique_ptr<StepSnapshot>> ParameterShard::BeginSnapshotAt(
     int64_t updates, bool stays) {
   RETURN_IF_ERROR(CheckCut(updates));
   auto snapshot = std::make_unique<StepSnapshot>(*dense_, tables_, updates);
+  if (journal_ != nullptr) {
+    // One more: the end of a hold may make an update meanwhile.
+    snapshot->SetJournal(journal_->BeginCut(progress() + 1, updates));
+  }
   if (stays) {
     absl::MutexLock lock(&hold_mu_);
     stays_at_ = updates;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -20,6 +21,8 @@
 #include "proto/parameter.pb.h"
 #include "ps/dense/dense_parts.h"
 #include "ps/dense/part_optimizers.h"
+#include "ps/journal/push_journal.h"
+#include "ps/journal/push_record.h"
 #include "ps/operation/operation.h"
 #include "ps/shard/dedup_window.h"
 #include "ps/shard/push_gate.h"
@@ -44,13 +47,22 @@ class ParameterShard {
                  std::vector<std::unique_ptr<SparseTable>> tables,
                  std::optional<wire::SyncSpec> sync, const DedupWindows& dedup);
 
+  // Takes a push from then on when the journal has it, and answers it when it
+  // is kept there. Call it before the shard is used by several threads.
+  void KeepJournal(std::unique_ptr<PushJournal> journal) {
+    journal_ = std::move(journal);
+  }
+  // Null without one.
+  PushJournal* journal() const { return journal_.get(); }
+
   // Carries out an operation; no reference to it or to its `payloads` is kept.
   // Errors, after which nothing has been changed:
   //   InvalidArgument    the message, a payload's size or an element is wrong.
   //   ResourceExhausted  a sparse table can't make the rows.
   //   Unavailable        another thread is applying the same push right now; or
-  //                      the shard is sealed; or a synchronous gradient has to
-  //                      be sent again, of which a part may have been taken.
+  //                      the shard is sealed; or the journal can't take it; or
+  //                      a synchronous gradient has to be sent again, of which
+  //                      a part may have been taken.
   // and the status of Abandon().
   void Execute(uint64_t worker_incarnation, const wire::Operation& operation,
                absl::Span<const PayloadView> payloads, CountedDone done);
@@ -116,27 +128,35 @@ class ParameterShard {
   uint64_t row_bytes() const;
 
  private:
-  void PushDense(uint64_t worker_incarnation, const wire::Push& push,
-                 absl::Span<const PayloadView> payloads, CountedDone done);
-  void PushRows(uint64_t worker_incarnation, const wire::RowPush& push,
-                absl::Span<const PayloadView> payloads, CountedDone done);
+  void PushDense(const ReceivedPush& push, CountedDone done);
+  void PushRows(const ReceivedPush& push, CountedDone done);
   void PullDense(const wire::Pull& pull, CountedDone done);
   void PullRows(const wire::RowPull& pull,
                 absl::Span<const PayloadView> payloads, CountedDone done);
   // Applies a push, or enters it into its step. `place`: its gradients, with
-  // the chunks or the table that they go to.
+  // the chunks or the table that they go to. `message` is part of `push`.
   template <typename Message, typename Place>
-  void PushTo(const Place& place, uint64_t worker_incarnation,
-              const Message& push, CountedDone done);
+  void PushTo(const Place& place, const ReceivedPush& push,
+              const Message& message, CountedDone done);
+  template <typename Message, typename Place>
+  absl::StatusOr<OperationResult> Apply(const Place& place,
+                                        const ReceivedPush& push,
+                                        const Message& message);
   template <typename Message, typename Place>
   absl::StatusOr<OperationResult> ApplyAndPull(const Place& place,
-                                               uint64_t worker_incarnation,
-                                               const Message& push);
+                                               const ReceivedPush& push,
+                                               const Message& message);
   // Enters a gradient into its step. It is answered when the step is complete
   // in all chunks or tables.
   template <typename Place>
-  void ContributeStep(const Place& place, const StepPush& step,
-                      CountedDone done);
+  void ContributeStep(const Place& place, const ReceivedPush& push,
+                      const StepPush& step, CountedDone done);
+  // Calls `apply` when the journal, if there is one, has the push. Returns what
+  // `apply` does, a Status or StatusOr, or why the journal does not have it.
+  template <typename Call>
+  auto WithJournal(const ReceivedPush& push, Call apply) -> decltype(apply());
+  // Gives the result to `done` when the journal keeps what it has.
+  void Acknowledge(absl::StatusOr<OperationResult> result, CountedDone done);
 
   absl::StatusOr<StepPush> CheckStep(const wire::SyncStep& step) const;
   absl::Status CheckMode(bool is_synchronous) const;
@@ -149,6 +169,7 @@ class ParameterShard {
   const std::vector<std::unique_ptr<SparseTable>> tables_;
   const std::optional<wire::SyncSpec> sync_;
 
+  std::unique_ptr<PushJournal> journal_;  // null: none
   PushGate gate_;
   // Serialises the holds of synchronous training; before the gate's locks.
   mutable absl::Mutex hold_mu_;

@@ -24,6 +24,13 @@ PsMetrics::PsMetrics(MetricsRegistry& registry)
           "Synchronous push messages that came too late for their step.")),
       push_bytes_total(registry.AddCounter(
           "parasol_ps_push_bytes_total", "Gradient bytes of applied pushes.")),
+      replayed_pushes_total(registry.AddCounter(
+          "parasol_ps_replayed_pushes_total",
+          "Push messages that were read back from a journal.")),
+      lost_journals_total(registry.AddCounter(
+          "parasol_ps_lost_journals_total",
+          "Loads behind whose checkpoint acknowledged pushes were lost, though "
+          "there was a journal: it was damaged or gone.")),
       pulls_total(registry.AddCounter("parasol_ps_pulls_total",
                                       "Pull messages answered.")),
       pull_bytes_total(registry.AddCounter("parasol_ps_pull_bytes_total",

@@ -18,6 +18,8 @@ struct PsMetrics {
   Counter duplicate_pushes_total;
   Counter stale_pushes_total;
   Counter push_bytes_total;
+  Counter replayed_pushes_total;
+  Counter lost_journals_total;
   Counter pulls_total;
   Counter pull_bytes_total;
   Counter malformed_requests_total;

@@ -109,8 +109,10 @@ absl::StatusOr<ShardSnapshot> StepSnapshot::Wait(
   for (std::optional<RowSnapshot>& table : taken_->tables) {
     tables.push_back(*std::move(table));
   }
-  return NamedSnapshot(dense_.layout(), std::move(taken_->chunks),
-                       std::move(tables));
+  ShardSnapshot snapshot = NamedSnapshot(
+      dense_.layout(), std::move(taken_->chunks), std::move(tables));
+  snapshot.journal = journal_;
+  return snapshot;
 }
 
 std::shared_ptr<Latch> StepSnapshot::LatchFor(std::string name) const {

@@ -21,6 +21,7 @@
 #include "ps/shard/dedup_window.h"
 #include "ps/sparse/sparse_table.h"
 #include "ps/step/latch.h"
+#include "storage/shard_index.h"
 
 namespace parasol {
 
@@ -40,6 +41,8 @@ struct ShardSnapshot {
   DedupWindows dedup;
   // ParameterShard::progress() of the moment.
   int64_t progress = 0;
+  // The place in the shard's journal from which on pushes may be missing.
+  std::optional<JournalPlace> journal;
 };
 
 // Returns the snapshot of `contents`, which are in the layout's order of
@@ -61,6 +64,8 @@ class StepSnapshot {
   StepSnapshot(const StepSnapshot&) = delete;
   StepSnapshot& operator=(const StepSnapshot&) = delete;
 
+  // Gives the snapshot its ShardSnapshot::journal. Call it before Wait().
+  void SetJournal(const JournalPlace& place) { journal_ = place; }
   // Returns true if Wait() would not wait.
   bool IsDone() const;
   // Returns the snapshot, without dedup windows. Waits for as long as the
@@ -92,6 +97,7 @@ class StepSnapshot {
   DenseParts& dense_;
   const SparseTables tables_;
   const int64_t updates_;
+  std::optional<JournalPlace> journal_;
   const std::shared_ptr<Taken> taken_;
   const std::shared_ptr<Latch> all_;
 };

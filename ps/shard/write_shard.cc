@@ -61,6 +61,7 @@ absl::StatusOr<durable::CheckpointFile> WriteShard(ShardSnapshot snapshot,
   ASSIGN_OR_RETURN(const std::unique_ptr<ShardWriter> writer,
                    ShardWriter::Create(path));
   writer->SetWriter({shard, num_shards});
+  if (snapshot.journal.has_value()) writer->SetJournal(*snapshot.journal);
   RETURN_IF_ERROR(WriteVariables(snapshot, *writer));
   for (RowSnapshot& table : snapshot.tables) {
     RETURN_IF_ERROR(WriteRows(std::move(table), *writer));

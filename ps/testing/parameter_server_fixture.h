@@ -2,12 +2,14 @@
 #define PARASOL_PS_TESTING_PARAMETER_SERVER_FIXTURE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/status_matchers.h"
@@ -153,16 +155,19 @@ inline std::vector<float> Values(Ps& ps, int64_t elements = kElements) {
 class Checkpoints {
  public:
   Checkpoints()
-      : store_(CheckpointStore::OpenForWriting(
-                   absl::StrCat(testing::TempDir(), "/",
-                                testing::UnitTest::GetInstance()
-                                    ->current_test_info()
-                                    ->name()))
-                   .value()) {}
+      : directory_(absl::StrCat(
+            testing::TempDir(), "/",
+            absl::StrReplaceAll(
+                testing::UnitTest::GetInstance()->current_test_info()->name(),
+                {{"/", "-"}}))),
+        store_(CheckpointStore::OpenForWriting(directory_).value()) {}
+
+  const std::string& directory() const { return directory_; }
 
   // The path of a checkpoint that holds what `shards` hold.
   std::string Write(const std::vector<Ps*>& shards,
-                    const std::vector<std::string>& slots) {
+                    const std::vector<std::string>& slots,
+                    std::optional<int64_t> at_updates = std::nullopt) {
     durable::CheckpointManifest manifest;
     manifest.set_run_id("run-a");
     manifest.set_global_step(++step_);
@@ -172,7 +177,7 @@ class Checkpoints {
     variable->mutable_slot()->Assign(slots.begin(), slots.end());
     const std::string directory = store_.Begin(step_).value();
     for (size_t i = 0; i < shards.size(); ++i) {
-      *manifest.add_file() = WriteShard(*shards[i], directory, i);
+      *manifest.add_file() = WriteShard(*shards[i], directory, i, at_updates);
     }
     EXPECT_OK(store_.Commit(directory, manifest));
     return store_.PathOf(step_);
@@ -181,7 +186,8 @@ class Checkpoints {
  private:
   static durable::CheckpointFile WriteShard(Ps& ps,
                                             const std::string& directory,
-                                            size_t number) {
+                                            size_t number,
+                                            std::optional<int64_t> at_updates) {
     ps.server.Registered(kChief, directory.substr(0, directory.rfind('/')));
     wire::SnapshotRequest request;
     request.set_run_id("run-a");
@@ -189,6 +195,7 @@ class Checkpoints {
     request.mutable_order()->set_layout(ps.server.holding().layout);
     request.set_directory(directory);
     request.set_file_name(absl::StrCat("shard-", number, ".sst"));
+    if (at_updates.has_value()) request.set_at_updates(*at_updates);
     const auto response = ps.server.Snapshot(request);
     EXPECT_OK(response);
     durable::CheckpointFile file;
@@ -198,6 +205,7 @@ class Checkpoints {
     return file;
   }
 
+  const std::string directory_;
   CheckpointStore store_;
   int64_t step_ = 0;
 };

@@ -4,13 +4,19 @@
 //   bazel test //tests/faults:exactly_once_test --test_arg=--schedules=1000000
 //       --test_arg=--first_seed=12345 --test_timeout=3600
 
+#include <unistd.h>
+
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
 #include "cluster/rpc/protocol_limits.h"
 #include "gtest/gtest.h"
+#include "storage/durable_file.h"
 #include "tests/faults/push_simulation.h"
 
 ABSL_FLAG(uint64_t, schedules, 2000, "How many random schedules to try.");
@@ -72,6 +78,34 @@ TEST(ExactlyOnceTest, TheSumAppliedIsTheSumAcknowledged) {
   EXPECT_GT(all.push_pulls, schedules);
 }
 
+// In memory, if there is such a directory: a disk would take its time for each
+// segment.
+std::string JournalDirectory() {
+  const std::string parent =
+      IsDirectory("/dev/shm") ? "/dev/shm" : testing::TempDir();
+  return absl::StrCat(parent, "/exactly_once_test.", getpid());
+}
+
+TEST(ExactlyOnceTest, NothingThatWasAcknowledgedIsLostWithAJournal) {
+  const uint64_t first = absl::GetFlag(FLAGS_first_seed);
+  const uint64_t schedules = (absl::GetFlag(FLAGS_schedules) + 9) / 10;
+  size_t losses = 0;
+  size_t duplicates = 0;
+  for (uint64_t seed = first; seed < first + schedules; ++seed) {
+    Options options = ShapedBy(seed);
+    options.restores = 10;
+    options.journal_directory = JournalDirectory();
+    const Report report = RunSchedule(options);
+    ASSERT_TRUE(IsExact(report)) << "seed " << seed;
+    ASSERT_EQ(report.old_values, 0u) << "seed " << seed;
+    losses += report.restores;
+    duplicates += report.duplicates;
+  }
+  EXPECT_GT(losses, schedules);
+  EXPECT_GT(duplicates, schedules);
+  EXPECT_OK(RemoveTree(JournalDirectory()));
+}
+
 TEST(ExactlyOnceTest, NothingIsAppliedTwiceWhenTheOutboxStopsAtTheWindow) {
   const uint64_t first = absl::GetFlag(FLAGS_first_seed);
   for (uint64_t seed = first; seed < first + 10; ++seed) {
@@ -97,6 +131,11 @@ int Caught(Mutant mutant) {
   for (uint64_t seed = first; seed < first + 100; ++seed) {
     Options options = ShapedBy(seed);
     options.mutant = mutant;
+    if (mutant == Mutant::kIgnoresTheJournal ||
+        mutant == Mutant::kNamesALaterPlace) {
+      options.restores = 10;
+      options.journal_directory = JournalDirectory();
+    }
     const Report report = RunSchedule(options);
     EXPECT_TRUE(report.complete) << "seed " << seed;
     if (!IsExact(report) || report.old_values > 0) ++caught;
@@ -110,6 +149,14 @@ TEST(ExactlyOnceTest, AShardThatDoesNotDeduplicateIsCaught) {
 
 TEST(ExactlyOnceTest, ACheckpointWithoutTheWindowsIsCaught) {
   EXPECT_GT(Caught(Mutant::kForgetsWhenRestored), 50);
+}
+
+TEST(ExactlyOnceTest, ALostShardWithoutItsJournalIsCaught) {
+  EXPECT_GT(Caught(Mutant::kIgnoresTheJournal), 90);
+}
+
+TEST(ExactlyOnceTest, ACutThatNamesALaterPlaceIsCaught) {
+  EXPECT_GT(Caught(Mutant::kNamesALaterPlace), 20);
 }
 
 TEST(ExactlyOnceTest, ValuesOfBeforeAPushPullAreCaught) {

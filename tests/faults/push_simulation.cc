@@ -19,10 +19,13 @@
 #include "ps/dense/part_layout.h"
 #include "ps/dense/part_optimizers.h"
 #include "ps/operation/operation.h"
+#include "ps/shard/restore_journal.h"
 #include "ps/shard/shard_snapshot.h"
 #include "ps/sparse/sparse_table.h"
 #include "ps/step/training_rules.h"
 #include "ps/testing/requests.h"
+#include "storage/durable_file.h"
+#include "storage/journal/journal_format.h"
 
 namespace parasol {
 namespace {
@@ -134,6 +137,10 @@ PushSimulation::PushSimulation(const Options& options)
         ShardOutbox::Limits{.message_operations = options_.message_operations});
     worker.incarnation = 100 + i;
   }
+  if (options_.journal_directory.empty()) return;
+  CHECK(RemoveTree(options_.journal_directory).ok());
+  saved_.values = Zeros();
+  RestoreWithJournal();
 }
 
 // One to three of the parts, each element from 1 to 8.
@@ -309,11 +316,76 @@ void PushSimulation::Restore() {
   ++report_.restores;
 }
 
+void PushSimulation::Save() {
+  ShardSnapshot snapshot = table_->TakeSnapshot();
+  saved_ = {.values = ValuesOfParts(*table_),
+            .windows = ReadBack(snapshot.dedup),
+            .place = snapshot.journal};
+  if (options_.mutant == Mutant::kNamesALaterPlace) {
+    for (Worker& worker : workers_) {
+      for (size_t lane = 0; lane < options_.lanes; ++lane) {
+        Deliver(worker, worker.streams[lane], /*is_ghost=*/false);
+      }
+    }
+    saved_.place = table_->TakeSnapshot().journal;
+  }
+}
+
+void PushSimulation::CutOffARecord() {
+  const JournalPlace place = *table_->TakeSnapshot().journal;
+  table_.reset();
+  RecordHeader header = {.length = 1000, .record = place.segment};
+  std::string bytes(RecordHeader::kBytes, '\0');
+  header.Encode(bytes.data());
+  bytes += "PJRC, and some more bytes";
+  bytes.resize(Below(bytes.size()));
+  CHECK(Append(absl::StrCat(options_.journal_directory,
+                            "/journal/shard-00000-of-00001/",
+                            SegmentName(place.segment)),
+               bytes)
+            .ok());
+}
+
+// All that was in flight to the shard is lost with it.
+void PushSimulation::Lose() {
+  for (Worker& worker : workers_) {
+    for (size_t lane = 0; lane < options_.lanes; ++lane) {
+      EndStream(worker, lane);
+    }
+  }
+  if (Below(2) == 0) CutOffARecord();
+  table_.reset();
+  RestoreWithJournal();
+  ++report_.restores;
+}
+
+void PushSimulation::RestoreWithJournal() {
+  wire::LoadRequest order;
+  order.set_run_id("run");
+  order.set_num_shards(1);
+  order.set_journal(wire::LoadRequest::WRITTEN);
+  if (saved_.place.has_value()) order.set_checkpoint("the newest one");
+  table_ = MakeTable(saved_.values, saved_.windows);
+  if (options_.mutant == Mutant::kIgnoresTheJournal) {
+    CHECK(RemoveTree(options_.journal_directory).ok());
+    saved_.place.reset();
+  }
+  const absl::StatusOr<RestoredJournal> restored =
+      RestoreJournal(order, options_.journal_directory, saved_.place, *table_);
+  CHECK(restored.ok()) << restored.status();
+  CHECK(restored->lost.empty()) << restored->lost;
+}
+
 void PushSimulation::Step() {
   Worker& worker = workers_[Below(workers_.size())];
   const size_t lane = Below(options_.lanes);
   if (Below(1000) < options_.stream_ends) EndStream(worker, lane);
-  if (Below(1000) < options_.restores) Restore();
+  if (Below(1000) < options_.restores) {
+    options_.journal_directory.empty() ? Restore() : Lose();
+  }
+  if (!options_.journal_directory.empty() && Below(1000) < options_.restores) {
+    Save();
+  }
   switch (Below(8)) {
     case 0:
     case 1:

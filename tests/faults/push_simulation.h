@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -16,6 +18,7 @@
 #include "proto/parameter.pb.h"
 #include "ps/shard/dedup_window.h"
 #include "ps/shard/parameter_shard.h"
+#include "storage/shard_index.h"
 
 namespace parasol {
 
@@ -28,7 +31,9 @@ namespace parasol {
 // its messages are lost or reach the shard later, even after they were sent
 // again on the next stream and answered there. Answers are lost, are delayed,
 // and overtake each other. The shard is replaced by one that was restored from
-// its snapshot.
+// its snapshot; or, if it has a journal, it is lost with all that it has, and
+// replaced by one that was restored from an older snapshot and the journal, of
+// which the last record may be cut off.
 //
 // All gradients are small integers and the optimizer subtracts them, so sums in
 // float32 are exact.
@@ -43,6 +48,10 @@ class PushSimulation {
     kForgetsWhenRestored,
     // A push-pull is answered with the values before it.
     kPullsAhead,
+    // A shard that was lost is restored without its journal.
+    kIgnoresTheJournal,
+    // A snapshot names a place in the journal behind what it lacks.
+    kNamesALaterPlace,
   };
   struct Options {
     uint64_t seed = 0;
@@ -55,6 +64,9 @@ class PushSimulation {
     // Expected number of these events in a thousand steps.
     size_t stream_ends = 30;
     size_t restores = 5;
+    // Directory of the shard's journal; empty: it has none. With one it is lost
+    // instead of restored, and there are as many snapshots.
+    std::string journal_directory = {};
     // True if lane 0 of each worker carries nothing but its first message until
     // all other lanes have nothing left to do: the outbox must then stop at the
     // window.
@@ -123,6 +135,16 @@ class PushSimulation {
   void EndStream(Worker& worker, size_t lane);
   void DeliverLate(Worker& worker);
   void Restore();
+  // The newest snapshot of a shard with a journal.
+  struct Saved {
+    std::vector<std::vector<float>> values;
+    DedupWindows windows;
+    std::optional<JournalPlace> place;
+  };
+  void Save();
+  void Lose();
+  void CutOffARecord();
+  void RestoreWithJournal();
   void Step();
   bool IsComplete() const;
   bool IsStarved(const Worker& worker, size_t lane) const;
@@ -135,6 +157,7 @@ class PushSimulation {
   std::vector<Worker> workers_;
   const std::shared_ptr<const Call> call_;  // the one that all pushes are of
   std::unique_ptr<ParameterShard> table_;
+  Saved saved_;
   uint64_t fresh_identity_ = 1;
   float target_ = 0;  // memory that push-pulls name, and nobody writes
   Report report_;

@@ -1,0 +1,54 @@
+#include "ps/journal/push_journal.h"
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+
+PushJournal::PushJournal(std::unique_ptr<JournalWriter> writer,
+                         std::vector<Segment> segments)
+    : writer_(std::move(writer)), segments_(std::move(segments)) {}
+
+absl::Status PushJournal::AppendAndApply(const ReceivedPush& push,
+                                         absl::FunctionRef<void()> apply) {
+  const PushRecord record(push);
+  absl::MutexLock lock(&order_mu_);
+  RETURN_IF_ERROR(writer_->Append(record.pieces()));
+  apply();
+  return absl::OkStatus();
+}
+
+JournalPlace PushJournal::BeginCut(int64_t progress,
+                                   std::optional<int64_t> updates) {
+  absl::MutexLock lock(&order_mu_);
+  const absl::StatusOr<uint64_t> begun = writer_->BeginSegment(progress);
+  if (begun.ok()) {
+    segments_.push_back({.number = *begun, .progress = progress});
+  } else {
+    LOG(WARNING) << "the journal goes on in its old segment: "
+                 << begun.status().message();
+  }
+  // A gradient of step n is computed from values that have had n updates, so it
+  // came after the beginning of a segment at which nothing had as many.
+  size_t place = segments_.size() - 1;
+  while (updates.has_value() && place > 0 &&
+         segments_[place].progress >= *updates) {
+    --place;
+  }
+  return {.journal = writer_->journal(), .segment = segments_[place].number};
+}
+
+void PushJournal::NoteComplete(const JournalPlace& place) {
+  absl::MutexLock lock(&order_mu_);
+  const uint64_t kept = std::exchange(needed_, place.segment);
+  if (kept == 0 || kept == place.segment) return;
+  writer_->RemoveBefore(kept);
+  std::erase_if(segments_, [kept](const Segment& segment) {
+    return segment.number < kept;
+  });
+}
+
+}  // namespace parasol

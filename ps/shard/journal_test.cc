@@ -1,0 +1,292 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/parameter.pb.h"
+#include "ps/operation/operation.h"
+#include "ps/shard/parameter_server.h"
+#include "ps/testing/parameter_server_fixture.h"
+#include "ps/testing/requests.h"
+
+// A ps with a journal that is lost, at any moment, and its successor.
+namespace parasol::parameter_server_testing {
+namespace {
+
+class ShardJournalTest
+    : public ::testing::TestWithParam<wire::LoadRequest::Journal> {
+ protected:
+  void SetUp() override { directory_ = checkpoints_.directory(); }
+
+  wire::LoadRequest Order() const {
+    wire::LoadRequest order = AdamOrder();
+    order.set_journal(GetParam());
+    return order;
+  }
+
+  // A ps in the place of one that is gone.
+  std::unique_ptr<Ps> NextPs(const wire::LoadRequest& order) const {
+    auto ps = std::make_unique<Ps>();
+    ps->server.Registered(kChief, directory_);
+    EXPECT_OK(ps->server.Load(order).status());
+    return ps;
+  }
+
+  // Pushes, and waits until the push is acknowledged.
+  static absl::StatusOr<OperationResult> PushAndWait(
+      Ps& ps, const wire::RequestHeader& header, const std::string& gradient) {
+    const auto message = ReceivedMessage::Create(header, {ViewOf(gradient)});
+    EXPECT_OK(message);
+    absl::Notification answered;
+    absl::StatusOr<OperationResult> answer;
+    ps.server.Execute(*message, 0, [&](absl::StatusOr<OperationResult> result) {
+      answer = std::move(result);
+      answered.Notify();
+    });
+    answered.WaitForNotification();
+    return answer;
+  }
+  static absl::StatusOr<OperationResult> PushOf(Ps& ps, uint64_t sequence,
+                                                uint64_t worker = kWorker) {
+    const float value = .01f * static_cast<float>(sequence % 7 + worker % 3);
+    return PushAndWait(ps, PushRequest(sequence, worker),
+                       Floats(kElements, value));
+  }
+
+  std::vector<std::string> Segments() const {
+    std::vector<std::string> paths;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(
+             absl::StrCat(directory_, "/journal"))) {
+      if (entry.is_regular_file()) paths.push_back(entry.path().string());
+    }
+    std::sort(paths.begin(), paths.end());
+    return paths;
+  }
+
+  std::string directory_;
+  Checkpoints checkpoints_;
+};
+
+TEST_P(ShardJournalTest, TheSuccessorHasAllThatWasAcknowledged) {
+  std::vector<float> values;
+  {
+    const auto ps = NextPs(Order());
+    for (uint64_t i = 1; i <= 20; ++i) ASSERT_OK(PushOf(*ps, i));
+    values = Values(*ps);
+  }
+  const auto successor = NextPs(Order());
+  EXPECT_EQ(Values(*successor), values);
+  // Pushes are known, and later ones give what they would have given.
+  EXPECT_TRUE(IsDuplicate(PushOf(*successor, 20)));
+  EXPECT_FALSE(IsDuplicate(PushOf(*successor, 21)));
+  const std::vector<float> more = Values(*successor);
+  EXPECT_NE(more, values);
+  const auto third = NextPs(Order());
+  EXPECT_EQ(Values(*third), more);
+}
+
+TEST_P(ShardJournalTest, FollowsACheckpoint) {
+  std::vector<float> values;
+  std::string checkpoint;
+  {
+    const auto ps = NextPs(Order());
+    for (uint64_t i = 1; i <= 5; ++i) ASSERT_OK(PushOf(*ps, i));
+    checkpoint = checkpoints_.Write({ps.get()}, {"m", "v"});
+    for (uint64_t i = 6; i <= 9; ++i) ASSERT_OK(PushOf(*ps, i));
+    values = Values(*ps);
+  }
+  {
+    const auto successor = NextPs(From(Order(), checkpoint));
+    EXPECT_EQ(Values(*successor), values);
+    EXPECT_TRUE(IsDuplicate(PushOf(*successor, 5)));
+    EXPECT_TRUE(IsDuplicate(PushOf(*successor, 9)));
+    ASSERT_OK(PushOf(*successor, 10));
+    values = Values(*successor);
+    // Its checkpoint is not complete: another one is none of the journal's.
+  }
+  EXPECT_EQ(Values(*NextPs(From(Order(), checkpoint))), values);
+}
+
+TEST_P(ShardJournalTest, KeepsWhatTheTwoNewestCheckpointsNeed) {
+  const auto ps = NextPs(Order());
+  std::vector<std::string> written;
+  for (uint64_t i = 1; i <= 4; ++i) {
+    ASSERT_OK(PushOf(*ps, i));
+    written.push_back(checkpoints_.Write({ps.get()}, {"m", "v"}));
+  }
+  const std::vector<float> values = Values(*ps);
+  // Found out when the next one begins: segments 3, 4, 5 are behind 2, 3, 4.
+  EXPECT_EQ(Segments().size(), 3);
+  EXPECT_EQ(Values(*NextPs(From(Order(), written[3]))), values);
+  EXPECT_EQ(Values(*NextPs(From(Order(), written[2]))), values);
+  EXPECT_EQ(Values(*NextPs(From(Order(), written[1]))), values);
+  // Nothing leads from there to now.
+  const auto old = NextPs(From(Order(), written[0]));
+  EXPECT_NE(Values(*old), values);
+  EXPECT_EQ(old->metrics.lost_journals_total.value(), 1);
+}
+
+TEST_P(ShardJournalTest, WhatAStoppedPredecessorWritesIsNotRead) {
+  const auto stopped = NextPs(Order());
+  ASSERT_OK(PushOf(*stopped, 1));
+  const auto successor = NextPs(Order());
+  ASSERT_OK(PushOf(*stopped, 2, /*worker=*/99));
+  ASSERT_OK(PushOf(*successor, 2));
+  const std::vector<float> values = Values(*successor);
+  EXPECT_EQ(Values(*NextPs(Order())), values);
+}
+
+TEST_P(ShardJournalTest, PushesOfManyThreadsAreReadInTheOrderOfTheirUpdates) {
+  std::vector<float> values;
+  {
+    const auto ps = NextPs(Order());
+    std::vector<std::thread> workers;
+    for (uint64_t worker = 1; worker <= 4; ++worker) {
+      workers.emplace_back([&ps, worker] {
+        for (uint64_t i = 1; i <= 10; ++i) {
+          EXPECT_OK(PushOf(*ps, i, worker));
+        }
+      });
+    }
+    for (std::thread& worker : workers) worker.join();
+    values = Values(*ps);
+  }
+  EXPECT_EQ(Values(*NextPs(Order())), values);
+}
+
+TEST_P(ShardJournalTest, DamageIsSaidAndWhatPrecedesItIsKept) {
+  std::vector<float> values;
+  std::string segment;
+  {
+    const auto ps = NextPs(Order());
+    ASSERT_OK(PushOf(*ps, 1));
+    values = Values(*ps);
+    segment = Segments().back();
+    const uint64_t size = std::filesystem::file_size(segment);
+    ASSERT_OK(PushOf(*ps, 2));
+    ASSERT_OK(PushOf(*ps, 3));
+    std::fstream file(segment, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(size + 100));
+    file.put('x');
+  }
+  {
+    const auto successor = NextPs(Order());
+    EXPECT_EQ(Values(*successor), values);
+    EXPECT_EQ(successor->metrics.lost_journals_total.value(), 1);
+    EXPECT_EQ(successor->metrics.replayed_pushes_total.value(), 1);
+    ASSERT_OK(PushOf(*successor, 2));
+    values = Values(*successor);
+  }
+  const auto third = NextPs(Order());
+  EXPECT_EQ(Values(*third), values);
+  EXPECT_EQ(third->metrics.lost_journals_total.value(), 0);
+}
+
+TEST_P(ShardJournalTest, ARefusedPushIsRefusedAgain) {
+  std::vector<float> values;
+  {
+    const auto ps = NextPs(Order());
+    ASSERT_OK(PushOf(*ps, 1));
+    EXPECT_THAT(PushAndWait(*ps, PushRequest(2), Floats(kElements, NAN)),
+                StatusIs(absl::StatusCode::kOutOfRange));
+    ASSERT_OK(PushOf(*ps, 2));
+    values = Values(*ps);
+  }
+  EXPECT_EQ(Values(*NextPs(Order())), values);
+}
+
+TEST_P(ShardJournalTest, AnotherRunsJournalIsNotRead) {
+  {
+    const auto ps = NextPs(Order());
+    ASSERT_OK(PushOf(*ps, 1));
+  }
+  wire::LoadRequest other = Order();
+  other.set_run_id("run-b");
+  const auto ps = NextPs(other);
+  EXPECT_EQ(ps->metrics.replayed_pushes_total.value(), 0);
+  // It is a stranger's, not a loss.
+  EXPECT_EQ(ps->metrics.lost_journals_total.value(), 0);
+}
+
+TEST_P(ShardJournalTest, ASynchronousShardGoesOnInItsStep) {
+  wire::LoadRequest order = Order();
+  order.mutable_sync()->set_replicas_to_aggregate(2);
+  order.mutable_sync()->set_total_replicas(2);
+  const auto push = [](Ps& ps, int64_t step, int32_t replica) {
+    wire::RequestHeader header = PushRequest(2 * step + replica + 1);
+    wire::SyncStep& sync =
+        *header.mutable_operation(0)->mutable_push()->mutable_sync();
+    sync.set_step(step);
+    sync.set_replica(replica);
+    const std::string gradient =
+        Floats(kElements, .1f * static_cast<float>(step + replica + 1));
+    const auto message = ReceivedMessage::Create(header, {ViewOf(gradient)});
+    ASSERT_OK(message);
+    ps.server.Execute(*message, 0, [](absl::StatusOr<OperationResult>) {});
+  };
+  // An undisturbed one.
+  std::vector<float> values;
+  {
+    Ps ps;
+    wire::LoadRequest plain = order;
+    plain.clear_journal();
+    ASSERT_OK(ps.server.Load(plain).status());
+    for (int64_t step = 0; step < 6; ++step) {
+      push(ps, step, 1);
+      push(ps, step, 0);
+    }
+    values = Values(ps);
+  }
+  std::string checkpoint;
+  {
+    const auto ps = NextPs(order);
+    for (int64_t step = 0; step < 3; ++step) {
+      push(*ps, step, 0);
+      push(*ps, step, 1);
+    }
+    push(*ps, 3, 1);  // in the cut's step
+    checkpoint = checkpoints_.Write({ps.get()}, {"m", "v"}, 3);
+    push(*ps, 3, 0);
+    push(*ps, 4, 0);
+    push(*ps, 4, 1);
+    push(*ps, 5, 1);
+  }
+  {
+    const auto successor = NextPs(From(order, checkpoint));
+    EXPECT_EQ(successor->server.progress(), 5);
+    push(*successor, 5, 0);
+    EXPECT_EQ(successor->server.progress(), 6);
+    EXPECT_EQ(Values(*successor), values);
+  }
+  // All of it again, from the initial values on.
+  const auto another = NextPs(order);
+  EXPECT_EQ(another->server.progress(), 6);
+  EXPECT_EQ(Values(*another), values);
+}
+
+TEST_P(ShardJournalTest, NeedsADirectory) {
+  Ps ps;
+  EXPECT_THAT(ps.server.Load(Order()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("--journal_dir")));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ShardJournalTest,
+                         ::testing::Values(wire::LoadRequest::WRITTEN,
+                                           wire::LoadRequest::ON_DISK));
+
+}  // namespace
+}  // namespace parasol::parameter_server_testing

@@ -1,0 +1,142 @@
+#include "ps/shard/restore_journal.h"
+
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/random/random.h"
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "base/status_macros.h"
+#include "ps/journal/push_journal.h"
+#include "ps/journal/push_record.h"
+#include "storage/durable_file.h"
+#include "storage/journal/journal_format.h"
+#include "storage/journal/journal_reader.h"
+#include "storage/journal/journal_writer.h"
+
+namespace parasol {
+namespace {
+
+JournalOwner OwnerOf(const wire::LoadRequest& order) {
+  return {.run_id = order.run_id(),
+          .layout = order.order().layout(),
+          .shard = order.shard(),
+          .num_shards = order.num_shards()};
+}
+
+Kept KeptBy(const wire::LoadRequest& order) {
+  return order.journal() == wire::LoadRequest::ON_DISK ? Kept::kOnDisk
+                                                       : Kept::kWritten;
+}
+
+// Has the shard take a push again. What it refused before, it refuses again.
+absl::Status Replay(absl::string_view record, ParameterShard& shard) {
+  ASSIGN_OR_RETURN(RecordedPush push, ParsePushRecord(record));
+  // Nobody takes the values.
+  if (push.operation.has_push()) {
+    push.operation.mutable_push()->clear_with_values();
+  } else if (push.operation.has_row_push()) {
+    push.operation.mutable_row_push()->clear_with_values();
+  }
+  // A synchronous gradient is answered when its step is complete, if ever.
+  const auto failure = std::make_shared<absl::Status>();
+  shard.Execute(push.worker_incarnation, push.operation, push.payloads,
+                [failure](const absl::StatusOr<OperationResult>& result) {
+                  if (absl::IsResourceExhausted(result.status())) {
+                    *failure = result.status();
+                  }
+                });
+  return *failure;
+}
+
+// Removes the segments of journals that nothing leads to any more.
+absl::Status RemoveOthers(const std::string& directory) {
+  const auto names = ListDirectory(directory);
+  if (absl::IsNotFound(names.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(names.status());
+  for (const std::string& name : *names) {
+    if (!SegmentOfName(name).has_value()) continue;
+    const std::string path = absl::StrCat(directory, "/", name);
+    if (unlink(path.c_str()) != 0) return FileError(errno, "remove", path);
+  }
+  return absl::OkStatus();
+}
+
+// A journal that begins with the shard's state. Only one that follows initial
+// values has a segment 1: nothing else leads to that.
+absl::StatusOr<SegmentHeader> NewJournal(const wire::LoadRequest& order,
+                                         const std::string& directory,
+                                         int64_t progress) {
+  RETURN_IF_ERROR(RemoveOthers(directory));
+  SegmentHeader header;
+  header.owner = OwnerOf(order);
+  absl::BitGen random;
+  header.journal =
+      absl::Uniform<uint64_t>(absl::IntervalClosed, random, 1, UINT64_MAX);
+  header.segment = order.checkpoint().empty() ? 1 : 2;
+  header.progress = progress;
+  return header;
+}
+
+}  // namespace
+
+absl::StatusOr<RestoredJournal> RestoreJournal(
+    const wire::LoadRequest& order, const std::string& directory,
+    const std::optional<JournalPlace>& place, ParameterShard& shard) {
+  if (directory.empty()) {
+    return absl::InvalidArgumentError(
+        "a journal needs a checkpoint directory, or --journal_dir");
+  }
+  const std::string path =
+      absl::StrFormat("%s/journal/shard-%05d-of-%05d", directory, order.shard(),
+                      order.num_shards());
+  const Kept kept = KeptBy(order);
+  RestoredJournal restored;
+  std::optional<JournalReader> reader;
+  if (place.has_value() || order.checkpoint().empty()) {
+    absl::StatusOr<JournalReader> opened =
+        JournalReader::Open(path, OwnerOf(order), place);
+    if (opened.ok()) {
+      reader = *std::move(opened);
+    } else if (!absl::IsNotFound(opened.status()) &&
+               !absl::IsDataLoss(opened.status())) {
+      return opened.status();
+    } else if (place.has_value() || absl::IsDataLoss(opened.status())) {
+      restored.lost = std::string(opened.status().message());
+    }
+  }
+  std::vector<PushJournal::Segment> segments;
+  SegmentHeader next;
+  const int64_t progress = shard.progress() + 1;
+  if (reader.has_value()) {
+    const absl::Status read = reader->Read(
+        kept,
+        [&shard](absl::string_view record) { return Replay(record, shard); });
+    if (!read.ok() && !absl::IsDataLoss(read)) return read;
+    restored.lost = std::string(read.message());
+    restored.pushes = reader->records();
+    ASSIGN_OR_RETURN(next, reader->GoOn(shard.progress() + 1));
+    for (const SegmentHeader& header : reader->Headers()) {
+      if (header.segment >= next.segment) break;
+      segments.push_back(
+          {.number = header.segment, .progress = header.progress});
+    }
+  } else {
+    ASSIGN_OR_RETURN(next, NewJournal(order, path, progress));
+  }
+  segments.push_back({.number = next.segment, .progress = next.progress});
+  ASSIGN_OR_RETURN(std::unique_ptr<JournalWriter> writer,
+                   JournalWriter::Create(path, next, kept));
+  shard.KeepJournal(
+      std::make_unique<PushJournal>(std::move(writer), std::move(segments)));
+  return restored;
+}
+
+}  // namespace parasol

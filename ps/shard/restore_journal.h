@@ -1,0 +1,36 @@
+#ifndef PARASOL_PS_SHARD_RESTORE_JOURNAL_H_
+#define PARASOL_PS_SHARD_RESTORE_JOURNAL_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "proto/parameter.pb.h"
+#include "ps/shard/parameter_shard.h"
+#include "storage/shard_index.h"
+
+namespace parasol {
+
+// What a journal has given a shard.
+struct RestoredJournal {
+  uint64_t pushes = 0;
+  // What was acknowledged and is lost: one line for people; empty as a rule.
+  std::string lost;
+};
+
+// Has `shard`, which is as the order's checkpoint or its initial values make
+// it, take the pushes of its journal in `directory` that follow, and keep a
+// journal from then on. `place`: the checkpoint's; nullopt for one that was
+// written without a journal, or for other shards. A journal that is damaged is
+// followed up to there.
+//   ResourceExhausted  there is no memory for the pushes' rows.
+//   InvalidArgument    there is no directory.
+// and errors of durable_file.h: try again.
+absl::StatusOr<RestoredJournal> RestoreJournal(
+    const wire::LoadRequest& order, const std::string& directory,
+    const std::optional<JournalPlace>& place, ParameterShard& shard);
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_SHARD_RESTORE_JOURNAL_H_
