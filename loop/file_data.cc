@@ -19,6 +19,8 @@ namespace {
 struct OpenedData {
   std::unique_ptr<InputPipeline> examples;
   FileData::Label label;
+  // Of each input, in the model's order.
+  std::vector<bool> is_ids;
   InputOptions options;
 };
 
@@ -28,11 +30,36 @@ Tensor DenseTensor(const DenseFeature& feature, int64_t examples) {
   return Tensor::Of(feature.values, shape);
 }
 
+// All examples have as many ids.
+Tensor IdTensor(const IdFeature& feature, int64_t examples) {
+  if (!feature.weights.empty()) {
+    return Tensor::Error(absl::InvalidArgumentError(
+        "the data set gives ids weights, which tensors of ids do not have: "
+        "read it as a dense input"));
+  }
+  const auto ids = static_cast<int64_t>(feature.ids.size());
+  const int64_t each = examples == 0 ? 0 : ids / examples;
+  for (int64_t i = 0; i <= examples; ++i) {
+    if (feature.offsets[i] == i * each) continue;
+    return Tensor::Error(absl::InvalidArgumentError(absl::StrCat(
+        "an example has ", feature.offsets[i] - feature.offsets[i - 1],
+        " ids, and others ", each,
+        ": a tensor has as many of each; choose columns that have an id for "
+        "every value")));
+  }
+  const std::vector<int64_t> numbers(feature.ids.begin(), feature.ids.end());
+  return Tensor::Ints(numbers, {examples, each});
+}
+
 absl::StatusOr<Batch> BatchOf(const parasol::Batch& from,
+                              const std::vector<bool>& is_ids,
                               FileData::Label label) {
   Batch batch;
-  for (const DenseFeature& feature : from.dense) {
-    batch.tensors.push_back(DenseTensor(feature, from.size));
+  size_t dense = 0, ids = 0;
+  for (const bool reads_ids : is_ids) {
+    batch.tensors.push_back(reads_ids
+                                ? IdTensor(from.ids[ids++], from.size)
+                                : DenseTensor(from.dense[dense++], from.size));
   }
   if (label == FileData::Label::kClass) {
     const std::vector<int64_t> classes(from.labels.begin(), from.labels.end());
@@ -49,18 +76,19 @@ absl::StatusOr<Batch> BatchOf(const parasol::Batch& from,
 
 class FileStream : public Stream {
  public:
-  FileStream(std::unique_ptr<InputPipeline> pipeline, FileData::Label label)
-      : pipeline_(std::move(pipeline)), label_(label) {}
+  FileStream(std::unique_ptr<InputPipeline> pipeline,
+             std::shared_ptr<const OpenedData> opened)
+      : pipeline_(std::move(pipeline)), opened_(std::move(opened)) {}
 
   absl::StatusOr<std::optional<Batch>> Next() override {
     ASSIGN_OR_RETURN(const parasol::Batch* const batch, pipeline_->Next());
     if (batch == nullptr) return std::nullopt;
-    return BatchOf(*batch, label_);
+    return BatchOf(*batch, opened_->is_ids, opened_->label);
   }
 
  private:
   const std::unique_ptr<InputPipeline> pipeline_;
-  const FileData::Label label_;
+  const std::shared_ptr<const OpenedData> opened_;
 };
 
 template <typename Message>
@@ -90,16 +118,14 @@ absl::StatusOr<Dataset> FromFiles(const FileData& data) {
   job::Model model;
   RETURN_IF_ERROR(Parse("data set", data.dataset, dataset));
   RETURN_IF_ERROR(Parse("list of inputs", data.inputs, model));
-  for (const job::ModelInput& input : model.input()) {
-    if (input.has_ids()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "input ", input.name(), " has ids: FromFiles() reads dense inputs"));
-    }
-  }
   ASSIGN_OR_RETURN(const ModelInputs inputs,
                    ModelInputsOf(model, FormOf(data)));
   auto opened = std::make_shared<OpenedData>();
   opened->label = data.label;
+  for (const job::ModelInput& input : model.input()) {
+    opened->is_ids.push_back(input.has_ids());
+  }
+  if (model.input().empty()) opened->is_ids.push_back(false);
   opened->options = {.data_dir = data.data_dir, .seed = data.seed};
   ASSIGN_OR_RETURN(opened->examples,
                    InputPipeline::Open(dataset, inputs, opened->options));
@@ -109,7 +135,7 @@ absl::StatusOr<Dataset> FromFiles(const FileData& data) {
         options.seed += static_cast<uint64_t>(epoch);
         ASSIGN_OR_RETURN(std::unique_ptr<InputPipeline> pipeline,
                          opened->examples->OpenAgain(options));
-        return std::make_unique<FileStream>(std::move(pipeline), opened->label);
+        return std::make_unique<FileStream>(std::move(pipeline), opened);
       });
 }
 

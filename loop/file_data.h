@@ -15,7 +15,7 @@ struct FileData {
   // together: "mnist { … } batch_size: 64 shuffle_buffer: 60000".
   std::string dataset;
   // The inputs of each example, as of a job's model: "input_shape: [28, 28, 1]"
-  // or "input { name: 'x' dense { … } }". All are dense.
+  // or "input { name: 'x' dense { … } }".
   std::string inputs;
   // What the label is: a class, which becomes an int64 tensor [examples];
   // numbers, float32 [examples, label_width]; or nothing.
@@ -28,10 +28,13 @@ struct FileData {
 };
 
 // Opens the data set and returns its batches of one epoch: a tensor for each
-// input, [examples, shape…], then the labels. Repeat() reads further epochs,
-// each in another order. The examples are in memory.
-//   InvalidArgument  a text is not what it should be, or names ids; and errors
-//                    of InputPipeline::Open() (ml/input).
+// input, float32 [examples, shape…], or int64 [examples, ids] of ids, then the
+// labels. The ids of an input's columns follow each other, as in jobs: column 1
+// has the ids behind column 0's. Repeat() reads further epochs, each in another
+// order. The examples are in memory. A batch whose examples have different
+// numbers of ids is an error.
+//   InvalidArgument  a text is not what it should be; and errors of
+//                    InputPipeline::Open() (ml/input).
 absl::StatusOr<Dataset> FromFiles(const FileData& data);
 
 }  // namespace parasol::loop

@@ -109,7 +109,7 @@ absl::Status Strategy::Open() {
 
 absl::StatusOr<bool> Strategy::Commit(const Iteration& iteration) {
   RETURN_IF_ERROR(Start());
-  variables_->NoteUpdates();
+  variables_->NoteIteration();
   return peers_->Commit(iteration, *store_);
 }
 

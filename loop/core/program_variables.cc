@@ -53,9 +53,15 @@ ProgramVariables::ProgramVariables(const Registry& registry)
     }
   }
   SetOptimizers(std::move(rules));
+  kept_.resize(registry.kept().size());
+  NoteIteration();
 }
 
-void ProgramVariables::NoteUpdates() {
+void ProgramVariables::NoteIteration() {
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    const absl::Span<char> bytes = registry_.kept()[i].bytes;
+    kept_[i].assign(bytes.begin(), bytes.end());
+  }
   for (size_t i = 0; i < places_.size(); ++i) {
     if (places_[i].optimizer == nullptr) continue;
     SetUpdates(i, places_[i].optimizer->iterations());
@@ -73,10 +79,10 @@ absl::StatusOr<absl::Span<const float>> ProgramVariables::Read(size_t variable,
                                                                int array) {
   const auto& variables = registry_.variables();
   if (variable >= variables.size()) {
-    const KeptValue& kept = registry_.kept()[variable - variables.size()];
-    read_.assign(kept.bytes.size(), 0);
+    const std::string& kept = kept_[variable - variables.size()];
+    read_.assign(kept.size(), 0);
     for (size_t i = 0; i < read_.size(); ++i) {
-      read_[i] = static_cast<unsigned char>(kept.bytes[i]);
+      read_[i] = static_cast<unsigned char>(kept[i]);
     }
     return read_;
   }
@@ -100,6 +106,8 @@ absl::Status ProgramVariables::Write(size_t variable, int array,
       kept.bytes[i] =
           static_cast<char>(static_cast<unsigned char>(elements[i]));
     }
+    kept_[variable - variables.size()].assign(kept.bytes.begin(),
+                                              kept.bytes.end());
     return absl::OkStatus();
   }
   if (array != kValueArray) {

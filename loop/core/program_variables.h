@@ -25,8 +25,10 @@ class ProgramVariables : public StoredVariables {
   // `registry` must be closed, and outlive this object.
   explicit ProgramVariables(const Registry& registry);
 
-  // Notes how many updates each variable has had.
-  void NoteUpdates();
+  // Notes, at the end of an iteration, how many updates each variable has had,
+  // and the kept values: a checkpoint of the last iteration is written when the
+  // program's own memory is gone.
+  void NoteIteration();
   // Gives optimizers their numbers of updates, after values were read from a
   // checkpoint or taken from a peer.
   void TakeUpdates();
@@ -44,8 +46,9 @@ class ProgramVariables : public StoredVariables {
   };
 
   const Registry& registry_;
-  std::vector<Place> places_;  // index: variable
-  std::vector<float> read_;    // what Read() has returned last
+  std::vector<Place> places_;      // index: variable
+  std::vector<std::string> kept_;  // bytes of kept values, as they were noted
+  std::vector<float> read_;        // what Read() has returned last
 };
 
 // Returns the variables that a program has declared, as a job's.

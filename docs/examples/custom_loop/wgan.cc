@@ -21,6 +21,7 @@
 ABSL_FLAG(int, batch, 256, "Points of an update, of all replicas.");
 ABSL_FLAG(int, iterations, 2000, "Number of updates of the generator.");
 ABSL_FLAG(int, critic_updates, 5, "Updates of the critic for each of these.");
+ABSL_FLAG(int, print_every, 200, "Iterations between two printed lines.");
 
 namespace {
 
@@ -173,13 +174,14 @@ absl::Status Train(Strategy& strategy) {
     }
     const Tensor drawn = strategy.Gather(strategy.Run(generator_step));
     training.Report(batch, distance.scalar());
-    if (strategy.is_chief() && training.iteration() % 200 == 199) {
+    const int64_t done = training.iteration() + 1;
+    if (strategy.is_chief() && done % absl::GetFlag(FLAGS_print_every) == 0) {
       const Quality quality = QualityOf(drawn);
       std::printf(
-          "iteration %lld: distance %.4f, %.0f %% of points near %d "
-          "of %d clusters\n",
-          static_cast<long long>(training.iteration()),  // NOLINT
-          distance.scalar(), 100 * quality.near, quality.clusters, kClusters);
+          "iteration %d: distance %.4f, %.0f %% of points near %d of %d "
+          "clusters\n",
+          static_cast<int>(done), distance.scalar(), 100 * quality.near,
+          quality.clusters, kClusters);
     }
   }
   return training.status();
