@@ -36,9 +36,15 @@ absl::StatusOr<Optimizer> Optimizer::Create(absl::string_view name,
 }
 
 absl::Status Optimizer::Minimize(const Tensor& loss, GradientTape& tape) const {
-  ASSIGN_OR_RETURN(const std::vector<Tensor> gradients,
-                   GradientsBy(tape, loss, variables_));
-  return ApplyGradients(gradients);
+  const std::vector<Tensor> sources(variables_.begin(), variables_.end());
+  RETURN_IF_ERROR(
+      tape.Gradient(loss, sources,
+                    {.ready =
+                         [this](size_t variable, const Tensor& gradient) {
+                           return state_->Bring(variable, gradient);
+                         }})
+          .status());
+  return state_->Update();
 }
 
 absl::StatusOr<std::vector<Tensor>> GradientsBy(

@@ -46,7 +46,9 @@ class Optimizer {
   absl::Status ApplyGradients(absl::Span<const Tensor> gradients) const {
     return state_->Apply(gradients);
   }
-  // Does so with the tape's gradients of `loss` by the variables.
+  // Does so with the tape's gradients of `loss` by the variables. Each is added
+  // as soon as the tape has it, while it computes the gradients of layers
+  // before.
   absl::Status Minimize(const Tensor& loss, GradientTape& tape) const;
 
   // Number of updates.

@@ -129,7 +129,7 @@ class Strategy {
 
   // Keeps a value of the program's own with its variables: in checkpoints, and
   // when the program goes on after a loss. All processes have the same in it at
-  // the end of each iteration. It outlives the strategy's last step.
+  // the end of each iteration. It outlives the program's last iteration.
   // Returns errors of Registry::Add().
   template <typename T>
   absl::Status Keep(const std::string& name, T* value) {
@@ -169,9 +169,10 @@ class Strategy {
 
   const Options options_;
   const std::vector<std::string> devices_;
+  // Outlives the peers, whose sums may be of its memory.
+  Registry registry_;
   const std::unique_ptr<Peers> peers_;
   World world_;
-  Registry registry_;
   // All that was declared; null before Start().
   std::unique_ptr<ProgramVariables> variables_;
   std::unique_ptr<ParameterStore> store_;

@@ -26,8 +26,8 @@ namespace parasol::loop {
 // of which calls its own operation.
 class ModelState {
  public:
-  // What a model consists of. `variables` and `tables` are those of the graph,
-  // in its order, and of one world, which outlives the state.
+  // What a model consists of. `variables` and `tables` are the graph's, in its
+  // order, and of one world, which outlives the state.
   struct Parts {
     std::string name;
     Graph graph;

@@ -1,8 +1,10 @@
 #include "loop/core/optimizer_state.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cluster/replica_sum/first_non_finite.h"
@@ -39,105 +41,160 @@ absl::StatusOr<std::shared_ptr<OptimizerState>> OptimizerState::Create(
       RETURN_IF_ERROR(rule->CheckCode()) << "optimizer " << state->name_;
     }
     state->rules_.push_back(rule);
+    state->gradient_names_.push_back(absl::StrCat("gradient of ", of.name));
     auto& slots = state->slots_.emplace_back();
     for (size_t slot = 0; slot < rule->slot_names().size(); ++slot) {
       slots.emplace_back(of.elements(), rule->InitialSlotValue(slot));
     }
   }
-  state->sums_.resize(state->variables_.size());
+  const size_t count = state->variables_.size();
+  absl::MutexLock lock(&state->mu_);
+  state->brought_.resize(count);
+  for (auto& of_variable : state->brought_) {
+    of_variable.resize(state->world().num_local());
+  }
+  state->arrived_.resize(count);
+  state->memory_.resize(count);
   return state;
 }
 
-absl::Status OptimizerState::Apply(Gradients gradients) {
-  RETURN_IF_ERROR(CheckFits(gradients));
+absl::Status OptimizerState::Apply(absl::Span<const Tensor> gradients) {
+  if (gradients.size() != variables_.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "optimizer ", name_, " has ", variables_.size(),
+        " variables, and is given ", gradients.size(), " gradients"));
+  }
+  for (size_t i = gradients.size(); i-- > 0;) {
+    RETURN_IF_ERROR(Bring(i, gradients[i]));
+  }
+  return Update();
+}
+
+absl::Status OptimizerState::Bring(size_t variable, const Tensor& gradient) {
   const int local = world().current_local();
   if (local < 0) {
     return absl::FailedPreconditionError(absl::StrCat(
         "optimizer ", name_,
         " is given gradients outside of a step: call it in what Run() runs"));
   }
-  return world().Meet(
-      local, absl::StrCat("the sum of gradients of optimizer ", name_),
-      &gradients, [&](absl::Span<const void* const> all) {
-        std::vector<Gradients> brought;
-        for (const void* one : all) {
-          brought.push_back(*static_cast<const Gradients*>(one));
-        }
-        return ApplyAll(brought);
-      });
+  RETURN_IF_ERROR(CheckFits(variable, gradient));
+  absl::MutexLock lock(&mu_);
+  RETURN_IF_ERROR(EnterStep());
+  std::optional<Tensor>& place = brought_[variable][local];
+  if (!place.has_value()) ++arrived_[variable];
+  place = gradient;
+  return BeginSums();
 }
 
-absl::Status OptimizerState::CheckFits(Gradients gradients) const {
-  if (gradients.size() != variables_.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "optimizer ", name_, " has ", variables_.size(),
-        " variables, and is given ", gradients.size(), " gradients"));
+absl::Status OptimizerState::CheckFits(size_t variable,
+                                       const Tensor& gradient) const {
+  if (!gradient.connected()) return absl::OkStatus();
+  const VariableState& of = *variables_[variable];
+  RETURN_IF_ERROR(gradient.status()) << gradient_names_[variable];
+  if (gradient.dtype() == DType::kFloat32 && gradient.shape() == of.shape()) {
+    return absl::OkStatus();
   }
-  bool has_any = false;
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    if (!gradients[i].connected()) continue;
-    has_any = true;
-    const VariableState& variable = *variables_[i];
-    const Tensor& gradient = gradients[i];
-    RETURN_IF_ERROR(gradient.status())
-        << "gradient of " << variable.spec().name;
-    if (gradient.dtype() != DType::kFloat32 ||
-        gradient.shape() != variable.shape()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("gradient of ", variable.spec().name, " has the shape ",
-                       gradient.shape().ToString(), ", and the variable ",
-                       variable.shape().ToString()));
-    }
-  }
-  if (has_any) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "optimizer ", name_,
-      " is given no gradient: none of its variables, of "
-      "which the first is ",
-      variables_[0]->spec().name, ", was reached from the target"));
+      gradient_names_[variable], " has the shape ", gradient.shape().ToString(),
+      ", and the variable ", of.shape().ToString()));
 }
 
-absl::Status OptimizerState::ApplyAll(absl::Span<const Gradients> brought) {
-  std::vector<size_t> updated;
-  std::vector<absl::Span<float>> sums;
-  for (size_t i = 0; i < variables_.size(); ++i) {
-    for (const Gradients& one : brought) {
-      if (one[i].connected() != brought[0][i].connected()) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "variable ", variables_[i]->spec().name,
-            " has a gradient on some replicas and none on others"));
-      }
-    }
-    if (!brought[0][i].connected()) continue;
-    updated.push_back(i);
-    sums.push_back(BeginSum(i, brought));
-  }
-  RETURN_IF_ERROR(world().peers().Await()) << "optimizer " << name_;
-  for (size_t i = 0; i < updated.size(); ++i) {
-    RETURN_IF_ERROR(CheckFinite(updated[i], sums[i]));
-  }
-  Clip(sums);
-  for (size_t i = 0; i < updated.size(); ++i) {
-    RETURN_IF_ERROR(Update(updated[i], sums[i]));
-  }
-  ++iterations_;
+absl::Status OptimizerState::EnterStep() {
+  if (step_ == world().steps()) return absl::OkStatus();
+  step_ = world().steps();
+  // Sums read what was brought until they end.
+  const absl::Status ended =
+      is_summing_ ? world().peers().Await() : absl::OkStatus();
+  Clear();
+  RETURN_IF_ERROR(ended) << "optimizer " << name_;
   return absl::OkStatus();
 }
 
-absl::Span<float> OptimizerState::BeginSum(
-    size_t variable, absl::Span<const Gradients> brought) {
+void OptimizerState::Clear() {
+  for (auto& of_variable : brought_) {
+    std::fill(of_variable.begin(), of_variable.end(), std::nullopt);
+  }
+  std::fill(arrived_.begin(), arrived_.end(), 0);
+  begun_ = 0;
+  is_summing_ = false;
+  updated_.clear();
+  sums_.clear();
+}
+
+absl::Status OptimizerState::BeginSums() {
+  for (; begun_ < variables_.size(); ++begun_) {
+    const size_t variable = variables_.size() - 1 - begun_;
+    if (arrived_[variable] < world().num_local()) return absl::OkStatus();
+    const auto& brought = brought_[variable];
+    for (const std::optional<Tensor>& one : brought) {
+      if (one->connected() == brought.front()->connected()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("variable ", variables_[variable]->spec().name,
+                       " has a gradient on some replicas and none on others"));
+    }
+    if (brought.front()->connected()) BeginSum(variable);
+  }
+  return absl::OkStatus();
+}
+
+// A single replica's gradient is the sum, and where it is, unless it is to be
+// clipped.
+void OptimizerState::BeginSum(size_t variable) {
+  const auto& brought = brought_[variable];
+  updated_.push_back(variable);
+  if (world().num_replicas() == 1 && !is_clipped()) {
+    sums_.push_back(brought.front()->values());
+    return;
+  }
   std::vector<Contribution> contributions;
+  contributions.reserve(brought.size());
   for (size_t local = 0; local < brought.size(); ++local) {
     contributions.push_back(
         {.replica = world().first_replica() + static_cast<int>(local),
-         .values = brought[local][variable].values()});
+         .values = brought[local]->values()});
   }
-  std::vector<float>& sum = sums_[variable];
-  sum.resize(contributions.front().values.size());
-  world().peers().BeginAllReduce(
-      absl::StrCat("gradient of ", variables_[variable]->spec().name),
-      std::move(contributions), absl::MakeSpan(sum));
-  return absl::MakeSpan(sum);
+  std::vector<float>& sum = memory_[variable];
+  sum.resize(brought.front()->size());
+  is_summing_ = true;
+  world().peers().BeginAllReduce(gradient_names_[variable],
+                                 std::move(contributions), absl::MakeSpan(sum));
+  sums_.push_back(sum);
+}
+
+absl::Status OptimizerState::Update() {
+  const int local = world().current_local();
+  if (local < 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "optimizer ", name_,
+        " is to update outside of a step: call it in what Run() runs"));
+  }
+  return world().Meet(
+      local, update_name_, nullptr,
+      [this](absl::Span<const void* const>) { return UpdateAll(); });
+}
+
+absl::Status OptimizerState::UpdateAll() {
+  absl::MutexLock lock(&mu_);
+  if (updated_.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "optimizer ", name_,
+        " is given no gradient: none of its variables, of "
+        "which the first is ",
+        variables_[0]->spec().name, ", was reached from the target"));
+  }
+  if (is_summing_) {
+    RETURN_IF_ERROR(world().peers().Await()) << "optimizer " << name_;
+  }
+  for (size_t i = updated_.size(); i-- > 0;) {
+    RETURN_IF_ERROR(CheckFinite(updated_[i], sums_[i]));
+  }
+  if (is_clipped()) Clip();
+  for (size_t i = 0; i < updated_.size(); ++i) {
+    RETURN_IF_ERROR(UpdateOne(updated_[i], sums_[i]));
+  }
+  ++iterations_;
+  Clear();
+  return absl::OkStatus();
 }
 
 absl::Status OptimizerState::CheckFinite(size_t variable,
@@ -146,32 +203,41 @@ absl::Status OptimizerState::CheckFinite(size_t variable,
       reinterpret_cast<const std::byte*>(sum.data()), sum.size());
   if (place == sum.size()) return absl::OkStatus();
   return absl::OutOfRangeError(absl::StrCat(
-      "the gradient of ", variables_[variable]->spec().name, " has ",
-      sum[place], " at element ", place, " in update ", iterations_,
-      " of optimizer ", name_,
+      "the ", gradient_names_[variable], " has ", sum[place], " at element ",
+      place, " in update ", iterations_, " of optimizer ", name_,
       ": nothing was updated; a lower learning rate or clipping may help"));
 }
 
-void OptimizerState::Clip(absl::Span<const absl::Span<float>> sums) const {
+bool OptimizerState::is_clipped() const {
+  return spec_.has_clipvalue() || spec_.has_clipnorm() ||
+         spec_.has_global_clipnorm();
+}
+
+void OptimizerState::Clip() {
+  // In the order of the variables, as norms are added.
+  clipped_.clear();
+  for (size_t i = updated_.size(); i-- > 0;) {
+    clipped_.push_back(absl::MakeSpan(memory_[updated_[i]]));
+  }
   if (spec_.has_clipvalue()) {
-    for (const auto& sum : sums) ClipByValue(spec_.clipvalue(), sum);
+    for (const auto& sum : clipped_) ClipByValue(spec_.clipvalue(), sum);
   }
   if (spec_.has_clipnorm()) {
-    for (const auto& sum : sums) ClipByNorm(spec_.clipnorm(), sum);
+    for (const auto& sum : clipped_) ClipByNorm(spec_.clipnorm(), sum);
   }
   if (spec_.has_global_clipnorm()) {
-    ClipByGlobalNorm(spec_.global_clipnorm(), sums);
+    ClipByGlobalNorm(spec_.global_clipnorm(), clipped_);
   }
 }
 
-absl::Status OptimizerState::Update(size_t variable,
-                                    absl::Span<const float> gradient) {
+absl::Status OptimizerState::UpdateOne(size_t variable,
+                                       absl::Span<const float> gradient) {
   VariableState& state = *variables_[variable];
   const Tensor& old = state.value(0);
   float* updated = nullptr;
   Tensor value = BlankTensor(state.shape(), &updated);
   RETURN_IF_ERROR(value.status()) << state.spec().name;
-  std::vector<float*> slots;
+  absl::InlinedVector<float*, 4> slots;
   for (std::vector<float>& slot : slots_[variable]) {
     slots.push_back(slot.data());
   }

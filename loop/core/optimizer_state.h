@@ -3,11 +3,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "loop/core/variable_state.h"
 #include "ml/optimizer/optimizer.h"
@@ -49,6 +53,14 @@ class OptimizerState {
   //   FailedPrecondition  outside of a step.
   absl::Status Apply(absl::Span<const Tensor> gradients);
 
+  // Do so in parts: bring one gradient after the other, each once, and then
+  // update. The sum of a gradient begins as soon as all replicas of this
+  // process have brought it and the gradients of all variables behind it: the
+  // last variables' are best brought first.
+  absl::Status Bring(size_t variable, const Tensor& gradient)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Update() ABSL_LOCKS_EXCLUDED(mu_);
+
   // Number of updates that were made.
   int64_t iterations() const { return iterations_; }
   void SetIterations(int64_t iterations) { iterations_ = iterations; }
@@ -58,32 +70,53 @@ class OptimizerState {
   }
 
  private:
-  using Gradients = absl::Span<const Tensor>;
-
   OptimizerState(std::string name, job::Optimizer spec,
                  std::vector<std::shared_ptr<VariableState>> variables)
       : name_(std::move(name)),
         spec_(std::move(spec)),
-        variables_(std::move(variables)) {}
+        variables_(std::move(variables)),
+        update_name_("the sum of gradients of optimizer " + name_) {}
 
   World& world() const { return variables_.front()->world(); }
-  absl::Status CheckFits(Gradients gradients) const;
-  // Adds what all replicas have brought, and updates the variables.
-  absl::Status ApplyAll(absl::Span<const Gradients> brought);
-  // Begins the sum of one variable's gradients, and returns where it will be.
-  absl::Span<float> BeginSum(size_t variable,
-                             absl::Span<const Gradients> brought);
+  absl::Status CheckFits(size_t variable, const Tensor& gradient) const;
+  // Forgets what a step has left that has failed.
+  absl::Status EnterStep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Begins the sums that are next, the last variable's first: the order is one
+  // in all processes, whatever order they bring gradients in.
+  absl::Status BeginSums() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void BeginSum(size_t variable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Clear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Updates the variables by the sums, when all replicas have brought all.
+  absl::Status UpdateAll() ABSL_LOCKS_EXCLUDED(mu_);
+  bool is_clipped() const;
+  void Clip() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status CheckFinite(size_t variable, absl::Span<const float> sum) const;
-  void Clip(absl::Span<const absl::Span<float>> sums) const;
-  absl::Status Update(size_t variable, absl::Span<const float> gradient);
+  absl::Status UpdateOne(size_t variable, absl::Span<const float> gradient);
 
   const std::string name_;
   const job::Optimizer spec_;
   const std::vector<std::shared_ptr<VariableState>> variables_;
   std::vector<std::shared_ptr<const parasol::Optimizer>> rules_;
   std::vector<std::vector<std::vector<float>>> slots_;
-  std::vector<std::vector<float>> sums_;  // memory that is used again
   int64_t iterations_ = 0;
+  const std::string update_name_;            // for errors
+  std::vector<std::string> gradient_names_;  // index: variable
+
+  // The update that is being prepared.
+  absl::Mutex mu_;
+  int64_t step_ ABSL_GUARDED_BY(mu_) = 0;  // number of the step that it is in
+  // What each replica of this process has brought; index: variable, replica.
+  std::vector<std::vector<std::optional<Tensor>>> brought_ ABSL_GUARDED_BY(mu_);
+  std::vector<int> arrived_ ABSL_GUARDED_BY(mu_);  // index: variable
+  // Number of variables, from the last one on, whose sums are begun.
+  size_t begun_ ABSL_GUARDED_BY(mu_) = 0;
+  bool is_summing_ ABSL_GUARDED_BY(mu_) = false;
+  // The variables that have gradients, with their sums.
+  std::vector<size_t> updated_ ABSL_GUARDED_BY(mu_);
+  std::vector<absl::Span<const float>> sums_ ABSL_GUARDED_BY(mu_);
+  // Memory that is used again; index: variable.
+  std::vector<std::vector<float>> memory_ ABSL_GUARDED_BY(mu_);
+  std::vector<absl::Span<float>> clipped_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace parasol::loop

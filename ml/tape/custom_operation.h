@@ -1,11 +1,13 @@
 #ifndef PARASOL_ML_TAPE_CUSTOM_OPERATION_H_
 #define PARASOL_ML_TAPE_CUSTOM_OPERATION_H_
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/tape/tensor.h"
@@ -20,6 +22,14 @@ struct CustomGradientCall {
   // True for each input by which the gradient is asked for. What is given for
   // others is not looked at.
   absl::Span<const bool> wanted;
+  // May be called with the gradient by an input that is wanted, on the tape's
+  // thread, as soon as it is complete and others' are not: whoever waits for it
+  // has it then. The gradient is returned all the same.
+  absl::FunctionRef<void(size_t input, const Tensor& gradient)> written =
+      IgnoreInput;
+
+ private:
+  static void IgnoreInput(size_t /*input*/, const Tensor& /*gradient*/) {}
 };
 
 // An operation that is computed elsewhere, such as a whole model, of which a

@@ -48,6 +48,10 @@ absl::StatusOr<std::vector<Tensor>> Seeds(absl::Span<const Tensor> targets,
   return seeds;
 }
 
+Tensor UnconnectedTo(size_t source) {
+  return TensorAccess::Unconnected(static_cast<int64_t>(source));
+}
+
 void RemoveFromThread(const TapeState* state) {
   std::vector<TapeState*>& tapes = TapesOfThread();
   tapes.erase(std::remove(tapes.begin(), tapes.end(), state), tapes.end());
@@ -95,18 +99,24 @@ absl::StatusOr<std::vector<Tensor>> GradientTape::Gradient(
     End();
     is_spent_ = true;
   }
+  const auto ready = [&options](size_t source,
+                                const std::optional<Tensor>& gradient) {
+    return options.ready(
+        source, gradient.has_value() ? *gradient : UnconnectedTo(source));
+  };
+  TapeState::Seekers seekers = {.sources = sources, .ready = std::nullopt};
+  if (options.ready != nullptr) seekers.ready.emplace(ready);
   ASSIGN_OR_RETURN(
       const std::vector<std::optional<Tensor>> found,
-      state_->Gradient(targets, seeds, sources, /*consume=*/!persistent_));
+      state_->Gradient(targets, seeds, seekers, /*consume=*/!persistent_));
   if (!persistent_) state_->Reset();
   std::vector<Tensor> gradients;
   gradients.reserve(found.size());
   for (size_t i = 0; i < found.size(); ++i) {
-    gradients.push_back(
-        found[i].has_value() ? *found[i]
-        : options.unconnected == Unconnected::kZero
-            ? Zeros(sources[i].shape())
-            : TensorAccess::Unconnected(static_cast<int64_t>(i)));
+    gradients.push_back(found[i].has_value() ? *found[i]
+                        : options.unconnected == Unconnected::kZero
+                            ? Zeros(sources[i].shape())
+                            : UnconnectedTo(i));
   }
   return gradients;
 }

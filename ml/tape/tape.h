@@ -1,9 +1,12 @@
 #ifndef PARASOL_ML_TAPE_TAPE_H_
 #define PARASOL_ML_TAPE_TAPE_H_
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/tape/tensor.h"
@@ -75,6 +78,11 @@ class GradientTape {
     Unconnected unconnected = Unconnected::kNone;
     // Gradient of what is sought by each target, of its shape. Empty: ones.
     std::vector<Tensor> output_gradients = {};
+    // Called once for each source, by its number, as soon as its gradient is
+    // complete, while other sources' are still computed: with kNone as
+    // `unconnected`, and on this thread. An error ends the call, with it.
+    std::function<absl::Status(size_t source, const Tensor& gradient)> ready =
+        nullptr;
   };
 
   // Returns the gradients of the sum of the elements of all targets by each

@@ -58,11 +58,13 @@ absl::Status CheckGradients(absl::Span<const Tensor> inputs,
 absl::StatusOr<std::vector<Tensor>> OpaqueGradient(
     const TapeOperation& operation, const CustomGradientCall& call) {
   std::vector<Tensor> gradients;
+  if (TapesOfThread().empty()) return operation.custom->gradient(call);
   {
     NoTapes no_tapes;
-    ASSIGN_OR_RETURN(gradients, operation.custom->gradient(call));
+    ASSIGN_OR_RETURN(gradients,
+                     operation.custom->gradient(
+                         {.d_outputs = call.d_outputs, .wanted = call.wanted}));
   }
-  if (TapesOfThread().empty()) return gradients;
   for (Tensor& gradient : gradients) {
     gradient = TensorAccess::View(gradient, gradient.shape());
   }
@@ -72,9 +74,13 @@ absl::StatusOr<std::vector<Tensor>> OpaqueGradient(
   return gradients;
 }
 
-absl::Status GiveCustom(const TapeOperation& operation, GradientCall& call) {
+using Written = absl::FunctionRef<void(size_t input, const Tensor& gradient)>;
+
+absl::Status GiveCustom(const TapeOperation& operation, Written written,
+                        GradientCall& call) {
   const CustomGradientCall custom_call{.d_outputs = call.d_outputs(),
-                                       .wanted = call.wanted()};
+                                       .wanted = call.wanted(),
+                                       .written = written};
   const CustomOperation& custom = *operation.custom;
   ASSIGN_OR_RETURN(std::vector<Tensor> gradients,
                    custom.is_twice_differentiable
@@ -87,9 +93,10 @@ absl::Status GiveCustom(const TapeOperation& operation, GradientCall& call) {
   return absl::OkStatus();
 }
 
-absl::Status Give(const TapeOperation& operation, GradientCall& call) {
+absl::Status Give(const TapeOperation& operation, Written written,
+                  GradientCall& call) {
   if (operation.custom != nullptr) {
-    RETURN_IF_ERROR(GiveCustom(operation, call));
+    RETURN_IF_ERROR(GiveCustom(operation, written, call));
   } else if (operation.kind->gradient != nullptr) {
     operation.kind->gradient(call);
   }
@@ -120,6 +127,74 @@ TapeOperation ForTape(const TapeOperation& operation) {
 }
 
 }  // namespace
+
+// Sources whose gradients are complete: no record before the present one reads
+// them. Does nothing if nobody waits for them.
+class TapeState::CompleteSources {
+ public:
+  CompleteSources(const TapeState& state, const Seekers& seekers,
+                  const Places& places, const Sums& sums)
+      : seekers_(seekers), places_(places), sums_(sums) {
+    if (!seekers.ready) return;
+    reads_.resize(sums.size());
+    is_told_.resize(sums.size());
+    for (const Recorded& record : state.records_) CountReads(record, 1);
+  }
+
+  // Tells of the sources that no record reads.
+  absl::Status TellUnread() {
+    if (!seekers_.ready) return absl::OkStatus();
+    for (size_t i = 0; i < places_.size(); ++i) {
+      if (places_[i] != kNoPlace && reads_[places_[i]] > 0) continue;
+      RETURN_IF_ERROR((*seekers_.ready)(
+          i, places_[i] == kNoPlace ? std::nullopt : sums_[places_[i]]));
+    }
+    return absl::OkStatus();
+  }
+
+  // Returns true if the present record alone is still to add to the gradient
+  // by a place, and once.
+  bool IsLastRead(int place) const {
+    return seekers_.ready && reads_[place] == 1;
+  }
+  bool is_told(int place) const { return seekers_.ready && is_told_[place]; }
+
+  // Tells of a place whose gradient is complete.
+  absl::Status Tell(int place) {
+    is_told_[place] = true;
+    for (size_t i = 0; i < places_.size(); ++i) {
+      if (places_[i] != place) continue;
+      RETURN_IF_ERROR((*seekers_.ready)(i, sums_[place]));
+    }
+    return absl::OkStatus();
+  }
+
+  // Ends a record: tells of what only it has read.
+  absl::Status End(const Recorded& record) {
+    if (!seekers_.ready) return absl::OkStatus();
+    CountReads(record, -1);
+    for (const int place : record.inputs) {
+      if (place == kNoPlace || reads_[place] > 0 || is_told_[place]) continue;
+      RETURN_IF_ERROR(Tell(place));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  void CountReads(const Recorded& record, int change) {
+    for (const int place : record.inputs) {
+      if (place != kNoPlace) reads_[place] += change;
+    }
+  }
+
+  const Seekers& seekers_;
+  const Places& places_;
+  const Sums& sums_;
+  // Two lists with an entry for each place: in how many inputs of records it
+  // is, down to the present one; whether it was told of.
+  std::vector<int, TensorAllocator<int>> reads_;
+  Marks is_told_;
+};
 
 void TapeState::Watch(const Tensor& x) {
   if (!x.status().ok() || x.dtype() != DType::kFloat32) return;
@@ -191,7 +266,8 @@ TapeState::Marks TapeState::MarkDependants(
 
 absl::Status TapeState::Propagate(const Recorded& record,
                                   const Marks& dependants,
-                                  const Marks& is_source, Sums& sums) const {
+                                  const Marks& is_source,
+                                  CompleteSources& complete, Sums& sums) const {
   const TapeOperation& operation = record.operation;
   TensorList d_outputs;
   bool is_reached = false;
@@ -212,10 +288,20 @@ absl::Status TapeState::Propagate(const Recorded& record,
     if (!is_source[record.first_output + i]) sum.reset();
   }
   GradientCall call(operation, d_outputs, wanted);
-  RETURN_IF_ERROR(Give(operation, call)) << "gradient of " << operation.name();
+  absl::Status told;
+  const auto written = [&](size_t input, const Tensor& gradient) {
+    const int place = record.inputs[input];
+    if (!wanted[input] || !complete.IsLastRead(place) || !told.ok()) return;
+    AddTo(sums[place], gradient);
+    told = complete.Tell(place);
+  };
+  RETURN_IF_ERROR(Give(operation, written, call))
+      << "gradient of " << operation.name();
+  RETURN_IF_ERROR(told);
   for (size_t i = 0; i < wanted.size(); ++i) {
     std::optional<Tensor>& gradient = call.gradients()[i];
     if (!wanted[i] || !gradient.has_value()) continue;
+    if (complete.is_told(record.inputs[i])) continue;
     AddTo(sums[record.inputs[i]], *std::move(gradient));
   }
   return absl::OkStatus();
@@ -223,10 +309,10 @@ absl::Status TapeState::Propagate(const Recorded& record,
 
 absl::StatusOr<std::vector<std::optional<Tensor>>> TapeState::Gradient(
     absl::Span<const Tensor> targets, absl::Span<const Tensor> seeds,
-    absl::Span<const Tensor> sources, bool consume) {
+    const Seekers& seekers, bool consume) {
   Places source_places;
   Marks is_source(places_, false);
-  for (const Tensor& source : sources) {
+  for (const Tensor& source : seekers.sources) {
     const int place = PlaceOfTensor(source);
     source_places.push_back(place);
     if (place != kNoPlace) is_source[place] = true;
@@ -237,12 +323,16 @@ absl::StatusOr<std::vector<std::optional<Tensor>>> TapeState::Gradient(
     const int place = PlaceOfTensor(targets[i]);
     if (place != kNoPlace && dependants[place]) AddTo(sums[place], seeds[i]);
   }
+  CompleteSources complete(*this, seekers, source_places, sums);
+  RETURN_IF_ERROR(complete.TellUnread());
   for (size_t i = records_.size(); i-- > 0;) {
-    RETURN_IF_ERROR(Propagate(records_[i], dependants, is_source, sums));
+    RETURN_IF_ERROR(
+        Propagate(records_[i], dependants, is_source, complete, sums));
+    RETURN_IF_ERROR(complete.End(records_[i]));
     if (consume) records_.pop_back();
   }
   std::vector<std::optional<Tensor>> gradients;
-  gradients.reserve(sources.size());
+  gradients.reserve(seekers.sources.size());
   for (const int place : source_places) {
     gradients.push_back(place == kNoPlace ? std::nullopt : sums[place]);
   }

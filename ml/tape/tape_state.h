@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -48,12 +49,22 @@ class TapeState {
   // Records an operation that has an input which this follows.
   void Record(const TapeOperation& operation);
 
+  // Tensors by which gradients are sought, and who is told of each as soon as
+  // it is complete.
+  struct Seekers {
+    absl::Span<const Tensor> sources;
+    // Takes none where no target depends on the source.
+    std::optional<absl::FunctionRef<absl::Status(
+        size_t source, const std::optional<Tensor>& gradient)>>
+        ready;
+  };
+
   // Returns the gradients of the targets, which have the gradients `seeds`, by
   // the sources; none where no target depends on one. If `consume`, records are
   // freed on the way.
   absl::StatusOr<std::vector<std::optional<Tensor>>> Gradient(
       absl::Span<const Tensor> targets, absl::Span<const Tensor> seeds,
-      absl::Span<const Tensor> sources, bool consume);
+      const Seekers& seekers, bool consume);
 
  private:
   static constexpr int kNoPlace = -1;
@@ -64,6 +75,8 @@ class TapeState {
       absl::flat_hash_map<Key, int, absl::Hash<Key>, std::equal_to<Key>,
                           TensorAllocator<std::pair<const Key, int>>>;
 
+  class CompleteSources;
+
   struct Recorded {
     TapeOperation operation;
     Places inputs;     // kNoPlace: not followed
@@ -73,9 +86,11 @@ class TapeState {
   int PlaceOfTensor(const Tensor& x) const;
   // Marks the places that depend on a source.
   Marks MarkDependants(absl::Span<const int> sources) const;
-  // Adds what the record gives to the sums of its inputs.
+  // Adds what the record gives to the sums of its inputs, and tells of those
+  // that it completes.
   absl::Status Propagate(const Recorded& record, const Marks& dependants,
-                         const Marks& is_source, Sums& sums) const;
+                         const Marks& is_source, CompleteSources& complete,
+                         Sums& sums) const;
 
   const bool watches_variables_;
   int pauses_ = 0;

@@ -4,10 +4,13 @@
 
 #include <cmath>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -330,6 +333,93 @@ TEST(TapeTest, ACustomGradientOfAnotherShapeIsAnError) {
               StatusIs(absl::StatusCode::kInternal,
                        HasSubstr("gradient of model \"m\": the gradient by "
                                  "input 0 has the shape []")));
+}
+
+// Returns a · b, two numbers, whose gradient notes its calls, and gives the one
+// by b before it has the one by a if it is told to.
+Tensor NotedProduct(const Tensor& a, const Tensor& b,
+                    std::vector<std::string>& notes) {
+  const Tensor product = Tensor::Of({a.scalar() * b.scalar()}, {});
+  auto operation = std::make_shared<CustomOperation>();
+  operation->name = "noted product";
+  operation->gradient = [=, &notes](const CustomGradientCall& call)
+      -> absl::StatusOr<std::vector<Tensor>> {
+    const Tensor by_b = call.d_outputs[0] * a;
+    call.written(1, by_b);
+    notes.push_back("product");
+    return std::vector<Tensor>{call.d_outputs[0] * b, by_b};
+  };
+  RecordCustom({a, b}, {product}, std::move(operation));
+  return product;
+}
+
+class ReadyTest : public ::testing::Test {
+ protected:
+  // Returns the gradients by leaves, each of which is noted when it is ready.
+  std::vector<float> Gradients(GradientTape& tape, const Tensor& target,
+                               absl::Span<const Tensor> leaves) {
+    const auto gradients = tape.Gradient(
+        target, leaves,
+        {.ready = [this](size_t source, const Tensor& gradient) {
+          notes_.push_back(
+              absl::StrCat(source, gradient.connected()
+                                       ? absl::StrCat(" is ", gradient.scalar())
+                                       : " is not reached"));
+          return absl::OkStatus();
+        }});
+    std::vector<float> values;
+    for (const Tensor& gradient : gradients.value()) {
+      values.push_back(gradient.connected() ? gradient.scalar() : -1);
+    }
+    return values;
+  }
+  Tensor Read(int variable) {
+    return Leaf(&keys_[variable], 2.f + static_cast<float>(variable));
+  }
+
+  int keys_[4];
+  std::vector<std::string> notes_;
+};
+
+TEST_F(ReadyTest, GradientsAreGivenWhileOthersAreComputed) {
+  GradientTape tape;
+  const Tensor first = NotedProduct(Read(0), Read(1), notes_);
+  const Tensor target = first * Read(2);
+  EXPECT_THAT(Gradients(tape, target, {Read(0), Read(1), Read(2), Read(3)}),
+              ElementsAre(12, 8, 6, -1));
+  EXPECT_THAT(notes_, ElementsAre("3 is not reached", "2 is 6", "1 is 8",
+                                  "product", "0 is 12"));
+}
+
+// One that a record before reads, too, is given when that has added its share.
+TEST_F(ReadyTest, AGradientIsGivenWhenNothingIsAddedToItAnyMore) {
+  GradientTape tape;
+  const Tensor b = Read(1);
+  const Tensor early = Square(b);
+  const Tensor target = NotedProduct(Read(0), b, notes_) + early;
+  EXPECT_THAT(Gradients(tape, target, {Read(0), Read(1)}), ElementsAre(3, 8));
+  EXPECT_THAT(notes_, ElementsAre("product", "0 is 3", "1 is 8"));
+}
+
+TEST_F(ReadyTest, OnATapeOfATapeTheyAreGivenToo) {
+  GradientTape outer({.watch_variables = false});
+  GradientTape tape({.persistent = true});
+  const Tensor target = NotedProduct(Read(0), Read(1), notes_);
+  EXPECT_THAT(Gradients(tape, target, {Read(0), Read(1), Read(1)}),
+              ElementsAre(3, 2, 2));
+  EXPECT_THAT(notes_, ElementsAre("product", "0 is 3", "1 is 2", "2 is 2"));
+}
+
+TEST_F(ReadyTest, AnErrorEndsTheGradient) {
+  GradientTape tape;
+  const Tensor target = NotedProduct(Read(0), Read(1), notes_);
+  EXPECT_THAT(tape.Gradient(target, {Read(0), Read(1)},
+                            {.ready =
+                                 [](size_t, const Tensor&) {
+                                   return absl::OutOfRangeError("enough");
+                                 }})
+                  .status(),
+              StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("enough")));
 }
 
 }  // namespace

@@ -165,10 +165,15 @@ absl::StatusOr<std::vector<Tensor>> ModelOperation::OpenCall::Gradient(
     ASSIGN_OR_RETURN(by_tables.emplace_back(), add(table));
     wants_rows |= !by_tables.back().empty();
   }
+  std::vector<size_t> source_of(variables.size());
   for (size_t i = 0; i < variables.size(); ++i) {
     if (!graph.variables[i].trained) continue;
+    source_of[i] = gradients.size();
     ASSIGN_OR_RETURN(by_variables[i], add(variables[i]));
   }
+  const auto written = [&](size_t variable) {
+    asked.written(source_of[variable], gradients[source_of[variable]]);
+  };
   std::vector<absl::Span<const float>> by_outputs;
   for (const Tensor& d_output : asked.d_outputs) {
     by_outputs.push_back(d_output.values());
@@ -183,8 +188,8 @@ absl::StatusOr<std::vector<Tensor>> ModelOperation::OpenCall::Gradient(
       std::copy_n(&values[i * width], width, &to[rows[i] * width]);
     }
   };
-  ModelFunction::Gradients wanted = {.variables = by_variables,
-                                     .inputs = by_inputs};
+  ModelFunction::Gradients wanted = {
+      .variables = by_variables, .inputs = by_inputs, .written = written};
   if (wants_rows) wanted.rows.emplace(add_rows);
   RETURN_IF_ERROR(function->Backward(*call, by_outputs, wanted));
   // Nothing is delivered of a table whose rows are frozen.
