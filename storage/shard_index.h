@@ -24,7 +24,7 @@ struct ShardNumber {
 // shard may lack records. A file keeps it beside its index.
 struct JournalPlace {
   uint64_t journal = 0;  // the journal's number
-  uint64_t segment = 0;  // from 1 on
+  uint64_t segment = 0;  // number, from 1 on
 
   bool operator==(const JournalPlace&) const = default;
 

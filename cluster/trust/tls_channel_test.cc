@@ -34,7 +34,8 @@ std::shared_ptr<const TlsContext> ContextOf(absl::string_view task,
   const CertificateDirectory directory("channel", authority);
   directory.Issue(task);
   const KeyMaterial material = directory.files().Read().value();
-  return TlsContext::Make(material, IdentityOf(material, absl::Now()).value())
+  return TlsContext::Make(material,
+                          IdentityOf(material, Clock::Real().Now()).value())
       .value();
 }
 
@@ -297,7 +298,7 @@ TEST(TlsContextTest, WhatOpenSslDoesNotTakeIsRefused) {
   const CertificateDirectory directory("of_no_use", "ours");
   directory.Issue("mnist/ps/1");
   const KeyMaterial good = directory.files().Read().value();
-  const PeerIdentity identity = IdentityOf(good, absl::Now()).value();
+  const PeerIdentity identity = IdentityOf(good, Clock::Real().Now()).value();
   directory.Issue("mnist/ps/1");
   const KeyMaterial other = directory.files().Read().value();
   const auto status_of = [&](const std::string& certificates,

@@ -40,7 +40,7 @@ class PushJournal {
                               absl::FunctionRef<void()> apply)
       ABSL_LOCKS_EXCLUDED(order_mu_);
 
-  // As JournalWriter's.
+  // Closes the writer: JournalWriter::Close().
   void Close() { writer_->Close(); }
   void WhenKept(JournalWriter::Done done) {
     writer_->WhenKept(std::move(done));
@@ -65,7 +65,7 @@ class PushJournal {
   absl::Mutex order_mu_;
   std::vector<Segment> segments_ ABSL_GUARDED_BY(order_mu_);
   uint64_t needed_ ABSL_GUARDED_BY(order_mu_) =
-      0;  // by the newest complete one
+      0;  // place of the newest complete one
 };
 
 }  // namespace parasol

@@ -58,7 +58,7 @@ class ShardLoad {
   //                      arrays don't fit in memory.
   absl::StatusOr<std::unique_ptr<ParameterShard>> Run();
 
-  // After Run(): what the journal has given.
+  // Returns what the journal has given; call it after Run().
   const RestoredJournal& restored_journal() const { return restored_; }
 
   // Makes `shard` go on with the order's optimizers, initializers and seed,

@@ -199,11 +199,6 @@ absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
   return absl::OkStatus();
 }
 
-std::string ParameterServer::JournalDirectory() const {
-  return options_.journal_directory.empty() ? gate_.checkpoint_directory()
-                                            : options_.journal_directory;
-}
-
 void ParameterServer::NoteJournal(const RestoredJournal& journal) {
   if (journal.pushes > 0) {
     LOG(INFO) << "took " << journal.pushes << " pushes from the journal";

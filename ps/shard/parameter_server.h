@@ -178,7 +178,10 @@ class ParameterServer {
   absl::Status LoadAnew(const wire::LoadRequest& request,
                         std::shared_ptr<Shard> held);
 
-  std::string JournalDirectory() const;
+  std::string JournalDirectory() const {
+    return options_.journal_directory.empty() ? gate_.checkpoint_directory()
+                                              : options_.journal_directory;
+  }
   void NoteJournal(const RestoredJournal& journal);
 
   // Ends the waits of all operations and snapshots of `shard`.

@@ -12,10 +12,10 @@
 
 namespace parasol {
 
-// What a journal has given a shard.
+// The yield of a journal for a shard.
 struct RestoredJournal {
   uint64_t pushes = 0;
-  // What was acknowledged and is lost: one line for people; empty as a rule.
+  // Line for people about acknowledged pushes that are lost; empty as a rule.
   std::string lost;
 };
 

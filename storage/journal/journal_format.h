@@ -12,7 +12,7 @@
 // The bytes of a journal: storage/FORMAT.md, "Journal".
 namespace parasol {
 
-// Whose a journal is: what is replayed must have been written for the same.
+// The owner of a journal: what is replayed must have been written for it.
 struct JournalOwner {
   std::string run_id;
   uint64_t layout = 0;

@@ -42,14 +42,14 @@ class JournalReader {
   absl::Status Read(Kept kept,
                     absl::FunctionRef<absl::Status(absl::string_view)> visit);
 
-  // After Read(): returns the header of the segment that a writer goes on with,
-  // right behind the last record that was visited. Segments behind that, which
-  // can't be read, get names that no reader looks at.
-  // Errors are those of durable_file.h.
+  // Returns, after Read(), the header of the segment that a writer goes on
+  // with, right behind the last record that was visited. Segments behind that,
+  // which can't be read, get names that no reader looks at. Fails as
+  // durable_file.h says.
   absl::StatusOr<SegmentHeader> GoOn(int64_t progress) const;
   // Returns the headers of the segments that are there, in order.
   std::vector<SegmentHeader> Headers() const;
-  // After Read(): number of records that were visited.
+  // Returns, after Read(), the number of records that were visited.
   uint64_t records() const {
     return next_record_ - segments_.front().header.first_record;
   }
@@ -77,7 +77,7 @@ class JournalReader {
   std::string directory_;
   std::vector<Segment> segments_;
   absl::Status rest_;  // why there are not more of them; OK as a rule
-  // Where reading has come to.
+  // Place to which reading has come.
   uint64_t next_record_ = 1;
   uint64_t segment_ = 0;
   uint64_t end_ = 0;  // the byte in the segment

@@ -19,7 +19,7 @@
 
 namespace parasol {
 
-// When a record of a journal counts as kept.
+// The moment from which on a record of a journal counts as kept.
 enum class Kept {
   kWritten,  // the system has it: it survives the process
   kOnDisk,   // the disk has it: it survives a loss of power
@@ -36,7 +36,7 @@ class JournalWriter {
 
   // Makes the directory if it is missing, and a new file in it: the segment
   // that `header` says. It must be the journal's newest one.
-  // Errors are those of durable_file.h.
+  // Fails as durable_file.h says.
   static absl::StatusOr<std::unique_ptr<JournalWriter>> Create(
       const std::string& directory, const SegmentHeader& header, Kept kept);
   ~JournalWriter() { Close(); }
@@ -98,9 +98,9 @@ class JournalWriter {
   const uint64_t journal_;
 
   mutable absl::Mutex mu_;
-  SegmentHeader header_ ABSL_GUARDED_BY(mu_);  // of the segment being written
+  SegmentHeader header_ ABSL_GUARDED_BY(mu_);  // header of the file
   File file_ ABSL_GUARDED_BY(mu_);
-  uint64_t size_ ABSL_GUARDED_BY(mu_) = 0;  // of the file, whole records
+  uint64_t size_ ABSL_GUARDED_BY(mu_) = 0;  // bytes of the file, whole records
   uint64_t bytes_before_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t next_record_ ABSL_GUARDED_BY(mu_);
   uint64_t kept_up_to_ ABSL_GUARDED_BY(mu_);  // the last record that is kept
@@ -108,7 +108,7 @@ class JournalWriter {
   absl::Status broken_ ABSL_GUARDED_BY(mu_);
   bool is_ending_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<Waiting> waiting_ ABSL_GUARDED_BY(mu_);  // ascending records
-  std::thread thread_;                                 // with kOnDisk
+  std::thread thread_;                                 // runs with kOnDisk
 };
 
 }  // namespace parasol

@@ -9,7 +9,7 @@
 namespace parasol {
 namespace {
 
-// The same pushes to three ps, one after the other.
+// Measures equal pushes to three ps, one after the other.
 std::vector<Measurement> CompareJournals(const Settings& settings,
                                          const Contents& contents, size_t bytes,
                                          const MakeLane& make_lane) {
