@@ -113,11 +113,28 @@ void ChiefMetrics::Show(const wire::JobStatus& status) {
   placement_skew_ratio_.Set(status.placement_skew());
   evaluated_step_.Set(status.evaluated_step());
   due_evaluations_.Set(status.due_evaluations());
-  evaluation_wait_seconds_.Set(
-      absl::ToDoubleSeconds(FromProto(status.evaluation_waited())));
+  evaluation_wait_seconds_.Set(SecondsIn(status.evaluation_waited()));
   for (const wire::TaskStatus& task : status.task()) {
     if (task.task().role() == "worker") ShowPace(task);
   }
+}
+
+void ChiefMetrics::ShowBound(const wire::JobStatus& status) {
+  for (auto& [bound, gauge] : bounds_) gauge.Set(0);
+  if (status.finding().empty()) return;
+  const wire::Finding& first = status.finding(0);
+  if (first.kind() == wire::Finding::KIND_UNSPECIFIED) return;
+  const std::string kind =
+      absl::AsciiStrToLower(wire::Finding::Kind_Name(first.kind()));
+  const auto bound = std::pair(kind, first.task());
+  if (!bounds_.contains(bound)) {
+    bounds_.emplace(
+        bound, registry_.AddGauge("parasol_chief_bound",
+                                  "1 for what bounds the job, and the task at "
+                                  "fault, as `parasol why` begins.",
+                                  {{"kind", kind}, {"task", first.task()}}));
+  }
+  bounds_.at(bound).Set(1);
 }
 
 void ChiefMetrics::ShowPace(const wire::TaskStatus& worker) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -20,6 +21,9 @@ class ChiefMetrics {
 
   // Sets the gauges to the values in `status`.
   void Show(const wire::JobStatus& status);
+  // Sets the gauge of what bounds the job to the first of the findings in
+  // `status`, if there is one.
+  void ShowBound(const wire::JobStatus& status);
   void LeaseExpired(const std::string& role);
   void CheckpointTried(const absl::Status& result, absl::Duration took);
   void LoadTried(const absl::Status& result);
@@ -36,6 +40,8 @@ class ChiefMetrics {
 
   MetricsRegistry& registry_;
   std::map<std::string, Pace> paces_;  // key: the worker's name
+  // Keys: the finding's kind, as its label, and the task, which may be empty.
+  std::map<std::pair<std::string, std::string>, Gauge> bounds_;
   std::map<wire::JobPhase, Gauge> phase_;
   std::map<std::string, Gauge> live_tasks_;     // key: role
   std::map<std::string, Gauge> missing_tasks_;  // key: role

@@ -413,11 +413,12 @@ void ChiefServer::Tick(StatusLog& log, TaskNotes& notes) {
     Changed();
   }
   metrics_.Show(status);
-  if (options_.page != nullptr && now >= next_show_) {
+  if (now >= next_show_) {
     next_show_ = now + kShown;
     wire::JobStatus shown = status;
     AddFindings(shown);
-    options_.page->Show(std::move(shown));
+    metrics_.ShowBound(shown);
+    if (options_.page != nullptr) options_.page->Show(std::move(shown));
   }
   for (const TaskId& task : ticked.lost) {
     metrics_.LeaseExpired(task.role);

@@ -425,5 +425,21 @@ TEST_F(ChiefServerTest, MetricsShowPhaseTasksStepsAndCheckpoints) {
             HasSubstr("parasol_chief_shard_loads_total{result=\"done\"} 2")));
 }
 
+TEST_F(ChiefServerTest, MetricsShowWhatBoundsTheJob) {
+  StartTraining();
+  const auto shows = [this](const std::string& value) {
+    return absl::StrContains(
+        metrics_.Text(),
+        "parasol_chief_bound{kind=\"stopped\",task=\"ps/1\"} " + value);
+  };
+  // ps/1 is not heard, for less than its lease.
+  std::vector<wire::Task> others = everyone_;
+  std::erase_if(others, [](const wire::Task& task) {
+    return task.role() == "ps" && task.index() == 1;
+  });
+  AdvanceUntil([&] { return shows("1"); }, others);
+  AdvanceUntil([&] { return shows("0"); }, everyone_);
+}
+
 }  // namespace
 }  // namespace parasol

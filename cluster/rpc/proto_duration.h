@@ -19,6 +19,11 @@ inline absl::Duration FromProto(const google::protobuf::Duration& proto) {
   return absl::Seconds(proto.seconds()) + absl::Nanoseconds(proto.nanos());
 }
 
+// Returns the duration in seconds.
+inline double SecondsIn(const google::protobuf::Duration& proto) {
+  return absl::ToDoubleSeconds(FromProto(proto));
+}
+
 }  // namespace parasol
 
 #endif  // PARASOL_CLUSTER_RPC_PROTO_DURATION_H_

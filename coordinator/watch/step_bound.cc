@@ -42,10 +42,6 @@ struct WorkerStep {
   double share(int part) const { return all() > 0 ? parts[part] / all() : 0; }
 };
 
-double SecondsIn(const google::protobuf::Duration& duration) {
-  return absl::ToDoubleSeconds(FromProto(duration));
-}
-
 // "12.3 ms", "2.4 s".
 std::string Shown(double seconds) {
   return seconds >= 1 ? absl::StrFormat("%.3g s", seconds)

@@ -32,7 +32,7 @@ std::optional<double> SecondsOf(const google::protobuf::Duration& duration) {
       duration.nanos() < 0) {
     return std::nullopt;
   }
-  return absl::ToDoubleSeconds(FromProto(duration));
+  return SecondsIn(duration);
 }
 
 // The times in the order of Part; nullopt if one makes no sense.
@@ -312,8 +312,8 @@ std::string WorkerPaces::Why(const Worker& worker, double median) const {
   const Sample& base = Base(worker, limits_.window, 1);
   return absl::StrFormat(
       "%s a batch, %.1f times the others' %s (%s)",
-      Time(absl::ToDoubleSeconds(FromProto(worker.pace.batch()))),
-      worker.pace.slowness(), Time(median),
+      Time(SecondsIn(worker.pace.batch())), worker.pace.slowness(),
+      Time(median),
       Shares(Difference(worker.samples.back().parts, base.parts), in_step_));
 }
 

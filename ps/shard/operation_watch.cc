@@ -11,8 +11,32 @@ void OperationWatch::Running::End(absl::Time now) {
   watch_.operations_.fetch_add(1, std::memory_order_relaxed);
   watch_.busy_nanos_.fetch_add(absl::ToInt64Nanoseconds(now - start_),
                                std::memory_order_relaxed);
-  watch_.Change(now);
-  watch_.running_.fetch_sub(1, std::memory_order_relaxed);
+  if (entry_ != nullptr) entry_->store(0, std::memory_order_relaxed);
+}
+
+std::atomic<int64_t>* OperationWatch::TakeEntry(absl::Time now) {
+  // A thread finds its last entry free, as a rule.
+  static std::atomic<size_t> threads = 0;
+  thread_local size_t entry = threads++ % kStarts;
+  const int64_t nanos = std::max<int64_t>(1, absl::ToUnixNanos(now));
+  for (size_t i = 0; i < kStarts; ++i) {
+    int64_t none = 0;
+    if (starts_[entry].nanos.compare_exchange_strong(
+            none, nanos, std::memory_order_relaxed)) {
+      return &starts_[entry].nanos;
+    }
+    entry = (entry + 1) % kStarts;
+  }
+  return nullptr;
+}
+
+absl::Time OperationWatch::OldestStart() const {
+  absl::Time oldest = absl::InfiniteFuture();
+  for (const Start& start : starts_) {
+    const int64_t nanos = start.nanos.load(std::memory_order_relaxed);
+    if (nanos != 0) oldest = std::min(oldest, absl::FromUnixNanos(nanos));
+  }
+  return oldest;
 }
 
 void OperationWatch::Rotate(absl::Time now) {
@@ -97,10 +121,10 @@ std::optional<OperationWatch::HotRow> OperationWatch::HottestRow(
 wire::PsLoad OperationWatch::Load(double push_bytes, double pull_bytes,
                                   absl::Time now) {
   wire::PsLoad load;
-  if (running_.load(std::memory_order_relaxed) > 0) {
-    const absl::Time last =
-        absl::FromUnixNanos(last_change_.load(std::memory_order_relaxed));
-    *load.mutable_stuck() = ToProto(std::max(absl::ZeroDuration(), now - last));
+  if (const absl::Time oldest = OldestStart();
+      oldest < absl::InfiniteFuture()) {
+    *load.mutable_stuck() =
+        ToProto(std::max(absl::ZeroDuration(), now - oldest));
   }
   absl::MutexLock lock(&mu_);
   Rotate(now);

@@ -1,7 +1,9 @@
 #ifndef PARASOL_PS_SHARD_OPERATION_WATCH_H_
 #define PARASOL_PS_SHARD_OPERATION_WATCH_H_
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -28,24 +30,24 @@ class OperationWatch {
   static constexpr size_t kRows = 16;
   static constexpr int64_t kMinSampledRows = 32;
   static constexpr size_t kMaxWorkers = 4096;
+  // Operations of which it is known when they have begun; a ps has fewer
+  // threads that carry out operations.
+  static constexpr size_t kStarts = 64;
 
-  explicit OperationWatch(absl::Time now)
-      : last_change_(absl::ToUnixNanos(now)), windows_(now) {}
+  explicit OperationWatch(absl::Time now) : windows_(now) {}
 
   // Counts the time of its life as an operation's.
   class Running {
    public:
     Running(OperationWatch& watch, absl::Time now)
-        : watch_(watch), start_(now) {
-      watch_.Change(now);
-      watch_.running_.fetch_add(1, std::memory_order_relaxed);
-    }
+        : watch_(watch), start_(now), entry_(watch.TakeEntry(now)) {}
     // Ends it.
     void End(absl::Time now);
 
    private:
     OperationWatch& watch_;
     const absl::Time start_;
+    std::atomic<int64_t>* const entry_;  // null: there was none
   };
 
   // Notes a gradient of synchronous training of `worker`.
@@ -90,18 +92,24 @@ class OperationWatch {
     Window current;
   };
 
-  void Change(absl::Time now) {
-    last_change_.store(absl::ToUnixNanos(now), std::memory_order_relaxed);
-  }
+  // Has a cache line of its own: threads begin operations all the time.
+  struct alignas(64) Start {
+    // Nanoseconds since 1970; 0: none.
+    std::atomic<int64_t> nanos = 0;
+  };
+
+  // Returns the entry that says when an operation of this thread has begun.
+  std::atomic<int64_t>* TakeEntry(absl::Time now);
+  // Returns when the oldest operation that has not ended began; InfiniteFuture
+  // if there is none.
+  absl::Time OldestStart() const;
   void Rotate(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Counts who came last in the step that is over.
   void EndStep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   std::atomic<int64_t> operations_ = 0;
   std::atomic<int64_t> busy_nanos_ = 0;
-  std::atomic<int> running_ = 0;
-  // Time at which an operation last began or ended, in nanoseconds since 1970.
-  std::atomic<int64_t> last_change_;
+  std::array<Start, kStarts> starts_;
 
   absl::Mutex mu_;
   RecentTotals recent_ ABSL_GUARDED_BY(mu_);

@@ -1,5 +1,7 @@
 #include "ps/shard/operation_watch.h"
 
+#include <deque>
+
 #include "cluster/rpc/proto_duration.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -32,12 +34,30 @@ TEST(OperationWatchTest, AnOperationThatDoesNotEndIsStuck) {
   OperationWatch watch(kStart);
   OperationWatch::Running stuck(watch, At(1));
   EXPECT_EQ(FromProto(watch.Load(0, 0, At(4)).stuck()), absl::Seconds(3));
-  // Others go on beside it.
+  // It is not hidden by others, which go on beside it.
   OperationWatch::Running other(watch, At(5));
+  EXPECT_EQ(FromProto(watch.Load(0, 0, At(5.5)).stuck()), absl::Seconds(4.5));
   other.End(At(6));
-  EXPECT_EQ(FromProto(watch.Load(0, 0, At(7)).stuck()), absl::Seconds(1));
+  EXPECT_EQ(FromProto(watch.Load(0, 0, At(7)).stuck()), absl::Seconds(6));
+  OperationWatch::Running next(watch, At(7.5));
   stuck.End(At(8));
-  EXPECT_FALSE(watch.Load(0, 0, At(9)).has_stuck());
+  EXPECT_EQ(FromProto(watch.Load(0, 0, At(9)).stuck()), absl::Seconds(1.5));
+  next.End(At(10));
+  EXPECT_FALSE(watch.Load(0, 0, At(11)).has_stuck());
+}
+
+// More than there are entries for: they count, and nothing else breaks.
+TEST(OperationWatchTest, ManyOperationsAtOnceAreCounted) {
+  OperationWatch watch(kStart);
+  watch.Load(0, 0, kStart);
+  std::deque<OperationWatch::Running> running;
+  const int count = 2 * static_cast<int>(OperationWatch::kStarts);
+  for (int i = 0; i < count; ++i) running.emplace_back(watch, At(1));
+  EXPECT_EQ(FromProto(watch.Load(0, 0, At(2)).stuck()), absl::Seconds(1));
+  for (OperationWatch::Running& each : running) each.End(At(3));
+  const wire::PsLoad load = watch.Load(0, 0, At(4));
+  EXPECT_FALSE(load.has_stuck());
+  EXPECT_EQ(load.operations_per_second(), count / 4.);
 }
 
 TEST(OperationWatchTest, WhoComesLastInStepsIsLateByTheTimeToTheOneBefore) {
