@@ -137,7 +137,8 @@ absl::StatusOr<bool> TlsChannel::Shake() {
   // Also why a handshake has failed is for the peer.
   const absl::Status flushed = Flush();
   RETURN_IF_ERROR(outcome.status());
-  RETURN_IF_ERROR(flushed);
+  broken_.Update(flushed);
+  RETURN_IF_ERROR(broken_);
   if (done != 1) return false;
   broken_.Update(CheckPeer());
   RETURN_IF_ERROR(broken_);
@@ -184,6 +185,7 @@ absl::StatusOr<size_t> TlsChannel::ReceiveSome(const iovec& piece) {
 absl::StatusOr<size_t> TlsChannel::Send(absl::Span<const iovec> pieces) {
   absl::MutexLock lock(&mu_);
   ASSIGN_OR_RETURN(const bool is_ready, Shake());
+  RETURN_IF_ERROR(unsendable_);
   if (!is_ready) return 0;
   RETURN_IF_ERROR(Flush());
   size_t taken = 0;
@@ -244,20 +246,21 @@ absl::Status TlsChannel::Flush() {
       return absl::OkStatus();
     }
     if (count < 0) {
-      broken_.Update(absl::UnavailableError(std::strerror(errno)));
-      return broken_;
+      unsendable_ = absl::UnavailableError(std::strerror(errno));
+      break;
     }
     sent_ += count;
   }
   records_.clear();
   sent_ = 0;
   has_unsent_ = false;
-  return absl::OkStatus();
+  return unsendable_;
 }
 
 absl::Status TlsChannel::SayEnd() {
   absl::MutexLock lock(&mu_);
   RETURN_IF_ERROR(broken_);
+  RETURN_IF_ERROR(unsendable_);
   if ((SSL_get_shutdown(ssl_) & SSL_SENT_SHUTDOWN) != 0) return Flush();
   ERR_clear_error();
   const int said = SSL_shutdown(ssl_);

@@ -107,6 +107,8 @@ class TlsChannel {
   SSL* const ssl_ ABSL_PT_GUARDED_BY(mu_);
   bool peer_has_ended_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status broken_ ABSL_GUARDED_BY(mu_);
+  // The reason why nothing can be sent any more; what has come can be read.
+  absl::Status unsendable_ ABSL_GUARDED_BY(mu_);
   // Encrypted records; those from sent_ on wait.
   std::vector<char> records_ ABSL_GUARDED_BY(mu_);
   size_t sent_ ABSL_GUARDED_BY(mu_) = 0;

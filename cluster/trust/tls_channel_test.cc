@@ -294,6 +294,26 @@ TEST(TlsChannelTest, APeerThatHasEndedIsStillSentTo) {
   EXPECT_EQ(ReceiveAll(*ends.client, 6).value_or(""), "answer");
 }
 
+// As a task does that has answered and is gone, with what it was sent unread.
+TEST(TlsChannelTest, WhatHasComeIsReadAlsoIfNothingCanBeSent) {
+  auto [left, right] = SocketPair();
+  Pair ends = PairOn(std::move(left), std::move(right));
+  std::thread hello([&] { EXPECT_OK(SendAll(*ends.client, "hello", {5})); });
+  ASSERT_OK(ReceiveAll(*ends.server, 5));
+  hello.join();
+  const std::string last = Text(50'000);
+  ASSERT_OK(SendAll(*ends.client, "unread", {6}));
+  ASSERT_OK(SendAll(*ends.server, last, {last.size()}));
+  ends.server = nullptr;
+  EXPECT_THAT(SendAll(*ends.client, "more", {4}),
+              StatusIs(absl::StatusCode::kUnavailable));
+  const absl::StatusOr<std::string> got = ReceiveAll(*ends.client, last.size());
+  ASSERT_OK(got);
+  EXPECT_TRUE(*got == last);
+  EXPECT_THAT(ReceiveAll(*ends.client, 1).status(),
+              StatusIs(absl::StatusCode::kUnavailable));
+}
+
 TEST(TlsContextTest, WhatOpenSslDoesNotTakeIsRefused) {
   const CertificateDirectory directory("of_no_use", "ours");
   directory.Issue("mnist/ps/1");

@@ -146,9 +146,15 @@ class TlsTunnels::Tunnel {
     while (!outgoing_.IsEmpty() || channel_.has_unsent()) {
       const iovec rest = outgoing_.Rest();
       const absl::StatusOr<size_t> sent = channel_.Send({&rest, 1});
-      if (!sent.ok()) {
+      if (!sent.ok() && !channel_.has_peer()) {
         Warn(sent.status());
         return false;
+      }
+      if (!sent.ok()) {
+        // Nobody hears it any more; what the peer has sent before is read.
+        outgoing_.begin = outgoing_.end;
+        has_said_end_ = true;
+        break;
       }
       if (*sent == 0) break;
       outgoing_.begin += *sent;

@@ -201,7 +201,7 @@ class ShardStream : public std::enable_shared_from_this<ShardStream>,
   // Set by the loop's thread before can_write_.
   std::shared_ptr<PayloadLane> payload_lane_;
 
-  const StreamTarget target_;  // channel, which must outlive the call
+  const StreamTarget target_;  // must outlive the call
   grpc::ClientContext context_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
   std::vector<grpc::ByteBuffer> outgoing_;  // one, but on a lane
