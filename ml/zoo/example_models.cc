@@ -6,6 +6,7 @@
 #include "ml/builder/columns.h"
 #include "ml/zoo/deep_and_cross.h"
 #include "ml/zoo/deepfm.h"
+#include "ml/zoo/din.h"
 #include "ml/zoo/dlrm.h"
 #include "ml/zoo/esmm.h"
 #include "ml/zoo/lenet.h"
@@ -14,6 +15,7 @@
 #include "ml/zoo/mlp.h"
 #include "ml/zoo/mmoe.h"
 #include "ml/zoo/resnet_cifar.h"
+#include "ml/zoo/sasrec.h"
 #include "ml/zoo/softmax_regression.h"
 #include "ml/zoo/wide_and_deep.h"
 
@@ -125,6 +127,20 @@ job::Model CriteoDlrm() {
   return Dlrm(options);
 }
 
+constexpr int64_t kDrawnItems = 80;
+
+job::Model PurchasesDin() {
+  return Din({.candidate = IdentityOf("item", kDrawnItems),
+              .history = IdentityOf("history", kDrawnItems)});
+}
+
+job::Model PurchasesSasRec() {
+  return SasRec({.item = IdentityOf("item", kDrawnItems),
+                 .history = IdentityOf("history", kDrawnItems),
+                 .taken = "bought",
+                 .group = "event"});
+}
+
 job::Optimizer Ftrl(double learning_rate, double l2) {
   job::Optimizer optimizer;
   optimizer.mutable_ftrl()->set_learning_rate(learning_rate);
@@ -156,7 +172,9 @@ std::map<std::string, job::Model> ExampleModels() {
           {"adult_wide_deep", AdultWideAndDeep()},
           {"criteo_deepfm", CriteoDeepFm()},
           {"criteo_dlrm", CriteoDlrm()},
-          {"movietweetings_mf", MovieTweetingsFactorization()}};
+          {"movietweetings_mf", MovieTweetingsFactorization()},
+          {"purchases_din", PurchasesDin()},
+          {"purchases_sasrec", PurchasesSasRec()}};
 }
 
 }  // namespace parasol::zoo

@@ -74,6 +74,12 @@ TEST(ZooTest, EveryModelHasTheVariablesOfItsPaper) {
                           (16 + 351) * 512 + 512 + 512 * 256 + 256 + 256 + 1},
       {"criteo_deepfm", 1 + 390 * 400 + 400 + 2 * (400 * 400 + 400) + 400},
       {"movietweetings_mf", 2},
+      // Weights of the steps from three rows of 16; then the interest, the item
+      // and their product.
+      {"purchases_din", 48 * 36 + 36 + 37 + 48 * 80 + 80 + 80 * 40 + 40 + 41},
+      // Places, and two blocks: two normalizations, four products of the
+      // attention and two of the network.
+      {"purchases_sasrec", 20 * 32 + 2 * (2 * 64 + 6 * (32 * 32 + 32)) + 64},
   };
   const auto models = ExampleModels();
   EXPECT_EQ(models.size(), elements.size());
