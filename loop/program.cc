@@ -11,6 +11,7 @@
 #include "cluster/cluster_spec/role_flags.h"
 #include "cluster/trust/trust_flags.h"
 #include "loop/peers/peers_of.h"
+#include "loop/peers/program_status.h"
 
 ABSL_FLAG(std::vector<std::string>, devices, {},
           "Devices of this process, a replica on each: cpu:0,cpu:1. Default: "
@@ -28,10 +29,18 @@ ABSL_FLAG(absl::Duration, peer_timeout, absl::Minutes(5),
           "How long a process that is missing, or takes no part, is waited "
           "for.");
 
+ABSL_FLAG(std::string, status_address, "",
+          "host:port at which worker 0, or the only process, answers `parasol "
+          "status` and `parasol why`, with --checkpoint_dir; empty: nowhere.");
+ABSL_FLAG(std::string, metrics_address, "",
+          "host:port of /metrics; port 0: chosen by the system, and logged. "
+          "Empty: nowhere.");
+
 namespace parasol::loop {
 
 Program::Program(int argc, char** argv, absl::string_view usage)
-    : arguments_(ParseCommandLine(argc, argv, usage)) {
+    : arguments_(ParseCommandLine(argc, argv, usage)),
+      status_(std::make_unique<ProgramStatus>()) {
   ApplySystemLimits();
   config_ = TaskConfigOrExit(Role::kWorker);
   signal_ = std::make_unique<TerminationSignal>();
@@ -52,7 +61,8 @@ absl::StatusOr<std::unique_ptr<Strategy>> Program::CreateStrategy() {
   }
   ProgramSettings program = {
       .checkpoint_directory = absl::GetFlag(FLAGS_checkpoint_dir),
-      .metrics = &metrics_};
+      .metrics = &metrics_,
+      .status = status_.get()};
   if (absl::GetFlag(FLAGS_checkpoint_every) > 0) {
     program.checkpoint.set_every_steps(absl::GetFlag(FLAGS_checkpoint_every));
   }
@@ -68,8 +78,36 @@ absl::StatusOr<std::unique_ptr<Strategy>> Program::CreateStrategy() {
                              std::move(peers));
 }
 
+absl::Status Program::StartServers() {
+  const std::string metrics = absl::GetFlag(FLAGS_metrics_address);
+  if (!metrics.empty()) {
+    ASSIGN_OR_RETURN(metrics_server_, MetricsServer::Start(metrics, metrics_),
+                     _ << "--metrics_address");
+    LOG(INFO) << VersionString() << ", /metrics on port "
+              << metrics_server_->port();
+  }
+  const std::string address = absl::GetFlag(FLAGS_status_address);
+  if (address.empty() || config_.index > 0) return absl::OkStatus();
+  if (absl::GetFlag(FLAGS_checkpoint_dir).empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--status_address=", address,
+                     ": what it shows is beside the checkpoints; give "
+                     "--checkpoint_dir, too"));
+  }
+  const TrustSettings settings = TrustSettingsOfFlags();
+  RETURN_IF_ERROR(CheckMayListen(settings, "status_address", address));
+  ASSIGN_OR_RETURN(std::shared_ptr<const Trust> trust,
+                   TrustOfTask(config_, PeerRole::kWorker));
+  ASSIGN_OR_RETURN(
+      status_server_,
+      ProgramStatusServer::Start(address, *status_, std::move(trust)),
+      _ << "--status_address");
+  return absl::OkStatus();
+}
+
 absl::Status Program::RunBody(
     const std::function<absl::Status(Strategy& strategy)>& body) {
+  RETURN_IF_ERROR(StartServers());
   ASSIGN_OR_RETURN(const std::unique_ptr<Strategy> strategy, CreateStrategy());
   signal_->OnSignal([&strategy] { strategy->Stop(); });
   absl::Status result;

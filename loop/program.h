@@ -14,6 +14,11 @@
 #include "cluster/cluster_spec/cluster_spec.h"
 #include "loop/strategy.h"
 
+namespace parasol {
+class ProgramStatus;
+class ProgramStatusServer;
+}  // namespace parasol
+
 namespace parasol::loop {
 
 // A process of a program with a training loop of its own: its flags, its place
@@ -25,8 +30,9 @@ namespace parasol::loop {
 //     return program.Run([](Strategy& strategy) -> absl::Status { … });
 //   }
 //
-// --strategy, --devices, --threads and --checkpoint_dir choose how it runs;
-// flags of its own are ABSL_FLAGs. The same program is started on each worker.
+// --strategy, --devices, --threads and --checkpoint_dir choose how it runs, and
+// --status_address and --metrics_address where it says how it goes; flags of
+// its own are ABSL_FLAGs. The same program is started on each worker.
 class Program {
  public:
   // Parses the command line: first thing in main(). A wrong flag or cluster
@@ -45,12 +51,16 @@ class Program {
 
  private:
   absl::StatusOr<std::unique_ptr<Strategy>> CreateStrategy();
+  absl::Status StartServers();
   absl::Status RunBody(
       const std::function<absl::Status(Strategy& strategy)>& body);
 
   std::vector<std::string> arguments_;
   TaskConfig config_;
   MetricsRegistry metrics_;
+  std::unique_ptr<MetricsServer> metrics_server_;
+  std::unique_ptr<ProgramStatus> status_;
+  std::unique_ptr<ProgramStatusServer> status_server_;
   std::unique_ptr<TerminationSignal> signal_;
 };
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "loop/core/program_variables.h"
 #include "loop/core/reduce.h"
 #include "loop/peers/lone_peers.h"
 #include "ml/device/device.h"

@@ -12,7 +12,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "loop/core/program_variables.h"
 #include "loop/core/registry.h"
 #include "loop/core/world.h"
 #include "loop/dataset.h"
@@ -22,7 +21,13 @@
 #include "loop/run_step.h"
 #include "ml/tape/tensor.h"
 
+namespace parasol {
+class ParameterStore;
+}  // namespace parasol
+
 namespace parasol::loop {
+
+class ProgramVariables;
 
 // A strategy of tf.distribute, as a program with a training loop of its own
 // sees it: how many replicas there are, and how their values become one.

@@ -1,8 +1,11 @@
 #include "loop/training.h"
 
+#include <cstddef>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cluster/progress/training_journal.h"
 
 namespace parasol::loop {
 
@@ -18,6 +21,21 @@ bool Training::Next() {
   return !is_over_;
 }
 
+void Training::Record(absl::string_view name, double value) {
+  constexpr size_t kMostNames = 100;
+  if (names_.find(name) == names_.end()) {
+    absl::Status fault = CheckRecordedName(name);
+    if (fault.ok() && names_.size() == kMostNames) {
+      fault = absl::ResourceExhaustedError(
+          absl::StrCat("\"", name, "\": a program records values by ",
+                       kMostNames, " names at most"));
+    }
+    if (!fault.ok()) return fault_.Update(fault);
+    names_.emplace(name);
+  }
+  values_.emplace_back(name, value);
+}
+
 absl::StatusOr<bool> Training::Begin() {
   strategy_.world().peers().EndsAt(options_.iterations);
   RETURN_IF_ERROR(strategy_.Start());
@@ -26,13 +44,19 @@ absl::StatusOr<bool> Training::Begin() {
 }
 
 absl::StatusOr<bool> Training::End() {
+  RETURN_IF_ERROR(fault_) << "Record()";
   ++iteration_;
   // Each process tells its share.
   const int processes = strategy_.world().num_processes();
-  ASSIGN_OR_RETURN(const bool goes_on,
-                   strategy_.Commit({.step = iteration_,
-                                     .examples = examples_ / processes,
-                                     .loss_sum = loss_sum_ / processes}));
+  const bool has_end =
+      options_.iterations < std::numeric_limits<int64_t>::max();
+  ASSIGN_OR_RETURN(
+      const bool goes_on,
+      strategy_.Commit({.step = iteration_,
+                        .examples = examples_ / processes,
+                        .loss_sum = loss_sum_ / processes,
+                        .end_step = has_end ? options_.iterations : 0,
+                        .values = std::exchange(values_, {})}));
   examples_ = 0;
   loss_sum_ = 0;
   return goes_on;

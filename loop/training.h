@@ -2,10 +2,16 @@
 #define PARASOL_LOOP_TRAINING_H_
 
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "loop/strategy.h"
 
 namespace parasol::loop {
@@ -56,6 +62,14 @@ class Training {
     examples_ += examples;
     loss_sum_ += mean_loss * static_cast<double>(examples);
   }
+  // Records a value of this iteration, the same in all processes, as Reduce()
+  // returns it. With a checkpoint directory its name is a field of the lines of
+  // training.jsonl, which have the mean of the values since the line before, a
+  // curve in TensorBoard, and a label of the metric
+  // parasol_worker_recorded_value, which is the last value. A name that a line
+  // has anyway ("loss"), is empty or has more than 100 characters, and more
+  // than 100 names, are an error of the next Next().
+  void Record(absl::string_view name, double value);
 
  private:
   // Return false if the program is to stop.
@@ -69,6 +83,9 @@ class Training {
   int64_t iteration_ = 0;
   int64_t examples_ = 0;
   double loss_sum_ = 0;
+  std::vector<std::pair<std::string, double>> values_;
+  std::set<std::string, std::less<>> names_;  // names of all recorded values
+  absl::Status fault_;                        // a fault of Record()'s arguments
   absl::Status status_;
 };
 

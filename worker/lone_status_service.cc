@@ -5,7 +5,7 @@ namespace parasol {
 grpc::Status LoneStatusService::GetStatus(grpc::ServerContext* /*context*/,
                                           const wire::GetStatusRequest*,
                                           wire::JobStatus* response) {
-  *response = training_.Status();
+  *response = status_();
   return grpc::Status::OK;
 }
 

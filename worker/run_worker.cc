@@ -120,7 +120,7 @@ absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
     local.checkpoint_timeout = options.checkpoint_timeout;
   }
   LoneTraining training(std::move(local), Clock::Real(), registry);
-  LoneStatusService service(training);
+  LoneStatusService service([&training] { return training.Status(); });
   std::unique_ptr<RpcServer> server;
   if (!options.status_address.empty()) {
     ASSIGN_OR_RETURN(

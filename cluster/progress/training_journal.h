@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "cluster/progress/training_progress.h"
 #include "proto/job.pb.h"
@@ -19,7 +20,8 @@ namespace parasol {
 // Returns one line without its newline:
 //   {"global_step":1200,"epoch":1.5,"loss":0.1,"learning_rate":0.001,
 //    "examples_per_second":3000,"seconds":41.2,"run_id":"9f0c"}
-// The losses of the model's named outputs are behind "loss", as "ctr/loss";
+// The losses of the model's named outputs are behind "loss", as "ctr/loss", and
+// then the values that a program has recorded;
 // "from_step" is behind "global_step", and "staleness" behind
 // "examples_per_second", where there is one. What is not known or not finite is
 // null.
@@ -28,6 +30,10 @@ std::string ToJsonLine(const ProgressRecord& record, const std::string& run_id,
 
 // Returns the names of the model's named outputs.
 std::vector<std::string> OutputNames(const job::Model& model);
+
+// Returns InvalidArgument unless a program may record values by this name: one
+// that no line of training.jsonl has anyway, of 1 to 100 characters.
+absl::Status CheckRecordedName(absl::string_view name);
 
 // The record of a run's training beside its checkpoints: the file
 // training.jsonl, and TensorBoard's event files in tensorboard/train. Written

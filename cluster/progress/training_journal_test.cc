@@ -65,6 +65,22 @@ TEST_F(TrainingJournalTest, ALineHasTheLossesOfNamedOutputs) {
               HasSubstr(R"("loss":0.25,"learning_rate")"));
 }
 
+TEST_F(TrainingJournalTest, ALineHasRecordedValues) {
+  ProgressRecord record = At(10);
+  record.values = {{"reward", 2}, {"size", .5}};
+  EXPECT_THAT(
+      ToJsonLine(record, "a"),
+      HasSubstr(R"("loss":0.25,"reward":2.0,"size":0.5,"learning_rate")"));
+  EXPECT_OK(CheckRecordedName("reward"));
+  for (const char* name : {"", "seconds", "learning_rate"}) {
+    EXPECT_THAT(CheckRecordedName(name),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+  }
+  EXPECT_THAT(CheckRecordedName(std::string(101, 'a')),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("1 to 100 characters")));
+}
+
 TEST_F(TrainingJournalTest, ALineHasAllFieldsInTheirOrder) {
   ProgressRecord record = At(1200);
   EXPECT_EQ(ToJsonLine(record, "a"),

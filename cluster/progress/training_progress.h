@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -49,6 +50,8 @@ struct ProgressRecord {
   double learning_rate = 0;
   double examples_per_second = 0;
   std::optional<int64_t> staleness = std::nullopt;
+  // Values that a program has recorded, by name.
+  std::vector<std::pair<std::string, double>> values = {};
   // Time in which the run has been trained until its end.
   absl::Duration elapsed = {};
 };

@@ -45,7 +45,10 @@ std::string NameOfWorker(int index) { return absl::StrCat("worker/", index); }
 GroupPeers::GroupPeers(Options options, Clock& clock)
     : options_(std::move(options)), clock_(clock) {}
 
-GroupPeers::~GroupPeers() { Leave(); }
+GroupPeers::~GroupPeers() {
+  Leave();
+  ShowChief(options_.settings, nullptr);
+}
 
 CollectiveGroup GroupPeers::Group() const {
   CollectiveGroup group;
@@ -159,7 +162,11 @@ absl::Status GroupPeers::StartChief() {
             .checkpoint_timeout = options_.settings.checkpoint_timeout,
             .is_stopping = [this] { return stops_.load(); }},
         clock_, MetricsOf(options_.settings, own_metrics_));
-    ASSIGN_OR_RETURN(step, chief->Start(*store_));
+    ShowChief(options_.settings, chief.get());
+    const absl::StatusOr<int64_t> started = chief->Start(*store_);
+    if (!started.ok()) ShowChief(options_.settings, nullptr);
+    RETURN_IF_ERROR(started.status());
+    step = *started;
     chief_ = std::move(chief);
   }
   if (state_->version().is_there()) return absl::OkStatus();
@@ -247,6 +254,7 @@ absl::Status GroupPeers::Restart(const absl::Status& why) {
   absl::StatusOr<Descriptor> kept = KeepState(*state_);
   if (!kept.ok()) LOG(WARNING) << kept.status().message();
   Leave();
+  ShowChief(options_.settings, nullptr);
   chief_.reset();  // frees the checkpoint directory
   RETURN_IF_ERROR(options_.restart(kept.ok() ? *std::move(kept) : Descriptor()))
       << why.message();
@@ -314,7 +322,9 @@ absl::StatusOr<bool> GroupPeers::Commit(const Iteration& iteration,
       const std::vector<std::string> gathered,
       AllGather(absl::StrCat("the end of iteration ", iteration.step),
                 ToBytes({.iteration = iteration, .stops = stop_requested_})));
-  ASSIGN_OR_RETURN(const IterationMessage all, AddUp(gathered));
+  ASSIGN_OR_RETURN(IterationMessage all, AddUp(gathered));
+  all.iteration.end_step = iteration.end_step;
+  all.iteration.values = iteration.values;
   if (all.stops) stops_ = true;
   RETURN_IF_ERROR(state_->MakeStep(kGroup, [&](ParameterStore& committed) {
     return CopyValues(store.variables(), committed.variables());

@@ -11,6 +11,8 @@ namespace parasol {
 LonePeers::LonePeers(int replicas, ProgramSettings settings, Clock& clock)
     : replicas_(replicas), settings_(std::move(settings)), clock_(clock) {}
 
+LonePeers::~LonePeers() { ShowChief(settings_, nullptr); }
+
 absl::StatusOr<int64_t> LonePeers::Begin(ParameterStore& store,
                                          const std::vector<std::string>&) {
   if (settings_.checkpoint_directory.empty()) return 0;
@@ -20,6 +22,7 @@ absl::StatusOr<int64_t> LonePeers::Begin(ParameterStore& store,
                             .checkpoint_timeout = settings_.checkpoint_timeout,
                             .is_stopping = [this] { return stopping_.load(); }},
       clock_, MetricsOf(settings_, own_metrics_));
+  ShowChief(settings_, chief_.get());
   ASSIGN_OR_RETURN(step_, chief_->Start(store));
   chief_->GoOnWith([&store](ShardWriter& writer) { return store.Save(writer); },
                    step_);

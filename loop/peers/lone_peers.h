@@ -30,6 +30,7 @@ class LonePeers : public Peers {
   explicit LonePeers(int replicas) : LonePeers(replicas, {}, Clock::Real()) {}
   // `clock` must outlive this object, as must the store that Begin() is given.
   LonePeers(int replicas, ProgramSettings settings, Clock& clock);
+  ~LonePeers() override;
 
   int rank() const override { return 0; }
   int num_processes() const override { return 1; }

@@ -11,9 +11,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "cluster/collective/collective.h"
-#include "worker/store/parameter_store.h"
 
 namespace parasol {
+
+class ParameterStore;
 
 // What a program says of an iteration that it ends.
 struct Iteration {
@@ -26,6 +27,11 @@ struct Iteration {
   // Sums of the losses of the job's named outputs, in the order of the job's
   // model; none, or one for each.
   std::vector<double> output_loss_sums = {};
+  // Number of iterations that the program is to have in all; 0: not known.
+  int64_t end_step = 0;
+  // Values by name for the record, each perhaps several times; the same in all
+  // processes.
+  std::vector<std::pair<std::string, double>> values = {};
 };
 
 // The processes of a program that has a training loop of its own. All run the

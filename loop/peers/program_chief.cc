@@ -10,6 +10,7 @@
 #include "cluster/progress/training_journal.h"
 #include "coordinator/order.h"
 #include "coordinator/watch/findings.h"
+#include "loop/peers/program_settings.h"
 #include "storage/checkpoint_reader.h"
 
 namespace parasol {
@@ -62,7 +63,8 @@ ProgramChief::ProgramChief(Options options, Clock& clock,
     : options_(std::move(options)),
       clock_(clock),
       metrics_(metrics),
-      reporter_(clock) {}
+      reporter_(clock),
+      registry_(metrics) {}
 
 ProgramChief::~ProgramChief() {
   absl::MutexLock lock(&mu_);
@@ -72,7 +74,11 @@ ProgramChief::~ProgramChief() {
 wire::JobStatus ProgramChief::Status() const {
   wire::JobStatus status;
   absl::MutexLock lock(&mu_);
-  if (shown_ != nullptr) return shown_->Status();
+  if (shown_ != nullptr) {
+    status = shown_->Status();
+    if (status.end_step() >= kStepsOfProgram) status.set_end_step(end_step_);
+    return status;
+  }
   status.set_phase(wire::LOADING);
   status.set_trouble(trouble_);
   AddFindings(status);
@@ -127,6 +133,8 @@ void ProgramChief::GoOnWith(Save save, int64_t step) {
           .outputs = OutputNames(options_.job.model()),
           .has_event_files = options_.job.tensorboard()},
       clock_);
+  // What the first line is compared with.
+  record_->Note(chief_->Status(), /*is_end=*/false);
 }
 
 absl::StatusOr<bool> ProgramChief::Commit(const Iteration& iteration) {
@@ -141,10 +149,33 @@ absl::StatusOr<bool> ProgramChief::Commit(const Iteration& iteration) {
                           iteration.output_loss_sums);
   }
   if (outcome_) return false;
+  AddValues(iteration);
+  chief_->Complete(step_);
   if (record_->IsDue(step_) || clock_.Now() - reported_ >= kReportInterval) {
     Report(/*is_end=*/false);
   }
   return FollowOrders();
+}
+
+void ProgramChief::AddValues(const Iteration& iteration) {
+  {
+    absl::MutexLock lock(&mu_);
+    end_step_ = iteration.end_step;
+  }
+  record_->AddValues(iteration.values);
+  for (const auto& [name, value] : iteration.values) {
+    auto gauge = gauges_.find(name);
+    if (gauge == gauges_.end()) {
+      gauge = gauges_
+                  .emplace(name, registry_.AddGauge(
+                                     "parasol_worker_recorded_value",
+                                     "Last value that the program has recorded "
+                                     "under a name.",
+                                     {{"name", name}}))
+                  .first;
+    }
+    gauge->second.Set(value);
+  }
 }
 
 absl::StatusOr<bool> ProgramChief::FollowOrders() {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@
 #include "worker/lone_chief.h"
 #include "worker/lone_record.h"
 #include "worker/store/lone_shard.h"
+#include "worker/store/parameter_store.h"
 #include "worker/training_report.h"
 #include "worker/worker_metrics.h"
 
@@ -75,6 +77,8 @@ class ProgramChief {
     return chief_->CarryOut(order);
   }
   absl::Status CarryOut(const CheckpointOrder& order);
+  // Takes what the program records of an iteration.
+  void AddValues(const Iteration& iteration) ABSL_LOCKS_EXCLUDED(mu_);
   // Tells the chief what was done, and writes down what is due.
   void Report(bool is_end);
 
@@ -82,6 +86,8 @@ class ProgramChief {
   Clock& clock_;
   WorkerMetrics metrics_;
   TrainingReporter reporter_;
+  MetricsRegistry& registry_;
+  std::map<std::string, Gauge> gauges_;  // metrics of recorded values
   std::unique_ptr<Shard> shard_;
   std::unique_ptr<LoneChief> chief_;
   std::unique_ptr<LoneRecord> record_;
@@ -90,7 +96,8 @@ class ProgramChief {
   std::optional<absl::Status> outcome_;  // the chief's
 
   mutable absl::Mutex mu_;
-  std::string trouble_ ABSL_GUARDED_BY(mu_);  // the thing Start() waits for
+  std::string trouble_ ABSL_GUARDED_BY(mu_);   // the thing Start() waits for
+  int64_t end_step_ ABSL_GUARDED_BY(mu_) = 0;  // as the program says it
   const LoneChief* shown_ ABSL_GUARDED_BY(mu_) = nullptr;  // `chief_`
 };
 

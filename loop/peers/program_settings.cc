@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cluster/job/defaults.h"
+#include "loop/peers/program_status.h"
 
 namespace parasol {
 
@@ -10,13 +11,17 @@ MetricsRegistry& MetricsOf(const ProgramSettings& settings,
   return settings.metrics == nullptr ? own : *settings.metrics;
 }
 
+void ShowChief(const ProgramSettings& settings, const ProgramChief* chief) {
+  if (settings.status != nullptr) settings.status->Show(chief);
+}
+
 job::Job JobOfProgram(job::Job job, const ProgramSettings& settings) {
   *job.mutable_checkpoint() = settings.checkpoint;
   job.mutable_checkpoint()->set_directory(settings.checkpoint_directory);
   *job.mutable_summary() = settings.summary;
   job.set_tensorboard(settings.tensorboard);
   // The program ends by itself.
-  job.mutable_end()->set_steps(int64_t{1} << 50);
+  job.mutable_end()->set_steps(kStepsOfProgram);
   FillDefaults(job);
   return job;
 }

@@ -12,6 +12,9 @@
 
 namespace parasol {
 
+class ProgramChief;
+class ProgramStatus;
+
 // How the processes of a program keep its values, as its flags say.
 struct ProgramSettings {
   // Empty: there are no checkpoints.
@@ -25,7 +28,15 @@ struct ProgramSettings {
   absl::Duration checkpoint_timeout = absl::Minutes(10);
   // The registry of the process's metrics; null: they are not shown.
   MetricsRegistry* metrics = nullptr;
+  // Told which chief there is; null: nobody is. Outlives the peers.
+  ProgramStatus* status = nullptr;
 };
+
+// Number of steps of the job that stands for a program, which ends by itself.
+inline constexpr int64_t kStepsOfProgram = int64_t{1} << 50;
+
+// Tells the settings' ProgramStatus, if there is one, which chief there is.
+void ShowChief(const ProgramSettings& settings, const ProgramChief* chief);
 
 // Returns the registry of the settings, or `own`.
 MetricsRegistry& MetricsOf(const ProgramSettings& settings,
