@@ -94,17 +94,18 @@ std::string RandomSecret() {
   return secret;
 }
 
+// `job`: with its cluster's defaults.
 absl::StatusOr<std::vector<ShardBoard::Shard>> PlaceShards(
-    const ChiefTaskOptions& options,
-    const std::vector<VariableSpec>& variables) {
-  const bool is_hybrid = IsHybrid(options.job);
+    const ChiefTaskOptions& options, const job::Job& job) {
+  const bool is_hybrid = IsHybrid(job);
   const int num_ps = is_hybrid ? 1 : static_cast<int>(options.ps.size());
   ASSIGN_OR_RETURN(Placement placement,
-                   Place(variables, options.job.parameter_server(), num_ps));
+                   Place(options.variables, job.parameter_server(), num_ps));
+  AssignOptimizers(job, placement);
   std::vector<ShardBoard::Shard> shards;
   if (is_hybrid) {
     for (const auto& [index, address] : options.ps) {
-      shards.push_back({index, address, {}, TableSpecs(options.job.model())});
+      shards.push_back({index, address, {}, TableSpecs(job.model())});
     }
     shards.back().parts = std::move(placement.shards[0]);
     shards.back().tables.clear();
@@ -113,7 +114,7 @@ absl::StatusOr<std::vector<ShardBoard::Shard>> PlaceShards(
   for (const auto& [index, address] : options.ps) {
     shards.push_back({index, address,
                       std::move(placement.shards[shards.size()]),
-                      TableSpecs(options.job.model())});
+                      TableSpecs(job.model())});
   }
   return shards;
 }
@@ -229,8 +230,7 @@ absl::StatusOr<Coordinator::Options> ChiefTask::CoordinatorOptions() const {
   coordinator.group_secret = RandomSecret();
   ASSIGN_OR_RETURN(coordinator.contents,
                    ContentsOf(options_.variables, options_.job));
-  ASSIGN_OR_RETURN(coordinator.shards,
-                   PlaceShards(options_, options_.variables));
+  ASSIGN_OR_RETURN(coordinator.shards, PlaceShards(options_, coordinator.job));
   ASSIGN_OR_RETURN(coordinator.layout,
                    LayoutOf(coordinator.job, coordinator.shards));
   return coordinator;

@@ -6,6 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "cluster/job/strategy.h"
+#include "cluster/placement/placement.h"
 #include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/optimizer.h"
 
@@ -58,12 +59,12 @@ absl::Status AddPart(const wire::PartSpec& part, const job::Optimizer& of_job,
   fingerprint.Add(static_cast<uint64_t>(part.first_element()));
   fingerprint.Add(static_cast<uint64_t>(part.elements()));
   // Workers send the gradients of what is not trained in another form.
-  fingerprint.Add(uint64_t{part.has_optimizer()});
+  fingerprint.Add(uint64_t{!IsTrained(part)});
   // And none of what is frozen.
   if (part.frozen()) fingerprint.Add("frozen");
-  return AddSlots(part.has_optimizer() ? MakeOptimizer(part.optimizer())
-                                       : MakeVariableOptimizer(of_job),
-                  fingerprint);
+  return AddSlots(
+      MakeVariableOptimizer(part.has_optimizer() ? part.optimizer() : of_job),
+      fingerprint);
 }
 
 absl::Status AddTable(const wire::TableSpec& table,

@@ -13,11 +13,15 @@ namespace {
 // Returns true if an optimizer has code for the host alone.
 bool HasCustomOptimizer(const job::Job& job) {
   const auto& tables = job.model().sparse_table();
+  const auto& layers = job.model().layer();
   return job.optimizer().has_custom() ||
          std::any_of(tables.begin(), tables.end(),
                      [](const job::SparseTable& table) {
                        return table.optimizer().has_custom();
-                     });
+                     }) ||
+         std::any_of(layers.begin(), layers.end(), [](const job::Layer& layer) {
+           return layer.optimizer().has_custom();
+         });
 }
 
 // Returns true if variables may differ in their optimizers.
@@ -26,13 +30,29 @@ bool HasExclusions(const job::Optimizer& optimizer) {
          !optimizer.lamb().exclude_from_layer_adaptation().empty();
 }
 
+// Layers whose optimizers are equal have one common norm.
+std::string WhyLayersNeedTheHost(const job::Model& model) {
+  for (const job::Layer& layer : model.layer()) {
+    if (!layer.optimizer().has_global_clipnorm()) continue;
+    const std::string limit =
+        absl::StrCat("optimizer.global_clipnorm of layer ", layer.name(),
+                     " is that of variables with different ");
+    if (HasExclusions(layer.optimizer())) return limit + "exclusions";
+    if (layer.learning_rate_multiplier() != 1) return limit + "rates";
+  }
+  return "";
+}
+
 // Returns why the updates of a job's variables need the host: a common norm
 // with tables, which are on the host, or of variables that differ in their
 // rates or in what they are excluded from; micro-batches; a custom optimizer.
 std::string WhyUpdatesNeedTheHost(const job::Job& job) {
   if (HasMicroBatches(job)) return "train.micro_batch_size is set";
   if (HasCustomOptimizer(job)) return "a custom optimizer works there";
-  if (!job.optimizer().has_global_clipnorm()) return "";
+  const std::string why_layers = WhyLayersNeedTheHost(job.model());
+  if (!why_layers.empty() || !job.optimizer().has_global_clipnorm()) {
+    return why_layers;
+  }
   const std::string limit = "optimizer.global_clipnorm is ";
   if (HasExclusions(job.optimizer())) {
     return limit + "that of variables with different exclusions";

@@ -146,8 +146,23 @@ TEST(CompositionTest, ACommonNormKeepsUpdatesOnTheHostWhereItsPartsDiffer) {
               HasSubstr("different exclusions"));
 }
 
+TEST(CompositionTest, ACommonNormOfLayersIsTheirOwn) {
+  const std::string own = "optimizer { sgd {} global_clipnorm: 1 } ";
+  EXPECT_EQ(WhyHost("model { layer { " + own + "} }"), "");
+  EXPECT_THAT(
+      WhyHost("model { layer { name: 'wide' learning_rate_multiplier: 2 " +
+              own + "} }"),
+      HasSubstr("layer wide is that of variables with different rates"));
+  EXPECT_THAT(
+      WhyHost("model { layer { name: 'wide' optimizer { global_clipnorm: 1 "
+              "lamb { exclude_from_weight_decay: 'bias' } } } }"),
+      HasSubstr("layer wide is that of variables with different exclusions"));
+}
+
 TEST(CompositionTest, AnOptimizerOfTheUsersOwnWorksOnTheHost) {
   const std::string custom = "optimizer { custom { type: 'yogi' } } ";
+  EXPECT_THAT(WhyHost("model { layer { " + custom + "} }"),
+              HasSubstr("a custom optimizer"));
   EXPECT_THAT(WhyHost(custom + kTable), HasSubstr("a custom optimizer"));
   EXPECT_THAT(WhyHost("model { sparse_table { " + custom + "} }"),
               HasSubstr("a custom optimizer"));

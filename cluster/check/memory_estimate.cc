@@ -73,8 +73,9 @@ absl::StatusOr<std::vector<RoleMemory>> MemoryOfPs(const job::Job& job,
                                                    const Graph& graph,
                                                    int64_t slots, int64_t rows,
                                                    int num_ps) {
-  ASSIGN_OR_RETURN(const Placement placement,
+  ASSIGN_OR_RETURN(Placement placement,
                    Place(graph.variables, job.parameter_server(), num_ps));
+  AssignOptimizers(job, placement);
   std::vector<RoleMemory> roles;
   for (size_t i = 0; i < placement.shards.size(); ++i) {
     int64_t bytes = 0;

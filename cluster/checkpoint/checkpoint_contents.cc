@@ -1,12 +1,11 @@
 #include "cluster/checkpoint/checkpoint_contents.h"
 
-#include <memory>
 #include <string>
+#include <utility>
 
 #include "base/status_macros.h"
 #include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/assigned/plain_subtraction.h"
-#include "ml/optimizer/optimizer.h"
 
 namespace parasol {
 
@@ -15,16 +14,24 @@ void CheckpointContents::AddTo(durable::CheckpointManifest& manifest) const {
   for (const auto& table : tables) *manifest.add_table() = table;
 }
 
+absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOptimizerOf(
+    const VariableSpec& variable, const job::Job& job) {
+  if (!variable.trained) return MakeOptimizer(PlainSubtraction());
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<const Optimizer> optimizer,
+      MakeVariableOptimizer(OptimizerOfVariable(variable.name, job),
+                            variable.learning_rate_multiplier),
+      _ << variable.name);
+  return optimizer;
+}
+
 absl::StatusOr<CheckpointContents> ContentsOf(
     const std::vector<VariableSpec>& variables, const job::Job& job) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> of_trained,
-                   MakeVariableOptimizer(job.optimizer()));
-  ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> of_others,
-                   MakeOptimizer(PlainSubtraction()));
   CheckpointContents contents;
   for (const VariableSpec& variable : variables) {
-    const Optimizer& optimizer = variable.trained ? *of_trained : *of_others;
-    const std::vector<std::string>& slots = optimizer.slot_names();
+    ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> optimizer,
+                     MakeOptimizerOf(variable, job));
+    const std::vector<std::string>& slots = optimizer->slot_names();
     durable::CheckpointVariable& entry = contents.variables.emplace_back();
     entry.set_name(variable.name);
     entry.mutable_shape()->Assign(variable.shape.begin(), variable.shape.end());

@@ -14,6 +14,7 @@
 #include "cluster/job/changed_fields.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/util/message_differencer.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 
 namespace parasol {
 namespace {
@@ -68,6 +69,18 @@ std::string KindOf(const job::Optimizer& optimizer) {
       job::Optimizer::descriptor()->FindFieldByNumber(optimizer.kind_case());
   return kind == nullptr ? "no optimizer"
                          : absl::StrCat("optimizer ", kind->name());
+}
+
+// Checks the optimizers of variables that are the same.
+absl::Status CheckOptimizersOfLayers(
+    const durable::CheckpointManifest& checkpoint, const job::Job& job) {
+  for (const durable::CheckpointVariable& variable : checkpoint.variable()) {
+    const std::string& name = variable.name();
+    const std::string was = KindOf(OptimizerOfVariable(name, checkpoint.job()));
+    const std::string is = KindOf(OptimizerOfVariable(name, job));
+    if (was != is) return Differs(absl::StrCat(was, " for ", name), is);
+  }
+  return absl::OkStatus();
 }
 
 std::string NewRunId() {
@@ -150,6 +163,7 @@ absl::Status CheckResumable(const durable::CheckpointManifest& checkpoint,
   if (was != is) return Differs(was, is);
   RETURN_IF_ERROR(
       CheckSame("variables", checkpoint.variable(), contents.variables));
+  RETURN_IF_ERROR(CheckOptimizersOfLayers(checkpoint, job));
   return CheckSame("sparse tables", checkpoint.table(), contents.tables);
 }
 

@@ -99,6 +99,31 @@ TEST(Resume, AnotherCustomOptimizerIsRefused) {
                              HasSubstr("custom \"adabelief\""))));
 }
 
+// Adam's and AdamW's slots have the same names.
+TEST(Resume, AnotherOptimizerOfALayerIsRefused) {
+  durable::CheckpointManifest checkpoint = AdamCheckpoint();
+  checkpoint.mutable_variable(0)->set_name("deep/kernel");
+  checkpoint.mutable_variable(1)->set_name("deep/wide/bias");
+  job::Job job = AdamJob();
+  job.mutable_model()->add_layer()->set_name("deep");
+  job::Layer& wide = *job.mutable_model()->add_layer();
+  wide.set_name("deep/wide");
+  wide.mutable_optimizer()->mutable_adamw();
+  *checkpoint.mutable_job() = job;
+  const CheckpointContents contents = {
+      .variables = {Variable("deep/kernel", {2, 3}, {"m", "v"}),
+                    Variable("deep/wide/bias", {3}, {"m", "v"})}};
+  EXPECT_OK(CheckResumable(checkpoint, job, contents));
+  wide.mutable_optimizer()->mutable_adamw()->set_learning_rate(1);
+  EXPECT_OK(CheckResumable(checkpoint, job, contents));
+  wide.clear_optimizer();
+  EXPECT_THAT(
+      CheckResumable(checkpoint, job, contents),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("the checkpoint has optimizer adamw for "
+                         "deep/wide/bias, the job has optimizer adam")));
+}
+
 TEST(Resume, ACheckpointWithoutAnOptimizerIsRefused) {
   durable::CheckpointManifest checkpoint = AdamCheckpoint();
   checkpoint.clear_job();

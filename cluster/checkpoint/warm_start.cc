@@ -17,7 +17,6 @@
 #include "cluster/checkpoint/warm_source.h"
 #include "ml/initializer/initializer.h"
 #include "ml/optimizer/assigned/optimizer_of.h"
-#include "ml/optimizer/assigned/plain_subtraction.h"
 #include "ml/optimizer/optimizer.h"
 #include "storage/shard_entry.h"
 #include "storage/shard_writer.h"
@@ -61,8 +60,6 @@ class WarmShard {
       : run_(run), match_(match), source_(source), writer_(writer) {}
 
   absl::Status Write() {
-    ASSIGN_OR_RETURN(of_trained_, MakeVariableOptimizer(run_.job.optimizer()));
-    ASSIGN_OR_RETURN(of_others_, MakeOptimizer(PlainSubtraction()));
     for (const size_t i : ByName(run_.contents.variables)) {
       RETURN_IF_ERROR(WriteVariable(i));
     }
@@ -77,8 +74,9 @@ class WarmShard {
  private:
   absl::Status WriteVariable(size_t index) {
     const VariableSpec& spec = run_.variables[index];
-    const Optimizer& optimizer = spec.trained ? *of_trained_ : *of_others_;
-    const int slots = static_cast<int>(optimizer.slot_names().size());
+    ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> optimizer,
+                     MakeOptimizerOf(spec, run_.job));
+    const int slots = static_cast<int>(optimizer->slot_names().size());
     for (int array = 0; array <= slots; ++array) {
       for (int64_t first = 0; first < spec.elements();
            first += kPieceElements) {
@@ -87,7 +85,7 @@ class WarmShard {
           RETURN_IF_ERROR(FillValues(index, first));
         } else {
           std::fill(piece_.begin(), piece_.end(),
-                    optimizer.InitialSlotValue(array - 1));
+                    optimizer->InitialSlotValue(array - 1));
         }
         RETURN_IF_ERROR(writer_.AddElements(spec.name, array, first,
                                             /*updates=*/0, piece_));
@@ -149,7 +147,6 @@ class WarmShard {
   const WarmMatch& match_;
   WarmSource& source_;
   ShardWriter& writer_;
-  std::unique_ptr<const Optimizer> of_trained_, of_others_;
   std::vector<float> piece_;
   int64_t rows_ = 0;
 };

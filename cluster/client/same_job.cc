@@ -1,5 +1,6 @@
 #include "cluster/client/same_job.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +23,15 @@ void KeepClipping(job::Optimizer& optimizer) {
   optimizer = kept;
 }
 
+// Variables whose optimizers are equal have one common norm.
+bool HasCommonNorms(const job::Job& job) {
+  const auto& layers = job.model().layer();
+  return job.optimizer().has_global_clipnorm() ||
+         std::any_of(layers.begin(), layers.end(), [](const job::Layer& layer) {
+           return layer.optimizer().has_global_clipnorm();
+         });
+}
+
 job::Job WhatAWorkerGoesBy(job::Job job) {
   job.clear_name();
   job.clear_end();
@@ -41,9 +51,12 @@ job::Job WhatAWorkerGoesBy(job::Job job) {
     return job;
   }
   job.clear_warm_start();
+  const bool has_common_norms = HasCommonNorms(job);
   KeepClipping(*job.mutable_optimizer());
   for (job::Layer& layer : *job.mutable_model()->mutable_layer()) {
     layer.clear_learning_rate_multiplier();
+    if (!layer.has_optimizer() || has_common_norms) continue;
+    KeepClipping(*layer.mutable_optimizer());
   }
   for (job::SparseTable& table : *job.mutable_model()->mutable_sparse_table()) {
     table.clear_initializer();

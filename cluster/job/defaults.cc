@@ -50,7 +50,9 @@ void FillModel(job::Model& model) {
   for (job::Metric& metric : *model.mutable_metric()) FillDefaults(metric);
   for (job::Output& output : *model.mutable_output()) FillOutput(output);
   for (int i = 0; i < model.layer_size(); ++i) {
-    FillLayer(i, *model.mutable_layer(i));
+    job::Layer& layer = *model.mutable_layer(i);
+    FillLayer(i, layer);
+    if (layer.has_optimizer()) FillOptimizer(*layer.mutable_optimizer());
   }
   for (auto& table : *model.mutable_sparse_table()) FillSparseTable(table);
 }
@@ -147,6 +149,12 @@ absl::Status SetRates(int replicas, job::Job& job) {
         << "optimizer";
   }
   if (!job.has_model()) return absl::OkStatus();
+  for (job::Layer& layer : *job.mutable_model()->mutable_layer()) {
+    if (!layer.has_optimizer()) continue;
+    RETURN_IF_ERROR(
+        SetRateOfGlobalBatch(batch, replicas, *layer.mutable_optimizer()))
+        << "layer \"" << layer.name() << "\": optimizer";
+  }
   for (job::SparseTable& table : *job.mutable_model()->mutable_sparse_table()) {
     if (!table.has_optimizer()) continue;
     RETURN_IF_ERROR(

@@ -201,6 +201,12 @@ Faults ValidateEvaluationPolicies(
     faults.Add(ValidateMetric("checkpoint.keep_best",
                               job.checkpoint().keep_best(), job, outputs));
   }
+  for (int i = 0; i < job.model().layer_size(); ++i) {
+    if (!job.model().layer(i).optimizer().has_reduce_on_plateau()) continue;
+    faults.Add(
+        Fault(absl::StrCat("model.layer[", i, "].optimizer.reduce_on_plateau"),
+              "a layer's own rate is not reduced; remove it"));
+  }
   for (int i = 0; i < job.model().sparse_table_size(); ++i) {
     if (!job.model().sparse_table(i).optimizer().has_reduce_on_plateau()) {
       continue;

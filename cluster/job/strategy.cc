@@ -86,6 +86,11 @@ absl::Status CheckStrategyClipping(const job::Optimizer& optimizer,
 
 absl::Status CheckReplicas(const job::Job& job) {
   RETURN_IF_ERROR(CheckStrategyClipping(job.optimizer(), "optimizer"));
+  for (int i = 0; i < job.model().layer_size(); ++i) {
+    RETURN_IF_ERROR(
+        CheckStrategyClipping(job.model().layer(i).optimizer(),
+                              absl::StrCat("model.layer[", i, "].optimizer")));
+  }
   for (int i = 0; i < job.model().sparse_table_size(); ++i) {
     RETURN_IF_ERROR(CheckStrategyClipping(
         job.model().sparse_table(i).optimizer(),
@@ -309,8 +314,13 @@ absl::Status CheckRateCanBeReduced(const job::Job& job) {
 }
 
 absl::Status CheckPsCanUpdate(const job::Job& job) {
-  if (!job.optimizer().has_lamb()) return absl::OkStatus();
-  return Fault("optimizer.lamb",
+  std::string path = job.optimizer().has_lamb() ? "optimizer.lamb" : "";
+  for (int i = 0; i < job.model().layer_size() && path.empty(); ++i) {
+    if (!job.model().layer(i).optimizer().has_lamb()) continue;
+    path = absl::StrCat("model.layer[", i, "].optimizer.lamb");
+  }
+  if (path.empty()) return absl::OkStatus();
+  return Fault(path,
                "a step of LAMB needs the norms of a whole variable, of which a "
                "ps has parts; choose strategy.multi_worker_mirrored, without "
                "ps, or strategy.hybrid, if the model has sparse tables, or "

@@ -28,6 +28,7 @@
 #include "ml/initializer/initializer_fields.h"
 #include "ml/layer/variable_spec.h"
 #include "ml/model/graph_faults.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 
 namespace parasol {
 namespace {
@@ -141,6 +142,10 @@ Faults ValidateSynchronousClipping(const job::Job& job) {
     return faults;
   }
   faults.Add(RequireNoClipping("optimizer", job.optimizer()));
+  for (int i = 0; i < job.model().layer_size(); ++i) {
+    faults.Add(RequireNoClipping(absl::StrCat("model.layer[", i, "].optimizer"),
+                                 job.model().layer(i).optimizer()));
+  }
   for (int i = 0; i < job.model().sparse_table_size(); ++i) {
     faults.Add(
         RequireNoClipping(absl::StrCat("model.sparse_table[", i, "].optimizer"),
@@ -248,6 +253,41 @@ Faults ValidateSparseTable(const std::string& path,
   }
   const Faults of_optimizer = ValidateOptimizer(table.optimizer());
   for (const absl::Status& fault : of_optimizer.all()) faults.Add(path, fault);
+  return faults;
+}
+
+// A variable is found by its name: it must be of one layer.
+absl::Status RequireOneLayer(const std::string& path, const job::Layer& layer,
+                             const VariableSpec& variable,
+                             const job::Job& job) {
+  const job::Optimizer* const own =
+      layer.has_optimizer() ? &layer.optimizer() : &job.optimizer();
+  if (&OptimizerOfVariable(variable.name, job) == own) return absl::OkStatus();
+  return Fault(absl::StrCat(path, ".name"),
+               absl::StrCat("its variable ", variable.name,
+                            " could be another layer's, too, and one of them "
+                            "has an optimizer; choose another name"));
+}
+
+// `graph` is null if it is not known.
+Faults ValidateLayerOptimizers(const job::Job& job, const Graph* graph) {
+  Faults faults;
+  for (int i = 0; i < job.model().layer_size(); ++i) {
+    const std::string path = absl::StrCat("model.layer[", i, "]");
+    const job::Layer& layer = job.model().layer(i);
+    if (layer.has_optimizer()) {
+      const Faults of_optimizer = ValidateOptimizer(layer.optimizer());
+      for (const absl::Status& fault : of_optimizer.all()) {
+        faults.Add(path, fault);
+      }
+    }
+    if (graph == nullptr) continue;
+    const GraphNode& node = graph->nodes[i];
+    for (size_t v = 0; v < node.layer->variables().size(); ++v) {
+      faults.Add(RequireOneLayer(
+          path, layer, graph->variables[node.first_variable + v], job));
+    }
+  }
   return faults;
 }
 
@@ -443,8 +483,9 @@ std::optional<Graph> Validate(const job::Job& job, Faults& faults) {
   faults.Add(ValidateEnd(job.end()));
   faults.Add(ValidateCheckpoint(job.checkpoint()));
   if (job.has_warm_start()) faults.Add(ValidateWarmStart(job.warm_start()));
-  faults.Add(
-      ValidateSparseTables(job, checked.graph ? &*checked.graph : nullptr));
+  const Graph* const graph = checked.graph ? &*checked.graph : nullptr;
+  faults.Add(ValidateLayerOptimizers(job, graph));
+  faults.Add(ValidateSparseTables(job, graph));
   faults.Add(ValidateEvaluationPolicies(job, checked.outputs));
   faults.Add(ValidatePartitioner(job.parameter_server()));
   faults.Add(RequireInRange("worker.compute_niceness",

@@ -6,9 +6,9 @@
 
 namespace parasol {
 
-// Checks an optimizer, of a job or of a table, with its schedule, clipping and
-// average. Names each number that is at fault, as "optimizer: adam.beta_1 is
-// 1.5; …".
+// Checks an optimizer, of a job, a layer or a table, with its schedule,
+// clipping and average. Names each number that is at fault, as "optimizer:
+// adam.beta_1 is 1.5; …".
 Faults ValidateOptimizer(const job::Optimizer& optimizer);
 
 }  // namespace parasol

@@ -239,6 +239,15 @@ TEST(ValidateTest, WhatTrainingIsTunedWithHasItsRanges) {
       {"model.loss={ sparse_categorical_crossentropy {} "
        "class_weight { class: 10 weight: 1 } }",
        "model.loss.class_weight[0].class: 10 is not a class from 0 to 9"},
+      {"model.layer[1].optimizer.adam.beta_1=2",
+       "model.layer[1]: optimizer: adam.beta_1 is 2"},
+      {"model.layer[1].optimizer={ sgd {} reduce_on_plateau {} }",
+       "model.layer[1].optimizer.reduce_on_plateau: a layer's own rate"},
+      {"model.layer[1].optimizer={ sgd {} learning_rate_by_global_batch { "
+       "batch: 8 } }",
+       "model.layer[1]: optimizer: learning_rate_by_global_batch: 1 batches"},
+      {"model.layer[1].optimizer={}",
+       "model.layer[1]: optimizer: none is chosen"},
       {"model.layer[1].learning_rate_multiplier=0",
        "model.layer[1] \"dense_1\": learning_rate_multiplier: 0"},
       {"warm_start={}", "warm_start.checkpoint"},
@@ -249,6 +258,7 @@ TEST(ValidateTest, WhatTrainingIsTunedWithHasItsRanges) {
   for (const char* const override :
        {"warm_start={ checkpoint: 'a' map { from: 'model/' } exclude: 'b' }",
         "optimizer.ema={}", "train.micro_batch_size=1000",
+        "model.layer[1].optimizer={ ftrl {} ema {} clipnorm: 1 }",
         "model.layer[1].trainable=false",
         "model.loss={ sparse_categorical_crossentropy {} "
         "class_weight { class: 9 weight: 0 } }"}) {

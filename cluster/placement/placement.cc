@@ -15,6 +15,7 @@
 #include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "cluster/placement/partitioner.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/assigned/plain_subtraction.h"
 
 namespace parasol {
@@ -127,6 +128,24 @@ double Skew(const Placement& placement) {
 }
 
 }  // namespace
+
+bool IsTrained(const wire::PartSpec& part) {
+  return !part.has_optimizer() || part.has_learning_rate_multiplier();
+}
+
+void AssignOptimizers(const job::Job& job, Placement& placement) {
+  for (std::vector<wire::PartSpec>& shard : placement.shards) {
+    for (wire::PartSpec& part : shard) {
+      const job::Optimizer& optimizer =
+          OptimizerOfVariable(part.variable(), job);
+      if (!IsTrained(part) || &optimizer == &job.optimizer()) continue;
+      *part.mutable_optimizer() = optimizer;
+      part.set_learning_rate_multiplier(part.has_learning_rate_multiplier()
+                                            ? part.learning_rate_multiplier()
+                                            : 1);
+    }
+  }
+}
 
 absl::StatusOr<Placement> Place(const std::vector<VariableSpec>& variables,
                                 const job::ParameterServerStrategy& strategy,

@@ -25,6 +25,10 @@ struct Placement {
   double skew = 1;
 };
 
+// Returns true if an optimizer trains the part's variable: the LoadRequest's,
+// or the part's own.
+bool IsTrained(const wire::PartSpec& part);
+
 // Splits the variables as the strategy's partitioner says, and distributes the
 // parts to `num_ps` shards.
 //   BALANCED_BYTES  the largest part first, to the shard with the fewest bytes.
@@ -38,6 +42,11 @@ struct Placement {
 absl::StatusOr<Placement> Place(const std::vector<VariableSpec>& variables,
                                 const job::ParameterServerStrategy& strategy,
                                 int num_ps);
+
+// Gives the parts of a placement the optimizers of their own that the job's
+// layers have. A part whose optimizer trains it has a factor of the rate, too:
+// so it is told from one that is not trained.
+void AssignOptimizers(const job::Job& job, Placement& placement);
 
 }  // namespace parasol
 

@@ -151,6 +151,37 @@ TEST(PlaceTest, WhatIsNotTrainedHasAnOptimizerOfItsOwn) {
   EXPECT_EQ(own, 2);
 }
 
+TEST(PlaceTest, WhatIsTrainedByItsOwnOptimizerIsToldFromWhatIsNotTrained) {
+  VariableSpec moving_mean = Variable("own/moving_mean", {4});
+  moving_mean.trained = false;
+  VariableSpec faster = Variable("own/faster", {4});
+  faster.learning_rate_multiplier = 3;
+  ASSERT_OK_AND_ASSIGN(Placement placement,
+                       Place({Variable("kernel", {4}), moving_mean,
+                              Variable("own/kernel", {4}), faster},
+                             Strategy(""), 1));
+  job::Job job;
+  job.mutable_model()->add_layer()->set_name("own");
+  job.mutable_model()
+      ->mutable_layer(0)
+      ->mutable_optimizer()
+      ->mutable_ftrl()
+      ->set_learning_rate(.5);
+  AssignOptimizers(job, placement);
+  ASSERT_EQ(placement.shards[0].size(), 4u);
+  for (const wire::PartSpec& part : placement.shards[0]) {
+    SCOPED_TRACE(part.variable());
+    const bool has_own =
+        part.variable() == "own/kernel" || part.variable() == "own/faster";
+    EXPECT_EQ(IsTrained(part), part.variable() != "own/moving_mean");
+    EXPECT_EQ(part.optimizer().has_ftrl(), has_own);
+    EXPECT_EQ(part.has_learning_rate_multiplier(), has_own);
+    if (!has_own) continue;
+    EXPECT_EQ(part.learning_rate_multiplier(),
+              part.variable() == "own/faster" ? 3 : 1);
+  }
+}
+
 TEST(PlaceTest, TheDefaultsSpreadMnistEvenly) {
   const auto strategy = Strategy(
       "placement: BALANCED_BYTES "

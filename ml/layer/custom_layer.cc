@@ -104,22 +104,16 @@ class DeclaredLayer : public Layer {
     VariableSpec variable = {
         .name = declared.name(),
         .shape = {declared.shape().begin(), declared.shape().end()},
-        .initializer = declared.initializer()};
+        .initializer = declared.initializer(),
+        .trained = declared.trainable()};
     RETURN_IF_ERROR(CheckAxes(variable.shape))
         << "custom.variable \"" << variable.name << "\"";
     variables_.push_back(std::move(variable));
     return absl::OkStatus();
   }
 
-  // Checks properties of variables that a declaration cannot state and the
-  // model relies on.
+  // Checks what a declaration cannot state and the model relies on.
   static absl::Status CheckCode(const Layer& code) {
-    for (const VariableSpec& variable : code.variables()) {
-      if (variable.trained) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the layer's variable \"", variable.name,
-          "\" is not trained; a custom layer must train all its variables"));
-    }
     const size_t l2s = code.variable_l2().size();
     if (l2s == 0 || l2s == code.variables().size()) return absl::OkStatus();
     return absl::InvalidArgumentError(
@@ -127,14 +121,15 @@ class DeclaredLayer : public Layer {
                      " variables, but an l2 of ", l2s));
   }
 
-  // "kernel [2, 3], bias [3]".
+  // "kernel [2, 3], mean [3] trainable: false".
   static std::string VariablesText(const Layer& layer) {
     if (layer.variables().empty()) return "none";
-    return absl::StrJoin(layer.variables(), ", ",
-                         [](std::string* out, const VariableSpec& variable) {
-                           absl::StrAppend(out, variable.name, " ",
-                                           ShapeText(variable.shape));
-                         });
+    return absl::StrJoin(
+        layer.variables(), ", ",
+        [](std::string* out, const VariableSpec& variable) {
+          absl::StrAppend(out, variable.name, " ", ShapeText(variable.shape),
+                          variable.trained ? "" : " trainable: false");
+        });
   }
 
   std::string type_;

@@ -104,6 +104,17 @@ TEST(CustomLayerTest, ALayerThatIsLinkedInComputes) {
               StatusIs(absl::StatusCode::kUnimplemented));
 }
 
+TEST(CustomLayerTest, AVariableMayBeOneThatIsNotTrained) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto layer,
+      Make("type: 'bad_scale' output_shape: 3 "
+           "parameter { name: 'slip' value: 'untrained' } "
+           "variable { name: 'factor' shape: 1 trainable: false }"));
+  ASSERT_EQ(layer->variables().size(), 1u);
+  EXPECT_FALSE(layer->variables()[0].trained);
+  EXPECT_FALSE(layer->variables()[0].frozen);
+}
+
 TEST(CustomLayerTest, ADeclarationThatIsNotTheLayersIsRefused) {
   struct Case {
     std::string declaration;
@@ -121,7 +132,10 @@ TEST(CustomLayerTest, ADeclarationThatIsNotTheLayersIsRefused) {
       {"type: 'bad_scale' output_shape: 3 "
        "parameter { name: 'slip' value: 'untrained' }" +
            factor,
-       {"\"factor\"", "is not trained"}},
+       {"declares factor [1];", "has factor [1] trainable: false"}},
+      {"type: 'scale' output_shape: 3 "
+       "variable { name: 'factor' shape: 1 trainable: false }",
+       {"declares factor [1] trainable: false;", "has factor [1]"}},
       {"type: 'bad_scale' output_shape: 3 "
        "parameter { name: 'slip' value: 'l2' }" +
            factor,

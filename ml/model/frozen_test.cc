@@ -90,6 +90,11 @@ TEST(FrozenGraphTest, WhatCannotBeIsSaid) {
   expect_fault(Classifier(lookup + "trainable: false }"),
                "model.layer[0] \"e\": trainable: the rows that the layer reads "
                "are those of model.sparse_table \"users\": set it there");
+  expect_fault(Classifier(lookup + "optimizer { sgd {} } }"),
+               "optimizer: the rows that the layer reads");
+  expect_fault(Classifier("input_shape: 3 layer { activation: RELU optimizer { "
+                          "sgd {} } }"),
+               "optimizer: the layer has no variables to train");
   expect_fault(Classifier(lookup + "learning_rate_multiplier: 2 }"),
                "learning_rate_multiplier: the rows that the layer reads");
 }

@@ -286,6 +286,7 @@ class Resolver {
     RETURN_IF_ERROR(CheckLayerTraining(spec, TableOf(spec)));
     ASSIGN_OR_RETURN(node.layer, MakeLayer(spec, shapes, width));
     RETURN_IF_ERROR(CheckGraphShape(node.layer->output_shape())) << "output";
+    RETURN_IF_ERROR(CheckLayerOptimizer(spec, *node.layer));
     if (table) {
       RETURN_IF_ERROR(Read(graph_.tables[*table], node));
     }

@@ -84,13 +84,27 @@ absl::Status CheckLayerTraining(const job::Layer& layer,
         " is not a number above 0; to keep variables as they are, set "
         "trainable: false"));
   }
-  if (table.empty() || (layer.trainable() && multiplier == 1)) {
-    return absl::OkStatus();
-  }
+  if (table.empty()) return absl::OkStatus();
+  absl::string_view field;
+  if (layer.has_optimizer()) field = "optimizer";
+  if (multiplier != 1) field = "learning_rate_multiplier";
+  if (!layer.trainable()) field = "trainable";
+  if (field.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      layer.trainable() ? "learning_rate_multiplier" : "trainable",
+      field,
       ": the rows that the layer reads are those of model.sparse_table \"",
       table, "\": set it there"));
+}
+
+absl::Status CheckLayerOptimizer(const job::Layer& spec, const Layer& layer) {
+  if (!spec.has_optimizer()) return absl::OkStatus();
+  const auto& variables = layer.variables();
+  if (std::any_of(variables.begin(), variables.end(),
+                  [](const VariableSpec& v) { return v.trained; })) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "optimizer: the layer has no variables to train; leave it out");
 }
 
 absl::Status CheckL2(double l2) {

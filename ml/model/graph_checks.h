@@ -34,6 +34,10 @@ absl::Status CheckGraphName(absl::string_view name);
 absl::Status CheckLayerTraining(const job::Layer& layer,
                                 absl::string_view table);
 
+// Checks that a layer with an optimizer has something for it to train.
+//   InvalidArgument  it has no variables that are trained.
+absl::Status CheckLayerOptimizer(const job::Layer& spec, const Layer& layer);
+
 // Checks a factor of L2 terms.
 //   InvalidArgument  it is not a number from 0.
 absl::Status CheckL2(double l2);

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "cluster/placement/placement.h"
 #include "cluster/rpc/protocol_limits.h"
 
 namespace parasol {
@@ -110,7 +111,7 @@ absl::StatusOr<OperationPlan> OperationPlan::Make(
       Variable* variable = known == by_name.end() ? nullptr : known->second;
       if (variable != nullptr) {
         variable->elements = elements;
-        variable->untrained = part.has_optimizer();
+        variable->untrained = !IsTrained(part);
       }
       plan.AddPart(part, shard, blocks, variable);
     }

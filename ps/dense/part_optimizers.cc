@@ -15,8 +15,8 @@ absl::Status CheckWorksOnParts(const wire::PartSpec& part,
   if (!optimizer.needs_whole_variable()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("\"", part.variable(),
-                   "\": the job's optimizer needs whole variables, and a ps "
-                   "has parts of them; choose another one"));
+                   "\": its optimizer needs whole variables, and a ps has "
+                   "parts of them; choose another one"));
 }
 
 }  // namespace
@@ -30,17 +30,20 @@ absl::StatusOr<PartOptimizers> PartOptimizers::Create(
                    MakeVariableOptimizer(of_job));
   PartOptimizers optimizers(std::move(optimizer));
   for (const wire::PartSpec& part : layout.parts()) {
-    if (!part.has_optimizer()) {
-      RETURN_IF_ERROR(optimizers.of_job_->CheckCode()) << "optimizer";
-      RETURN_IF_ERROR(CheckWorksOnParts(part, *optimizers.of_job_));
+    if (part.has_optimizer() || part.has_learning_rate_multiplier()) {
+      ASSIGN_OR_RETURN(optimizers.own_[part.id()],
+                       MakeVariableOptimizer(
+                           part.has_optimizer() ? part.optimizer() : of_job,
+                           part.has_learning_rate_multiplier()
+                               ? part.learning_rate_multiplier()
+                               : 1),
+                       _ << "\"" << part.variable() << "\"");
     }
-    if (!part.has_optimizer() && !part.has_learning_rate_multiplier()) continue;
-    ASSIGN_OR_RETURN(
-        optimizers.own_[part.id()],
-        part.has_optimizer()
-            ? MakeOptimizer(part.optimizer())
-            : MakeVariableOptimizer(of_job, part.learning_rate_multiplier()),
-        _ << "\"" << part.variable() << "\"");
+    const Optimizer& of_part = optimizers.of(part.id());
+    RETURN_IF_ERROR(of_part.CheckCode())
+        << (part.has_optimizer() ? part.variable() + ": optimizer"
+                                 : "optimizer");
+    RETURN_IF_ERROR(CheckWorksOnParts(part, of_part));
   }
   return optimizers;
 }

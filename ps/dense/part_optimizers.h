@@ -14,7 +14,7 @@
 namespace parasol {
 
 // The optimizers of a shard's parts: the job's, except for parts that have one
-// of their own. Immutable.
+// of their own, or another rate. Immutable.
 class PartOptimizers {
  public:
   // Uses one optimizer for all parts.

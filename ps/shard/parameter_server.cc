@@ -41,8 +41,11 @@ wire::LoadRequest WithoutRules(const wire::LoadRequest& order) {
   form.clear_journal();
   for (wire::PartSpec& part : *form.mutable_part()) {
     part.clear_initializer();
-    part.clear_learning_rate_multiplier();
-    // Whether it has one of its own stays.
+    // Whether it has one of its own, and is trained, stays.
+    if (!part.has_optimizer()) part.clear_learning_rate_multiplier();
+    if (part.has_optimizer() && part.has_learning_rate_multiplier()) {
+      part.set_learning_rate_multiplier(1);
+    }
     if (part.has_optimizer()) part.mutable_optimizer()->Clear();
   }
   for (wire::TableSpec& table : *form.mutable_table()) {

@@ -108,6 +108,54 @@ TEST_F(TunedJobsTest, FrozenLayersAndRatesHaveTheBitsOfASynchronousCluster) {
   }
 }
 
+// A layer's optimizer has its schedule, its average and its rate.
+TEST_F(TunedJobsTest, OptimizersOfLayersHaveTheBitsOfASynchronousCluster) {
+  job::Job job = ImageJob();
+  job::Layer& conv = *job.mutable_model()->mutable_layer(0);
+  conv.mutable_optimizer()->mutable_ftrl()->set_learning_rate(.5);
+  conv.mutable_optimizer()->mutable_ema()->set_decay(.75);
+  conv.set_learning_rate_multiplier(2);
+  job::Optimizer& of_normal =
+      *job.mutable_model()->mutable_layer(1)->mutable_optimizer();
+  of_normal.mutable_adagrad()->set_learning_rate(.25);
+  of_normal.mutable_learning_rate_schedule()->mutable_warmup()->set_steps(9);
+  FillDefaults(job);
+  for (const int replicas : {1, 2}) {
+    SCOPED_TRACE(replicas);
+    const auto run = [replicas](const std::string& name) {
+      return absl::StrCat(name, replicas);
+    };
+    TrainInCluster(job, replicas, QuadrantsDirectory(), run("cluster"));
+    const Trained want = TrainedBy(run("cluster"));
+    const auto evaluated = EvaluatedBy(run("cluster"));
+    EXPECT_NE(evaluated.at("conv/kernel"), want.variables.at("conv/kernel"));
+    EXPECT_EQ(evaluated.at("logits/kernel"),
+              want.variables.at("logits/kernel"));
+    TrainAlone(job, absl::StrCat("mirrored { ", DevicesOf(replicas), " }"),
+               QuadrantsDirectory(), run("mirrored"));
+    EXPECT_EQ(TrainedBy(run("mirrored")), want);
+    EXPECT_EQ(EvaluatedBy(run("mirrored")), evaluated);
+    TrainByWorkers(job, replicas, QuadrantsDirectory(), run("workers"));
+    EXPECT_EQ(TrainedBy(run("workers")), want);
+  }
+  TrainAlone(job, "default {}", QuadrantsDirectory(), "default");
+  EXPECT_EQ(TrainedBy("default"), TrainedBy("cluster1"));
+  std::map<std::string, std::vector<std::string>> slots;
+  const auto checkpoint = Newest("cluster1");
+  for (const auto& variable : checkpoint->manifest().variable()) {
+    slots[variable.name()] = {variable.slot().begin(), variable.slot().end()};
+  }
+  EXPECT_THAT(slots["conv/kernel"],
+              testing::ElementsAre("accumulator", "linear", "average"));
+  EXPECT_THAT(slots["normal/gamma"], testing::ElementsAre("accumulator"));
+  EXPECT_THAT(slots["normal/moving_mean"], testing::IsEmpty());
+  EXPECT_THAT(slots["logits/kernel"], testing::ElementsAre("m", "v"));
+  // None of it is without effect.
+  job.mutable_model()->mutable_layer(1)->clear_optimizer();
+  TrainAlone(job, "default {}", QuadrantsDirectory(), "by_adam");
+  EXPECT_NE(TrainedBy("by_adam"), TrainedBy("default"));
+}
+
 TEST_F(TunedJobsTest, FrozenTablesAndRatesHaveTheBitsOfASynchronousCluster) {
   job::Job job = RatingsJob(60);
   job::SparseTable& deep = *job.mutable_model()->mutable_sparse_table(1);

@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "cluster/checkpoint/evaluated_array.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 #include "tool/checkpoint/checkpoint_values.h"
 #include "tool/exchange/tensor_names.h"
 
@@ -105,8 +106,8 @@ absl::Status ExportedTensors::AddVariables() {
     updates_ = std::max(updates_, updates);
     parts_.push_back(WholeTensor(info));
     for (int slot = 0; slot + 1 < ArraysOf(variable.slot_size()); ++slot) {
-      info.name = SlotName(manifest.job().optimizer(), variable.name(),
-                           variable.slot(slot));
+      info.name = SlotName(OptimizerOfVariable(variable.name(), manifest.job()),
+                           variable.name(), variable.slot(slot));
       parts_.push_back(WholeTensor(info));
     }
   }

@@ -19,6 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 #include "tool/exchange/pytorch_tensors.h"
 #include "tool/exchange/tensor_names.h"
 
@@ -127,8 +128,8 @@ class ForeignTensors : public TensorReader {
               IterationsName(job.optimizer()));
     for (const durable::CheckpointVariable& variable : contents.variables) {
       for (const std::string& slot : variable.slot()) {
-        RenameSlot(job.optimizer(), slot, absl::StrCat(front, variable.name()),
-                   variable.name());
+        RenameSlot(OptimizerOfVariable(variable.name(), job), slot,
+                   absl::StrCat(front, variable.name()), variable.name());
       }
     }
     for (const durable::CheckpointTable& table : contents.tables) {

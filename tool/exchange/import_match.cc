@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/shown_text.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 #include "tool/exchange/tensor_names.h"
 
 namespace parasol {
@@ -214,8 +215,8 @@ absl::StatusOr<ImportMatch> MatchTensors(const std::vector<TensorInfo>& tensors,
   Matcher matcher(tensors);
   ImportMatch match;
   for (const durable::CheckpointVariable& variable : contents.variables) {
-    match.variables.push_back(
-        MatchVariable(variable, job.optimizer(), matcher));
+    match.variables.push_back(MatchVariable(
+        variable, OptimizerOfVariable(variable.name(), job), matcher));
   }
   for (const durable::CheckpointTable& table : contents.tables) {
     match.tables.push_back(MatchTable(

@@ -181,9 +181,10 @@ absl::Status WriteImportedShard(TensorReader& reader, const ImportMatch& match,
                                 const CheckpointContents& contents,
                                 const job::Job& job, int64_t updates,
                                 ShardWriter& writer) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> optimizer,
-                   MakeVariableOptimizer(job.optimizer()));
   for (const size_t i : ByName(contents.variables)) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> optimizer,
+                     MakeVariableOptimizer(OptimizerOfVariable(
+                         contents.variables[i].name(), job)));
     RETURN_IF_ERROR(WriteVariable(reader, contents.variables[i],
                                   match.variables[i], *optimizer, updates,
                                   writer));

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 #include "storage/tensor_files/tensor_bundle.h"
 #include "tool/exchange/tensor_names.h"
 
@@ -118,11 +119,11 @@ class GraphBuilder {
 
 KerasCheckpoint KerasCheckpointOf(const durable::CheckpointManifest& manifest) {
   GraphBuilder builder;
-  const job::Optimizer& optimizer = manifest.job().optimizer();
   builder.AddStep();
-  builder.AddIterations(IterationsName(optimizer));
+  builder.AddIterations(IterationsName(manifest.job().optimizer()));
   for (const durable::CheckpointVariable& variable : manifest.variable()) {
-    builder.AddModelVariable(variable, optimizer);
+    builder.AddModelVariable(
+        variable, OptimizerOfVariable(variable.name(), manifest.job()));
   }
   return builder.Take();
 }

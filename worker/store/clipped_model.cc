@@ -1,5 +1,6 @@
 #include "worker/store/clipped_model.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <utility>
@@ -7,11 +8,15 @@
 
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/clip.h"
 #include "worker/store/wrapped_model.h"
 
 namespace parasol {
 namespace {
+
+using ::google::protobuf::util::MessageDifferencer;
 
 bool HasLimits(const job::Optimizer& optimizer) {
   return optimizer.has_clipvalue() || optimizer.has_clipnorm() ||
@@ -26,7 +31,10 @@ void ClipAlone(const job::Optimizer& limits, absl::Span<float> gradient) {
 class ClippedModel : public WrappedModel {
  public:
   ClippedModel(std::unique_ptr<Model> model, const job::Job& job)
-      : WrappedModel(std::move(model)), job_(job) {
+      : WrappedModel(std::move(model)), job_(job), limits_({job.optimizer()}) {
+    for (const VariableSpec& spec : variables()) {
+      limits_of_.push_back(LimitsOf(OptimizerOfVariable(spec.name, job)));
+    }
     for (Clipped& side : clipped_) {
       side.variables.resize(variables().size());
       side.tables.resize(tables().size());
@@ -36,7 +44,9 @@ class ClippedModel : public WrappedModel {
   absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t seed,
                                         GradientSinks sinks) override {
     std::swap(clipped_[0], clipped_[1]);
-    const bool together = job_.optimizer().has_global_clipnorm();
+    const bool together = std::any_of(
+        limits_.begin(), limits_.end(),
+        [](const job::Optimizer& of) { return of.has_global_clipnorm(); });
     std::vector<size_t> variables;
     std::vector<Rows> rows;
     const auto take_variable = [&](size_t variable,
@@ -90,7 +100,7 @@ class ClippedModel : public WrappedModel {
                                  absl::Span<const float> gradient) {
     std::vector<float>& clipped = clipped_[0].variables[variable];
     clipped.assign(gradient.begin(), gradient.end());
-    ClipAlone(job_.optimizer(), absl::MakeSpan(clipped));
+    ClipAlone(limits_[limits_of_[variable]], absl::MakeSpan(clipped));
     return absl::MakeSpan(clipped);
   }
 
@@ -113,19 +123,38 @@ class ClippedModel : public WrappedModel {
   }
 
   void ClipTogether(absl::Span<const size_t> variables) {
-    std::vector<absl::Span<float>> gradients;
+    std::vector<std::vector<absl::Span<float>>> gradients(limits_.size());
     for (const size_t variable : variables) {
-      gradients.push_back(absl::MakeSpan(clipped_[0].variables[variable]));
+      gradients[limits_of_[variable]].push_back(
+          absl::MakeSpan(clipped_[0].variables[variable]));
     }
     for (size_t table = 0; table < clipped_[0].tables.size(); ++table) {
       if (HasOwnOptimizer(table)) continue;
-      gradients.push_back(absl::MakeSpan(clipped_[0].tables[table]));
+      gradients[0].push_back(absl::MakeSpan(clipped_[0].tables[table]));
     }
-    if (gradients.empty()) return;
-    ClipByGlobalNorm(job_.optimizer().global_clipnorm(), gradients);
+    for (size_t i = 0; i < limits_.size(); ++i) {
+      if (!limits_[i].has_global_clipnorm() || gradients[i].empty()) continue;
+      ClipByGlobalNorm(limits_[i].global_clipnorm(), gradients[i]);
+    }
+  }
+
+  // Returns the place in `limits_` of an optimizer, which it adds if none is
+  // equal.
+  size_t LimitsOf(const job::Optimizer& optimizer) {
+    const auto known = std::find_if(
+        limits_.begin(), limits_.end(), [&](const job::Optimizer& other) {
+          return MessageDifferencer::Equals(other, optimizer);
+        });
+    if (known != limits_.end()) return known - limits_.begin();
+    limits_.push_back(optimizer);
+    return limits_.size() - 1;
   }
 
   const job::Job job_;
+  // The optimizers of variables: the job's, then other ones. All variables of
+  // one of them have a common norm.
+  std::vector<job::Optimizer> limits_;
+  std::vector<size_t> limits_of_;  // index: variable
   // Gradients of this step and of the last one: they live as long as the
   // model's own.
   std::array<Clipped, 2> clipped_;
@@ -136,6 +165,9 @@ class ClippedModel : public WrappedModel {
 std::unique_ptr<Model> ClipGradients(std::unique_ptr<Model> model,
                                      const job::Job& job) {
   bool any = HasLimits(job.optimizer());
+  for (const job::Layer& layer : job.model().layer()) {
+    any |= HasLimits(layer.optimizer());
+  }
   for (const job::SparseTable& table : job.model().sparse_table()) {
     any |= HasLimits(table.optimizer());
   }

@@ -29,6 +29,8 @@ class FakeModel : public Model {
         variables_(3),
         tables_(tables),
         row_gradients_(std::move(row_gradients)) {
+    variables_[0].name = "first/kernel";
+    variables_[1].name = "second/kernel";
     variables_[2].trained = false;
   }
 
@@ -174,6 +176,35 @@ TEST_F(ClippedModelTest, ATableWithItsOwnOptimizerHasItsOwnLimits) {
   EXPECT_THAT(gradients_[0], ElementsAre(6));
   EXPECT_THAT(rows_[0], ElementsAre(30, 35));
   EXPECT_THAT(rows_[1], ElementsAre(30, 40));
+}
+
+TEST_F(ClippedModelTest, VariablesOfAnotherOptimizerHaveItsLimitsAndNorm) {
+  job::Layer& second = *job_.mutable_model()->add_layer();
+  second.set_name("second");
+  second.mutable_optimizer()->mutable_ftrl();
+  second.mutable_optimizer()->set_global_clipnorm(1);
+  job::Optimizer limits;
+  limits.set_clipvalue(2);
+  Clip(limits);
+  Step();
+  EXPECT_THAT(gradients_[0], ElementsAre(2));
+  EXPECT_THAT(gradients_[1], ElementsAre(FloatEq(.6), FloatEq(.8)));
+  EXPECT_THAT(gradients_[2], ElementsAre(100, 200));
+  EXPECT_EQ(overlapped_, 0) << "a norm is known after the backward pass";
+}
+
+// The optimizer of a layer that is equal to the job's is the job's.
+TEST_F(ClippedModelTest, EqualOptimizersHaveOneNorm) {
+  job::Optimizer limits;
+  limits.mutable_sgd();
+  limits.set_global_clipnorm(1.3);
+  job::Layer& second = *job_.mutable_model()->add_layer();
+  second.set_name("second");
+  *second.mutable_optimizer() = limits;
+  Clip(limits);
+  Step();
+  EXPECT_THAT(gradients_[0], ElementsAre(FloatEq(1.2)));
+  EXPECT_THAT(gradients_[1], ElementsAre(FloatEq(.3), FloatEq(.4)));
 }
 
 TEST_F(ClippedModelTest, ATablesOwnLimitsAreAppliedInOrderToItsRowsTogether) {

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 
 namespace parasol {
 
@@ -39,7 +40,8 @@ absl::Status DeviceVariables::AddCopy(const job::Job& job, const Place& place) {
   CHECK_EQ(copy.of_model.size(), specs().size());
   RETURN_IF_ERROR(AddArrays(copy));
   for (const Group& group : groups_) {
-    RETURN_IF_ERROR(AddUpdate(group, job.optimizer(), copy));
+    RETURN_IF_ERROR(AddUpdate(
+        group, OptimizerOfVariable(specs()[group.front()].name, job), copy));
   }
   copies_.push_back(std::move(copy));
   return absl::OkStatus();

@@ -125,6 +125,27 @@ TEST_P(DeviceVariablesTest, UpdatesHaveTheBitsOfTheHosts) {
   }
 }
 
+TEST_P(DeviceVariablesTest, LayersMayHaveOptimizers) {
+  for (const std::string own :
+       {"ftrl {}", "sgd { momentum: .5 } clipnorm: .1",
+        "adagrad {} global_clipnorm: .1 ema { decay: .75 }"}) {
+    for (const std::string of_job :
+         {"adam {}", "sgd {} global_clipnorm: .2", "adam {} ema {}"}) {
+      SCOPED_TRACE(absl::StrCat(own, " beside ", of_job));
+      ExpectSameBits(ParseJob(absl::StrCat(
+          "model { input_shape: 6 layer { dense { units: 40 } optimizer { ",
+          own,
+          " } } layer { batch_normalization {} } layer { activation: RELU } "
+          "layer { dense { units: 5 } optimizer { ",
+          own,
+          " } } layer { dense { units: 3 kernel_l2: .01 } } "
+          "loss { sparse_categorical_crossentropy {} } } optimizer { ",
+          of_job, " }")));
+      if (HasFailure()) return;
+    }
+  }
+}
+
 TEST_P(DeviceVariablesTest, LayersMayBeFrozenAndHaveRatesAndAverages) {
   for (const std::string optimizer :
        {"adam {} clipnorm: .1", "sgd {} ema { decay: .75 }",

@@ -26,8 +26,9 @@ absl::Status StoredVariables::MakeOptimizers(const job::Job& job) {
       optimizers_.push_back(of_others);
       continue;
     }
-    const job::Optimizer own = VariableOptimizerOf(
-        job.optimizer(), spec.name, spec.learning_rate_multiplier);
+    const job::Optimizer own =
+        VariableOptimizerOf(OptimizerOfVariable(spec.name, job), spec.name,
+                            spec.learning_rate_multiplier);
     std::shared_ptr<const Optimizer>& optimizer =
         distinct[own.SerializeAsString()];
     if (optimizer == nullptr) {

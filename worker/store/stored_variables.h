@@ -23,9 +23,9 @@ class StoredVariables {
   virtual ~StoredVariables() = default;
 
   const std::vector<VariableSpec>& specs() const { return specs_; }
-  // The job's optimizer as it is for the variable (VariableOptimizerOf()), or
-  // for variables that are not trained PlainSubtraction(). Variables whose
-  // optimizers are equal share one.
+  // The variable's own optimizer or the job's, as it is for the variable
+  // (VariableOptimizerOf()), or for variables that are not trained
+  // PlainSubtraction(). Variables whose optimizers are equal share one.
   const Optimizer& optimizer(size_t variable) const {
     return *optimizers_[variable];
   }

@@ -1,7 +1,10 @@
 #include "ml/optimizer/assigned/optimizer_of.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "google/protobuf/descriptor.h"
@@ -43,7 +46,37 @@ void ScaleRates(double factor, job::LearningRateSchedule& schedule) {
   }
 }
 
+bool IsOfProgramLayer(absl::string_view variable, const job::Layer& layer) {
+  const auto& all = layer.custom().variable();
+  return layer.custom().type() == kProgramLayer &&
+         std::any_of(all.begin(), all.end(),
+                     [variable](const job::CustomVariable& of_layer) {
+                       return of_layer.name() == variable;
+                     });
+}
+
+// Returns the layer of the variable "layer/kernel". A name in which another
+// layer's name stands before a slash is of the longer one.
+const job::Layer* LayerOf(absl::string_view variable, const job::Model& model) {
+  const job::Layer* found = nullptr;
+  for (const job::Layer& layer : model.layer()) {
+    if (IsOfProgramLayer(variable, layer)) return &layer;
+    if (!absl::StartsWith(variable, absl::StrCat(layer.name(), "/"))) continue;
+    if (found == nullptr || layer.name().size() > found->name().size()) {
+      found = &layer;
+    }
+  }
+  return found;
+}
+
 }  // namespace
+
+const job::Optimizer& OptimizerOfVariable(absl::string_view variable,
+                                          const job::Job& job) {
+  const job::Layer* const layer = LayerOf(variable, job.model());
+  return layer != nullptr && layer->has_optimizer() ? layer->optimizer()
+                                                    : job.optimizer();
+}
 
 job::Optimizer WithRateTimes(double factor, job::Optimizer spec) {
   if (factor == 1) return spec;
@@ -67,7 +100,11 @@ job::Optimizer VariableOptimizerOf(const job::Optimizer& of_job,
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeVariableOptimizer(
     const job::Optimizer& of_job, double multiplier) {
   ASSIGN_OR_RETURN(std::unique_ptr<const Optimizer> optimizer,
-                   MakeOptimizer(WithRateTimes(multiplier, of_job)));
+                   MakeOptimizer(of_job));
+  if (multiplier != 1) {
+    ASSIGN_OR_RETURN(optimizer,
+                     MakeOptimizer(WithRateTimes(multiplier, of_job)));
+  }
   if (!of_job.has_ema()) return optimizer;
   return MakeAveraged(std::move(optimizer), of_job.ema());
 }

@@ -15,15 +15,26 @@ namespace parasol {
 // its schedule has of rates. A factor of 1 changes nothing.
 job::Optimizer WithRateTimes(double factor, job::Optimizer spec);
 
-// Returns the job's optimizer as it is for the trained variable of this name,
-// with its factor of the learning rate. Variables with equal ones can share an
-// optimizer.
+// The type of custom layers that have the variables of a program with a loop of
+// its own, whose names are those of the variables alone.
+inline constexpr absl::string_view kProgramLayer = "parasol.program";
+
+// Returns the optimizer of the job's variable of that name, "layer/kernel": its
+// layer's own, or else the job's. The layers have their names. `job` must
+// outlive the result.
+const job::Optimizer& OptimizerOfVariable(absl::string_view variable,
+                                          const job::Job& job);
+
+// Returns the optimizer `of_job` as it is for the trained variable of this
+// name, with its factor of the learning rate. Variables with equal ones can
+// share an optimizer.
 job::Optimizer VariableOptimizerOf(const job::Optimizer& of_job,
                                    absl::string_view variable,
                                    double multiplier);
 
-// Returns the optimizer of variables that are trained: the job's, with their
-// factor of the learning rate and with the moving average, if it has one.
+// Returns the optimizer of variables that are trained: the job's, or their own,
+// with their factor of the learning rate and with the moving average, if it has
+// one.
 //   InvalidArgument  as for MakeOptimizer() and CheckEma().
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeVariableOptimizer(
     const job::Optimizer& of_job, double multiplier = 1);
