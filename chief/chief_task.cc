@@ -218,6 +218,7 @@ absl::StatusOr<Coordinator::Options> ChiefTask::CoordinatorOptions() const {
       coordinator.job, static_cast<int>(options_.workers.size())));
   RETURN_IF_ERROR(CheckRateCanBeReduced(coordinator.job));
   coordinator.tasks = Tasks(options_);
+  coordinator.ends_with_workers = options_.ends_with_workers;
   coordinator.lease = options_.lease;
   coordinator.pace = options_.pace;
   coordinator.absence_named = options_.absence_named;
@@ -275,6 +276,7 @@ absl::Status ChiefTask::Open() {
   ASSIGN_OR_RETURN(TakenRun run,
                    TakeRun({.directory = directory,
                             .variables = options_.variables,
+                            .first_values = options_.first_values,
                             .directory_lease = options_.directory_lease,
                             .full_limit = options_.checkpoint_timeout,
                             .cancelled = options_.cancelled,

@@ -29,6 +29,7 @@
 #include "proto/job.pb.h"
 #include "storage/checkpoint_store.h"
 #include "storage/directory_ownership.h"
+#include "storage/shard_writer.h"
 
 namespace parasol {
 
@@ -69,6 +70,10 @@ struct ChiefTaskOptions {
   std::optional<HttpsServer> trainer_server;
   // Page that shows the job; may be null. It must outlive the task.
   JobPage* page = nullptr;
+  // Function that writes what a new run begins with; null: TakeRunOptions.
+  std::function<absl::Status(ShardWriter& writer)> first_values = nullptr;
+  // True if the job ends when all workers have left in good order.
+  bool ends_with_workers = false;
   // Directory of the checkpoints; empty: the job's checkpoint.directory.
   std::string checkpoint_directory;
   // Time for which a missing ps, or the absence of all workers, is borne.

@@ -87,6 +87,7 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
     }
   } else if (task.role() == "worker") {
     grants_.Enter(task, WorkerArrivalOf(request, options_.tasks));
+    left_workers_.erase(task.index());
   }
   Advance(now);
   return response;
@@ -263,7 +264,10 @@ absl::Status Coordinator::Leave(const wire::LeaveRequest& request,
     }
     Depart(TaskId::Of(request.task()), incarnation, now);
   }
-  if (is_worker) grants_.Retire(incarnation);
+  if (is_worker) {
+    grants_.Retire(incarnation);
+    left_workers_.insert(request.task().index());
+  }
   Advance(now);
   return absl::OkStatus();
 }
@@ -362,6 +366,11 @@ void Coordinator::RequestStop(absl::Time now) {
   Advance(now);
 }
 
+bool Coordinator::HaveWorkersLeft() const {
+  return options_.ends_with_workers &&
+         std::ssize(left_workers_) >= worker_places_;
+}
+
 void Coordinator::RequestEnd(absl::Time now) {
   end_requested_ = true;
   Advance(now);
@@ -404,8 +413,8 @@ StepGrants::Look Coordinator::LookAtGrants() const {
           .is_stopping = orders_.stop_requested(),
           .workers = membership_.CountAlive("worker"),
           .may_return = options_.resumed && IsNew(),
-          .ends_early =
-              end_requested_ || evaluations_.decisions().stop().has_value(),
+          .ends_early = end_requested_ || HaveWorkersLeft() ||
+                        evaluations_.decisions().stop().has_value(),
           .limit = evaluations_.lag().StepLimit()};
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -121,6 +122,8 @@ class Coordinator {
   // Returns true while the job can't begin without all workers.
   bool NeedsAllWorkers() const;
   bool AwaitsWorkers() const;
+  // Returns true if the job ends because all workers have done their part.
+  bool HaveWorkersLeft() const;
   void Depart(const TaskId& id, uint64_t incarnation, absl::Time now);
   // Aborted if the task has heard of a newer chief than this one.
   absl::Status CheckNewestChief(const wire::Task& task) const;
@@ -148,6 +151,8 @@ class Coordinator {
   std::optional<Order> order_;
   JobAccount account_;
   bool end_requested_ = false;
+  // Indices of the workers that have left in good order, and are not back.
+  std::set<int> left_workers_;
   const int worker_places_;
   const absl::Time start_;
   absl::Time last_tick_;

@@ -66,6 +66,33 @@ TEST_F(CoordinatorTest, StepsOfALostWorkerThatLeavesDoNotCount) {
   EXPECT_THAT(Leave(worker1_), StatusIs(absl::StatusCode::kNotFound));
 }
 
+TEST_F(CoordinatorTest, AJobMayEndWithItsWorkers) {
+  options_.ends_with_workers = true;
+  options_.job.mutable_end()->set_steps(int64_t{1} << 50);
+  StartTraining();
+  TrainTo(7);
+  ASSERT_OK(Leave(worker0_, 7));
+  Pass(absl::Seconds(12), {ps0_, ps1_, worker1_});
+  EXPECT_EQ(phase(), wire::TRAINING) << "worker/1 is there";
+  // One that comes back has not left.
+  const wire::Task again = Task("worker", 0, 22);
+  ASSERT_OK(Register(again));
+  ASSERT_OK(Leave(worker1_));
+  EXPECT_EQ(phase(), wire::TRAINING);
+  // Nor has one that is lost.
+  Pass(absl::Seconds(12), {ps0_, ps1_});
+  EXPECT_EQ(phase(), wire::TRAINING);
+  const wire::Task last = Task("worker", 0, 23);
+  ASSERT_OK(Register(last));
+  ASSERT_OK(Leave(last));
+  EXPECT_EQ(phase(), wire::FINISHING);
+  const auto order = NextCheckpoint();
+  EXPECT_TRUE(order.manifest.final());
+  EXPECT_EQ(order.manifest.global_step(), 7);
+  CheckpointDone(order, absl::OkStatus());
+  EXPECT_EQ(phase(), wire::COMPLETE);
+}
+
 TEST_F(CoordinatorTest, AJobThatIsCompleteAlreadySaysSoAndLingers) {
   Resume(100);
   options_.already_complete = true;

@@ -60,6 +60,9 @@ struct CoordinatorOptions {
   int state_place = 0;  // index of that ps
   // Bytes that the members of a group show each other.
   std::string group_secret;
+  // True if the job ends when each worker of the cluster has left in good
+  // order, whatever its end says.
+  bool ends_with_workers = false;
   absl::Duration lease = absl::Seconds(10);
   // Time for which a missing ps, or the absence of all workers, is borne, or
   // a live worker that completes none of its steps.

@@ -8,6 +8,7 @@
 #include "cluster/checkpoint/evaluation_decisions.h"
 #include "cluster/checkpoint/resume.h"
 #include "cluster/checkpoint/run_history.h"
+#include "cluster/checkpoint/store_checkpoint.h"
 #include "cluster/checkpoint/warm_start.h"
 
 namespace parasol {
@@ -22,7 +23,7 @@ absl::Status AsConfiguration(const absl::Status& status) {
 }
 
 // What the checkpoints in the directory say about the run, if there are any. A
-// new run that begins warm gets one.
+// new run that begins warm, or with values of its own, gets one.
 absl::Status ResumeFrom(const TakeRunOptions& take, CheckOwner check_owner,
                         absl::Time now, CheckpointStore& store,
                         CoordinatorOptions& options) {
@@ -42,6 +43,14 @@ absl::Status ResumeFrom(const TakeRunOptions& take, CheckOwner check_owner,
                                     .contents = options.contents,
                                     .now = now},
                                    store, check_owner));
+    ASSIGN_OR_RETURN(run, ResumeRun(store, options.job, options.contents));
+  } else if (!run.checkpoint && take.first_values != nullptr) {
+    RETURN_IF_ERROR(WriteFirstCheckpoint({.run_id = run.run_id,
+                                          .job = options.job,
+                                          .contents = options.contents,
+                                          .now = now},
+                                         store, check_owner,
+                                         take.first_values));
     ASSIGN_OR_RETURN(run, ResumeRun(store, options.job, options.contents));
   }
   options.run_id = std::move(run.run_id);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -14,6 +15,7 @@
 #include "ml/layer/variable_spec.h"
 #include "storage/checkpoint_store.h"
 #include "storage/directory_ownership.h"
+#include "storage/shard_writer.h"
 
 namespace parasol {
 
@@ -26,6 +28,10 @@ struct TakenRun {
 struct TakeRunOptions {
   std::string directory;
   std::vector<VariableSpec> variables;  // of the job's model
+  // Function that writes what a new run begins with, as for
+  // WriteFirstCheckpoint(); null: the initializers or the job's warm start say
+  // it.
+  std::function<absl::Status(ShardWriter& writer)> first_values = nullptr;
   absl::Duration directory_lease = DirectoryOwnership::kLease;
   // Longest time to try while the disk is full.
   absl::Duration full_limit = absl::Minutes(10);
@@ -37,7 +43,8 @@ struct TakeRunOptions {
 
 // Takes the directory, and finds with what the run of `coordinator`, which has
 // the job and its contents, goes on: fills in the rest that a checkpoint says.
-// A new run that begins warm gets its first checkpoint. Tries again while the
+// A new run that begins warm, or with values of its own, gets its first
+// checkpoint. Tries again while the
 // directory can't be read, or waits until its owner is known to have ended, by
 // `owner_clock`. The clocks must outlive the result.
 //   InvalidArgument, PermissionDenied  the directory is of no use, or has a

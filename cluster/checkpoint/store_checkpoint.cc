@@ -1,14 +1,19 @@
 #include "cluster/checkpoint/store_checkpoint.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/checkpoint/evaluation_decisions.h"
 
 namespace parasol {
 namespace {
+
+constexpr char kFirstFile[] = "first-0.sst";
 
 // Returns the steps of the store's checkpoints that `kept` spares.
 absl::StatusOr<std::vector<int64_t>> StepsOf(const KeptCheckpoints& kept,
@@ -70,6 +75,29 @@ absl::Status StoreCheckpoint(CheckpointStore& store,
   }
   if (!pruned.ok()) LOG(WARNING) << "old checkpoints: " << pruned.message();
   return absl::OkStatus();
+}
+
+absl::Status WriteFirstCheckpoint(const FirstRun& run, CheckpointStore& store,
+                                  CheckOwner check_owner,
+                                  WriteFirstShard write) {
+  durable::CheckpointManifest manifest;
+  manifest.set_global_step(0);
+  manifest.set_run_id(run.run_id);
+  *manifest.mutable_job() = run.job;
+  run.contents.AddTo(manifest);
+  manifest.set_created_unix_micros(absl::ToUnixMicros(run.now));
+  return StoreCheckpoint(
+      store, std::move(manifest), /*max_to_keep=*/0,
+      [&write](const std::string& directory,
+               durable::CheckpointManifest& files) -> absl::Status {
+        ASSIGN_OR_RETURN(
+            const std::unique_ptr<ShardWriter> writer,
+            ShardWriter::Create(absl::StrCat(directory, "/", kFirstFile)));
+        RETURN_IF_ERROR(write(*writer));
+        ASSIGN_OR_RETURN(*files.add_file(), writer->Finish());
+        return absl::OkStatus();
+      },
+      check_owner);
 }
 
 }  // namespace parasol

@@ -8,8 +8,12 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "cluster/checkpoint/checkpoint_contents.h"
 #include "proto/checkpoint.pb.h"
+#include "proto/job.pb.h"
 #include "storage/checkpoint_store.h"
+#include "storage/shard_writer.h"
 
 namespace parasol {
 
@@ -49,6 +53,25 @@ absl::Status StoreCheckpoint(
     CheckpointStore& store, durable::CheckpointManifest manifest,
     int max_to_keep, WriteShardFiles write_files, CheckOwner check_owner,
     absl::FunctionRef<KeptCheckpoints()> kept = NoneKept);
+
+// Writes values and slots of all variables and tables, in ascending order of
+// their names, without updates.
+using WriteFirstShard = absl::FunctionRef<absl::Status(ShardWriter& writer)>;
+
+// A run that has no checkpoint yet.
+struct FirstRun {
+  std::string run_id;
+  const job::Job& job;
+  const CheckpointContents& contents;
+  absl::Time now;
+};
+
+// Writes the checkpoint of step 0 from which all roles then go on as from any
+// other, of one file, which `write` writes. Returns errors of `write` and of
+// StoreCheckpoint().
+absl::Status WriteFirstCheckpoint(const FirstRun& run, CheckpointStore& store,
+                                  CheckOwner check_owner,
+                                  WriteFirstShard write);
 
 }  // namespace parasol
 

@@ -24,7 +24,6 @@
 namespace parasol {
 namespace {
 
-constexpr char kShardFile[] = "warm_start-0.sst";
 // Number of elements that are in memory at a time.
 constexpr int64_t kPieceElements = 1 << 18;
 // Bytes of a table's rows in one entry, as a ps writes them.
@@ -180,31 +179,22 @@ absl::Status WriteWarmStart(const WarmRun& run, CheckpointStore& store,
                    MatchWarmStart(warm_start, run.contents, *source),
                    _ << "warm_start: " << source->description());
   int64_t rows = 0;
-  const auto write = [&](const std::string& directory,
-                         durable::CheckpointManifest& files) -> absl::Status {
-    ASSIGN_OR_RETURN(
-        const std::unique_ptr<ShardWriter> writer,
-        ShardWriter::Create(absl::StrCat(directory, "/", kShardFile)));
-    WarmShard shard(run, match, *source, *writer);
+  const auto write = [&](ShardWriter& writer) -> absl::Status {
+    WarmShard shard(run, match, *source, writer);
     absl::Status status = shard.Write();
     if (status.ok()) status = source->Verify();
     // Another try would find the same damage.
     if (absl::IsDataLoss(status)) {
       status = absl::InvalidArgumentError(status.message());
     }
-    RETURN_IF_ERROR(status);
     rows = shard.rows();
-    ASSIGN_OR_RETURN(*files.add_file(), writer->Finish());
-    return absl::OkStatus();
+    return status;
   };
-  durable::CheckpointManifest manifest;
-  manifest.set_global_step(0);
-  manifest.set_run_id(run.run_id);
-  *manifest.mutable_job() = run.job;
-  run.contents.AddTo(manifest);
-  manifest.set_created_unix_micros(absl::ToUnixMicros(run.now));
-  RETURN_IF_ERROR(StoreCheckpoint(store, std::move(manifest), /*max_to_keep=*/0,
-                                  write, check_owner))
+  RETURN_IF_ERROR(WriteFirstCheckpoint({.run_id = run.run_id,
+                                        .job = run.job,
+                                        .contents = run.contents,
+                                        .now = run.now},
+                                       store, check_owner, write))
       << "warm_start";
   Log(run, match, *source, rows);
   return absl::OkStatus();
