@@ -17,7 +17,7 @@ namespace parasol::loop {
 
 // What a function that makes a process's own data set is told.
 struct InputContext {
-  int num_input_pipelines = 1;  // processes
+  int num_input_pipelines = 1;  // processes, in step or not
   int input_pipeline_id = 0;    // this one
   int num_replicas_in_sync = 1;
 

@@ -37,12 +37,22 @@ ABSL_FLAG(std::string, metrics_address, "",
           "Empty: nowhere.");
 
 namespace parasol::loop {
+namespace {
+
+// The chief of a cluster with ps runs the program, too.
+Role RoleOfProcess() {
+  const absl::StatusOr<TaskConfig> chief =
+      TaskConfigFromEnvironment(Role::kChief);
+  return chief.ok() ? Role::kChief : Role::kWorker;
+}
+
+}  // namespace
 
 Program::Program(int argc, char** argv, absl::string_view usage)
     : arguments_(ParseCommandLine(argc, argv, usage)),
       status_(std::make_unique<ProgramStatus>()) {
   ApplySystemLimits();
-  config_ = TaskConfigOrExit(Role::kWorker);
+  config_ = TaskConfigOrExit(RoleOfProcess());
   signal_ = std::make_unique<TerminationSignal>();
 }
 

@@ -21,8 +21,10 @@ class ReplicaContext {
  public:
   ReplicaContext(World& world, int local) : world_(world), local_(local) {}
 
-  // This replica's number among all, from 0 on, and among those of its process.
-  int replica_id() const { return world_.first_replica() + local_; }
+  // This replica's number among all of the program, from 0 on, and among those
+  // of its process. Under parameter_server the replicas of one worker are in
+  // sync, and there are others.
+  int replica_id() const { return world_.replica_id(local_); }
   int local_id() const { return local_; }
   int num_replicas_in_sync() const { return world_.num_replicas(); }
   // Number of steps that were run before this one, in all runs of the program:

@@ -1,5 +1,6 @@
 #include "loop/strategy.h"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -91,7 +92,34 @@ Strategy::Scope::~Scope() { in_scope = before_; }
 absl::Status Strategy::RunOnReplicas(
     const std::function<absl::Status(int local)>& step) {
   RETURN_IF_ERROR(Start());
+  if (peers_->shared() == nullptr) return world_.Run(step);
+  if (!has_iterations_) return RunAsIteration(step);
+  RETURN_IF_ERROR(shared_->Pull());
   return world_.Run(step);
+}
+
+absl::Status Strategy::RunAsIteration(
+    const std::function<absl::Status(int local)>& step) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> next, NextIteration(0));
+  if (!next) return absl::CancelledError("the cluster's job is complete");
+  RETURN_IF_ERROR(shared_->Pull());
+  RETURN_IF_ERROR(world_.Run(step));
+  return Commit({.step = *next + 1}).status();
+}
+
+void Strategy::EndAfter(int64_t iterations) {
+  has_iterations_ = true;
+  peers_->EndAfter(iterations);
+}
+
+absl::StatusOr<std::optional<int64_t>> Strategy::NextIteration(int64_t done) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> next,
+                   peers_->NextIteration(done));
+  // A worker that was lost draws other numbers when it goes on.
+  if (shared_ != nullptr && next) {
+    world_.SetSteps(std::max(world_.steps(), *next));
+  }
+  return next;
 }
 
 absl::Status Strategy::Start() {
@@ -105,12 +133,18 @@ absl::Status Strategy::Open() {
   store_ = StoreOf(*variables_, JobOf(registry_, "program", options_.seed));
   ASSIGN_OR_RETURN(committed_, peers_->Begin(*store_, registry_.parts()));
   variables_->TakeUpdates();
+  if (peers_->shared() != nullptr) {
+    shared_ = std::make_unique<SharedVariables>(registry_, *peers_->shared());
+  }
   return absl::OkStatus();
 }
 
 absl::StatusOr<bool> Strategy::Commit(const Iteration& iteration) {
   RETURN_IF_ERROR(Start());
   variables_->NoteIteration();
+  if (peers_->shared() != nullptr) {
+    RETURN_IF_ERROR(shared_->Commit(/*keeps=*/is_chief()));
+  }
   return peers_->Commit(iteration, *store_);
 }
 
@@ -157,8 +191,8 @@ DistributedDataset Strategy::DistributeDataset(Dataset dataset) {
 absl::StatusOr<DistributedDataset> Strategy::DistributeDataset(
     const std::function<absl::StatusOr<Dataset>(const InputContext&)>& make) {
   ASSIGN_OR_RETURN(Dataset dataset,
-                   make({.num_input_pipelines = world_.num_processes(),
-                         .input_pipeline_id = world_.peers().rank(),
+                   make({.num_input_pipelines = peers_->num_places(),
+                         .input_pipeline_id = std::max(0, peers_->place()),
                          .num_replicas_in_sync = num_replicas_in_sync()}));
   return DistributedDataset(std::move(dataset), num_local_replicas(), 0,
                             num_local_replicas());

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "loop/core/registry.h"
+#include "loop/core/shared_variables.h"
 #include "loop/core/world.h"
 #include "loop/dataset.h"
 #include "loop/distributed_dataset.h"
@@ -87,12 +88,13 @@ class Strategy {
     Strategy* const before_;
   };
 
-  // Number of replicas of all processes, whose gradients one update has.
+  // Number of replicas of all processes whose gradients one update has: under
+  // parameter_server those of this worker.
   int num_replicas_in_sync() const { return world_.num_replicas(); }
   // Number of replicas of this process.
   int num_local_replicas() const { return world_.num_local(); }
   // True in one process of all: who prints and writes files.
-  bool is_chief() const { return peers_->rank() == 0; }
+  bool is_chief() const { return peers_->place() == 0; }
   const std::vector<std::string>& devices() const { return devices_; }
   uint64_t seed() const { return options_.seed; }
 
@@ -152,6 +154,12 @@ class Strategy {
   absl::Status Start();
   // Number of iterations that were done when the program started.
   int64_t committed() const { return committed_; }
+  // Says that the program has this number of iterations (Training), which ends
+  // the job of a cluster with ps; before Start(). Without it each Run() is an
+  // iteration there, and the job ends with the program on all workers.
+  void EndAfter(int64_t iterations);
+  // Begins an iteration behind `done` ones: Peers::NextIteration().
+  absl::StatusOr<std::optional<int64_t>> NextIteration(int64_t done);
   // Ends an iteration: Peers::Commit().
   absl::StatusOr<bool> Commit(const Iteration& iteration);
   // Ends the program: Peers::End().
@@ -171,6 +179,9 @@ class Strategy {
   absl::Status Open();
   absl::Status RunOnReplicas(
       const std::function<absl::Status(int local)>& step);
+  // Runs a step that is an iteration of its own.
+  absl::Status RunAsIteration(
+      const std::function<absl::Status(int local)>& step);
 
   const Options options_;
   const std::vector<std::string> devices_;
@@ -181,6 +192,8 @@ class Strategy {
   // All that was declared; null before Start().
   std::unique_ptr<ProgramVariables> variables_;
   std::unique_ptr<ParameterStore> store_;
+  std::unique_ptr<SharedVariables> shared_;  // null: no ps hold them
+  bool has_iterations_ = false;              // EndAfter() was called
   absl::Status started_;
   int64_t committed_ = 0;
 };

@@ -17,7 +17,7 @@ bool Training::Next() {
   if (status_.ok() && !*goes_on) {
     status_ = absl::CancelledError("the program was told to stop");
   }
-  is_over_ = !status_.ok() || iteration_ >= options_.iterations;
+  is_over_ = !status_.ok() || !Take();
   return !is_over_;
 }
 
@@ -36,8 +36,17 @@ void Training::Record(absl::string_view name, double value) {
   values_.emplace_back(name, value);
 }
 
+bool Training::Take() {
+  const absl::StatusOr<std::optional<int64_t>> next =
+      strategy_.NextIteration(iteration_);
+  status_ = next.status();
+  if (!status_.ok() || !*next) return false;
+  iteration_ = **next;
+  return true;
+}
+
 absl::StatusOr<bool> Training::Begin() {
-  strategy_.world().peers().EndsAt(options_.iterations);
+  strategy_.EndAfter(options_.iterations);
   RETURN_IF_ERROR(strategy_.Start());
   iteration_ = strategy_.committed();
   return true;

@@ -49,7 +49,9 @@ class Training {
   // processes call it alike.
   bool Next();
 
-  // The number of iterations that were done before this one, in all runs.
+  // The number of iterations that were done before this one, in all runs. Under
+  // parameter_server workers take iterations side by side: it is this one's
+  // number among those of all.
   int64_t iteration() const { return iteration_; }
   // Why Next() has returned false: OK at the end, Cancelled if the program was
   // told to stop, AlreadyExists if it has ended in an earlier life of this
@@ -75,6 +77,8 @@ class Training {
   // Return false if the program is to stop.
   absl::StatusOr<bool> Begin();
   absl::StatusOr<bool> End();
+  // Takes the next iteration. Returns false if there is none.
+  bool Take();
 
   Strategy& strategy_;
   const Options options_;

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "cluster/replica_sum/first_non_finite.h"
 #include "loop/core/blank_tensor.h"
+#include "loop/core/shared_variables.h"
 #include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/clip.h"
 
@@ -189,8 +190,12 @@ absl::Status OptimizerState::UpdateAll() {
     RETURN_IF_ERROR(CheckFinite(updated_[i], sums_[i]));
   }
   if (is_clipped()) Clip();
-  for (size_t i = 0; i < updated_.size(); ++i) {
-    RETURN_IF_ERROR(UpdateOne(updated_[i], sums_[i]));
+  if (variables_.front()->is_shared()) {
+    RETURN_IF_ERROR(PushAll()) << "optimizer " << name_;
+  } else {
+    for (size_t i = 0; i < updated_.size(); ++i) {
+      RETURN_IF_ERROR(UpdateOne(updated_[i], sums_[i]));
+    }
   }
   ++iterations_;
   Clear();
@@ -228,6 +233,22 @@ void OptimizerState::Clip() {
   if (spec_.has_global_clipnorm()) {
     ClipByGlobalNorm(spec_.global_clipnorm(), clipped_);
   }
+}
+
+absl::Status OptimizerState::PushAll() {
+  if (world().peers().shared() == nullptr) return JobIsComplete();
+  std::vector<SharedGradient> gradients;
+  for (size_t i = updated_.size(); i-- > 0;) {
+    VariableState& variable = *variables_[updated_[i]];
+    if (variable.trainer() != this) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "variable ", variable.spec().name,
+          " has another optimizer, too: under parameter_server each variable "
+          "has one"));
+    }
+    gradients.push_back({.variable = &variable, .values = sums_[i]});
+  }
+  return PushShared(gradients, *world().peers().shared());
 }
 
 absl::Status OptimizerState::UpdateOne(size_t variable,

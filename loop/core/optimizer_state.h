@@ -22,7 +22,8 @@ namespace parasol::loop {
 
 // An optimizer's rule, with the slots of the variables that it updates. The
 // gradients of all replicas of all processes are added, in the order of the
-// replicas, and the sum is applied once.
+// replicas, and the sum is applied once. Where ps hold the variables it is
+// pushed to them, and the slots here are not used.
 //
 // Used as VariableState is.
 class OptimizerState {
@@ -92,6 +93,8 @@ class OptimizerState {
   void Clip() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status CheckFinite(size_t variable, absl::Span<const float> sum) const;
   absl::Status UpdateOne(size_t variable, absl::Span<const float> gradient);
+  // Has ps make the updates.
+  absl::Status PushAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::string name_;
   const job::Optimizer spec_;

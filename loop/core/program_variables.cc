@@ -1,11 +1,14 @@
 #include "loop/core/program_variables.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/assigned/plain_subtraction.h"
 #include "storage/shard_entry.h"
 
@@ -20,16 +23,53 @@ VariableSpec SpecOf(const KeptValue& value) {
   return spec;
 }
 
+VariableSpec SpecOfIterations() {
+  VariableSpec spec = {
+      .name = std::string(kIterationsVariable), .shape = {1}, .trained = false};
+  spec.initializer.mutable_zeros();
+  return spec;
+}
+
+// Returns the optimizer that trains a variable, the last one; null: none does.
+const OptimizerState* OptimizerOf(const VariableState& variable,
+                                  const Registry& registry) {
+  const OptimizerState* found = nullptr;
+  for (const auto& optimizer : registry.optimizers()) {
+    for (const auto& trained : optimizer->variables()) {
+      if (trained.get() == &variable) found = optimizer.get();
+    }
+  }
+  return found;
+}
+
+void AddTo(job::Layer& layer, const VariableSpec& spec) {
+  job::CustomVariable& variable = *layer.mutable_custom()->add_variable();
+  variable.set_name(spec.name);
+  variable.mutable_shape()->Assign(spec.shape.begin(), spec.shape.end());
+  *variable.mutable_initializer() = spec.initializer;
+  variable.set_trainable(spec.trained);
+}
+
+job::Layer& AddLayer(const std::string& name, job::Model& model) {
+  job::Layer& layer = *model.add_layer();
+  layer.set_name(name);
+  layer.mutable_custom()->set_type(std::string(kProgramLayer));
+  layer.mutable_custom()->add_output_shape(1);
+  return layer;
+}
+
 }  // namespace
 
 std::vector<VariableSpec> SpecsOf(const Registry& registry) {
   std::vector<VariableSpec> specs;
   for (const auto& variable : registry.variables()) {
-    specs.push_back(variable->spec());
+    VariableSpec& spec = specs.emplace_back(variable->spec());
+    spec.trained = OptimizerOf(*variable, registry) != nullptr;
   }
   for (const KeptValue& value : registry.kept()) {
     specs.push_back(SpecOf(value));
   }
+  specs.push_back(SpecOfIterations());
   return specs;
 }
 
@@ -54,14 +94,18 @@ ProgramVariables::ProgramVariables(const Registry& registry)
   }
   SetOptimizers(std::move(rules));
   kept_.resize(registry.kept().size());
-  NoteIteration();
+  NoteKept();
 }
 
-void ProgramVariables::NoteIteration() {
+void ProgramVariables::NoteKept() {
   for (size_t i = 0; i < kept_.size(); ++i) {
     const absl::Span<char> bytes = registry_.kept()[i].bytes;
     kept_[i].assign(bytes.begin(), bytes.end());
   }
+}
+
+void ProgramVariables::NoteIteration() {
+  NoteKept();
   for (size_t i = 0; i < places_.size(); ++i) {
     if (places_[i].optimizer == nullptr) continue;
     SetUpdates(i, places_[i].optimizer->iterations());
@@ -78,6 +122,10 @@ void ProgramVariables::TakeUpdates() {
 absl::StatusOr<absl::Span<const float>> ProgramVariables::Read(size_t variable,
                                                                int array) {
   const auto& variables = registry_.variables();
+  if (variable + 1 == specs().size()) {
+    read_.assign(1, 0);
+    return read_;
+  }
   if (variable >= variables.size()) {
     const std::string& kept = kept_[variable - variables.size()];
     read_.assign(kept.size(), 0);
@@ -99,6 +147,7 @@ absl::StatusOr<absl::Span<const float>> ProgramVariables::Read(size_t variable,
 absl::Status ProgramVariables::Write(size_t variable, int array,
                                      absl::Span<const float> elements) {
   const auto& variables = registry_.variables();
+  if (variable + 1 == specs().size()) return absl::OkStatus();
   if (variable >= variables.size()) {
     const KeptValue& kept = registry_.kept()[variable - variables.size()];
     CHECK_EQ(elements.size(), kept.bytes.size());
@@ -130,9 +179,27 @@ job::Job JobOf(const Registry& registry, const std::string& name,
   job::Job job;
   job.set_name(name);
   job.set_seed(seed);
-  if (!registry.optimizers().empty()) {
-    *job.mutable_optimizer() = registry.optimizers().front()->spec();
+  std::map<const OptimizerState*, job::Layer*> layers;
+  for (const auto& optimizer : registry.optimizers()) {
+    job::Layer& layer = AddLayer(optimizer->name(), *job.mutable_model());
+    layers[optimizer.get()] = &layer;
+    if (layers.size() == 1) {
+      *job.mutable_optimizer() = optimizer->spec();
+    } else {
+      *layer.mutable_optimizer() = optimizer->spec();
+    }
   }
+  const std::vector<VariableSpec> specs = SpecsOf(registry);
+  job::Layer others;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const OptimizerState* const optimizer =
+        specs[i].trained ? OptimizerOf(*registry.variables()[i], registry)
+                         : nullptr;
+    AddTo(optimizer == nullptr ? others : *layers[optimizer], specs[i]);
+  }
+  *AddLayer("program", *job.mutable_model())
+       .mutable_custom()
+       ->mutable_variable() = others.custom().variable();
   return job;
 }
 

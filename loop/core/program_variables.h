@@ -18,8 +18,7 @@ namespace parasol::loop {
 // All that a program has declared, as a worker's variables: what checkpoints
 // have of it and peers give each other. The program's variables come first,
 // with the slots of their optimizers; each kept value is a variable behind
-// them, with one element for each byte; so is the number of each optimizer's
-// updates that has no variable's.
+// them, with one element for each byte; kIterationsVariable is the last one.
 class ProgramVariables : public StoredVariables {
  public:
   // `registry` must be closed, and outlive this object.
@@ -39,6 +38,8 @@ class ProgramVariables : public StoredVariables {
                      absl::Span<const float> elements) override;
 
  private:
+  void NoteKept();
+
   // The optimizer of a variable, and its number there; null: none.
   struct Place {
     OptimizerState* optimizer = nullptr;
@@ -51,11 +52,14 @@ class ProgramVariables : public StoredVariables {
   std::vector<float> read_;        // what Read() has returned last
 };
 
-// Returns the variables that a program has declared, as a job's.
+// Returns the variables that a program has declared, as a job's. Those that no
+// optimizer has are not trained.
 std::vector<VariableSpec> SpecsOf(const Registry& registry);
 
-// Returns the job that stands for the program in checkpoints: a model with its
-// variables, named `name`, and the first optimizer.
+// Returns the job that stands for the program in checkpoints, named `name`. Its
+// optimizer is the program's first one; the model has a custom layer of type
+// kProgramLayer for each optimizer, with the variables that it trains, and one
+// with the others.
 job::Job JobOf(const Registry& registry, const std::string& name,
                uint64_t seed);
 

@@ -35,7 +35,7 @@ absl::Status Registry::Take(absl::string_view kind, const std::string& name) {
   if (name.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(kind, " without a name"));
   }
-  if (!names_.insert(name).second) {
+  if (name == kIterationsVariable || !names_.insert(name).second) {
     return absl::AlreadyExistsError(absl::StrCat(
         kind, " ", name, ": the name is taken; give it another one"));
   }

@@ -17,6 +17,11 @@
 
 namespace parasol::loop {
 
+// The name of the variable that has an update in each iteration of a worker
+// whose variables ps hold: by these a chief sees that iterations were done. Its
+// value means nothing.
+inline constexpr absl::string_view kIterationsVariable = "program.iterations";
+
 // What a program has declared under a strategy, in the order in which it did:
 // all that an iteration changes and the next one needs. It is complete when the
 // first step is run.

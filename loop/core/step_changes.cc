@@ -105,14 +105,14 @@ absl::Status StepChanges::AddReplicas() {
 absl::Status StepChanges::Subtract(size_t variable, const float* sum,
                                    float examples) {
   VariableState& state = *variables_[variable];
-  float* changed = nullptr;
-  const Tensor value = BlankTensor(state.shape(), &changed);
-  RETURN_IF_ERROR(value.status()) << state.spec().name;
-  const absl::Span<const float> old = state.value(0).values();
-  for (size_t i = 0; i < old.size(); ++i)
-    changed[i] = old[i] - sum[i] / examples;
-  state.SetAll(value);
-  return absl::OkStatus();
+  float* change = nullptr;
+  const Tensor mean = BlankTensor(state.shape(), &change);
+  RETURN_IF_ERROR(mean.status()) << state.spec().name;
+  for (int64_t i = 0; i < state.shape().size(); ++i) {
+    change[i] = sum[i] / examples;
+  }
+  // A step of all replicas has ended.
+  return state.Apply(VariableState::Change::kSubtract, mean);
 }
 
 }  // namespace parasol::loop

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "loop/core/reduce.h"
+#include "loop/core/shared_variables.h"
 #include "ml/tape/operations.h"
 #include "ml/tape/tape.h"
 
@@ -37,6 +38,10 @@ VariableState::VariableState(VariableSpec spec, Aggregation aggregation,
 Tensor VariableState::Read() {
   const int local = world_.current_local();
   if (local >= 0) return values_[local];
+  if (is_shared() && world_.peers().shared() != nullptr) {
+    const absl::Status pulled = PullShared(*this, *world_.peers().shared());
+    if (!pulled.ok()) return Tensor::Error(pulled);
+  }
   return synchronization_ == Synchronization::kOnRead ? Aggregated(values_)
                                                       : values_[0];
 }
@@ -61,6 +66,7 @@ Tensor VariableState::Aggregated(std::vector<Tensor> locals) {
 
 absl::Status VariableState::Apply(Change change, const Tensor& by) {
   RETURN_IF_ERROR(CheckFits(by));
+  RETURN_IF_ERROR(CheckMayChange(change));
   const int local = world_.current_local();
   if (local < 0) return ApplyOutside(change, by);
   if (!has_own_values()) return ApplyTogether(local, change, by);
@@ -91,6 +97,7 @@ absl::Status VariableState::ApplyTogether(int local, Change change,
         }
         const Tensor total = Aggregated(std::move(locals));
         RETURN_IF_ERROR(total.status()) << what;
+        if (is_shared()) return ApplyShared(change, total);
         const Tensor changed = Changed(values_[0], change, total);
         RETURN_IF_ERROR(changed.status()) << what;
         SetAll(changed);
@@ -106,11 +113,38 @@ absl::Status VariableState::ApplyOutside(Change change, const Tensor& by) {
         " is a sum over replicas: outside of a step it can be assigned, but "
         "not changed by an amount"));
   }
+  if (is_shared()) return ApplyShared(change, by);
   if (change == Change::kAssign) {
     Restore(by);
     return absl::OkStatus();
   }
   for (Tensor& value : values_) value = Changed(value, change, by);
+  return absl::OkStatus();
+}
+
+absl::Status VariableState::CheckMayChange(Change change) const {
+  if (trainer_ == nullptr || !is_shared()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "variable ", spec_.name, " is ",
+      change == Change::kAssign ? "assigned" : "changed",
+      ", but ps hold it and its optimizer changes it there: under "
+      "parameter_server leave other changes to variables that no optimizer "
+      "has"));
+}
+
+// A ps subtracts what is pushed. What is assigned is a change, too: that from
+// the value which this worker knows.
+absl::Status VariableState::ApplyShared(Change change, const Tensor& by) {
+  const Tensor subtracted = change == Change::kAssign ? values_[0] - by
+                            : change == Change::kAdd  ? -by
+                                                      : by;
+  RETURN_IF_ERROR(subtracted.status()) << "variable " << spec_.name;
+  const SharedGradient gradient = {.variable = this,
+                                   .values = subtracted.values()};
+  if (world_.peers().shared() == nullptr) return JobIsComplete();
+  RETURN_IF_ERROR(
+      PushShared(absl::MakeConstSpan(&gradient, 1), *world_.peers().shared()))
+      << "variable " << spec_.name;
   return absl::OkStatus();
 }
 

@@ -1,6 +1,8 @@
 #ifndef PARASOL_LOOP_CORE_VARIABLE_STATE_H_
 #define PARASOL_LOOP_CORE_VARIABLE_STATE_H_
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,8 @@
 #include "ml/tape/tensor.h"
 
 namespace parasol::loop {
+
+class OptimizerState;
 
 // What the replicas' values of a variable become when they are one.
 enum class Aggregation { kNone, kSum, kMean, kOnlyFirstReplica };
@@ -47,12 +51,29 @@ class VariableState {
   // not kNone and the synchronisation is kOnWrite, changes all replicas' by
   // what the aggregation makes of all `by`. Outside: changes all values.
   //   InvalidArgument  a shape or dtype does not fit.
-  //   FailedPrecondition  a sum of replicas can't be changed by an amount.
+  //   FailedPrecondition  a sum of replicas can't be changed by an amount, or
+  //                       ps hold the variable, and an optimizer changes it
+  //                       there, or the job is complete.
   absl::Status Apply(Change change, const Tensor& by);
 
   // Returns the value that goes into checkpoints: what Read() returns outside
   // of steps, or the first replica's where that is an error.
   Tensor ReadSaved();
+
+  // Says that ps hold the variable, as the one with this number. All workers
+  // read and change it then: steps use what was pulled when they began, and a
+  // change goes to the ps at once.
+  void Share(size_t number) { number_ = number; }
+  bool is_shared() const { return number_.has_value(); }
+  size_t number() const { return *number_; }
+  // The optimizer that trains the variable where it is shared; null: none.
+  const OptimizerState* trainer() const { return trainer_; }
+  void SetTrainer(const OptimizerState* trainer) { trainer_ = trainer; }
+  // Returns true if each replica has a value for itself.
+  bool has_own_values() const {
+    return synchronization_ == Synchronization::kOnRead ||
+           aggregation_ == Aggregation::kNone;
+  }
 
   // Makes `value` the value of all replicas.
   void SetAll(const Tensor& value);
@@ -60,22 +81,23 @@ class VariableState {
   void Restore(const Tensor& value);
 
  private:
-  bool has_own_values() const {
-    return synchronization_ == Synchronization::kOnRead ||
-           aggregation_ == Aggregation::kNone;
-  }
   // Returns what the aggregation makes of a value of each replica.
   Tensor Aggregated(std::vector<Tensor> locals);
   absl::Status ApplyTogether(int local, Change change, const Tensor& by);
   absl::Status ApplyOutside(Change change, const Tensor& by);
   absl::Status CheckFits(const Tensor& by) const;
+  absl::Status CheckMayChange(Change change) const;
+  // Changes the value that ps hold.
+  absl::Status ApplyShared(Change change, const Tensor& by);
 
   const VariableSpec spec_;
   const TensorShape shape_;
   const Aggregation aggregation_;
   const Synchronization synchronization_;
   World& world_;
-  std::vector<Tensor> values_;  // index: replica of this process
+  std::vector<Tensor> values_;    // index: replica of this process
+  std::optional<size_t> number_;  // nullopt: no ps holds it
+  const OptimizerState* trainer_ = nullptr;
 };
 
 }  // namespace parasol::loop

@@ -32,7 +32,7 @@ std::vector<std::string> NamesOf(const std::vector<std::string>& devices,
 
 World::World(const std::vector<std::string>& names,
              std::vector<std::unique_ptr<Device>> devices, Peers& peers)
-    : names_(NamesOf(names, peers.rank() * static_cast<int>(names.size()))),
+    : names_(NamesOf(names, peers.place() * static_cast<int>(names.size()))),
       devices_(std::move(devices)),
       peers_(peers),
       meeting_(names_),

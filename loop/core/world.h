@@ -38,6 +38,11 @@ class World {
 
   int num_local() const { return meeting_.num_replicas(); }
   int first_replica() const { return peers_.rank() * num_local(); }
+  // Returns the number of a replica of this process among all that run the
+  // program, in step or not: with it what is drawn at random differs.
+  int replica_id(int local) const {
+    return peers_.place() * num_local() + local;
+  }
   int num_replicas() const { return peers_.num_processes() * num_local(); }
   int num_processes() const { return peers_.num_processes(); }
   Peers& peers() { return peers_; }

@@ -105,11 +105,11 @@ absl::Status GroupPeers::Meet() {
     const absl::Duration waited = clock_.Now() - begun;
     if (waited >= kAttempts * options_.join_limit) {
       has_ended_ = LoadEndedProgram(options_.settings.checkpoint_directory,
-                                    end_, *store_);
+                                    end(), *store_);
     }
     if (has_ended_) {
       return absl::AlreadyExistsError(
-          absl::StrCat("the program has ended with iteration ", end_));
+          absl::StrCat("the program has ended with iteration ", end()));
     }
     if (waited >= options_.peer_timeout) return GiveUpMeeting(met);
     clock_.Pause(kPause);

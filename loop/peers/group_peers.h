@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,7 +71,6 @@ class GroupPeers : public Peers {
   int num_processes() const override {
     return static_cast<int>(options_.addresses.size());
   }
-  void EndsAt(int64_t iterations) override { end_ = iterations; }
   using Peers::Begin;
   absl::StatusOr<int64_t> Begin(ParameterStore& store,
                                 const std::vector<std::string>& parts) override
@@ -131,7 +129,6 @@ class GroupPeers : public Peers {
   bool is_meeting_ ABSL_GUARDED_BY(mu_) = false;
   // The group in which values are agreed on; null: there is none.
   Collective* meeting_ ABSL_GUARDED_BY(mu_) = nullptr;
-  int64_t end_ = std::numeric_limits<int64_t>::max();  // EndsAt()
   bool has_ended_ = false;           // before this process has begun
   ParameterStore* store_ = nullptr;  // the program's; null before Begin()
   std::vector<std::string> parts_;   // Begin()'s

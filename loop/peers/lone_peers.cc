@@ -4,12 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "loop/peers/contributions.h"
 
 namespace parasol {
 
 LonePeers::LonePeers(int replicas, ProgramSettings settings, Clock& clock)
-    : replicas_(replicas), settings_(std::move(settings)), clock_(clock) {}
+    : LocalPeers(replicas), settings_(std::move(settings)), clock_(clock) {}
 
 LonePeers::~LonePeers() { ShowChief(settings_, nullptr); }
 
@@ -18,7 +17,7 @@ absl::StatusOr<int64_t> LonePeers::Begin(ParameterStore& store,
   if (settings_.checkpoint_directory.empty()) return 0;
   chief_ = std::make_unique<ProgramChief>(
       ProgramChief::Options{.job = JobOfProgram(store.job(), settings_),
-                            .replicas = replicas_,
+                            .replicas = replicas(),
                             .checkpoint_timeout = settings_.checkpoint_timeout,
                             .is_stopping = [this] { return stopping_.load(); }},
       clock_, MetricsOf(settings_, own_metrics_));
@@ -27,23 +26,6 @@ absl::StatusOr<int64_t> LonePeers::Begin(ParameterStore& store,
   chief_->GoOnWith([&store](ShardWriter& writer) { return store.Save(writer); },
                    step_);
   return step_;
-}
-
-void LonePeers::BeginAllReduce(absl::string_view what,
-                               std::vector<Contribution> contributions,
-                               absl::Span<float> sum) {
-  const absl::Status right = CheckContributions(
-      what, contributions, sum, {.first = 0, .count = replicas_});
-  if (right.ok()) {
-    AddInOrder(contributions, sum);
-  } else if (failure_.ok()) {
-    failure_ = right;
-  }
-}
-
-absl::StatusOr<std::vector<std::string>> LonePeers::AllGather(
-    absl::string_view, absl::string_view own) {
-  return std::vector<std::string>{std::string(own)};
 }
 
 absl::StatusOr<bool> LonePeers::Commit(const Iteration& iteration,

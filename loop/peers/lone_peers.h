@@ -14,7 +14,7 @@
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "loop/peers/peers.h"
+#include "loop/peers/local_peers.h"
 #include "loop/peers/program_chief.h"
 #include "loop/peers/program_settings.h"
 
@@ -24,7 +24,7 @@ namespace parasol {
 // checkpoint directory, goes on from the newest checkpoint, writes those that
 // are due when an iteration ends, and records the training beside them. Without
 // a directory nothing outlives the process.
-class LonePeers : public Peers {
+class LonePeers : public LocalPeers {
  public:
   // `replicas`: number of replicas of the process. No checkpoints.
   explicit LonePeers(int replicas) : LonePeers(replicas, {}, Clock::Real()) {}
@@ -32,32 +32,22 @@ class LonePeers : public Peers {
   LonePeers(int replicas, ProgramSettings settings, Clock& clock);
   ~LonePeers() override;
 
-  int rank() const override { return 0; }
-  int num_processes() const override { return 1; }
   using Peers::Begin;
   // Fails also as LoneChief::Start() does.
   absl::StatusOr<int64_t> Begin(ParameterStore& store,
                                 const std::vector<std::string>& parts) override;
-  void BeginAllReduce(absl::string_view what,
-                      std::vector<Contribution> contributions,
-                      absl::Span<float> sum) override;
-  absl::Status Await() override { return failure_; }
-  absl::StatusOr<std::vector<std::string>> AllGather(
-      absl::string_view what, absl::string_view own) override;
   absl::StatusOr<bool> Commit(const Iteration& iteration,
                               ParameterStore& store) override;
   absl::Status End(const absl::Status& result) override;
   void Stop() override { stopping_ = true; }
 
  private:
-  const int replicas_;
   const ProgramSettings settings_;
   Clock& clock_;
   MetricsRegistry own_metrics_;
   std::atomic<bool> stopping_ = false;
   std::unique_ptr<ProgramChief> chief_;  // null: there are no checkpoints
   int64_t step_ = 0;                     // number of committed iterations
-  absl::Status failure_;                 // of a sum
 };
 
 }  // namespace parasol

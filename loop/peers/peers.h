@@ -1,7 +1,9 @@
 #ifndef PARASOL_LOOP_PEERS_PEERS_H_
 #define PARASOL_LOOP_PEERS_PEERS_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,10 +13,14 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "cluster/collective/collective.h"
+#include "parameters/training_parameters.h"
 
 namespace parasol {
 
 class ParameterStore;
+
+// The number of iterations of a program that ends by itself.
+inline constexpr int64_t kEndless = int64_t{1} << 50;
 
 // What a program says of an iteration that it ends.
 struct Iteration {
@@ -56,13 +62,18 @@ class Peers {
  public:
   virtual ~Peers() = default;
 
-  // The index of this process among all, from 0 on.
+  // The index of this process among those whose replicas are in step, from 0
+  // on.
   virtual int rank() const = 0;
   virtual int num_processes() const = 0;
+  // The index of this process among all that run the program, and their number:
+  // more than those in step where ps have the variables.
+  virtual int place() const { return rank(); }
+  virtual int num_places() const { return num_processes(); }
 
-  // Notes that the program ends by itself with `iterations`. Call it before
-  // Begin(), which knows then whether there is anything left to do.
-  virtual void EndsAt(int64_t) {}
+  // Says after how many iterations the program ends. Call it before Begin(),
+  // which knows then whether there is anything left to do.
+  void EndAfter(int64_t iterations) { end_ = std::min(iterations, kEndless); }
 
   // Waits until all processes are there, and gives `store` the values to go on
   // with: another process's, the newest checkpoint's, or those that it has if
@@ -104,6 +115,16 @@ class Peers {
   virtual absl::StatusOr<std::vector<std::string>> AllGather(
       absl::string_view what, absl::string_view own) = 0;
 
+  // The variables of the store as ps hold them, from Begin() to the job's end;
+  // null: each process updates its own. The numbers are the store's.
+  virtual TrainingParameters* shared() { return nullptr; }
+
+  // Begins an iteration: returns the number of those before it, which is `done`
+  // unless ps have the variables; then the chief grants each iteration to one
+  // worker, and again if that is lost. Returns nullopt when there are no more.
+  virtual absl::StatusOr<std::optional<int64_t>> NextIteration(int64_t done) {
+    return done < end_ ? std::optional<int64_t>(done) : std::nullopt;
+  }
   // Ends an iteration: `store` has its values, which are from now on those that
   // all go on with. A checkpoint may be written. Returns true if the program
   // is to go on, and false when it was told to stop or has come to the job's
@@ -121,6 +142,12 @@ class Peers {
   // all that it has come together by now. What was committed is in a checkpoint
   // then. May be called twice, from any thread.
   virtual void Stop() = 0;
+
+ protected:
+  int64_t end() const { return end_; }
+
+ private:
+  int64_t end_ = kEndless;
 };
 
 }  // namespace parasol

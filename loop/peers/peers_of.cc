@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,38 +13,55 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/client/task_identity.h"
 #include "cluster/collective/socket_endpoint.h"
 #include "cluster/rpc/server.h"
 #include "cluster/trust/job_token.h"
+#include "loop/peers/chief_peers.h"
 #include "loop/peers/group_peers.h"
 #include "loop/peers/lone_peers.h"
+#include "loop/peers/ps_peers.h"
 #include "loop/peers/start_anew.h"
 
 namespace parasol {
 namespace {
 
-absl::Status CheckCluster(const TaskConfig& config) {
-  const ClusterSpec& cluster = *config.cluster;
-  if (cluster.num_tasks(Role::kPs) > 0) {
-    return absl::UnimplementedError(absl::StrCat(
-        "cluster.ps: a program with a loop of its own has its variables on its "
-        "workers; leave the ",
-        cluster.num_tasks(Role::kPs), " ps out"));
+absl::Status CheckWorkers(const TaskConfig& config) {
+  const std::map<int, std::string>& workers =
+      config.cluster->tasks(Role::kWorker);
+  if (!workers.empty() && workers.rbegin()->first + 1 == std::ssize(workers)) {
+    return absl::OkStatus();
   }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "cluster.worker: the largest index is ",
+      workers.empty() ? -1 : workers.rbegin()->first, ", but there are ",
+      workers.size(), " workers: a program has all from 0 on"));
+}
+
+absl::Status CheckClusterWithoutPs(const TaskConfig& config) {
+  const ClusterSpec& cluster = *config.cluster;
   if (cluster.num_tasks(Role::kChief) > 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(cluster.chief_key,
                      ": worker 0 of a program with a loop of its own "
                      "writes its checkpoints; leave the chief out"));
   }
-  const std::map<int, std::string>& workers = cluster.tasks(Role::kWorker);
-  if (workers.rbegin()->first + 1 != std::ssize(workers)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cluster.worker: the largest index is ",
-                     workers.rbegin()->first, ", but there are ",
-                     workers.size(), " workers: a program has all from 0 on"));
+  return CheckWorkers(config);
+}
+
+absl::Status CheckClusterWithPs(const TaskConfig& config) {
+  if (config.strategy && *config.strategy != StrategyKind::kParameterServer) {
+    return absl::UnimplementedError(absl::StrCat(
+        "--strategy=", StrategyName(*config.strategy), ": with ps a program ",
+        "with a loop of its own runs under parameter_server; leave the ",
+        config.num_ps, " ps out, or choose that"));
   }
-  return absl::OkStatus();
+  if (config.cluster->num_tasks(Role::kChief) == 0) {
+    return absl::InvalidArgumentError(
+        "cluster.chief: is not there, but ps are: add a chief, which runs the "
+        "program, too");
+  }
+  return CheckWorkers(config);
 }
 
 // Returns bytes that only processes with the job's token know.
@@ -68,6 +86,37 @@ absl::StatusOr<std::unique_ptr<CollectiveEndpoint>> Listen(
   return SocketEndpoint::Start(listening.substr(0, colon), port, options);
 }
 
+// Returns the peers of a task of a cluster with ps.
+absl::StatusOr<std::unique_ptr<Peers>> PeersAtPs(
+    const TaskConfig& config, const ProcessSettings& settings) {
+  RETURN_IF_ERROR(CheckClusterWithPs(config));
+  const bool leads = config.role == Role::kChief;
+  ASSIGN_OR_RETURN(
+      const std::shared_ptr<const Trust> trust,
+      settings.trust.Open(leads ? PeerRole::kChief : PeerRole::kWorker,
+                          config.index, Clock::Real()));
+  if (leads) {
+    return std::make_unique<ChiefPeers>(
+        ChiefPeers::Options{.config = config,
+                            .replicas = settings.replicas,
+                            .settings = settings.program,
+                            .trust = trust,
+                            .peer_timeout = settings.peer_timeout},
+        Clock::Real());
+  }
+  return std::make_unique<PsPeers>(
+      PsPeers::Options{
+          .task = NewTask(config),
+          .workers = config.num_workers,
+          .chief_address = config.chief_address,
+          .listen_address = RpcServer::ListenAddress(config.address),
+          .replicas = settings.replicas,
+          .settings = settings.program,
+          .trust = trust,
+          .peer_timeout = settings.peer_timeout},
+      Clock::Real());
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Peers>> PeersOf(
@@ -76,8 +125,9 @@ absl::StatusOr<std::unique_ptr<Peers>> PeersOf(
     return std::make_unique<LonePeers>(settings.replicas, settings.program,
                                        Clock::Real());
   }
-  RETURN_IF_ERROR(CheckCluster(config));
   RETURN_IF_ERROR(CheckMayBeReached(settings.trust, config));
+  if (config.num_ps > 0) return PeersAtPs(config, settings);
+  RETURN_IF_ERROR(CheckClusterWithoutPs(config));
   GroupPeers::Options options;
   options.rank = config.index;
   for (const auto& [index, address] : config.cluster->tasks(Role::kWorker)) {

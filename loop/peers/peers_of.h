@@ -22,11 +22,13 @@ struct ProcessSettings {
 };
 
 // Returns the peers of the process that `config` describes: none without a
-// cluster, or the workers of a cluster without ps and chief. A process that is
-// lost has the others start anew (StartAnew()): main() runs again in them.
-//   InvalidArgument  the cluster has tasks that a program has no use for, the
-//                    address can't be listened on, or the keys are of no use.
-//   Unimplemented    it has ps.
+// cluster; the workers of a cluster without ps, of which one that is lost has
+// the others start anew (StartAnew()), and main() runs again in them; or, in a
+// cluster with ps, where workers are not in step, what a worker or the chief
+// has of that.
+//   InvalidArgument  the cluster has tasks that a program has no use for, or
+//                    lacks the chief, or the keys are of no use.
+//   Unimplemented    another strategy than parameter_server with ps.
 absl::StatusOr<std::unique_ptr<Peers>> PeersOf(const TaskConfig& config,
                                                const ProcessSettings& settings);
 

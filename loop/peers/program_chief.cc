@@ -76,7 +76,7 @@ wire::JobStatus ProgramChief::Status() const {
   absl::MutexLock lock(&mu_);
   if (shown_ != nullptr) {
     status = shown_->Status();
-    if (status.end_step() >= kStepsOfProgram) status.set_end_step(end_step_);
+    if (status.end_step() >= kEndless) status.set_end_step(end_step_);
     return status;
   }
   status.set_phase(wire::LOADING);

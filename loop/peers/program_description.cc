@@ -6,12 +6,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cluster/job/changed_fields.h"
 
 namespace parasol {
 namespace {
 
 std::string LineAt(const std::vector<std::string>& lines, size_t i) {
   return i < lines.size() ? lines[i] : "nothing more";
+}
+
+job::Job WhatProgramsShare(const job::Job& job) {
+  job::Job shared;
+  *shared.mutable_model() = job.model();
+  *shared.mutable_optimizer() = job.optimizer();
+  shared.set_seed(job.seed());
+  *shared.mutable_end() = job.end();
+  return shared;
 }
 
 }  // namespace
@@ -46,6 +56,16 @@ absl::Status CheckSameProgram(const std::vector<std::string>& descriptions) {
         "; start the same program everywhere"));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckSameProgram(const job::Job& of_chief, const job::Job& own) {
+  const std::vector<std::string> changed =
+      ChangedFields(WhatProgramsShare(of_chief), WhatProgramsShare(own));
+  if (changed.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("this worker runs another program than the chief: ",
+                   absl::StrJoin(changed, "; "),
+                   "; start the same program with the same flags everywhere"));
 }
 
 }  // namespace parasol

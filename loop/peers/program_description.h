@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "proto/job.pb.h"
 #include "worker/store/parameter_store.h"
 
 namespace parasol {
@@ -19,6 +20,11 @@ std::string DescribeProgram(ParameterStore& store, int replicas,
 //   InvalidArgument  names the first line in which one differs from rank 0, and
 //                    both processes.
 absl::Status CheckSameProgram(const std::vector<std::string>& descriptions);
+
+// Checks that the chief's job stands for this worker's program, by its model,
+// optimizers, seed and end.
+//   InvalidArgument  names the fields that differ.
+absl::Status CheckSameProgram(const job::Job& of_chief, const job::Job& own);
 
 }  // namespace parasol
 

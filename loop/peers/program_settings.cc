@@ -15,13 +15,13 @@ void ShowChief(const ProgramSettings& settings, const ProgramChief* chief) {
   if (settings.status != nullptr) settings.status->Show(chief);
 }
 
-job::Job JobOfProgram(job::Job job, const ProgramSettings& settings) {
+job::Job JobOfProgram(job::Job job, const ProgramSettings& settings,
+                      int64_t iterations) {
   *job.mutable_checkpoint() = settings.checkpoint;
   job.mutable_checkpoint()->set_directory(settings.checkpoint_directory);
   *job.mutable_summary() = settings.summary;
   job.set_tensorboard(settings.tensorboard);
-  // The program ends by itself.
-  job.mutable_end()->set_steps(kStepsOfProgram);
+  job.mutable_end()->set_steps(iterations);
   FillDefaults(job);
   return job;
 }

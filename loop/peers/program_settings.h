@@ -32,9 +32,6 @@ struct ProgramSettings {
   ProgramStatus* status = nullptr;
 };
 
-// Number of steps of the job that stands for a program, which ends by itself.
-inline constexpr int64_t kStepsOfProgram = int64_t{1} << 50;
-
 // Tells the settings' ProgramStatus, if there is one, which chief there is.
 void ShowChief(const ProgramSettings& settings, const ProgramChief* chief);
 
@@ -43,8 +40,10 @@ MetricsRegistry& MetricsOf(const ProgramSettings& settings,
                            MetricsRegistry& own);
 
 // Returns the job that stands for a program in its checkpoints: its store's
-// with these settings and all defaults.
-job::Job JobOfProgram(job::Job job, const ProgramSettings& settings);
+// with these settings and all defaults, and with an end after `iterations`;
+// kEndless: the program ends by itself.
+job::Job JobOfProgram(job::Job job, const ProgramSettings& settings,
+                      int64_t iterations = kEndless);
 
 // Returns InvalidArgument unless the iteration is the next one after `step`.
 absl::Status CheckFollows(const Iteration& iteration, int64_t step);

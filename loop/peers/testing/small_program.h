@@ -74,7 +74,7 @@ class SmallProgram {
 
  private:
   absl::Status Train(Peers& peers) {
-    peers.EndsAt(options_.iterations);
+    peers.EndAfter(options_.iterations);
     ASSIGN_OR_RETURN(began_at_, peers.Begin(*store_, options_.parts));
     for (int64_t step = began_at_; step < options_.iterations; ++step) {
       RETURN_IF_ERROR(Update(peers, step, 0));
