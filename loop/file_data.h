@@ -12,7 +12,8 @@ namespace parasol::loop {
 // A data set of a job, in files, as a program reads it.
 struct FileData {
   // The data set as in a job file, with the size of the batches of all replicas
-  // together: "mnist { … } batch_size: 64 shuffle_buffer: 60000".
+  // together: "mnist { … } batch_size: 64 shuffle_buffer: 60000". Without a
+  // shuffle_buffer the examples come in their order.
   std::string dataset;
   // The inputs of each example, as of a job's model: "input_shape: [28, 28, 1]"
   // or "input { name: 'x' dense { … } }".
