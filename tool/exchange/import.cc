@@ -19,6 +19,7 @@
 #include "tool/exchange/foreign_tensors.h"
 #include "tool/exchange/import_match.h"
 #include "tool/exchange/imported_shard.h"
+#include "tool/exchange/pytorch_sequences.h"
 #include "tool/exchange/pytorch_tensors.h"
 
 namespace parasol {
@@ -139,6 +140,9 @@ absl::StatusOr<Imported> Import(const std::string& path, const LoadedJob& job,
   ASSIGN_OR_RETURN(std::unique_ptr<TensorReader> reader,
                    OpenTensors(options.format, path));
   reader = TranslateForeign(std::move(reader), contents, job.job);
+  ASSIGN_OR_RETURN(reader,
+                   TranslatePyTorchSequences(std::move(reader), contents),
+                   _ << path);
   ASSIGN_OR_RETURN(
       reader,
       TranslatePyTorch(std::move(reader), contents,
