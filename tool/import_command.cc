@@ -37,7 +37,7 @@ constexpr char kImportUsage[] =
     "Makes a checkpoint of tensors in files of other programs. A cluster, or a "
     "worker alone, goes on from it.\n"
     "\n"
-    "  parasol import PATH --job=JOB --checkpoint_dir=DIR\n"
+    "  parasol import [PATH] --job=JOB --checkpoint_dir=DIR\n"
     "\n"
     "PATH is a file (.safetensors, .npz, .pt), the prefix or directory of a "
     "TensorFlow checkpoint, or the directory of a CSV export. Names and shapes "
@@ -52,14 +52,19 @@ constexpr char kImportUsage[] =
     "--checkpoint_dir=/ckpt/mnist\n"
     "  worker --job=mnist.textproto --data_dir=. --checkpoint_dir=/ckpt/mnist\n"
     "\n"
+    "Without a PATH the values are those that the job's warm_start names, "
+    "perhaps a part of another model, or of a program with a training loop of "
+    "its own, and the checkpoint is of step 0:\n"
+    "\n"
+    "  parasol import --job=classifier.textproto --checkpoint_dir=/ckpt/new "
+    "--set='warm_start={checkpoint: \"/ckpt/program\" map {from: "
+    "\"classifier/\"}}'\n"
+    "\n"
     "Exit code: 0 done; 1 the files are damaged, or the disk is full; 2 the "
     "tensors are not those of the job, or bad flags; 138 try again.";
 
-absl::StatusOr<ImportOptions> ImportOptionsFromFlags(const std::string& path) {
+absl::StatusOr<ImportOptions> ImportOptionsFromFlags() {
   ImportOptions options;
-  const std::string format = absl::GetFlag(FLAGS_format);
-  ASSIGN_OR_RETURN(options.format, format.empty() ? FormatOfFilesAt(path)
-                                                  : ParseTensorFormat(format));
   options.checkpoint_dir = absl::GetFlag(FLAGS_checkpoint_dir);
   options.step = absl::GetFlag(FLAGS_step);
   options.allow_surplus = absl::GetFlag(FLAGS_allow_surplus);
@@ -74,19 +79,48 @@ absl::StatusOr<ImportOptions> ImportOptionsFromFlags(const std::string& path) {
   return options;
 }
 
-absl::Status RunImport(const std::vector<std::string>& arguments) {
-  RETURN_IF_ERROR(RequireArguments(arguments, 1, "PATH"));
-  const std::string& path = arguments[0];
-  ASSIGN_OR_RETURN(const ImportOptions options, ImportOptionsFromFlags(path));
-  const std::string job_file = absl::GetFlag(FLAGS_job).empty()
-                                   ? absl::StrCat(path, ".job.textproto")
-                                   : absl::GetFlag(FLAGS_job);
+absl::StatusOr<LoadedJob> JobOfImport(const std::string& default_file) {
+  const std::string file = absl::GetFlag(FLAGS_job);
   ASSIGN_OR_RETURN(LoadedJob job,
-                   LoadJobFile(job_file, absl::GetFlag(FLAGS_set).values,
+                   LoadJobFile(file.empty() ? default_file : file,
+                               absl::GetFlag(FLAGS_set).values,
                                absl::GetFlag(FLAGS_data_dir)));
   RETURN_IF_ERROR(SetReplicas(1, job.job));
-  ASSIGN_OR_RETURN(const Imported imported,
-                   Import(path, job, options, Clock::Real()));
+  return job;
+}
+
+absl::StatusOr<Imported> ImportFiles(const std::string& path) {
+  ASSIGN_OR_RETURN(ImportOptions options, ImportOptionsFromFlags());
+  const std::string format = absl::GetFlag(FLAGS_format);
+  ASSIGN_OR_RETURN(options.format, format.empty() ? FormatOfFilesAt(path)
+                                                  : ParseTensorFormat(format));
+  ASSIGN_OR_RETURN(const LoadedJob job,
+                   JobOfImport(absl::StrCat(path, ".job.textproto")));
+  return Import(path, job, options, Clock::Real());
+}
+
+absl::StatusOr<Imported> ImportOfJob() {
+  ASSIGN_OR_RETURN(const ImportOptions options, ImportOptionsFromFlags());
+  if (absl::GetFlag(FLAGS_job).empty()) {
+    return absl::InvalidArgumentError("PATH and --job are missing; try --help");
+  }
+  if (!absl::GetFlag(FLAGS_format).empty() || options.step ||
+      options.allow_surplus) {
+    return absl::InvalidArgumentError(
+        "--format, --step and --allow_surplus are of a PATH: a warm_start "
+        "makes the checkpoint of step 0");
+  }
+  ASSIGN_OR_RETURN(const LoadedJob job, JobOfImport(""));
+  return ImportWarmStart(job, options, Clock::Real());
+}
+
+absl::Status RunImport(const std::vector<std::string>& arguments) {
+  if (arguments.size() > 1) {
+    RETURN_IF_ERROR(RequireArguments(arguments, 1, "PATH"));
+  }
+  ASSIGN_OR_RETURN(const Imported imported, arguments.empty()
+                                                ? ImportOfJob()
+                                                : ImportFiles(arguments[0]));
   printf("%s: step %lld%s\n", imported.checkpoint.c_str(),
          static_cast<long long>(imported.step),
          imported.fresh_slots

@@ -13,6 +13,7 @@
 #include "cluster/checkpoint/checkpoint_contents.h"
 #include "cluster/checkpoint/resume.h"
 #include "cluster/checkpoint/store_checkpoint.h"
+#include "cluster/checkpoint/warm_start.h"
 #include "storage/checkpoint_store.h"
 #include "storage/directory_ownership.h"
 #include "storage/shard_writer.h"
@@ -112,23 +113,44 @@ absl::Status RequireNoCheckpoints(const CheckpointStore& store) {
                    steps.size(), " checkpoints; name another directory"));
 }
 
-// Stores the checkpoint in a directory that has none, as a new run.
-absl::Status StoreIn(const std::string& directory,
-                     durable::CheckpointManifest manifest,
-                     const CheckpointContents& contents,
-                     WriteShardFiles write_files, Clock& clock) {
-  const job::Job& job = manifest.job();
+// A directory that has no checkpoint, taken for a new run.
+struct TakenDirectory {
+  std::unique_ptr<DirectoryOwnership> ownership;
+  CheckpointStore store;
+  std::string run_id;
+};
+
+absl::StatusOr<TakenDirectory> TakeEmpty(const std::string& directory,
+                                         const job::Job& job,
+                                         const CheckpointContents& contents,
+                                         Clock& clock) {
+  std::error_code ignored;  // what can't be seen can't be written either
+  if (std::filesystem::exists(directory, ignored)) {
+    RETURN_IF_ERROR(RequireNoCheckpoints(CheckpointStore(directory)));
+  }
   ASSIGN_OR_RETURN(
-      const std::unique_ptr<DirectoryOwnership> ownership,
+      std::unique_ptr<DirectoryOwnership> ownership,
       DirectoryOwnership::Take({.directory = directory, .job_name = job.name()},
                                clock));
   ASSIGN_OR_RETURN(CheckpointStore store,
                    CheckpointStore::OpenForWriting(directory));
   RETURN_IF_ERROR(RequireNoCheckpoints(store));
   ASSIGN_OR_RETURN(const ResumedRun run, ResumeRun(store, job, contents));
-  manifest.set_run_id(run.run_id);
-  return StoreCheckpoint(store, std::move(manifest), /*max_to_keep=*/0,
-                         write_files, [&] { return ownership->Check(); });
+  return TakenDirectory{.ownership = std::move(ownership),
+                        .store = std::move(store),
+                        .run_id = run.run_id};
+}
+
+// Stores the checkpoint in a directory that has none, as a new run.
+absl::Status StoreIn(const std::string& directory,
+                     durable::CheckpointManifest manifest,
+                     const CheckpointContents& contents,
+                     WriteShardFiles write_files, Clock& clock) {
+  ASSIGN_OR_RETURN(TakenDirectory taken,
+                   TakeEmpty(directory, manifest.job(), contents, clock));
+  manifest.set_run_id(taken.run_id);
+  return StoreCheckpoint(taken.store, std::move(manifest), /*max_to_keep=*/0,
+                         write_files, [&] { return taken.ownership->Check(); });
 }
 
 }  // namespace
@@ -156,11 +178,6 @@ absl::StatusOr<Imported> Import(const std::string& path, const LoadedJob& job,
                    ProgressOf(*reader, match, options.step), _ << path);
   RETURN_IF_ERROR(CheckCounted(match, options.step)) << path;
   RETURN_IF_ERROR(CheckSteps(progress, job.job)) << path;
-  std::error_code ignored;  // what can't be seen can't be written either
-  if (std::filesystem::exists(options.checkpoint_dir, ignored)) {
-    RETURN_IF_ERROR(
-        RequireNoCheckpoints(CheckpointStore(options.checkpoint_dir)));
-  }
   const auto write = [&](const std::string& directory,
                          durable::CheckpointManifest& files) -> absl::Status {
     ASSIGN_OR_RETURN(
@@ -180,6 +197,30 @@ absl::StatusOr<Imported> Import(const std::string& path, const LoadedJob& job,
           CheckpointStore(options.checkpoint_dir).PathOf(progress.step),
       .step = progress.step,
       .fresh_slots = match.lacks_all_slots};
+}
+
+absl::StatusOr<Imported> ImportWarmStart(const LoadedJob& job,
+                                         const ImportOptions& options,
+                                         Clock& clock) {
+  if (!job.job.has_warm_start()) {
+    return absl::InvalidArgumentError(
+        "there is no PATH, and the job has no warm_start, which says where its "
+        "values are; try --help");
+  }
+  ASSIGN_OR_RETURN(const CheckpointContents contents,
+                   ContentsOf(job.graph.variables, job.job));
+  job::Job own = job.job;
+  own.mutable_checkpoint()->set_directory(options.checkpoint_dir);
+  ASSIGN_OR_RETURN(TakenDirectory taken,
+                   TakeEmpty(options.checkpoint_dir, own, contents, clock));
+  RETURN_IF_ERROR(WriteWarmStart({.run_id = taken.run_id,
+                                  .job = own,
+                                  .variables = job.graph.variables,
+                                  .contents = contents,
+                                  .now = clock.Now()},
+                                 taken.store,
+                                 [&] { return taken.ownership->Check(); }));
+  return Imported{.checkpoint = taken.store.PathOf(0), .fresh_slots = true};
 }
 
 }  // namespace parasol

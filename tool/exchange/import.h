@@ -42,6 +42,15 @@ struct Imported {
 absl::StatusOr<Imported> Import(const std::string& path, const LoadedJob& job,
                                 const ImportOptions& options, Clock& clock);
 
+// Makes the checkpoint of step 0 with which a new run of `job` begins warm: of
+// the values that its warm_start says (WriteWarmStart()). Takes of the options
+// the directory alone.
+//   InvalidArgument  the job has no warm_start, or what it names can't be
+//                    opened or lacks something; or as for Import().
+absl::StatusOr<Imported> ImportWarmStart(const LoadedJob& job,
+                                         const ImportOptions& options,
+                                         Clock& clock);
+
 }  // namespace parasol
 
 #endif  // PARASOL_TOOL_EXCHANGE_IMPORT_H_
