@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "worker/store/parameter_store.h"
 
 namespace parasol {
 namespace {

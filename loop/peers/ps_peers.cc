@@ -13,6 +13,7 @@
 #include "storage/checkpoint_store.h"
 #include "storage/shard_entry.h"
 #include "worker/failure_report.h"
+#include "worker/store/parameter_store.h"
 
 namespace parasol {
 namespace {
