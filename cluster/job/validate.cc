@@ -28,7 +28,6 @@
 #include "ml/initializer/initializer_fields.h"
 #include "ml/layer/variable_spec.h"
 #include "ml/model/graph_faults.h"
-#include "ml/optimizer/assigned/optimizer_of.h"
 
 namespace parasol {
 namespace {
@@ -253,41 +252,6 @@ Faults ValidateSparseTable(const std::string& path,
   }
   const Faults of_optimizer = ValidateOptimizer(table.optimizer());
   for (const absl::Status& fault : of_optimizer.all()) faults.Add(path, fault);
-  return faults;
-}
-
-// A variable is found by its name: it must be of one layer.
-absl::Status RequireOneLayer(const std::string& path, const job::Layer& layer,
-                             const VariableSpec& variable,
-                             const job::Job& job) {
-  const job::Optimizer* const own =
-      layer.has_optimizer() ? &layer.optimizer() : &job.optimizer();
-  if (&OptimizerOfVariable(variable.name, job) == own) return absl::OkStatus();
-  return Fault(absl::StrCat(path, ".name"),
-               absl::StrCat("its variable ", variable.name,
-                            " could be another layer's, too, and one of them "
-                            "has an optimizer; choose another name"));
-}
-
-// `graph` is null if it is not known.
-Faults ValidateLayerOptimizers(const job::Job& job, const Graph* graph) {
-  Faults faults;
-  for (int i = 0; i < job.model().layer_size(); ++i) {
-    const std::string path = absl::StrCat("model.layer[", i, "]");
-    const job::Layer& layer = job.model().layer(i);
-    if (layer.has_optimizer()) {
-      const Faults of_optimizer = ValidateOptimizer(layer.optimizer());
-      for (const absl::Status& fault : of_optimizer.all()) {
-        faults.Add(path, fault);
-      }
-    }
-    if (graph == nullptr) continue;
-    const GraphNode& node = graph->nodes[i];
-    for (size_t v = 0; v < node.layer->variables().size(); ++v) {
-      faults.Add(RequireOneLayer(
-          path, layer, graph->variables[node.first_variable + v], job));
-    }
-  }
   return faults;
 }
 

@@ -6,12 +6,15 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "base/field_checks.h"
 #include "cluster/job/global_batch_rate.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "ml/optimizer/assigned/averaged.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/clip.h"
 #include "ml/optimizer/learning_rate.h"
 #include "ml/optimizer/optimizer.h"
@@ -63,6 +66,19 @@ Faults AllFaults(absl::string_view path, Spec spec,
   }
 }
 
+// A variable is found by its name: it must be of one layer.
+absl::Status RequireOneLayer(const std::string& path, const job::Layer& layer,
+                             const VariableSpec& variable,
+                             const job::Job& job) {
+  const job::Optimizer* const own =
+      layer.has_optimizer() ? &layer.optimizer() : &job.optimizer();
+  if (&OptimizerOfVariable(variable.name, job) == own) return absl::OkStatus();
+  return Fault(absl::StrCat(path, ".name"),
+               absl::StrCat("its variable ", variable.name,
+                            " could be another layer's, too, and one of them "
+                            "has an optimizer; choose another name"));
+}
+
 }  // namespace
 
 Faults ValidateOptimizer(const job::Optimizer& optimizer) {
@@ -78,6 +94,27 @@ Faults ValidateOptimizer(const job::Optimizer& optimizer) {
   if (optimizer.has_ema()) faults.Add("optimizer", CheckEma(optimizer.ema()));
   faults.Add("optimizer", CheckClipping(optimizer));
   faults.Add("optimizer", CheckGlobalBatchRates(optimizer));
+  return faults;
+}
+
+Faults ValidateLayerOptimizers(const job::Job& job, const Graph* graph) {
+  Faults faults;
+  for (int i = 0; i < job.model().layer_size(); ++i) {
+    const std::string path = absl::StrCat("model.layer[", i, "]");
+    const job::Layer& layer = job.model().layer(i);
+    if (layer.has_optimizer()) {
+      const Faults of_optimizer = ValidateOptimizer(layer.optimizer());
+      for (const absl::Status& fault : of_optimizer.all()) {
+        faults.Add(path, fault);
+      }
+    }
+    if (graph == nullptr) continue;
+    const GraphNode& node = graph->nodes[i];
+    for (size_t v = 0; v < node.layer->variables().size(); ++v) {
+      faults.Add(RequireOneLayer(
+          path, layer, graph->variables[node.first_variable + v], job));
+    }
+  }
   return faults;
 }
 

@@ -2,6 +2,7 @@
 #define PARASOL_CLUSTER_JOB_VALIDATE_OPTIMIZER_H_
 
 #include "base/faults.h"
+#include "ml/model/graph.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -10,6 +11,10 @@ namespace parasol {
 // clipping and average. Names each number that is at fault, as "optimizer:
 // adam.beta_1 is 1.5; …".
 Faults ValidateOptimizer(const job::Optimizer& optimizer);
+
+// Checks the optimizers of the job's layers, and that each variable's name says
+// which layer it is of. `graph` is null if it is not known.
+Faults ValidateLayerOptimizers(const job::Job& job, const Graph* graph);
 
 }  // namespace parasol
 

@@ -16,7 +16,7 @@ namespace parasol {
 job::Optimizer WithRateTimes(double factor, job::Optimizer spec);
 
 // The type of custom layers that have the variables of a program with a loop of
-// its own, whose names are those of the variables alone.
+// its own. A variable's name does not begin with the layer's there.
 inline constexpr absl::string_view kProgramLayer = "parasol.program";
 
 // Returns the optimizer of the job's variable of that name, "layer/kernel": its
