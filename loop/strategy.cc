@@ -117,7 +117,7 @@ absl::StatusOr<std::optional<int64_t>> Strategy::NextIteration(int64_t done) {
                    peers_->NextIteration(done));
   // A worker that was lost draws other numbers when it goes on.
   if (shared_ != nullptr && next) {
-    world_.SetSteps(std::max(world_.steps(), *next));
+    world_.kept_steps() = std::max(world_.steps(), *next);
   }
   return next;
 }
