@@ -3,14 +3,20 @@
 
 #include <cstdint>
 
-#include "ml/kernel/pass_argument.h"
 #include "ml/kernel/sequence/recurrent_cell.h"
 
 // The formulas of recurrent cells for one example, unit by unit, which CPU
 // loops and CUDA kernels share. `Math` has the functions Sigmoid() and Tanh().
 namespace parasol {
 
-PARASOL_ON_ANY_DEVICE bool IsMasked(const CellStep& step, int64_t example) {
+// Inlined in any case: in loops of vectors, a call would be of one element.
+#ifdef __CUDACC__
+#define PARASOL_CELL_FUNCTION __host__ __device__ __forceinline__
+#else
+#define PARASOL_CELL_FUNCTION __attribute__((always_inline)) inline
+#endif
+
+PARASOL_CELL_FUNCTION bool IsMasked(const CellStep& step, int64_t example) {
   return step.mask != nullptr && !(step.mask[example * step.mask_stride] > .5f);
 }
 
@@ -20,7 +26,7 @@ struct OutputGradientRow {
   const float* through_product;
   const float* around_product;
 
-  PARASOL_ON_ANY_DEVICE OutputGradientRow(const CellStep& step,
+  PARASOL_CELL_FUNCTION OutputGradientRow(const CellStep& step,
                                           const CellGradient& gradient,
                                           int64_t example)
       : dy(gradient.dy == nullptr ? nullptr
@@ -30,7 +36,7 @@ struct OutputGradientRow {
                             : gradient.through_product + example * step.units),
         around_product(gradient.around_product + example * step.units) {}
 
-  PARASOL_ON_ANY_DEVICE float operator()(int64_t unit) const {
+  PARASOL_CELL_FUNCTION float operator()(int64_t unit) const {
     float sum = around_product[unit];
     if (dy != nullptr) sum += dy[unit];
     if (through_product != nullptr) sum += through_product[unit];
@@ -48,7 +54,7 @@ struct LstmRow {
   float* c;
   float* h;
 
-  PARASOL_ON_ANY_DEVICE LstmRow(const CellStep& step, const float* c_before,
+  PARASOL_CELL_FUNCTION LstmRow(const CellStep& step, const float* c_before,
                                 float* gates, float* c, float* h,
                                 int64_t example)
       : units(step.units),
@@ -59,7 +65,7 @@ struct LstmRow {
         c(c + example * step.units),
         h(h + example * step.units) {}
 
-  PARASOL_ON_ANY_DEVICE void operator()(int64_t u) const {
+  PARASOL_CELL_FUNCTION void operator()(int64_t u) const {
     const float i = Math::Sigmoid(inputs[u] + recurrent[u]);
     const float f = Math::Sigmoid(inputs[units + u] + recurrent[units + u]);
     const float g =
@@ -88,7 +94,7 @@ struct LstmGradientRow {
   float* inputs;
   float* recurrent;
 
-  PARASOL_ON_ANY_DEVICE LstmGradientRow(const CellStep& step,
+  PARASOL_CELL_FUNCTION LstmGradientRow(const CellStep& step,
                                         const float* c_before,
                                         const float* gates, const float* c,
                                         float* dc, const CellGradient& gradient,
@@ -103,7 +109,7 @@ struct LstmGradientRow {
         inputs(gradient.inputs + example * step.input_stride),
         recurrent(gradient.recurrent + example * 4 * step.units) {}
 
-  PARASOL_ON_ANY_DEVICE void operator()(int64_t u) const {
+  PARASOL_CELL_FUNCTION void operator()(int64_t u) const {
     const float i = gates[u];
     const float f = gates[units + u];
     const float g = gates[2 * units + u];
@@ -119,11 +125,11 @@ struct LstmGradientRow {
     Write(3 * units + u, by_h * tanh_c * o * (1 - o));
   }
   // An example that kept its state: c's gradient stays.
-  PARASOL_ON_ANY_DEVICE void Masked(int64_t u) const {
+  PARASOL_CELL_FUNCTION void Masked(int64_t u) const {
     around_product[u] = dh(u);
     for (int64_t gate = 0; gate < 4; ++gate) Write(gate * units + u, 0);
   }
-  PARASOL_ON_ANY_DEVICE void Write(int64_t place, float value) const {
+  PARASOL_CELL_FUNCTION void Write(int64_t place, float value) const {
     inputs[place] = value;
     recurrent[place] = value;
   }
@@ -138,7 +144,7 @@ struct GruRow {
   float* gates;
   float* h;
 
-  PARASOL_ON_ANY_DEVICE GruRow(const CellStep& step, float* gates, float* h,
+  PARASOL_CELL_FUNCTION GruRow(const CellStep& step, float* gates, float* h,
                                int64_t example)
       : units(step.units),
         inputs(step.inputs + example * step.input_stride),
@@ -147,7 +153,7 @@ struct GruRow {
         gates(gates + example * 4 * step.units),
         h(h + example * step.units) {}
 
-  PARASOL_ON_ANY_DEVICE void operator()(int64_t u) const {
+  PARASOL_CELL_FUNCTION void operator()(int64_t u) const {
     const float z = Math::Sigmoid(inputs[u] + recurrent[u]);
     const float r = Math::Sigmoid(inputs[units + u] + recurrent[units + u]);
     const float part = recurrent[2 * units + u];
@@ -169,7 +175,7 @@ struct GruGradientRow {
   float* inputs;
   float* recurrent;
 
-  PARASOL_ON_ANY_DEVICE GruGradientRow(const CellStep& step, const float* gates,
+  PARASOL_CELL_FUNCTION GruGradientRow(const CellStep& step, const float* gates,
                                        const CellGradient& gradient,
                                        int64_t example)
       : dh(step, gradient, example),
@@ -180,7 +186,7 @@ struct GruGradientRow {
         inputs(gradient.inputs + example * step.input_stride),
         recurrent(gradient.recurrent + example * 3 * step.units) {}
 
-  PARASOL_ON_ANY_DEVICE void operator()(int64_t u) const {
+  PARASOL_CELL_FUNCTION void operator()(int64_t u) const {
     const float z = gates[u];
     const float r = gates[units + u];
     const float candidate = gates[2 * units + u];
@@ -197,7 +203,7 @@ struct GruGradientRow {
     recurrent[units + u] = dr;
     recurrent[2 * units + u] = dcandidate * r;
   }
-  PARASOL_ON_ANY_DEVICE void Masked(int64_t u) const {
+  PARASOL_CELL_FUNCTION void Masked(int64_t u) const {
     around_product[u] = dh(u);
     for (int64_t gate = 0; gate < 3; ++gate) {
       inputs[gate * units + u] = 0;
