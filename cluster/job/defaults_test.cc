@@ -35,6 +35,7 @@ constexpr char kEmptyJob[] = R"pb(
     asynchronous {}
     wire_encoding: FLOAT32
     push_share: 1
+    durability: CHECKPOINT
   }
   worker {
     non_finite_loss: STOP
@@ -113,6 +114,7 @@ TEST(FillDefaultsTest, WhatIsSetStays) {
       }
       wire_encoding: BFLOAT16
       push_share: 0.5
+      durability: JOURNAL
     }
     worker {
       non_finite_loss: CONTINUE
@@ -138,6 +140,7 @@ TEST(FillDefaultsTest, CheckpointsGoByTheClockUnlessTheyGoBySteps) {
                    asynchronous {}
                    wire_encoding: FLOAT32
                    push_share: 1
+                   durability: CHECKPOINT
                  }
                  worker {
                    non_finite_loss: STOP
