@@ -19,7 +19,6 @@
 #include "ps/exchange/parameter_service.h"
 #include "ps/shard/parameter_server.h"
 #include "ps/shard/ps_metrics.h"
-#include "storage/durable_file.h"
 
 namespace parasol {
 namespace {
@@ -180,7 +179,7 @@ Contender MakeJournalContender(const std::string& name,
                                const Contents& contents,
                                const ParameterClient::Options& options,
                                wire::LoadRequest::Journal journal) {
-  CHECK(RemoveTree(JournalDirectory()).ok());
+  std::filesystem::remove_all(JournalDirectory());
   Contender contender = {
       .name = name,
       .server = std::make_unique<ServerProcess>(
