@@ -169,6 +169,11 @@ absl::Status CheckNumbers(const wire::LoadRequest& request) {
         absl::StrCat("the load request is for shard ", request.shard(), " of ",
                      request.num_shards()));
   }
+  if (!wire::LoadRequest::Journal_IsValid(request.journal())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the load request asks for a journal of kind ", request.journal(),
+        ", which this ps does not know: have chief and ps of one version"));
+  }
   const wire::SyncSpec& sync = request.sync();
   if (!request.has_sync() ||
       (sync.replicas_to_aggregate() > 0 &&
