@@ -62,15 +62,13 @@ bool IsSameShard(const wire::LoadRequest& a, const wire::LoadRequest& b) {
          a.shard() == b.shard() && a.num_shards() == b.num_shards();
 }
 
-uint64_t BytesOf(absl::Span<const PayloadView> payloads) {
-  uint64_t bytes = 0;
-  for (const PayloadView& payload : payloads) bytes += payload.size();
-  return bytes;
-}
+size_t SizeOf(const PayloadView& payload) { return payload.size(); }
+size_t SizeOf(const PayloadRef& payload) { return payload.size; }
 
-uint64_t BytesOf(const OperationResult::Payloads& payloads) {
+template <typename Payloads>
+uint64_t BytesOf(const Payloads& payloads) {
   uint64_t bytes = 0;
-  for (const PayloadRef& payload : payloads) bytes += payload.size;
+  for (const auto& payload : payloads) bytes += SizeOf(payload);
   return bytes;
 }
 
