@@ -14,6 +14,7 @@
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "storage/durable_file.h"
 
 namespace parasol {
 namespace {

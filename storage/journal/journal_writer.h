@@ -14,10 +14,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
-#include "storage/durable_file.h"
 #include "storage/journal/journal_format.h"
 
 namespace parasol {
+
+class FileDescriptor;  // storage/durable_file.h
 
 // The moment from which on a record of a journal counts as kept.
 enum class Kept {
