@@ -326,7 +326,7 @@ TEST_F(OnnxExportTest, SequencesHaveTheirMasksAsWeights) {
       layer { name: "rows" input: "seen" embedding { table: "items" } }
       layer { name: "bag" input: "seen" embedding_bag { table: "items"
                                                        combiner: MEAN } }
-      layer { name: "read" input: ["rows", "seen.mask"] gru { units: 3 } }
+      layer { name: "read" input: "rows" gru { units: 3 } }
       layer { name: "look" input: ["rows", "rows", "seen.mask"]
         multi_head_attention { num_heads: 1 key_dim: 2 masked: true } }
       layer { name: "mean" input: ["look", "seen.mask"]

@@ -107,16 +107,22 @@ bool PayloadLane::Write(absl::Span<const grpc::ByteBuffer> messages) {
       return true;
     }
   }
-  loop_.Post([self = shared_from_this()] {
-    absl::Status status;
-    {
-      absl::MutexLock lock(&self->mu_);
-      if (!std::exchange(self->writing_, false)) return;
-      status = self->broken_;
-    }
-    self->observer_.OnPayloadWritten(status);
-  });
+  loop_.Post([self = shared_from_this()] { self->TellThatSendingFailed(); });
   return false;
+}
+
+// What has come is read nevertheless. A handshake that failed while something
+// was sent is no event of the socket: the read is told here.
+void PayloadLane::TellThatSendingFailed() {
+  readable_ = true;
+  Receive();
+  absl::Status status;
+  {
+    absl::MutexLock lock(&mu_);
+    if (!std::exchange(writing_, false)) return;
+    status = broken_;
+  }
+  observer_.OnPayloadWritten(status);
 }
 
 void PayloadLane::LayOut(absl::Span<const grpc::ByteBuffer> messages) {
@@ -184,10 +190,14 @@ void PayloadLane::OnEvents(uint32_t events) {
       const bool has_more =
           next_piece_ < pieces_.size() || socket_.has_unsent();
       completed = writing_ && has_more && Send();
-      if (completed) writing_ = false;
       status = broken_;
+      if (completed && status.ok()) writing_ = false;
     }
-    if (completed) observer_.OnPayloadWritten(status);
+    if (completed && !status.ok()) {
+      TellThatSendingFailed();
+    } else if (completed) {
+      observer_.OnPayloadWritten(status);
+    }
   }
   if ((events & ~EPOLLOUT) != 0) {
     readable_ = true;

@@ -114,6 +114,8 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
   // Sends what is left of the write. Returns true if the write has completed:
   // all is sent, or the lane is broken (broken_).
   bool Send() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Completes a write that has failed, in the loop.
+  void TellThatSendingFailed() ABSL_LOCKS_EXCLUDED(mu_);
   void NoteSent(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Break(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
   // Completes what is under way with an error.
