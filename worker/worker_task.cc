@@ -40,6 +40,13 @@ bool IsTraining(const wire::HeartbeatResponse& state) {
   return state.phase() >= wire::TRAINING;
 }
 
+// Returns how a worker ends whose job has ended.
+absl::Status EndOf(const wire::HeartbeatResponse& state) {
+  if (state.phase() != wire::FAILED) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the job has failed: ", state.failure()));
+}
+
 class Task : public WorkerTask {
  public:
   Task(const WorkerTaskOptions& options, Clock& clock,
@@ -186,7 +193,11 @@ class Task : public WorkerTask {
 absl::Status Task::Run() {
   ASSIGN_OR_RETURN(std::unique_ptr<ChiefSession> session, JoinCluster());
   session->OnLost([this](absl::Status why) { OnLost(std::move(why)); });
-  if (HasEnded(session->state())) return absl::OkStatus();
+  // It has registered all the same: the chief waits for it.
+  if (HasEnded(session->state())) {
+    session->Leave(/*completed_steps=*/0);
+    return EndOf(session->state());
+  }
   if (server_ != nullptr) server_->SetServing(true);
 
   const absl::Status prepared = Prepare(*session);
@@ -282,12 +293,7 @@ absl::Status Task::Train(ChiefSession& session) {
   }
   // Every step is done; the chief writes the last checkpoint.
   RETURN_IF_ERROR(AwaitPhase(session, HasEnded));
-  const wire::HeartbeatResponse state = session.state();
-  if (state.phase() == wire::FAILED) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the job has failed: ", state.failure()));
-  }
-  return absl::OkStatus();
+  return EndOf(session.state());
 }
 
 absl::Status Task::AwaitPhase(ChiefSession& session,
