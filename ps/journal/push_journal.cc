@@ -23,6 +23,15 @@ absl::Status PushJournal::AppendAndApply(const ReceivedPush& push,
 
 JournalPlace PushJournal::BeginCut(int64_t progress,
                                    std::optional<int64_t> updates) {
+  const JournalPlace place = PlaceOfCut(progress, updates);
+  // The segment is there when a checkpoint names it. After an error pushes are
+  // refused, which says why.
+  writer_->Flush().IgnoreError();
+  return place;
+}
+
+JournalPlace PushJournal::PlaceOfCut(int64_t progress,
+                                     std::optional<int64_t> updates) {
   absl::MutexLock lock(&order_mu_);
   const absl::StatusOr<uint64_t> begun = writer_->BeginSegment(progress);
   if (begun.ok()) {
@@ -42,13 +51,16 @@ JournalPlace PushJournal::BeginCut(int64_t progress,
 }
 
 void PushJournal::NoteComplete(const JournalPlace& place) {
-  absl::MutexLock lock(&order_mu_);
-  const uint64_t kept = std::exchange(needed_, place.segment);
-  if (kept == 0 || kept == place.segment) return;
+  uint64_t kept;
+  {
+    absl::MutexLock lock(&order_mu_);
+    kept = std::exchange(needed_, place.segment);
+    if (kept == 0 || kept == place.segment) return;
+    std::erase_if(segments_, [kept](const Segment& segment) {
+      return segment.number < kept;
+    });
+  }
   writer_->RemoveBefore(kept);
-  std::erase_if(segments_, [kept](const Segment& segment) {
-    return segment.number < kept;
-  });
 }
 
 }  // namespace parasol

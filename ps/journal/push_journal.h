@@ -47,7 +47,8 @@ class PushJournal {
   }
   bool keeps_at_once() const { return writer_->keeps_at_once(); }
 
-  // Returns the place from which on pushes may be missing in a cut that is
+  // Begins a segment, and waits until it is kept, while pushes go on. Returns
+  // the place from which on pushes may be missing in a cut that is
   // taken after the call; in synchronous training one at `updates`. `progress`:
   // the updates that the shard has had at most.
   JournalPlace BeginCut(int64_t progress, std::optional<int64_t> updates)
@@ -59,6 +60,9 @@ class PushJournal {
   uint64_t bytes_written() const { return writer_->bytes_written(); }
 
  private:
+  JournalPlace PlaceOfCut(int64_t progress, std::optional<int64_t> updates)
+      ABSL_LOCKS_EXCLUDED(order_mu_);
+
   const std::unique_ptr<JournalWriter> writer_;
 
   // Makes the order of the records the one in which they are applied.

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -56,15 +57,21 @@ absl::Status Replay(absl::string_view record, ParameterShard& shard) {
   return *failure;
 }
 
-// Removes the segments of journals that nothing leads to any more.
-absl::Status RemoveOthers(const std::string& directory) {
+// Removes the segments of journals that nothing leads to any more, or, with
+// `keeps`, gives them names that no reader looks at.
+absl::Status RemoveOthers(const std::string& directory, bool keeps) {
   const auto names = ListDirectory(directory);
   if (absl::IsNotFound(names.status())) return absl::OkStatus();
   RETURN_IF_ERROR(names.status());
   for (const std::string& name : *names) {
     if (!SegmentOfName(name).has_value()) continue;
     const std::string path = absl::StrCat(directory, "/", name);
-    if (unlink(path.c_str()) != 0) return FileError(errno, "remove", path);
+    if (keeps) {
+      RETURN_IF_ERROR(
+          Rename(path, absl::StrCat(directory, "/", UnreadName(name))));
+    } else if (unlink(path.c_str()) != 0) {
+      return FileError(errno, "remove", path);
+    }
   }
   return absl::OkStatus();
 }
@@ -73,8 +80,8 @@ absl::Status RemoveOthers(const std::string& directory) {
 // values has a segment 1: nothing else leads to that.
 absl::StatusOr<SegmentHeader> NewJournal(const wire::LoadRequest& order,
                                          const std::string& directory,
-                                         int64_t progress) {
-  RETURN_IF_ERROR(RemoveOthers(directory));
+                                         int64_t progress, bool keeps_others) {
+  RETURN_IF_ERROR(RemoveOthers(directory, keeps_others));
   SegmentHeader header;
   header.owner = OwnerOf(order);
   absl::BitGen random;
@@ -129,7 +136,8 @@ absl::StatusOr<RestoredJournal> RestoreJournal(
           {.number = header.segment, .progress = header.progress});
     }
   } else {
-    ASSIGN_OR_RETURN(next, NewJournal(order, path, progress));
+    ASSIGN_OR_RETURN(next,
+                     NewJournal(order, path, progress, !restored.lost.empty()));
   }
   segments.push_back({.number = next.segment, .progress = next.progress});
   ASSIGN_OR_RETURN(std::unique_ptr<JournalWriter> writer,

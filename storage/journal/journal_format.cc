@@ -99,6 +99,10 @@ std::string SegmentName(uint64_t segment) {
   return absl::StrFormat("%s%012d", kNamePrefix, segment);
 }
 
+std::string UnreadName(absl::string_view segment_name) {
+  return absl::StrCat("unread-", segment_name);
+}
+
 std::optional<uint64_t> SegmentOfName(absl::string_view name) {
   const absl::string_view whole = name;
   uint64_t segment = 0;

@@ -63,6 +63,9 @@ inline constexpr uint32_t kMaxRecordBytes = uint32_t{1} << 30;
 
 // Returns the name of a segment's file: "segment-000000000001".
 std::string SegmentName(uint64_t segment);
+// Returns the name of a segment's file that is put aside: no reader looks at
+// it.
+std::string UnreadName(absl::string_view segment_name);
 // Returns the segment whose file has this name.
 std::optional<uint64_t> SegmentOfName(absl::string_view name);
 

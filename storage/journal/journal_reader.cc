@@ -231,7 +231,7 @@ absl::StatusOr<SegmentHeader> JournalReader::GoOn(int64_t progress) const {
     if (number <= segment_) continue;
     const std::string name = SegmentName(number);
     RETURN_IF_ERROR(Rename(absl::StrCat(directory_, "/", name),
-                           absl::StrCat(directory_, "/unread-", name)));
+                           absl::StrCat(directory_, "/", UnreadName(name))));
   }
   SegmentHeader next = segments_.front().header;
   next.segment = segment_ + 1;

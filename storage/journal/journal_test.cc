@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -25,6 +26,7 @@
 #include "storage/journal/journal_reader.h"
 #include "storage/journal/journal_writer.h"
 #include "storage/shard_index.h"
+#include "storage/testing/disk_faults.h"
 
 namespace parasol {
 namespace {
@@ -278,6 +280,36 @@ TEST_F(JournalTest, CallsBackWhenTheDiskHasTheRecord) {
     kept.WaitForNotification();
   }
   EXPECT_EQ(Read(std::nullopt, Kept::kOnDisk).records.size(), 20);
+}
+
+// The system tells of the error once, and takes what it could not write for
+// written afterwards.
+TEST_F(JournalTest, WhatADiskHasRefusedOnceIsNeverAcknowledged) {
+  for (const bool at_a_cut : {false, true}) {
+    SCOPED_TRACE(at_a_cut);
+    ASSERT_OK(RemoveTree(directory_));
+    const auto writer = Write(First(), Kept::kOnDisk);
+    ASSERT_OK(writer->Append({"a"}));
+    ASSERT_OK(writer->Flush());
+    ASSERT_OK(writer->Append({"b"}));
+    FailFsyncOf(std::filesystem::canonical(directory_).string() + "*");
+    if (at_a_cut) {
+      ASSERT_OK(writer->BeginSegment(2).status());
+    }
+    EXPECT_THAT(writer->Flush(), StatusIs(absl::StatusCode::kUnavailable,
+                                          HasSubstr("fdatasync")));
+    FailFsyncOf("");
+    EXPECT_THAT(writer->Flush(), StatusIs(absl::StatusCode::kUnavailable));
+    EXPECT_THAT(writer->Append({"c"}),
+                StatusIs(absl::StatusCode::kUnavailable,
+                         HasSubstr("until this ps is started again")));
+    absl::Notification told;
+    writer->WhenKept([&](const absl::Status& status) {
+      EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable));
+      told.Notify();
+    });
+    told.WaitForNotification();
+  }
 }
 
 TEST_F(JournalTest, ClosesWithoutLeavingAnyoneWaiting) {

@@ -54,8 +54,9 @@ absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Create(
     absl::MutexLock lock(&writer->mu_);
     RETURN_IF_ERROR(writer->Begin(header));
   }
+  RETURN_IF_ERROR(writer->Flush());
   if (kept == Kept::kOnDisk) {
-    writer->thread_ = std::thread([writer = writer.get()] { writer->Sync(); });
+    writer->thread_ = std::thread([writer = writer.get()] { writer->Run(); });
   }
   return writer;
 }
@@ -95,17 +96,13 @@ absl::Status JournalWriter::Begin(const SegmentHeader& header) {
   const std::string bytes = header.Encode();
   std::vector<iovec> parts = {PartOf(bytes)};
   const int code = WriteParts(file.get(), parts);
-  absl::Status begun;
   if (code != 0) {
-    begun = FileError(code, "write", path);
-  } else if (kept_ == Kept::kOnDisk && fsync(file.get()) != 0) {
-    begun = FileError(errno, "fsync", path);
-  } else if (kept_ == Kept::kOnDisk) {
-    begun = SyncDirectory(directory_);
-  }
-  if (!begun.ok()) {
     unlink(path.c_str());
-    return begun;
+    return FileError(code, "write", path);
+  }
+  if (kept_ == Kept::kOnDisk) {
+    if (file_ != nullptr) ended_.push_back(file_);
+    has_new_names_ = true;
   }
   bytes_before_ += size_;
   file_ = std::make_shared<const FileDescriptor>(std::move(file));
@@ -187,71 +184,74 @@ std::vector<JournalWriter::Waiting> JournalWriter::TakeReady() {
   return ready;
 }
 
-void JournalWriter::Sync() {
+void JournalWriter::Run() {
   auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return is_ending_ || !waiting_.empty();
   };
   while (true) {
-    File file;
-    uint64_t written;
-    std::string path;
     {
       absl::MutexLock lock(&mu_);
       mu_.Await(absl::Condition(&has_work));
       if (is_ending_) return;
-      file = file_;
-      written = next_record_ - 1;
-      path = PathOf(header_.segment);
     }
-    const int code = fdatasync(file->get()) == 0 ? 0 : errno;
-    std::vector<Waiting> ready;
-    absl::Status outcome;
-    {
-      absl::MutexLock lock(&mu_);
-      if (code == 0) {
-        kept_up_to_ = std::max(kept_up_to_, written);
-      } else if (broken_.ok()) {
-        // What the system has of the file now is not known.
-        broken_ = absl::UnavailableError(
-            absl::StrCat(FileError(code, "fdatasync", path).message(),
-                         "; pushes wait until this ps is started again"));
-        LOG(ERROR) << broken_.message();
-      }
-      outcome = broken_;
-      ready = TakeReady();
-    }
-    for (const Waiting& one : ready) one.done(outcome);
+    // Who waits is told of an error.
+    Flush().IgnoreError();
   }
 }
 
-absl::StatusOr<uint64_t> JournalWriter::BeginSegment(int64_t progress) {
-  if (kept_ == Kept::kOnDisk) {
-    // Most of it while records still come: what is left below takes no time.
-    // That finds an error, too.
-    (void)fdatasync(file()->get());
-  }
+absl::Status JournalWriter::Flush() {
   std::vector<Waiting> ready;
-  absl::Status begun;
+  absl::Status outcome;
   {
-    absl::MutexLock lock(&mu_);
-    RETURN_IF_ERROR(broken_);
-    if (kept_ == Kept::kOnDisk) {
-      if (fdatasync(file_->get()) != 0) {
-        return FileError(errno, "fdatasync", PathOf(header_.segment));
-      }
-      kept_up_to_ = next_record_ - 1;
-      ready = TakeReady();
+    absl::MutexLock sync_lock(&sync_mu_);
+    std::vector<File> files;
+    bool has_new_names;
+    uint64_t written;
+    {
+      absl::MutexLock lock(&mu_);
+      if (!broken_.ok() || kept_ == Kept::kWritten) return broken_;
+      files = std::exchange(ended_, {});
+      files.push_back(file_);
+      has_new_names = std::exchange(has_new_names_, false);
+      written = next_record_ - 1;
     }
-    SegmentHeader header = header_;
-    ++header.segment;
-    header.first_record = next_record_;
-    header.bytes_before = size_;
-    header.progress = progress;
-    begun = Begin(header);
+    const absl::Status synced = SyncFiles(files, has_new_names);
+    absl::MutexLock lock(&mu_);
+    if (synced.ok()) {
+      kept_up_to_ = std::max(kept_up_to_, written);
+    } else if (broken_.ok()) {
+      // What the disk has of the files now is not known.
+      broken_ = absl::UnavailableError(absl::StrCat(
+          synced.message(), "; pushes wait until this ps is started again"));
+      LOG(ERROR) << broken_.message();
+    }
+    outcome = broken_;
+    ready = TakeReady();
   }
-  for (const Waiting& one : ready) one.done(absl::OkStatus());
-  RETURN_IF_ERROR(begun);
-  return segment();
+  for (const Waiting& one : ready) one.done(outcome);
+  return outcome;
+}
+
+absl::Status JournalWriter::SyncFiles(absl::Span<const File> files,
+                                      bool has_new_names) {
+  for (const File& file : files) {
+    if (fdatasync(file->get()) != 0) {
+      return FileError(errno, "fdatasync a segment in", directory_);
+    }
+  }
+  return has_new_names ? SyncDirectory(directory_) : absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> JournalWriter::BeginSegment(int64_t progress) {
+  absl::MutexLock lock(&mu_);
+  RETURN_IF_ERROR(broken_);
+  SegmentHeader header = header_;
+  ++header.segment;
+  header.first_record = next_record_;
+  header.bytes_before = size_;
+  header.progress = progress;
+  RETURN_IF_ERROR(Begin(header));
+  return header.segment;
 }
 
 void JournalWriter::RemoveBefore(uint64_t segment) {
@@ -268,11 +268,6 @@ void JournalWriter::RemoveBefore(uint64_t segment) {
       LOG(WARNING) << FileError(errno, "remove", path).message();
     }
   }
-}
-
-JournalWriter::File JournalWriter::file() const {
-  absl::MutexLock lock(&mu_);
-  return file_;
 }
 
 uint64_t JournalWriter::segment() const {

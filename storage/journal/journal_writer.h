@@ -28,7 +28,7 @@ enum class Kept {
 
 // Appends records to a journal: storage/FORMAT.md, "Journal". Thread-safe.
 //
-// With kOnDisk a thread of the writer calls fdatasync(2) for all records that
+// A thread of the writer calls fdatasync(2), with kOnDisk, for all records that
 // have come meanwhile, so the disk's latency is one for many of them.
 class JournalWriter {
  public:
@@ -63,6 +63,10 @@ class JournalWriter {
   // After an error records go on in the old one.
   absl::StatusOr<uint64_t> BeginSegment(int64_t progress)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns when all records and segments so far are kept. With kOnDisk it
+  // waits for the disk, while records are appended.
+  //   Unavailable  the disk has failed: nothing is appended any more.
+  absl::Status Flush() ABSL_LOCKS_EXCLUDED(sync_mu_, mu_);
   // Removes the segments before `segment`.
   void RemoveBefore(uint64_t segment) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -82,7 +86,6 @@ class JournalWriter {
   JournalWriter(std::string directory, const SegmentHeader& header, Kept kept);
 
   std::string PathOf(uint64_t segment) const;
-  File file() const ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Begin(const SegmentHeader& header)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Write(absl::Span<const absl::string_view> pieces)
@@ -92,15 +95,24 @@ class JournalWriter {
   // Returns those that wait for nothing any more, in their order.
   std::vector<Waiting> TakeReady() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Runs on the writer's thread.
-  void Sync() ABSL_LOCKS_EXCLUDED(mu_);
+  void Run() ABSL_LOCKS_EXCLUDED(sync_mu_, mu_);
+  // Syncs the files, and the directory if that has new names.
+  absl::Status SyncFiles(absl::Span<const File> files, bool has_new_names);
 
   const std::string directory_;
   const Kept kept_;
   const uint64_t journal_;
 
+  // Held while files are synced: the system tells of an error once, and whoever
+  // is told says so before another one takes its files for synced.
+  absl::Mutex sync_mu_ ABSL_ACQUIRED_BEFORE(mu_);
   mutable absl::Mutex mu_;
   SegmentHeader header_ ABSL_GUARDED_BY(mu_);  // header of the file
   File file_ ABSL_GUARDED_BY(mu_);
+  // Files of ended segments, which are to be synced, and whether there are
+  // files whose names are; with kOnDisk.
+  std::vector<File> ended_ ABSL_GUARDED_BY(mu_);
+  bool has_new_names_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t size_ ABSL_GUARDED_BY(mu_) = 0;  // bytes of the file, whole records
   uint64_t bytes_before_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t next_record_ ABSL_GUARDED_BY(mu_);

@@ -85,6 +85,13 @@ extern "C" int fsync(int descriptor) {
   return -1;
 }
 
+extern "C" int fdatasync(int descriptor) {
+  const int fault = parasol::FsyncFault(descriptor);
+  if (fault == 0) return static_cast<int>(syscall(SYS_fdatasync, descriptor));
+  errno = fault;
+  return -1;
+}
+
 extern "C" ssize_t pread(int descriptor, void* out, size_t count,
                          off_t offset) {
   const int fault = parasol::ReadFault(descriptor);
