@@ -106,8 +106,6 @@ absl::Status PsPeers::Connect(ParameterStore& store) {
   ParameterClient::Options options;
   options.worker_incarnation = options_.task.incarnation();
   options.shard_timeout = options_.peer_timeout;
-  options.tcp_lanes =
-      options_.trust == nullptr || !options_.trust->encrypts_all();
   options.trust = options_.trust;
   ASSIGN_OR_RETURN(std::unique_ptr<ParameterClient> client,
                    ParameterClient::Create(*placement, std::move(names), {},
@@ -232,8 +230,8 @@ absl::Status PsPeers::End(const absl::Status& result) {
   }
   if (!end.ok()) ReportError(end);
   Disconnect();
-  // One that does not end well is expected to come back.
-  if (end.ok()) {
+  // One that does not end well is expected to come back, to a job that goes on.
+  if (end.ok() || HasEnded(session_->state())) {
     session_->Leave(completed);
   } else {
     session_->Stop();
