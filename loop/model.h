@@ -50,7 +50,7 @@ class ModelOutputs {
   // Returns an output, [examples, shape...].
   //   NotFound  (as the tensor's status) the model has none of this name.
   Tensor operator[](absl::string_view name) const;
-  // In the model's order.
+  // Returns all of them, in the model's order.
   const std::vector<Tensor>& tensors() const { return tensors_; }
 
  private:

@@ -89,7 +89,7 @@ class Strategy {
   };
 
   // Number of replicas of all processes whose gradients one update has: under
-  // parameter_server those of this worker.
+  // parameter_server the replicas of this worker.
   int num_replicas_in_sync() const { return world_.num_replicas(); }
   // Number of replicas of this process.
   int num_local_replicas() const { return world_.num_local(); }

@@ -51,7 +51,7 @@ class Training {
 
   // The number of iterations that were done before this one, in all runs. Under
   // parameter_server workers take iterations side by side: it is this one's
-  // number among those of all.
+  // number among all workers' iterations.
   int64_t iteration() const { return iteration_; }
   // Why Next() has returned false: OK at the end, Cancelled if the program was
   // told to stop, AlreadyExists if it has ended in an earlier life of this

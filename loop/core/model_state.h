@@ -26,7 +26,7 @@ namespace parasol::loop {
 // of which calls its own operation.
 class ModelState {
  public:
-  // What a model consists of. `variables` and `tables` are the graph's, in its
+  // The parts of a model. `variables` and `tables` are the graph's, in its
   // order, and of one world, which outlives the state.
   struct Parts {
     std::string name;
@@ -82,7 +82,7 @@ class ModelState {
   const Parts parts_;
   World& world_;
   std::vector<Replica> replicas_;  // index: replica of this process
-  // For each variable its number in `changes_`; none: calls don't change it.
+  // Index: variable. Its number in `changes_`; none: calls don't change it.
   std::vector<std::optional<size_t>> change_of_;
   std::shared_ptr<StepChanges> changes_;
 };

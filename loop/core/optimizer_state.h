@@ -108,7 +108,7 @@ class OptimizerState {
   // The update that is being prepared.
   absl::Mutex mu_;
   int64_t step_ ABSL_GUARDED_BY(mu_) = 0;  // number of the step that it is in
-  // What each replica of this process has brought; index: variable, replica.
+  // Gradients that replicas of this process brought; index: variable, replica.
   std::vector<std::vector<std::optional<Tensor>>> brought_ ABSL_GUARDED_BY(mu_);
   std::vector<int> arrived_ ABSL_GUARDED_BY(mu_);  // index: variable
   // Number of variables, from the last one on, whose sums are begun.

@@ -14,7 +14,7 @@
 namespace parasol::loop {
 
 // The variables of a program that ps hold, which all workers read and change:
-// those of optimizers, and those that all replicas change together. The others
+// what optimizers train, and what all replicas change together. The others
 // are each worker's own: each replica has a value for itself.
 //
 // Used by the program's thread, while no step is under way.

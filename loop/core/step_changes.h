@@ -20,7 +20,7 @@ namespace parasol::loop {
 // examples, as jobs with several replicas do. A step that fails changes
 // nothing.
 //
-// In a step a replica's thread calls it for that replica.
+// Used in a step by each replica's thread, for that replica.
 class StepChanges {
  public:
   // `name`: for errors, "model generator". The variables have one value on all

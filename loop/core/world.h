@@ -55,7 +55,7 @@ class World {
   int64_t& kept_steps() { return steps_; }
   // Adds what is done at the end of each step, in the order of these calls.
   void AtStepEnd(StepEnd end) { ends_.push_back(std::move(end)); }
-  // Of a step: returns the number of calls before this one in the replica's
+  // Returns, in a step, the number of calls before this one in the replica's
   // step, the key of what is drawn at random without one.
   int64_t NextDraw(int local) { return draws_[local]++; }
 

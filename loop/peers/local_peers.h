@@ -13,7 +13,7 @@
 
 namespace parasol {
 
-// Base of peers whose steps no other process takes part in: sums are those of
+// Base of peers whose steps no other process takes part in: sums are over
 // this process's replicas. Used by one thread.
 class LocalPeers : public Peers {
  public:

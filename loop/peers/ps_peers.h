@@ -103,7 +103,8 @@ class PsPeers : public LocalPeers {
   ParameterStore* store_ = nullptr;
   int64_t begun_end_ = 0;  // end() in Begin()
   bool is_over_ = false;   // the job is complete
-  // What the worker has joined; used by Begin(), then by the session's thread.
+  // Run and layout that the worker has joined; used by Begin(), then by the
+  // session's thread.
   std::string joined_run_;
   uint64_t joined_layout_ = 0;
 

@@ -15,8 +15,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "loop/loop.h"
 #include "ml/builder/columns.h"
@@ -249,9 +249,9 @@ absl::Status Train(Strategy& strategy) {
   double losses = 0;
   const int report = absl::GetFlag(FLAGS_report);
   while (training.Next()) {
-    const absl::Time begin = absl::Now();
+    const absl::Time begin = Clock::Real().Now();
     const double loss = strategy.Reduce(kSum, strategy.Run(step)).scalar();
-    times.Add(absl::Now() - begin);
+    times.Add(Clock::Real().Now() - begin);
     training.Report(batch, loss);
     losses += loss;
     if ((training.iteration() + 1) % report != 0) continue;
