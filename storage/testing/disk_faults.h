@@ -8,9 +8,9 @@
 // system calls answered by it.
 namespace parasol {
 
-// Makes every later fsync(2) and fdatasync(2) of `path` fail with `code` (errno); an empty path
-// ends the faults. If the path ends with '*', of all files whose paths begin
-// like it.
+// Makes every later fsync(2) and fdatasync(2) of `path` fail with `code`
+// (errno); an empty path ends the faults. If the path ends with '*', of all
+// files whose paths begin like it.
 void FailFsyncOf(const std::string& path, int code = EIO);
 
 // Makes every later pread(2) of `path` fail with `code` (errno); an empty path
