@@ -35,10 +35,13 @@ void ForEachAtOnce(size_t count, Work work) {
 wire::LoadRequest::Journal JournalOf(const job::Job& job) {
   switch (job.parameter_server().durability()) {
     case job::ParameterServerStrategy::CHECKPOINT:
+    case job::ParameterServerStrategy::REPLICATE:
       break;
     case job::ParameterServerStrategy::JOURNAL:
+    case job::ParameterServerStrategy::REPLICATE_JOURNAL:
       return wire::LoadRequest::WRITTEN;
     case job::ParameterServerStrategy::JOURNAL_SYNC:
+    case job::ParameterServerStrategy::REPLICATE_JOURNAL_SYNC:
       return wire::LoadRequest::ON_DISK;
   }
   return wire::LoadRequest::NONE;

@@ -12,6 +12,7 @@ namespace {
 
 constexpr TaskRoles kTasks = {.ps = true, .worker = true, .evaluator = true};
 constexpr TaskRoles kWorkers = {.worker = true};
+constexpr TaskRoles kPs = {.ps = true};
 
 // The rows of all Methods come first, in the order of the enumeration.
 constexpr RightsRow kTable[] = {
@@ -22,10 +23,13 @@ constexpr RightsRow kTable[] = {
     {"parasol.wire.ChiefService.ReportFailure", Caller::kTaskItself, kWorkers},
     {"parasol.wire.ChiefService.Leave", Caller::kTaskItself, kTasks},
     {"parasol.wire.ChiefService.GetStatus", Caller::kMember},
+    {"parasol.wire.ChiefService.Inspect", Caller::kMember},
     {"parasol.wire.ParameterService.Load", Caller::kChief},
     {"parasol.wire.ParameterService.Snapshot", Caller::kChief},
     {"parasol.wire.ParameterService.PrepareSnapshot", Caller::kChief},
     {"parasol.wire.ParameterService.Exchange", Caller::kTaskItself, kWorkers},
+    {"parasol.wire.ParameterService.Follow", Caller::kTaskItself, kPs},
+    {"parasol.wire.ParameterService.TakeStandby", Caller::kTaskItself, kPs},
     // Probes of the platform have no keys.
     {"grpc.health.v1.Health.", Caller::kAnybody},
     // A model is served to whoever reaches the port, as TensorFlow Serving's.

@@ -21,10 +21,13 @@ enum class Method {
   kReportFailure,
   kLeave,
   kGetStatus,
+  kInspect,
   kLoad,
   kSnapshot,
   kPrepareSnapshot,
   kExchange,
+  kFollow,
+  kTakeStandby,
 };
 
 // The peers that may call a method.

@@ -24,10 +24,11 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr Method kAll[] = {
-    Method::kRegister,        Method::kHeartbeat,     Method::kGetPlacement,
-    Method::kClaimSteps,      Method::kReportFailure, Method::kLeave,
-    Method::kGetStatus,       Method::kLoad,          Method::kSnapshot,
-    Method::kPrepareSnapshot, Method::kExchange};
+    Method::kRegister,   Method::kHeartbeat,       Method::kGetPlacement,
+    Method::kClaimSteps, Method::kReportFailure,   Method::kLeave,
+    Method::kGetStatus,  Method::kInspect,         Method::kLoad,
+    Method::kSnapshot,   Method::kPrepareSnapshot, Method::kExchange,
+    Method::kFollow,     Method::kTakeStandby};
 
 // The full names of the methods of all services that have a .proto file here.
 std::vector<std::string> AllMethods() {
