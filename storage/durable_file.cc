@@ -207,10 +207,20 @@ absl::Status SyncDirectory(const std::string& path) {
 }
 
 absl::Status MakeDirectories(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (!error || IsDirectory(path)) return absl::OkStatus();
-  return FileError(error.value(), "make", path);
+  std::string made;
+  for (const std::filesystem::path& part : std::filesystem::path(path)) {
+    const std::string parent = made.empty() ? "." : made;
+    made = made.empty() ? part.string()
+                        : (std::filesystem::path(made) / part).string();
+    if (IsDirectory(made)) continue;
+    // Another process may make it, too: who finds it syncs its name, as well.
+    if (mkdir(made.c_str(), 0777) != 0 &&
+        !(errno == EEXIST && IsDirectory(made))) {
+      return FileError(errno, "make", made);
+    }
+    RETURN_IF_ERROR(SyncDirectory(parent));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<std::string>> ListDirectory(

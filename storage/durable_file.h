@@ -86,7 +86,8 @@ absl::Status AppendLine(const std::string& path, absl::string_view line);
 // Makes the names in a directory survive a crash (fsync).
 absl::Status SyncDirectory(const std::string& path);
 
-// Makes a directory with its parents; it may be there.
+// Makes a directory with its parents; it may be there. The names that it makes
+// survive a crash.
 absl::Status MakeDirectories(const std::string& path);
 
 // Returns the names in a directory, unsorted, without "." and "..".

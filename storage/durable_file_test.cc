@@ -9,6 +9,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "storage/testing/disk_faults.h"
 
 namespace parasol {
 namespace {
@@ -127,6 +128,19 @@ TEST_F(DurableFileTest, ExchangedDirectoriesHaveEachOthersContents) {
   if (absl::IsUnimplemented(exchanged)) GTEST_SKIP() << exchanged;
   ASSERT_OK(exchanged);
   EXPECT_THAT(ReadFile(root_ + "/b/f", 100), IsOkAndHolds("of a"));
+}
+
+TEST_F(DurableFileTest, TheNamesOfDirectoriesThatAreMadeAreSynced) {
+  const std::string root = std::filesystem::canonical(root_).string();
+  for (const std::string& parent : {root, root + "/x", root + "/x/y"}) {
+    ASSERT_OK(RemoveTree(root + "/x"));
+    FailFsyncOf(parent);
+    EXPECT_THAT(MakeDirectories(root + "/x/y/z"),
+                StatusIs(absl::StatusCode::kUnavailable, HasSubstr(parent)));
+    FailFsyncOf("");
+  }
+  ASSERT_OK(MakeDirectories(root + "/x/y/z/"));
+  ASSERT_OK(MakeDirectories(root + "/x/y/z"));
 }
 
 TEST_F(DurableFileTest, NothingStaysOfAReplacementThatFails) {

@@ -44,10 +44,10 @@ MEMORY_LIMIT = 8 << 30
 CHECKPOINTS = "checkpoint { every_steps: 400 max_to_keep: 2 }\n"
 
 
-def build():
+def build(*more):
     subprocess.run(
         ["bazel", "build", "--noshow_progress", "//ps", "//worker", "//chief",
-         "//evaluator", "//tool:parasol"], check=True, cwd=ROOT,
+         "//evaluator", "//tool:parasol", *more], check=True, cwd=ROOT,
         stdout=sys.stderr)
 
 

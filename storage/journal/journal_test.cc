@@ -312,6 +312,25 @@ TEST_F(JournalTest, WhatADiskHasRefusedOnceIsNeverAcknowledged) {
   }
 }
 
+TEST_F(JournalTest, TheNamesOfItsDirectoriesAreOnTheDisk) {
+  const std::string path =
+      std::filesystem::canonical(::testing::TempDir()).string() + "/of_names";
+  ASSERT_OK(MakeDirectories(path));
+  const std::string directory = path + "/journal/shard";
+  for (const std::string& synced : {path, path + "/journal", directory}) {
+    SCOPED_TRACE(synced);
+    for (const bool is_there : {false, true}) {
+      // What an attempt before has left.
+      ASSERT_OK(RemoveTree(is_there ? directory : path + "/journal"));
+      FailFsyncOf(synced);
+      EXPECT_THAT(
+          JournalWriter::Create(directory, First(), Kept::kOnDisk).status(),
+          StatusIs(absl::StatusCode::kUnavailable, HasSubstr(synced)));
+      FailFsyncOf("");
+    }
+  }
+}
+
 TEST_F(JournalTest, ClosesWithoutLeavingAnyoneWaiting) {
   const auto writer = Write(First(), Kept::kOnDisk);
   int answers = 0;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <filesystem>
 #include <iterator>
 #include <utility>
 
@@ -48,6 +49,10 @@ iovec PartOf(absl::string_view bytes) {
 absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Create(
     const std::string& directory, const SegmentHeader& header, Kept kept) {
   RETURN_IF_ERROR(MakeDirectories(directory));
+  // Other shards make the parent, too, and may be about to sync its name.
+  const auto parent = std::filesystem::absolute(directory).parent_path();
+  RETURN_IF_ERROR(SyncDirectory(parent));
+  RETURN_IF_ERROR(SyncDirectory(parent.parent_path()));
   std::unique_ptr<JournalWriter> writer(
       new JournalWriter(directory, header, kept));
   {

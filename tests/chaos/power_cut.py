@@ -1,0 +1,68 @@
+"""Takes a folder's files back to what processes have made durable.
+
+As a loss of power may do at its worst: bytes and names that were not synced are
+gone. Goes by the notes of synced_files.cc.
+"""
+
+import os
+import shutil
+
+
+def cut(folder, notes):
+    """Returns the number of bytes, and of files and folders, that went."""
+    sizes, entries = read(notes)
+    lost = give_back_names(folder, entries)
+    gone = 0
+    for path, _, files in os.walk(folder):
+        for name in files:
+            full = os.path.join(path, name)
+            status = os.lstat(full)
+            size = sizes.get(status.st_ino, 0)
+            if size < status.st_size:
+                gone += status.st_size - size
+                os.truncate(full, size)
+    return gone, lost
+
+
+def read(notes):
+    """Returns the sizes of files and the entries of folders, by their inodes."""
+    sizes, entries = {}, {}
+    listed = None
+    with open(notes) as file:
+        for line in file:
+            kind, number, rest = line.rstrip("\n").split(" ", 2)
+            if kind == "F":
+                sizes[int(number)] = int(rest.split(" ", 1)[0])
+            elif kind == "D":
+                listed = entries[int(number)] = {}
+            elif kind == "E":
+                listed[rest] = int(number)
+    return sizes, entries
+
+
+def give_back_names(folder, entries):
+    """Removes names that are not durable; undoes renames that are not.
+
+    Returns how many files and folders went.
+    """
+    durable = entries.get(os.lstat(folder).st_ino, {})
+    lost = 0
+    for name in sorted(os.listdir(folder)):
+        full = os.path.join(folder, name)
+        inode = os.lstat(full).st_ino
+        if durable.get(name) != inode:
+            before = [old for old, number in durable.items()
+                      if number == inode and
+                      not os.path.lexists(os.path.join(folder, old))]
+            if not before:
+                lost += 1
+                if os.path.isdir(full):
+                    shutil.rmtree(full)
+                else:
+                    os.remove(full)
+                continue
+            os.rename(full, os.path.join(folder, before[0]))
+            full = os.path.join(folder, before[0])
+        if os.path.isdir(full):
+            lost += give_back_names(full, entries)
+    return lost
