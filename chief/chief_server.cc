@@ -22,6 +22,10 @@ constexpr absl::Duration kTick = absl::Milliseconds(100);
 // waiting claims are answered together.
 constexpr absl::Duration kClaimSlack = absl::Milliseconds(20);
 
+// The chief among the tasks that are inspected.
+constexpr char kSelf[] = "chief/0";
+constexpr uint64_t kSelfIncarnation = 1;
+
 }  // namespace
 
 ChiefServer::ChiefServer(Options options,
@@ -31,6 +35,7 @@ ChiefServer::ChiefServer(Options options,
       executor_(std::move(executor)),
       clock_(clock),
       metrics_(metrics),
+      self_(clock),
       coordinator_(options_.coordinator, clock.Now()) {}
 
 ChiefServer::~ChiefServer() {
@@ -92,7 +97,46 @@ absl::StatusOr<wire::RegisterResponse> ChiefServer::Register(
 absl::StatusOr<wire::HeartbeatResponse> ChiefServer::Heartbeat(
     const wire::HeartbeatRequest& request) {
   absl::MutexLock lock(&mu_);
-  return coordinator_.Heartbeat(request, clock_.Now());
+  const absl::Time now = clock_.Now();
+  ASSIGN_OR_RETURN(wire::HeartbeatResponse response,
+                   coordinator_.Heartbeat(request, now));
+  inspections_.Exchange(TaskId::Of(request.task()).ToString(),
+                        request.task().incarnation(), request, now, response);
+  response.set_unix_micros(absl::ToUnixMicros(now));
+  return response;
+}
+
+absl::StatusOr<wire::InspectResponse> ChiefServer::Inspect(
+    const wire::InspectRequest& request) {
+  absl::MutexLock lock(&mu_);
+  const absl::Time now = clock_.Now();
+  std::vector<std::string> present = {kSelf};
+  const wire::JobStatus status = coordinator_.Status(now);
+  for (const wire::TaskStatus& task : status.task()) {
+    if (!task.alive()) continue;
+    present.push_back(TaskId::Of(task.task()).ToString());
+  }
+  return inspections_.Inspect(request, present, now);
+}
+
+// The chief's tasks hear what they are asked with their heartbeats; it has
+// none.
+void ChiefServer::ShowItself() {
+  wire::HeartbeatRequest shown;
+  self_.Report(shown);
+  wire::HeartbeatResponse asked;
+  const absl::Time now = clock_.Now();
+  {
+    absl::MutexLock lock(&mu_);
+    inspections_.Exchange(kSelf, kSelfIncarnation, shown, now, asked);
+  }
+  self_.Heard(asked, now, now);
+}
+
+void ChiefServer::Trace(const char* name, const char* track, absl::Time begin) {
+  if (!self_.recorder().is_on()) return;
+  self_.recorder().Add(
+      {.name = name, .track = track, .begin = begin, .end = clock_.Now()});
 }
 
 absl::StatusOr<wire::GetPlacementResponse> ChiefServer::GetPlacement(
@@ -103,10 +147,11 @@ absl::StatusOr<wire::GetPlacementResponse> ChiefServer::GetPlacement(
 
 void ChiefServer::ClaimSteps(const wire::ClaimStepsRequest& request,
                              StepClaim::Done done) {
+  const absl::Time now = clock_.Now();
   StepClaim claim = {
       .request = request,
-      .deadline =
-          clock_.Now() + std::min(FromProto(request.wait()), kMaxClaimWait),
+      .came = now,
+      .deadline = now + std::min(FromProto(request.wait()), kMaxClaimWait),
       .done = std::move(done)};
   std::optional<ClaimAnswer> answer;
   std::optional<StepClaim> earlier;
@@ -130,6 +175,12 @@ std::optional<ChiefServer::ClaimAnswer> ChiefServer::TryClaim(
   const bool waits = answer.ok() && !waits_ended_ && now < claim.deadline &&
                      !IsNews(claim.request, *answer);
   if (waits) return std::nullopt;
+  if (self_.recorder().is_on()) {
+    self_.recorder().Add({.name = "claim",
+                          .track = TaskId::Of(claim.request.task()).ToString(),
+                          .begin = claim.came,
+                          .end = now});
+  }
   return answer;
 }
 
@@ -317,7 +368,9 @@ void ChiefServer::CarryOut(const LoadOrder& order) {
                   : order.from_checkpoint ? " from the newest checkpoint"
                                           : " with initial values");
   }
+  const absl::Time start = clock_.Now();
   const std::vector<absl::Status> results = executor_->Load(order);
+  Trace("load", "orders", start);
   for (const absl::Status& result : results) {
     metrics_.LoadTried(result);
     if (!result.ok()) {
@@ -341,6 +394,7 @@ void ChiefServer::CarryOut(const CheckpointOrder& order) {
         return coordinator_.Kept();
       });
   const absl::Duration took = clock_.Now() - start;
+  Trace("checkpoint", "orders", start);
   metrics_.CheckpointTried(step.status(), took);
   CheckpointOrder done = order;
   if (step.ok()) {
@@ -366,6 +420,7 @@ void ChiefServer::RunTime() {
   TaskNotes notes;
   while (true) {
     Tick(log, notes);
+    ShowItself();
     absl::MutexLock lock(&mu_);
     if (clock_.AwaitWithTimeout(mu_, absl::Condition(&shutting_down_), kTick)) {
       return;

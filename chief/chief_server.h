@@ -20,8 +20,10 @@
 #include "chief/chief_metrics.h"
 #include "chief/job_page.h"
 #include "cluster/checkpoint/evaluation_log.h"
+#include "cluster/inspection/task_inspection.h"
 #include "cluster/progress/task_notes.h"
 #include "coordinator/coordinator.h"
+#include "coordinator/inspections.h"
 #include "coordinator/order_executor.h"
 #include "coordinator/steps/waiting_claims.h"
 #include "coordinator/watch/status_log.h"
@@ -78,6 +80,8 @@ class ChiefServer {
   absl::StatusOr<wire::LeaveResponse> Leave(const wire::LeaveRequest& request);
   absl::StatusOr<wire::JobStatus> GetStatus(
       const wire::GetStatusRequest& request);
+  absl::StatusOr<wire::InspectResponse> Inspect(
+      const wire::InspectRequest& request);
 
   // Takes the evaluations of the run: see Coordinator::Evaluated().
   void Evaluated(const std::vector<Evaluation>& evaluations)
@@ -113,6 +117,10 @@ class ChiefServer {
   void CarryOut(const CheckpointOrder& order);
   void RunTime();
   void Tick(StatusLog& log, TaskNotes& notes);
+  // Has the chief itself show what all tasks are asked for.
+  void ShowItself() ABSL_LOCKS_EXCLUDED(mu_);
+  // Records what the chief did from `begin` to now.
+  void Trace(const char* name, const char* track, absl::Time begin);
   // Logs a line about the job, and notes it on the page.
   void Tell(absl::string_view line, bool is_warning);
   wire::JobStatus Status() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -127,9 +135,11 @@ class ChiefServer {
   const std::unique_ptr<OrderExecutor> executor_;
   Clock& clock_;
   ChiefMetrics metrics_;
+  TaskInspection self_;  // the time thread's, but for its recorder
 
   mutable absl::Mutex mu_;
   Coordinator coordinator_ ABSL_GUARDED_BY(mu_);
+  Inspections inspections_ ABSL_GUARDED_BY(mu_);
   // True if there may be an order to carry out.
   bool has_news_ ABSL_GUARDED_BY(mu_) = true;
   WaitingClaims waiting_ ABSL_GUARDED_BY(mu_);
@@ -139,7 +149,6 @@ class ChiefServer {
   bool has_claim_news_ ABSL_GUARDED_BY(mu_) = false;
   bool waits_ended_ ABSL_GUARDED_BY(mu_) = false;
   bool stop_requested_ ABSL_GUARDED_BY(mu_) = false;
-  // True if a load order is being carried out.
   // The order that is being carried out.
   std::optional<Order> order_ ABSL_GUARDED_BY(mu_);
   bool shutting_down_ ABSL_GUARDED_BY(mu_) = false;

@@ -125,4 +125,12 @@ grpc::Status ChiefService::GetStatus(grpc::ServerContext* context,
                      [&] { return gate_.GetStatus(*request); });
 }
 
+grpc::Status ChiefService::Inspect(grpc::ServerContext* context,
+                                   const wire::InspectRequest* request,
+                                   wire::InspectResponse* response) {
+  return CheckedCall(rights_, Method::kInspect, *context, response, [&] {
+    return gate_.Call(&ChiefServer::Inspect, *request);
+  });
+}
+
 }  // namespace parasol

@@ -45,6 +45,9 @@ class ChiefService : public wire::ChiefService::WithAsyncMethod_ClaimSteps<
   grpc::Status GetStatus(grpc::ServerContext* context,
                          const wire::GetStatusRequest* request,
                          wire::JobStatus* response) override;
+  grpc::Status Inspect(grpc::ServerContext* context,
+                       const wire::InspectRequest* request,
+                       wire::InspectResponse* response) override;
 
  private:
   class ClaimCall;

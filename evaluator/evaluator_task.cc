@@ -9,6 +9,7 @@
 #include "cluster/client/chief_client.h"
 #include "cluster/client/chief_session.h"
 #include "cluster/client/same_job.h"
+#include "cluster/inspection/task_inspection.h"
 #include "cluster/rpc/server.h"
 
 namespace parasol {
@@ -21,7 +22,10 @@ class Task : public EvaluatorTask {
  public:
   Task(const EvaluatorTaskOptions& options, Clock& clock,
        MetricsRegistry& registry)
-      : options_(options), clock_(clock), registry_(registry) {}
+      : options_(options),
+        clock_(clock),
+        registry_(registry),
+        inspection_(std::make_shared<TaskInspection>(clock)) {}
 
   ~Task() override {
     Stop();
@@ -72,8 +76,11 @@ class Task : public EvaluatorTask {
   absl::Status Run() {
     ASSIGN_OR_RETURN(std::unique_ptr<ChiefSession> session, JoinCluster());
     if (server_ != nullptr) server_->SetServing(true);
+    inspection_->ShowThisThreadFirst();
+    JobEvaluation::Options evaluated = options_.evaluation;
+    evaluated.trace = &inspection_->recorder();
     const auto evaluation = std::make_shared<JobEvaluation>(
-        options_.evaluation, std::move(session), clock_, registry_);
+        evaluated, std::move(session), clock_, registry_);
     {
       absl::MutexLock lock(&mu_);
       evaluation_ = evaluation;
@@ -87,6 +94,7 @@ class Task : public EvaluatorTask {
     options.task = options_.task;
     options.metrics_address = options_.metrics_address;
     options.chief_timeout = options_.chief_timeout;
+    options.inspection = inspection_;
     options.on_registered = CheckEvaluatorGoesOn;
     options.checkpoint_directory = options_.evaluation.checkpoint_directory;
     return ChiefSession::Join(
@@ -98,6 +106,7 @@ class Task : public EvaluatorTask {
   const EvaluatorTaskOptions options_;
   Clock& clock_;
   MetricsRegistry& registry_;
+  const std::shared_ptr<TaskInspection> inspection_;
   std::unique_ptr<RpcServer> server_;
 
   mutable absl::Mutex mu_;

@@ -208,6 +208,7 @@ absl::Status JobEvaluation::EvaluateNewOnes(EvaluatedModel& model) {
     const absl::Time start = clock_.Now();
     const absl::StatusOr<durable::CheckpointManifest> manifest =
         Load(model, next->step);
+    Trace("load", next->step, start);
     if (absl::IsUnavailable(manifest.status())) {
       LOG_EVERY(WARNING, kLogInterval) << manifest.status().message();
       return absl::OkStatus();  // with the next listing again
@@ -221,6 +222,7 @@ absl::Status JobEvaluation::EvaluateNewOnes(EvaluatedModel& model) {
     RETURN_IF_ERROR(manifest.status());
     ASSIGN_OR_RETURN(const Evaluation evaluation,
                      Evaluate(model, *manifest, start));
+    Trace("evaluation", next->step, start);
     // A checkpoint that its run has gone back behind may come late.
     if (!history_ || manifest->run_id() != run_id_ ||
         manifest->chief_epoch() >= history_->chief_epoch()) {
@@ -271,6 +273,16 @@ absl::StatusOr<Evaluation> JobEvaluation::Evaluate(
   evaluation.run_id = manifest.run_id();
   evaluation.chief_epoch = manifest.chief_epoch();
   return evaluation;
+}
+
+void JobEvaluation::Trace(const char* name, int64_t step,
+                          absl::Time begin) const {
+  if (options_.trace == nullptr || !options_.trace->is_on()) return;
+  options_.trace->Add({.name = name,
+                       .track = "evaluations",
+                       .begin = begin,
+                       .end = clock_.Now(),
+                       .step = step});
 }
 
 void JobEvaluation::Publish(const Evaluation& evaluation) {

@@ -17,6 +17,7 @@
 #include "cluster/checkpoint/model/evaluated_model.h"
 #include "cluster/checkpoint/run_history.h"
 #include "cluster/client/chief_session.h"
+#include "cluster/inspection/trace_recorder.h"
 #include "evaluator/evaluator_metrics.h"
 #include "evaluator/job_watch.h"
 #include "storage/checkpoint_store.h"
@@ -45,6 +46,8 @@ class JobEvaluation {
     // Longest time after the job's end for its last checkpoint to become
     // visible: network file systems show new names late.
     absl::Duration final_checkpoint_timeout = absl::Minutes(1);
+    // Shows each evaluation; must outlive this object. Null: nowhere.
+    TraceRecorder* trace = nullptr;
   };
 
   // Watches the job from now on. `clock` and `registry` must outlive this
@@ -93,6 +96,7 @@ class JobEvaluation {
   absl::StatusOr<durable::CheckpointManifest> Load(EvaluatedModel& model,
                                                    int64_t step);
   void Publish(const Evaluation& evaluation);
+  void Trace(const char* name, int64_t step, absl::Time begin) const;
   // Brings the file BEST up to date by the evaluations of history_.
   absl::Status NameBest() const;
   void ReportDamaged(const ListedCheckpoint& checkpoint,

@@ -66,18 +66,22 @@ PsTask::PsTask(const PsTaskOptions& options, std::unique_ptr<PayloadHost> lanes,
       clock_(clock),
       metrics_registry_(metrics),
       metrics_(metrics),
+      inspection_(std::make_shared<TaskInspection>(clock)),
       server_({.task = NameOf(options.task),
                .incarnation = options.task.incarnation(),
                .memory_limit_bytes = options.memory_limit_bytes,
                .non_finite = options.non_finite,
                .helpers = std::make_shared<WorkHelpers>(
                    WorkHelpers::ThreadsForServer()),
-               .journal_directory = options.journal_directory},
+               .journal_directory = options.journal_directory,
+               .trace = &inspection_->recorder()},
               clock, metrics_),
       lanes_(std::move(lanes)),
       service_(server_, metrics_, options.buffer_bytes, lanes_.get(),
                {.rights = options.rights,
-                .incarnation = options.task.incarnation()}) {}
+                .incarnation = options.task.incarnation()}) {
+  inspection_->ShowFirst([this] { return server_.BusiestThread(); });
+}
 
 PsTask::~PsTask() {
   const std::shared_ptr<ChiefSession> session = BeginStop();
@@ -178,6 +182,7 @@ absl::StatusOr<std::shared_ptr<ChiefSession>> PsTask::Join() {
   session.task = options_.task;
   session.metrics_address = options_.metrics_address;
   session.chief_timeout = options_.chief_timeout;
+  session.inspection = inspection_;
   session.describe = [this](wire::RegisterRequest& request) {
     const ParameterServer::Holding holding = server_.holding();
     request.set_run_id(holding.run_id);

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cluster/client/chief_session.h"
+#include "cluster/inspection/task_inspection.h"
 #include "cluster/payload_lane/payload_host.h"
 #include "cluster/rights/rights.h"
 #include "cluster/rpc/server.h"
@@ -109,6 +110,7 @@ class PsTask {
   Clock& clock_;
   MetricsRegistry& metrics_registry_;
   PsMetrics metrics_;
+  const std::shared_ptr<TaskInspection> inspection_;
   ParameterServer server_;
   const std::unique_ptr<PayloadHost>
       lanes_;  // null if there is no payload port

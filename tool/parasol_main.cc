@@ -20,6 +20,7 @@
 #include "tool/predict_command.h"
 #include "tool/serve_command.h"
 #include "tool/status_command.h"
+#include "tool/trace_command.h"
 #include "tool/why_command.h"
 
 namespace parasol {
@@ -32,7 +33,8 @@ int Main(int argc, char** argv) {
   const std::vector<Command> commands = {
       InitCommand(),   InspectCommand(),  DiffCommand(),    ExportCommand(),
       ImportCommand(), EvaluateCommand(), PredictCommand(), ServeCommand(),
-      CheckCommand(),  StatusCommand(),   WhyCommand(),     ClusterCommand()};
+      CheckCommand(),  StatusCommand(),   WhyCommand(),     TraceCommand(),
+      ClusterCommand()};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const Command* const command = FindCommand(commands, arguments);
   if (command != nullptr) {

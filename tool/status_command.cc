@@ -21,8 +21,8 @@
 #include "cluster/client/chief_client.h"
 #include "deploy/local/evaluation_line.h"
 #include "deploy/local/file_tail.h"
-#include "tool/asked_chief.h"
 #include "tool/json_flag.h"
+#include "tool/status/asked_chief.h"
 #include "tool/status/status_report.h"
 
 ABSL_FLAG(bool, watch, false,

@@ -59,6 +59,22 @@ void TellEpochs(std::map<int64_t, EpochSums>& epochs,
   }
 }
 
+const char* NameOf(StepPart part) {
+  switch (part) {
+    case StepPart::kInput:
+      return "input";
+    case StepPart::kPull:
+      return "pull";
+    case StepPart::kPush:
+      return "push";
+    case StepPart::kWait:
+      return "wait";
+    case StepPart::kCompute:
+      break;
+  }
+  return "compute";
+}
+
 void TellTotals(const TrainingReport& total, wire::HeartbeatRequest& request) {
   wire::WorkerTotals& totals = *request.mutable_totals();
   totals.set_steps(total.steps);
@@ -99,6 +115,26 @@ void ShowWaitRatio(const StepTimes& times, Gauge& gauge) {
 void TrainingReporter::AddStep() {
   absl::MutexLock lock(&mu_);
   ++report_.steps;
+  if (trace_ != nullptr && trace_->is_on()) {
+    const absl::Time now = clock_.Now();
+    Trace("step", step_since_, now);
+    step_since_ = now;
+    trace_->EndStep(now);
+  } else {
+    step_since_ = absl::InfinitePast();
+  }
+  ++steps_;
+}
+
+void TrainingReporter::Trace(const char* name, absl::Time begin,
+                             absl::Time now) const {
+  if (trace_ == nullptr || !trace_->is_on()) return;
+  if (begin == absl::InfinitePast()) return;
+  trace_->Add({.name = name,
+               .track = track_,
+               .begin = begin,
+               .end = now,
+               .step = steps_});
 }
 
 void TrainingReporter::AddExamples(int64_t examples, double loss_sum,
@@ -122,11 +158,13 @@ void TrainingReporter::Begin(StepPart part, absl::Time now) {
   absl::MutexLock lock(&mu_);
   part_ = part;
   part_since_ = now;
+  part_began_ = now;
 }
 
 void TrainingReporter::End(absl::Time now) {
   absl::MutexLock lock(&mu_);
   Charge(now);
+  if (part_) Trace(NameOf(*part_), part_began_, now);
   part_.reset();
 }
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -12,6 +14,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "cluster/inspection/trace_recorder.h"
 #include "proto/chief.pb.h"
 
 namespace parasol {
@@ -75,8 +78,14 @@ void AddLosses(const std::vector<double>& losses, std::vector<double>& sums);
 // Sums up a training loop's work from one report to the next. Thread-safe.
 class TrainingReporter {
  public:
-  explicit TrainingReporter(Clock& clock)
-      : clock_(clock), start_(clock.Now()) {}
+  // Shows the parts and the steps in `trace`, which must outlive this object,
+  // on a track of this name; null: nowhere.
+  explicit TrainingReporter(Clock& clock, TraceRecorder* trace = nullptr,
+                            std::string track = {})
+      : clock_(clock),
+        trace_(trace),
+        track_(std::move(track)),
+        start_(clock.Now()) {}
 
   void AddStep() ABSL_LOCKS_EXCLUDED(mu_);
   // Adds examples of an epoch, or its part, if that is known.
@@ -97,12 +106,22 @@ class TrainingReporter {
   TrainingReport Take() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
+  // Shows what was done until now, if a trace is wanted.
+  void Trace(const char* name, absl::Time begin, absl::Time now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Adds the time of the part that has begun, up to now.
   void Charge(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   Clock& clock_;
+  TraceRecorder* const trace_;
+  const std::string track_;
   absl::Mutex mu_;
   TrainingReport report_ ABSL_GUARDED_BY(mu_);
+  // Number of steps that have ended, and when the last one did, or the first
+  // part began.
+  int64_t steps_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::Time step_since_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
+  absl::Time part_began_ ABSL_GUARDED_BY(mu_);
   absl::Time start_ ABSL_GUARDED_BY(mu_);
   // The part that has begun, and since when its time is not in `report_`.
   std::optional<StepPart> part_ ABSL_GUARDED_BY(mu_);

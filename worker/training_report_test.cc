@@ -1,13 +1,20 @@
 #include "worker/training_report.h"
 
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "cluster/inspection/trace_recorder.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace parasol {
 namespace {
+
+using ::testing::ElementsAre;
 
 class TrainingReporterTest : public testing::Test {
  protected:
@@ -111,6 +118,38 @@ TEST_F(TrainingReporterTest, SumsOfEpochsAreToldUntilTheyNoLongerChange) {
   ASSERT_EQ(request.epoch_loss_size(), 1);
   EXPECT_EQ(request.epoch_loss(0).epoch(), 1);
   EXPECT_EQ(request.epoch_loss(0).loss_sum(), 3);
+}
+
+TEST(TrainingTraceTest, ATraceHasStepsAndTheirParts) {
+  SimulatedClock clock;
+  TraceRecorder trace;
+  TrainingReporter reporter(clock, &trace, "training");
+  const auto step = [&] {
+    reporter.Begin(StepPart::kInput, clock.Now());
+    clock.Advance(absl::Seconds(1));
+    reporter.End(clock.Now());
+    reporter.Begin(StepPart::kCompute, clock.Now());
+    clock.Advance(absl::Seconds(2));
+    reporter.End(clock.Now());
+    reporter.AddStep();
+  };
+  step();
+  const absl::Time begin = clock.Now() + absl::Seconds(3);
+  trace.Start({.begin = begin, .end = begin + absl::Hours(1), .steps = 1});
+  step();
+  step();
+  step();
+  std::vector<std::string> shown;
+  for (const TraceRecorder::Span& span : trace.Take().spans) {
+    EXPECT_EQ(span.track, "training");
+    shown.push_back(absl::StrCat(span.name, " of ", *span.step, ": ",
+                                 absl::FormatDuration(span.begin - begin),
+                                 " to ",
+                                 absl::FormatDuration(span.end - begin)));
+  }
+  EXPECT_THAT(shown,
+              ElementsAre("compute of 1: -2s to 0", "input of 2: 0 to 1s",
+                          "compute of 2: 1s to 3s", "step of 2: 0 to 3s"));
 }
 
 }  // namespace

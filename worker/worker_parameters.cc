@@ -177,6 +177,7 @@ absl::Status WorkerParameters::KeepOnDevice(WorkerDevice& opened) {
 absl::StatusOr<std::unique_ptr<ParameterClient>> WorkerParameters::MakeClient(
     const wire::GetPlacementResponse& placement) {
   ParameterClient::Options options;
+  options.trace = options_.trace;
   options.worker_incarnation = options_.task.incarnation();
   options.shard_timeout = options_.ps_timeout;
   options.trust = options_.trust;

@@ -62,6 +62,8 @@ class WorkerParameters {
     std::optional<GroupPlace> place;  // nullopt: it takes part in no group
     // Called as StateKeeper::Options::on_lost is.
     std::function<void(absl::Status)> on_lost = [](const absl::Status&) {};
+    // Shows what ps are asked; must outlive the parameters. Null: nowhere.
+    TraceRecorder* trace = nullptr;
   };
 
   // Listens.

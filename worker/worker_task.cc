@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "cluster/client/chief_session.h"
 #include "cluster/client/same_job.h"
+#include "cluster/inspection/task_inspection.h"
 #include "cluster/rpc/server.h"
 #include "ml/model/graph.h"
 #include "parameters/client/peer_wait_report.h"
@@ -36,6 +37,9 @@ namespace {
 // Less than half of a lease: one call may go into a dead connection.
 constexpr absl::Duration kChiefCallDeadline = absl::Seconds(4);
 
+// The worker's loop in a trace.
+constexpr char kTrainingTrack[] = "training";
+
 bool IsTraining(const wire::HeartbeatResponse& state) {
   return state.phase() >= wire::TRAINING;
 }
@@ -55,7 +59,8 @@ class Task : public WorkerTask {
         clock_(clock),
         registry_(registry),
         metrics_(registry),
-        reporter_(clock) {}
+        reported_{.inspection = std::make_shared<TaskInspection>(clock)},
+        reporter_(clock, &reported_.inspection->recorder(), kTrainingTrack) {}
 
   ~Task() override {
     Stop();
@@ -70,7 +75,8 @@ class Task : public WorkerTask {
         composed_,
         WorkerParameters::Start(
             {options_.task, options_.chief_address, options_.chief_timeout,
-             options_.ps_timeout, options_.trust, options_.group, on_lost},
+             options_.ps_timeout, options_.trust, options_.group, on_lost,
+             &reported_.inspection->recorder()},
             clock_, registry_));
     if (options_.listen_address.empty()) return absl::OkStatus();
     ASSIGN_OR_RETURN(
@@ -154,13 +160,14 @@ class Task : public WorkerTask {
   Clock& clock_;
   MetricsRegistry& registry_;
   WorkerMetrics metrics_;
-  TrainingReporter reporter_;
-  // What was reported so far; the reporting thread's.
+  // What was reported so far; the reporting thread's, but for the recorder.
   struct Reported {
+    std::shared_ptr<TaskInspection> inspection;
     TrainingReport total = {};
     PeerWaitReport waits = {};
   };
   Reported reported_;
+  TrainingReporter reporter_;
   std::unique_ptr<RpcServer> server_;
   std::unique_ptr<WorkerParameters> composed_;
 
@@ -239,6 +246,7 @@ absl::StatusOr<std::unique_ptr<ChiefSession>> Task::JoinCluster() {
   options.metrics_address = options_.metrics_address;
   options.chief_timeout = options_.chief_timeout;
   options.checkpoint_directory = options_.checkpoint_directory;
+  options.inspection = reported_.inspection;
   options.on_registered = [this](const wire::RegisterResponse& first,
                                  const wire::RegisterResponse& answer) {
     joined_run_ = first.run_id();
@@ -374,6 +382,7 @@ absl::Status Task::Loop(ChiefSession& session, int64_t placement_version) {
 }
 
 absl::Status Task::RunLoop(TrainingParameters& parameters) {
+  reported_.inspection->ShowThisThreadFirst();
   if (IsInStep()) {
     SyncTrainingLoop::Options options;
     options.points = opened_.points();

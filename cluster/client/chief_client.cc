@@ -67,6 +67,10 @@ class GrpcChiefClient : public ChiefClient {
   absl::StatusOr<wire::JobStatus> GetStatus() override {
     return Call(&wire::ChiefService::Stub::GetStatus, wire::GetStatusRequest());
   }
+  absl::StatusOr<wire::InspectResponse> Inspect(
+      const wire::InspectRequest& request) override {
+    return Call(&wire::ChiefService::Stub::Inspect, request);
+  }
 
   void DropConnection() override { channel_.Drop(); }
 

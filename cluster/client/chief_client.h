@@ -38,6 +38,8 @@ class ChiefClient {
       const wire::ReportFailureRequest& request) = 0;
   virtual absl::Status Leave(const wire::LeaveRequest& request) = 0;
   virtual absl::StatusOr<wire::JobStatus> GetStatus() = 0;
+  virtual absl::StatusOr<wire::InspectResponse> Inspect(
+      const wire::InspectRequest& request) = 0;
 
   // Makes later calls go over a new connection, to whichever process is at the
   // address then.

@@ -15,6 +15,7 @@
 #include "base/version.h"
 #include "cluster/checkpoint/final_checkpoint.h"
 #include "cluster/client/chief_outage.h"
+#include "cluster/client/chief_session_metrics.h"
 #include "cluster/client/ended_job.h"
 #include "cluster/client/task_identity.h"
 #include "cluster/client/wait_log.h"
@@ -49,23 +50,6 @@ bool IsPermanent(const absl::Status& status) {
 std::string NameOf(const wire::Task& task) {
   return absl::StrCat(task.role(), "/", task.index());
 }
-
-struct ChiefSessionMetrics {
-  ChiefSessionMetrics(MetricsRegistry& registry, const std::string& role)
-      : chief_reachable(registry.AddGauge(
-            absl::StrCat("parasol_", role, "_chief_reachable"),
-            "1 if the chief answered the last call.")),
-        missing_tasks(registry.AddGauge(
-            absl::StrCat("parasol_", role, "_missing_tasks"),
-            "Tasks that the cluster waits for, as the chief says.")),
-        registrations_total(registry.AddCounter(
-            absl::StrCat("parasol_", role, "_registrations_total"),
-            "Answered registrations with the chief.")) {}
-
-  Gauge chief_reachable;
-  Gauge missing_tasks;
-  Counter registrations_total;
-};
 
 class HeartbeatingSession : public ChiefSession {
  public:
@@ -303,6 +287,8 @@ absl::StatusOr<bool> HeartbeatingSession::TryHeartbeat() {
     absl::MutexLock lock(&mu_);
     request.set_leaving(leaving_);
   }
+  options_.inspection->Report(request);
+  const absl::Time sent = clock_.Now();
   absl::StatusOr<wire::HeartbeatResponse> response =
       client_->Heartbeat(request);
   if (absl::IsNotFound(response.status())) {
@@ -314,6 +300,7 @@ absl::StatusOr<bool> HeartbeatingSession::TryHeartbeat() {
   if (!answered.ok()) return AfterFailure(answered);
   const absl::Time now = clock_.Now();
   Answered(now);
+  options_.inspection->Heard(*response, sent, now);
   const auto line = wait_log_.Line(*response, now);
   if (line && !options_.is_quiet) LOG(INFO) << *line;
   KeepState(*std::move(response));
@@ -402,7 +389,9 @@ void HeartbeatingSession::KeepState(wire::HeartbeatResponse response) {
 
 absl::Duration HeartbeatingSession::HeartbeatInterval() const {
   absl::MutexLock lock(&mu_);
-  if (state_.phase() == wire::TRAINING) return heartbeat_interval_;
+  if (state_.phase() == wire::TRAINING && !options_.inspection->HasMore()) {
+    return heartbeat_interval_;
+  }
   return std::min(kWaitingHeartbeatInterval, heartbeat_interval_);
 }
 
@@ -489,6 +478,9 @@ absl::Status HeartbeatingSession::AwaitLeave(
 absl::StatusOr<std::unique_ptr<ChiefSession>> ChiefSession::Join(
     std::unique_ptr<ChiefClient> client, Options options, Clock& clock,
     MetricsRegistry& metrics, std::function<bool()> cancelled) {
+  if (options.inspection == nullptr) {
+    options.inspection = std::make_shared<TaskInspection>(clock);
+  }
   auto session = std::make_unique<HeartbeatingSession>(
       std::move(client), std::move(options), clock, metrics);
   absl::Status status = session->Start(cancelled);

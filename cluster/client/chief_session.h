@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cluster/client/chief_client.h"
+#include "cluster/inspection/task_inspection.h"
 #include "proto/chief.pb.h"
 
 namespace parasol {
@@ -49,6 +50,9 @@ class ChiefSession {
     // True if another session of this process says in the log what the job
     // waits for.
     bool is_quiet = false;
+    // The task's part in inspections; null: it shows its threads' stacks alone.
+    // Used on the session's thread, but for its recorder.
+    std::shared_ptr<TaskInspection> inspection = nullptr;
     // Functions that fill in each Register (run_id, layout, completed_steps)
     // and each Heartbeat (loss, examples_per_second, or what a ps holds); may
     // be null. Called on the session's thread, as is `on_registered`.

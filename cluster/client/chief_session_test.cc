@@ -166,6 +166,10 @@ class FakeChief {
     absl::StatusOr<wire::JobStatus> GetStatus() override {
       return absl::UnimplementedError("fake");
     }
+    absl::StatusOr<wire::InspectResponse> Inspect(
+        const wire::InspectRequest& request) override {
+      return absl::UnimplementedError("fake");
+    }
 
    private:
     FakeChief& chief_;

@@ -53,9 +53,12 @@ absl::StatusOr<AddressList> Resolve(const std::string& address) {
 // Waits until the socket has one of the events.
 absl::Status AwaitEvents(int fd, short events, absl::Time deadline) {
   pollfd polled = {fd, events, 0};
-  const absl::Duration left =
-      std::max(deadline - Clock::Real().Now(), absl::ZeroDuration());
-  const int count = poll(&polled, 1, absl::ToInt64Milliseconds(left));
+  int count = 0;
+  do {
+    const absl::Duration left =
+        std::max(deadline - Clock::Real().Now(), absl::ZeroDuration());
+    count = poll(&polled, 1, absl::ToInt64Milliseconds(left));
+  } while (count < 0 && errno == EINTR);
   if (count > 0) return absl::OkStatus();
   return absl::UnavailableError("no answer");
 }

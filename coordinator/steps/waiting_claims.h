@@ -22,6 +22,7 @@ struct StepClaim {
   using Done = std::function<void(absl::StatusOr<wire::ClaimStepsResponse>)>;
 
   wire::ClaimStepsRequest request;
+  absl::Time came = absl::InfinitePast();
   absl::Time deadline;
   Done done;
 };

@@ -212,6 +212,7 @@ ShardedParameterClient::ShardedParameterClient(
             .tcp_lanes = options.tcp_lanes,
             .lane_retry = options.lane_retry,
             .callee = Callee::Ps(options.trust, placement.shard(i).ps_index()),
+            .trace = options.trace,
         },
         threads_[i % threads_.size()].queue(), LoopsOf(i), clock, link_metrics,
         [this] {

@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "cluster/inspection/trace_recorder.h"
 #include "cluster/trust/trust.h"
 #include "parameters/training_parameters.h"
 #include "proto/chief.pb.h"
@@ -68,6 +69,9 @@ class ParameterClient : public TrainingParameters {
     absl::Duration lane_retry = absl::Minutes(1);
     // The worker's keys; null: it has none, and neither have the ps.
     std::shared_ptr<const Trust> trust = nullptr;
+    // Shows each operation from its sending to its answer; must outlive the
+    // client. Null: nowhere.
+    TraceRecorder* trace = nullptr;
   };
 
   // `variables` and `tables` are the names of the caller's variables and sparse

@@ -268,6 +268,7 @@ void ShardLink::OnResponse(ShardStream& stream,
     CountOwed(now);
   }
   Write(departures);
+  if (!answered.sent.empty()) Trace(index, answered, now);
   FinishAnswered(answered, *response, now);
 }
 
@@ -276,6 +277,7 @@ ShardLink::Answered ShardLink::TakeAnswered(
   Lane& lane = lanes_[index];
   Answered answered;
   answered.operations.reserve(header.result_size());
+  const bool is_traced = options_.trace != nullptr && options_.trace->is_on();
   for (const wire::Result& result : header.result()) {
     if (result.code() == static_cast<int>(absl::StatusCode::kUnavailable)) {
       Refuse(lane, result.message());
@@ -289,6 +291,7 @@ ShardLink::Answered ShardLink::TakeAnswered(
       };
       if (operation->call().is_push) note(answered.push_sent);
       if (operation->asked.gives_values()) note(answered.pull_sent);
+      if (is_traced) answered.sent.emplace_back(operation, sent);
     }
     answered.operations.push_back(std::move(operation));
   }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -19,6 +20,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
+#include "cluster/inspection/trace_recorder.h"
 #include "cluster/payload_lane/frame_reader.h"
 #include "cluster/payload_lane/socket_loop.h"
 #include "cluster/rpc/message_memory.h"
@@ -71,6 +73,7 @@ class ShardLink : private ShardStream::Observer {
     // (ParameterClient::Options).
     absl::Duration lane_retry = absl::Minutes(1);
     Callee callee = {};
+    TraceRecorder* trace = nullptr;  // ParameterClient::Options
   };
 
   // `queue` is a CompletionThread's, and loops[i] serves lane i; all must
@@ -166,6 +169,8 @@ class ShardLink : private ShardStream::Observer {
     // first sent.
     std::optional<absl::Time> push_sent;
     std::optional<absl::Time> pull_sent;
+    // The operations, and when each was first sent, while a trace is wanted.
+    std::vector<std::pair<OperationPtr, absl::Time>> sent = {};
   };
 
   void OnResponse(ShardStream& stream, const grpc::ByteBuffer& buffer) override
@@ -212,6 +217,8 @@ class ShardLink : private ShardStream::Observer {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void FinishAnswered(const Answered& answered, const Response& response,
                       absl::Time now) ABSL_LOCKS_EXCLUDED(mu_);
+  // Shows the operations in the trace.
+  void Trace(size_t lane, const Answered& answered, absl::Time now) const;
   // Updates the metrics.
   void Count(const Answered& answered, absl::Span<const absl::Status> statuses,
              absl::Time now);

@@ -1,6 +1,8 @@
-// The part of a link that a thread attends to now and then.
+// The parts of a link that a thread attends to now and then, and that show what
+// it does.
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -16,6 +18,24 @@ constexpr absl::Duration kLogPeriod = absl::Seconds(10);
 constexpr absl::Duration kAttendPeriod = absl::Seconds(1);
 
 }  // namespace
+
+void ShardLink::Trace(size_t lane, const Answered& answered,
+                      absl::Time now) const {
+  const std::string track =
+      absl::StrCat("to ", options_.name, ", stream ", lane);
+  for (const auto& [operation, sent] : answered.sent) {
+    const bool is_push = operation->call().is_push;
+    options_.trace->Add(
+        {.name = operation->asked.is_dense() ? (is_push ? "push" : "pull")
+                 : is_push                   ? "push rows"
+                                             : "pull rows",
+         .track = track,
+         .begin = sent,
+         .end = now,
+         .bytes = static_cast<int64_t>(is_push ? operation->payload_bytes
+                                               : AnswerBytes(*operation))});
+  }
+}
 
 // Leaves alone a stream that has a lane, and one that has asked for a lane and
 // was given none.

@@ -1,5 +1,7 @@
 #include "ps/shard/operation_watch.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -17,12 +19,14 @@ void OperationWatch::Running::End(absl::Time now) {
 std::atomic<int64_t>* OperationWatch::TakeEntry(absl::Time now) {
   // A thread finds its last entry free, as a rule.
   static std::atomic<size_t> threads = 0;
+  thread_local const int self = gettid();
   thread_local size_t entry = threads++ % kStarts;
   const int64_t nanos = std::max<int64_t>(1, absl::ToUnixNanos(now));
   for (size_t i = 0; i < kStarts; ++i) {
     int64_t none = 0;
     if (starts_[entry].nanos.compare_exchange_strong(
             none, nanos, std::memory_order_relaxed)) {
+      starts_[entry].thread.store(self, std::memory_order_relaxed);
       return &starts_[entry].nanos;
     }
     entry = (entry + 1) % kStarts;
@@ -37,6 +41,18 @@ absl::Time OperationWatch::OldestStart() const {
     if (nanos != 0) oldest = std::min(oldest, absl::FromUnixNanos(nanos));
   }
   return oldest;
+}
+
+int OperationWatch::BusiestThread() const {
+  int64_t oldest = INT64_MAX;
+  int thread = 0;
+  for (const Start& start : starts_) {
+    const int64_t nanos = start.nanos.load(std::memory_order_relaxed);
+    if (nanos == 0 || nanos >= oldest) continue;
+    oldest = nanos;
+    thread = start.thread.load(std::memory_order_relaxed);
+  }
+  return thread;
 }
 
 void OperationWatch::Rotate(absl::Time now) {

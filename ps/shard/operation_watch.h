@@ -50,6 +50,10 @@ class OperationWatch {
     std::atomic<int64_t>* const entry_;  // null: there was none
   };
 
+  // Returns the thread, as gettid() names it, whose operation began first of
+  // those that have not ended; 0: there is none.
+  int BusiestThread() const;
+
   // Notes a gradient of synchronous training of `worker`.
   void Gradient(uint64_t worker, int64_t step, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -96,6 +100,7 @@ class OperationWatch {
   struct alignas(64) Start {
     // Nanoseconds since 1970; 0: none.
     std::atomic<int64_t> nanos = 0;
+    std::atomic<int> thread = 0;
   };
 
   // Returns the entry that says when an operation of this thread has begun.

@@ -191,6 +191,7 @@ absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
   NoteJournal(load.restored_journal());
   Hold(std::make_shared<Shard>(request, std::move(parameters)));
   const absl::Duration duration = clock_.Now() - start;
+  Trace("load", start);
   metrics_.load_duration_seconds.Observe(absl::ToDoubleSeconds(duration));
   LOG(INFO) << "loaded " << request.part_size() << " parts of run "
             << request.run_id() << " from "
@@ -198,16 +199,6 @@ absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
                                              : request.checkpoint())
             << " in " << absl::FormatDuration(duration);
   return absl::OkStatus();
-}
-
-void ParameterServer::NoteJournal(const RestoredJournal& journal) {
-  if (journal.pushes > 0) {
-    LOG(INFO) << "took " << journal.pushes << " pushes from the journal";
-    metrics_.replayed_pushes_total.Add(journal.pushes);
-  }
-  if (journal.lost.empty()) return;
-  LOG(ERROR) << "acknowledged pushes are lost: " << journal.lost;
-  metrics_.lost_journals_total.Add();
 }
 
 absl::StatusOr<std::shared_ptr<ParameterServer::Shard>>
@@ -306,6 +297,7 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::Snapshot(
   const absl::Time start = clock_.Now();
   absl::StatusOr<wire::SnapshotResponse> response =
       WriteSnapshot(request, is_cancelled);
+  Trace("snapshot", start, response.ok() ? response->bytes() : 0);
   if (response.ok()) {
     metrics_.snapshots_total.Add();
     metrics_.snapshot_duration_seconds.Observe(
@@ -393,6 +385,7 @@ void ParameterServer::Execute(const ReceivedMessage& message, size_t operation,
       is_push ? CountedPush(*shard, BytesOf(payloads), std::move(done))
               : CountedPull(*shard, std::move(done)));
   running.End(clock_.Now());
+  TraceOperation(order, now, is_push ? BytesOf(payloads) : 0);
   if (is_of_rows) metrics_.row_bytes.Set(parameters.row_bytes());
 }
 

@@ -20,6 +20,7 @@
 #include "base/work_helpers.h"
 #include "cluster/checkpoint/order_gate.h"
 #include "cluster/checkpoint/saved_file.h"
+#include "cluster/inspection/trace_recorder.h"
 #include "cluster/rpc/payload.h"
 #include "proto/chief.pb.h"
 #include "proto/parameter.pb.h"
@@ -53,6 +54,8 @@ class ParameterServer {
     std::shared_ptr<WorkHelpers> helpers = nullptr;
     // Directory in which journals are; empty: the chief's checkpoint directory.
     std::string journal_directory = {};
+    // Shows what the ps does; must outlive the server. Null: nowhere.
+    TraceRecorder* trace = nullptr;
   };
 
   // `clock` and `metrics` must outlive the server.
@@ -135,6 +138,9 @@ class ParameterServer {
 
   // Returns what the ps does. Called once for each report to the chief.
   wire::PsLoad LoadNow() ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns the thread, as gettid() names it, whose operation goes on for the
+  // longest; 0: none is in one.
+  int BusiestThread() const { return watch_.BusiestThread(); }
 
  private:
   // Immutable, but for the contents of `parameters` and what a snapshot notes.
@@ -205,6 +211,10 @@ class ParameterServer {
       const wire::SnapshotRequest& request,
       const std::function<bool()>& is_cancelled);
 
+  // Shows what this thread has done since `begin`, if a trace is wanted.
+  void Trace(const char* name, absl::Time begin, int64_t bytes = 0) const;
+  void TraceOperation(const wire::Operation& operation, absl::Time begin,
+                      int64_t bytes) const;
   // Has the watch look at a push: whose it is, and one of its rows.
   void WatchPush(uint64_t worker, const wire::Operation& operation,
                  absl::Span<const PayloadView> payloads, absl::Time now);

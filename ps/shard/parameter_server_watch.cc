@@ -3,11 +3,21 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/log.h"
 #include "base/row_hash.h"
 #include "cluster/rpc/proto_duration.h"
 #include "ps/shard/parameter_server.h"
 
 namespace parasol {
+namespace {
+
+const char* NameOfOperation(const wire::Operation& operation) {
+  if (operation.has_push()) return "push";
+  if (operation.has_pull()) return "pull";
+  return operation.has_row_push() ? "push rows" : "pull rows";
+}
+
+}  // namespace
 
 void ParameterServer::WatchPush(uint64_t worker,
                                 const wire::Operation& operation,
@@ -30,6 +40,31 @@ void ParameterServer::WatchPush(uint64_t worker,
   if (place >= payloads[0].size() / sizeof(id)) return;
   payloads[0].CopyTo(place * sizeof(id), sizeof(id), &id);
   watch_.PushedRow(rows.table(), id, now);
+}
+
+void ParameterServer::Trace(const char* name, absl::Time begin,
+                            int64_t bytes) const {
+  if (options_.trace == nullptr || !options_.trace->is_on()) return;
+  options_.trace->Add({.name = name,
+                       .track = TrackOfThread(),
+                       .begin = begin,
+                       .end = clock_.Now(),
+                       .bytes = bytes});
+}
+
+void ParameterServer::TraceOperation(const wire::Operation& operation,
+                                     absl::Time begin, int64_t bytes) const {
+  Trace(NameOfOperation(operation), begin, bytes);
+}
+
+void ParameterServer::NoteJournal(const RestoredJournal& journal) {
+  if (journal.pushes > 0) {
+    LOG(INFO) << "took " << journal.pushes << " pushes from the journal";
+    metrics_.replayed_pushes_total.Add(journal.pushes);
+  }
+  if (journal.lost.empty()) return;
+  LOG(ERROR) << "acknowledged pushes are lost: " << journal.lost;
+  metrics_.lost_journals_total.Add();
 }
 
 wire::PsLoad ParameterServer::LoadNow() {

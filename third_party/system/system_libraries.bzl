@@ -58,6 +58,7 @@ _ABSL = [
     "statusor",
     "str_format",
     "strings",
+    "symbolize",
     "synchronization",
     "time",
     "variant",

@@ -76,4 +76,20 @@ std::string WhyText(const wire::JobStatus& status) {
   return absl::StrCat(text, "\n");
 }
 
+std::string StacksText(const std::vector<wire::InspectedTask>& tasks,
+                       const std::vector<std::string>& missing) {
+  std::string text;
+  for (const wire::InspectedTask& task : tasks) {
+    for (const wire::InspectionPart& part : task.part()) {
+      if (part.stacks().empty()) continue;
+      absl::StrAppend(&text, "\n", task.task(), "\n\n", part.stacks());
+    }
+  }
+  for (const std::string& task : missing) {
+    absl::StrAppend(&text, "\n", task,
+                    "\n\n  can't be heard: it has shown no stacks\n");
+  }
+  return text;
+}
+
 }  // namespace parasol

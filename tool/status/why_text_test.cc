@@ -45,5 +45,14 @@ TEST(WhyTextTest, AChiefThatSaysNothingOfItIsNotAtItsEnd) {
             "say what bounds it.\n");
 }
 
+TEST(WhyTextTest, StacksAreShownTaskByTask) {
+  wire::InspectedTask task;
+  task.set_task("worker/0");
+  task.add_part()->set_stacks("thread 5 \"worker\" runs:\n    main\n");
+  EXPECT_EQ(StacksText({task}, {"ps/1"}),
+            "\nworker/0\n\nthread 5 \"worker\" runs:\n    main\n"
+            "\nps/1\n\n  can't be heard: it has shown no stacks\n");
+}
+
 }  // namespace
 }  // namespace parasol

@@ -31,6 +31,10 @@ class FakeChief : public ChiefClient {
   absl::StatusOr<wire::JobStatus> GetStatus() override {
     return absl::UnimplementedError("fake");
   }
+  absl::StatusOr<wire::InspectResponse> Inspect(
+      const wire::InspectRequest&) override {
+    return absl::UnimplementedError("fake");
+  }
 };
 
 }  // namespace parasol

@@ -1,4 +1,4 @@
-#include "tool/asked_chief.h"
+#include "tool/status/asked_chief.h"
 
 #include <utility>
 
@@ -6,7 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "tool/operator_trust.h"
+#include "tool/status/operator_trust.h"
 
 ABSL_FLAG(absl::Duration, timeout, absl::Seconds(5),
           "How long to wait for an answer.");

@@ -1,5 +1,5 @@
-#ifndef PARASOL_TOOL_ASKED_CHIEF_H_
-#define PARASOL_TOOL_ASKED_CHIEF_H_
+#ifndef PARASOL_TOOL_STATUS_ASKED_CHIEF_H_
+#define PARASOL_TOOL_STATUS_ASKED_CHIEF_H_
 
 #include <memory>
 #include <string>
@@ -26,4 +26,4 @@ absl::Status CheckDuration(const char* flag, absl::Duration value);
 
 }  // namespace parasol
 
-#endif  // PARASOL_TOOL_ASKED_CHIEF_H_
+#endif  // PARASOL_TOOL_STATUS_ASKED_CHIEF_H_

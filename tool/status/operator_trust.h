@@ -1,5 +1,5 @@
-#ifndef PARASOL_TOOL_OPERATOR_TRUST_H_
-#define PARASOL_TOOL_OPERATOR_TRUST_H_
+#ifndef PARASOL_TOOL_STATUS_OPERATOR_TRUST_H_
+#define PARASOL_TOOL_STATUS_OPERATOR_TRUST_H_
 
 #include <memory>
 #include <string>
@@ -17,4 +17,4 @@ absl::StatusOr<std::shared_ptr<const Trust>> TrustOfOperator(
 
 }  // namespace parasol
 
-#endif  // PARASOL_TOOL_OPERATOR_TRUST_H_
+#endif  // PARASOL_TOOL_STATUS_OPERATOR_TRUST_H_

@@ -1,4 +1,4 @@
-#include "tool/operator_trust.h"
+#include "tool/status/operator_trust.h"
 
 #include "base/clock.h"
 #include "cluster/trust/token_store.h"

@@ -1,0 +1,214 @@
+#include "coordinator/inspections.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/shown_text.h"
+#include "base/status_macros.h"
+#include "cluster/rpc/proto_duration.h"
+
+namespace parasol {
+namespace {
+
+constexpr size_t kMaxSpanText = 64;
+constexpr int64_t kMinSpans = 256;
+// Nobody's clock, and no span, is off by more: a hundred years.
+constexpr int64_t kMostMicros = int64_t{100} * 366 * 24 * 3600 * 1'000'000;
+
+absl::Status CheckInspection(const wire::Inspection& asked) {
+  if (asked.number() == 0) {
+    return absl::InvalidArgumentError("the inspection has no number");
+  }
+  if (asked.kind() == wire::Inspection::STACKS) return absl::OkStatus();
+  if (asked.kind() != wire::Inspection::TRACE) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the inspection is of kind ", asked.kind(),
+                     ", which this chief does not know"));
+  }
+  if (asked.steps() < 1 || asked.steps() > Inspections::kMaxSteps) {
+    return absl::InvalidArgumentError(absl::StrCat("a trace of ", asked.steps(),
+                                                   " steps: from 1 to ",
+                                                   Inspections::kMaxSteps));
+  }
+  const google::protobuf::Duration& limit = asked.limit();
+  const bool is_sane = limit.seconds() >= 0 && limit.nanos() >= 0 &&
+                       limit.nanos() < 1'000'000'000 && limit.seconds() <= 3600;
+  if (!is_sane || FromProto(limit) <= absl::ZeroDuration() ||
+      FromProto(limit) > Inspections::kMaxLimit) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the limit of a trace is not above 0 and at most ",
+                     absl::FormatDuration(Inspections::kMaxLimit)));
+  }
+  return absl::OkStatus();
+}
+
+std::string SpanText(absl::string_view text) {
+  return OneLine(text.substr(0, kMaxSpanText));
+}
+
+bool IsSane(const wire::TraceSpan& span) {
+  return span.begin_micros() >= 0 && span.begin_micros() <= kMostMicros &&
+         span.duration_micros() >= 0 && span.duration_micros() <= kMostMicros &&
+         span.bytes() >= 0;
+}
+
+// Text of several lines from outside.
+std::string Lines(absl::string_view text) {
+  std::string lines(text.substr(0, Inspections::kMaxStackBytes));
+  for (char& c : lines) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c != '\n' && !absl::ascii_isprint(byte)) c = '?';
+  }
+  return lines;
+}
+
+}  // namespace
+
+absl::Status Inspections::Begin(const wire::InspectRequest& request,
+                                const std::vector<std::string>& present,
+                                absl::Time now) {
+  RETURN_IF_ERROR(CheckInspection(request.inspection()));
+  if (asked_ && !IsOver(now)) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "another trace, or stacks, are being taken, for at most ",
+        absl::FormatDuration(absl::Ceil(deadline_ - now, absl::Seconds(1))),
+        " more: ask again then"));
+  }
+  std::map<std::string, Shown, std::less<>> tasks;
+  const bool is_trace = request.inspection().kind() == wire::Inspection::TRACE;
+  for (const std::string& task : present) {
+    if (is_trace || request.task().empty() || task == request.task()) {
+      tasks[task] = {};
+    }
+  }
+  if (tasks.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat(ShownText(request.task()),
+                     " is not there; there are: ", ShownList(present)));
+  }
+  asked_ = request.inspection();
+  asked_->clear_begin_unix_micros();
+  deadline_ = now + kSendLimit;
+  if (is_trace) {
+    asked_->set_begin_unix_micros(absl::ToUnixMicros(now + kLead));
+    deadline_ += kLead + FromProto(asked_->limit());
+  }
+  tasks_ = std::move(tasks);
+  return absl::OkStatus();
+}
+
+bool Inspections::IsOver(absl::Time now) const {
+  return now >= deadline_ || absl::c_all_of(tasks_, [](const auto& task) {
+           return task.second.part.is_complete();
+         });
+}
+
+absl::StatusOr<wire::InspectResponse> Inspections::Inspect(
+    const wire::InspectRequest& request,
+    const std::vector<std::string>& present, absl::Time now) {
+  if (!asked_ || asked_->number() != request.inspection().number()) {
+    RETURN_IF_ERROR(Begin(request, present, now));
+  }
+  return Answer(request.task());
+}
+
+wire::InspectResponse Inspections::Answer(absl::string_view task) const {
+  wire::InspectResponse response;
+  const bool is_trace = asked_->kind() == wire::Inspection::TRACE;
+  for (const auto& [name, shown] : tasks_) {
+    if (!shown.part.is_complete()) response.add_missing_task(name);
+    if (!task.empty() && name != task) continue;
+    // A process that has shown nothing.
+    if (shown.incarnation == 0) continue;
+    wire::InspectedTask& entry = *response.add_task();
+    entry.set_task(name);
+    if (!is_trace || !task.empty()) {
+      *entry.add_part() = shown.part;
+      continue;
+    }
+    wire::InspectionPart& part = *entry.add_part();
+    part.set_number(asked_->number());
+    part.set_first_span(shown.part.span_size());
+    part.set_dropped(shown.part.dropped());
+    part.set_is_complete(shown.part.is_complete());
+    part.set_clock_offset_micros(shown.part.clock_offset_micros());
+    part.set_clock_delay_micros(shown.part.clock_delay_micros());
+  }
+  return response;
+}
+
+bool Inspections::HaveWorkersShown() const {
+  bool has_workers = false;
+  for (const auto& [name, shown] : tasks_) {
+    if (!absl::StartsWith(name, "worker/")) continue;
+    has_workers = true;
+    if (!shown.part.is_complete()) return false;
+  }
+  return has_workers;
+}
+
+void Inspections::Exchange(absl::string_view task, uint64_t incarnation,
+                           const wire::HeartbeatRequest& request,
+                           absl::Time now, wire::HeartbeatResponse& answer) {
+  if (!asked_) return;
+  if (now >= deadline_ + kKept) {
+    asked_.reset();
+    tasks_.clear();
+    return;
+  }
+  const auto it = tasks_.find(task);
+  if (it == tasks_.end() || now >= deadline_) return;
+  Shown& shown = it->second;
+  // Another process has the place: what its predecessor has shown is whole, or
+  // of no use.
+  if (shown.incarnation != incarnation && !shown.part.is_complete()) shown = {};
+  if (request.inspection().number() == asked_->number() &&
+      !shown.part.is_complete()) {
+    shown.incarnation = incarnation;
+    Keep(request.inspection(), shown);
+  }
+  if (shown.part.is_complete()) return;
+  *answer.mutable_inspection() = *asked_;
+  // What the workers do is over.
+  if (asked_->kind() == wire::Inspection::TRACE && HaveWorkersShown()) {
+    *answer.mutable_inspection()->mutable_limit() =
+        ToProto(absl::ZeroDuration());
+  }
+  answer.set_inspection_spans(shown.spans());
+}
+
+void Inspections::Keep(const wire::InspectionPart& part, Shown& shown) const {
+  wire::InspectionPart& kept = shown.part;
+  // One that was sent before the last answer.
+  if (part.first_span() != shown.spans()) return;
+  const int64_t most =
+      std::clamp(kMaxSpansOfAll / static_cast<int64_t>(tasks_.size()),
+                 kMinSpans, kMaxSpans);
+  for (const wire::TraceSpan& span : part.span()) {
+    if (kept.span_size() >= most || !IsSane(span)) {
+      ++shown.left_out;
+      continue;
+    }
+    wire::TraceSpan& entry = *kept.add_span();
+    entry = span;
+    entry.set_name(SpanText(span.name()));
+    entry.set_track(SpanText(span.track()));
+  }
+  kept.set_stacks(Lines(part.stacks()));
+  kept.set_number(asked_->number());
+  kept.set_dropped(std::clamp<int64_t>(part.dropped(), 0, kMostMicros) +
+                   shown.left_out);
+  const auto sane = [](int64_t micros) {
+    return std::clamp(micros, -kMostMicros, kMostMicros);
+  };
+  kept.set_clock_offset_micros(sane(part.clock_offset_micros()));
+  kept.set_clock_delay_micros(sane(part.clock_delay_micros()));
+  kept.set_is_complete(part.is_complete());
+}
+
+}  // namespace parasol

@@ -1,0 +1,67 @@
+#include "tool/status/asked_inspection.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::Duration kAskAgain = absl::Milliseconds(200);
+constexpr absl::Duration kNameMissing = absl::Seconds(10);
+
+uint64_t DrawNumber() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device() | 1;
+}
+
+absl::StatusOr<wire::InspectResponse> AskOnce(
+    ChiefClient& chief, const wire::InspectRequest& request) {
+  absl::StatusOr<wire::InspectResponse> answer = chief.Inspect(request);
+  if (!absl::IsUnimplemented(answer.status())) return answer;
+  return absl::InvalidArgumentError(
+      absl::StrCat(answer.status().message(),
+                   " (a worker without a cluster, an older "
+                   "chief, or no chief: none can be inspected)"));
+}
+
+}  // namespace
+
+absl::StatusOr<InspectedTasks> AskForInspection(ChiefClient& chief,
+                                                wire::InspectRequest request,
+                                                absl::Duration limit) {
+  request.mutable_inspection()->set_number(DrawNumber());
+  Clock& clock = Clock::Real();
+  const absl::Time end = clock.Now() + limit;
+  absl::Time named = clock.Now();
+  ASSIGN_OR_RETURN(wire::InspectResponse answer, AskOnce(chief, request));
+  while (answer.missing_task_size() > 0 && clock.Now() < end) {
+    clock.Pause(kAskAgain);
+    ASSIGN_OR_RETURN(answer, AskOnce(chief, request));
+    if (clock.Now() - named < kNameMissing) continue;
+    named = clock.Now();
+    fprintf(stderr, "waiting for %s\n",
+            absl::StrJoin(answer.missing_task(), ", ").c_str());
+  }
+  InspectedTasks inspected;
+  inspected.missing.assign(answer.missing_task().begin(),
+                           answer.missing_task().end());
+  const bool is_trace = request.inspection().kind() == wire::Inspection::TRACE;
+  for (const wire::InspectedTask& task : answer.task()) {
+    inspected.tasks.push_back(task);
+    if (!is_trace) continue;
+    // All spans in one answer would be too many.
+    request.set_task(task.task());
+    ASSIGN_OR_RETURN(const wire::InspectResponse whole,
+                     AskOnce(chief, request));
+    if (whole.task_size() == 1) inspected.tasks.back() = whole.task(0);
+  }
+  return inspected;
+}
+
+}  // namespace parasol
