@@ -36,9 +36,9 @@ Tensor Slice(const Tensor& x, const IntList& begin, const IntList& sizes);
 //   InvalidArgument  an id is not a row's: names it.
 Tensor Gather(const Tensor& x, const Tensor& ids);
 
-// Returns `count` rows: row s is the sum of the rows of x whose `ids` (int64)
-// are s, and 0 if there are none. Rows with an id below 0 are left out. The
-// shape of `ids` is what x's begins with.
+// Returns `count` rows: row s is the sum of the rows of x (float32) whose `ids`
+// (int64) are s, and 0 if there are none. Rows with an id below 0 are left out.
+// The shape of `ids` is what x's begins with.
 //   InvalidArgument  an id is `count` or more: names it.
 Tensor SegmentSum(const Tensor& x, const Tensor& ids, int64_t count);
 

@@ -171,6 +171,10 @@ TEST(OperationsTest, Arrange) {
   EXPECT_THAT(Slice(x, {0, 1}, {-1, 2}).values(), ElementsAre(1, 2, 4, 5));
   EXPECT_THAT(Gather(x, Tensor::Ints({1, 1}, {2})).values(),
               ElementsAre(3, 4, 5, 3, 4, 5));
+  EXPECT_THAT(Gather(Tensor::Ints({7, 8, 9, 10}, {2, 2}),
+                     Tensor::Ints({1, 0, 1}, {3, 1}))
+                  .ints(),
+              ElementsAre(9, 10, 7, 8, 9, 10));
   EXPECT_THAT(SegmentSum(x, Tensor::Ints({1, 1}, {2}), 3).values(),
               ElementsAre(0, 0, 0, 3, 5, 7, 0, 0, 0));
   EXPECT_THAT(SegmentSum(x, Tensor::Ints({-1, 0}, {2}), 1).values(),

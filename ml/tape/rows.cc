@@ -24,30 +24,35 @@ absl::Status AppendAxes(const TensorShape& shape, int first, TensorShape& to) {
 }
 
 absl::StatusOr<TensorType> GatherType(const OperationCall& call) {
-  RETURN_IF_ERROR(CheckDType(call, 0, DType::kFloat32));
   RETURN_IF_ERROR(CheckDType(call, 1, DType::kInt64));
   if (call.shape(0).rank() == 0) {
     return absl::InvalidArgumentError("a scalar has no rows");
   }
   TensorShape shape = call.shape(1);
   RETURN_IF_ERROR(AppendAxes(call.shape(0), 1, shape));
-  return TensorType{DType::kFloat32, shape};
+  return TensorType{call.inputs[0].dtype(), shape};
 }
 
-absl::Status GatherCpu(const OperationCall& call, const NewTensor& result) {
+template <typename T>
+absl::Status GatherRows(const OperationCall& call, const T* x, T* y) {
   const int64_t rows = call.shape(0)[0];
   const int64_t number = call.inputs[1].size();
   const int64_t width = rows == 0 ? 0 : call.inputs[0].size() / rows;
   const int64_t* const ids = call.ints(1);
-  float* const y = result.floats().data();
   for (int64_t i = 0; i < number; ++i) {
     if (ids[i] < 0 || ids[i] >= rows) {
       return absl::InvalidArgumentError(absl::StrCat(
           "id ", ids[i], ", at place ", i, ", is not one of ", rows, " rows"));
     }
-    std::copy_n(call.floats(0) + ids[i] * width, width, y + i * width);
+    std::copy_n(x + ids[i] * width, width, y + i * width);
   }
   return absl::OkStatus();
+}
+
+absl::Status GatherCpu(const OperationCall& call, const NewTensor& result) {
+  return call.inputs[0].dtype() == DType::kFloat32
+             ? GatherRows(call, call.floats(0), result.floats().data())
+             : GatherRows(call, call.ints(0), result.ints().data());
 }
 
 void GatherGradient(GradientCall& call) {
