@@ -412,7 +412,7 @@ StepGrants::Look Coordinator::LookAtGrants() const {
   return {.phase = phases_.phase(),
           .is_stopping = orders_.stop_requested(),
           .workers = membership_.CountAlive("worker"),
-          .may_return = options_.resumed && IsNew(),
+          .may_return = options_.resumed && IsNew() && !HaveWorkersLeft(),
           .ends_early = end_requested_ || HaveWorkersLeft() ||
                         evaluations_.decisions().stop().has_value(),
           .limit = evaluations_.lag().StepLimit()};

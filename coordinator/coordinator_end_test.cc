@@ -93,6 +93,20 @@ TEST_F(CoordinatorTest, AJobMayEndWithItsWorkers) {
   EXPECT_EQ(phase(), wire::COMPLETE);
 }
 
+// Nobody is awaited who has done steps for another chief.
+TEST_F(CoordinatorTest, AResumedJobEndsWithItsWorkersAtOnce) {
+  Resume(100);
+  options_.ends_with_workers = true;
+  options_.job.mutable_end()->set_steps(int64_t{1} << 50);
+  RegisterPs();
+  RegisterWorkers();
+  FinishLoad(NextLoad());
+  ASSERT_OK(Leave(worker0_));
+  EXPECT_EQ(phase(), wire::TRAINING);
+  ASSERT_OK(Leave(worker1_));
+  EXPECT_EQ(phase(), wire::FINISHING);
+}
+
 TEST_F(CoordinatorTest, AJobThatIsCompleteAlreadySaysSoAndLingers) {
   Resume(100);
   options_.already_complete = true;

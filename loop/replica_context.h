@@ -26,6 +26,11 @@ class ReplicaContext {
   // sync, and there are others.
   int replica_id() const { return world_.replica_id(local_); }
   int local_id() const { return local_; }
+  // This replica's number among those whose gradients one update has: which
+  // piece of a global batch it computes.
+  int replica_id_in_sync_group() const {
+    return world_.first_replica() + local_;
+  }
   int num_replicas_in_sync() const { return world_.num_replicas(); }
   // Number of steps that were run before this one, in all runs of the program:
   // with replica_id() the key of what is drawn at random.

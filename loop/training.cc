@@ -9,6 +9,11 @@
 
 namespace parasol::loop {
 
+Training::Training(Strategy& strategy, const Options& options)
+    : strategy_(strategy), options_(options) {
+  strategy.EndAfter(options.iterations);
+}
+
 bool Training::Next() {
   if (is_over_) return false;
   const absl::StatusOr<bool> goes_on = has_begun_ ? End() : Begin();

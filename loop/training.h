@@ -39,9 +39,10 @@ class Training {
     int64_t iterations = std::numeric_limits<int64_t>::max();
   };
 
-  // `strategy` must outlive this object.
-  Training(Strategy& strategy, const Options& options)
-      : strategy_(strategy), options_(options) {}
+  // `strategy` must outlive this object. A program that calls Start() itself,
+  // to go on where its data were, makes its Training before: ps are told then
+  // where the job ends.
+  Training(Strategy& strategy, const Options& options);
 
   // Ends the iteration that was under way, and begins the next one. Returns
   // false at the end, when the program was told to stop, and after an error.

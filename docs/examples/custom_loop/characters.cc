@@ -235,7 +235,8 @@ absl::Status Train(Strategy& strategy) {
                        model.variables()));
 
   const auto step = [&](ReplicaContext& replica) -> absl::StatusOr<Tensor> {
-    const int64_t first = replica.step() * batch + replica.replica_id() * own;
+    const int64_t first =
+        replica.step() * batch + replica.replica_id_in_sync_group() * own;
     const Windows windows = WindowsOf(text, 0, text.trained, first, own);
     GradientTape tape;
     const Tensor loss = ComputeAverageLoss(

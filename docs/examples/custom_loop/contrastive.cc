@@ -74,9 +74,8 @@ Tensor Accuracy(const Model& embedding, const Digits& known,
   const Tensor distances =
       ReduceSum(Square(points), 1) -
       2 * MatMul(embedding.Call(asked.images), points, {.transpose_b = true});
-  const Tensor found =
-      Gather(Cast(known.labels, DType::kFloat32), ArgMax(-distances));
-  return ReduceMean(Equal(found, Cast(asked.labels, DType::kFloat32)));
+  const Tensor found = Gather(known.labels, ArgMax(-distances));
+  return ReduceMean(Equal(found, asked.labels));
 }
 
 absl::Status Train(Strategy& strategy) {
@@ -110,12 +109,12 @@ absl::Status Train(Strategy& strategy) {
     return loss;
   };
 
+  Training training(strategy, {.iterations = absl::GetFlag(FLAGS_iterations)});
   int64_t position = 0;  // in the pairs
   RETURN_IF_ERROR(strategy.Keep("position", &position));
   RETURN_IF_ERROR(strategy.Start());
   auto next = batches.begin();
   RETURN_IF_ERROR(next.Seek(position));
-  Training training(strategy, {.iterations = absl::GetFlag(FLAGS_iterations)});
   while (training.Next()) {
     const Tensor loss = strategy.Reduce(kSum, strategy.Run(step, next.Next()));
     position = next.position();

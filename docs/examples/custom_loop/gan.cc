@@ -73,14 +73,16 @@ absl::Status Train(Strategy& strategy) {
                               discriminator.trainable_variables()));
 
   // Returns the digits that a replica draws in a step: its part of what all
-  // would draw.
+  // that are in step with it would draw.
   const auto draw = [&](const ReplicaContext& replica) {
+    const int part = replica.replica_id_in_sync_group();
     const Tensor noise = RandomNormal(
-        {batch, kNoise}, {.seed = strategy.seed(),
-                          .step = static_cast<uint64_t>(replica.step())});
-    return generator.Call(
-        Slice(noise, {replica.replica_id() * own, 0}, {own, kNoise}),
-        {.training = true});
+        {batch, kNoise},
+        {.seed = strategy.seed(),
+         .step = static_cast<uint64_t>(replica.step()),
+         .replica = static_cast<uint32_t>(replica.replica_id() - part)});
+    return generator.Call(Slice(noise, {part * own, 0}, {own, kNoise}),
+                          {.training = true});
   };
   const auto score = [&](const Tensor& images) {
     return discriminator.Call(images, {.training = true});
@@ -107,12 +109,12 @@ absl::Status Train(Strategy& strategy) {
     return loss;
   };
 
+  Training training(strategy, {.iterations = absl::GetFlag(FLAGS_iterations)});
   int64_t position = 0;  // in the digits
   RETURN_IF_ERROR(strategy.Keep("position", &position));
   RETURN_IF_ERROR(strategy.Start());
   auto next = batches.begin();
   RETURN_IF_ERROR(next.Seek(position));
-  Training training(strategy, {.iterations = absl::GetFlag(FLAGS_iterations)});
   while (training.Next()) {
     Tensor real_or_drawn;
     for (int i = 0; i < absl::GetFlag(FLAGS_discriminator_updates); ++i) {
