@@ -192,6 +192,7 @@ void JobAccount::AddLosses(const JobView& job, wire::JobStatus& status) const {
   status.set_loss_examples(reports_.loss_examples());
   status.mutable_output_loss_sum()->Assign(reports_.output_loss_sums().begin(),
                                            reports_.output_loss_sums().end());
+  ToMessages(reports_.recorded(), *status.mutable_recorded());
   // The points of a curve are differences of one kind of sums.
   const EpochLosses::Sums total = reports_.epochs().Total();
   if (total.examples > 0) {

@@ -42,6 +42,7 @@ void WorkerReports::Count(const wire::HeartbeatRequest& heartbeat) {
   if (examples < 0) return;
   const auto [it, is_new] = totals_.try_emplace(heartbeat.task().incarnation());
   Totals& known = it->second;
+  CountRecorded(heartbeat, !is_new, known.recorded);
   std::vector<double> sums(heartbeat.output_loss_sum().begin(),
                            heartbeat.output_loss_sum().end());
   // A late message says nothing new.
@@ -59,6 +60,14 @@ void WorkerReports::Count(const wire::HeartbeatRequest& heartbeat) {
   known.loss_sum = heartbeat.loss_sum();
   known.output_loss_sums = std::move(sums);
   known.examples = examples;
+}
+
+void WorkerReports::CountRecorded(const wire::HeartbeatRequest& heartbeat,
+                                  bool counts, RecordedTotals& known) {
+  const RecordedTotals added =
+      RecordedSince(known, RecordedOf(heartbeat.recorded()));
+  AddRecorded(added, known);
+  if (counts) AddRecorded(added, recorded_);
 }
 
 void WorkerReports::CountEpochs(const wire::HeartbeatRequest& heartbeat,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "cluster/progress/recorded_values.h"
 #include "coordinator/steps/epoch_losses.h"
 #include "proto/chief.pb.h"
 
@@ -37,6 +38,8 @@ class WorkerReports {
     return output_loss_sums_;
   }
   int64_t loss_examples() const { return loss_examples_; }
+  // Returns the totals of the values that workers have recorded meanwhile.
+  const RecordedTotals& recorded() const { return recorded_; }
   EpochLosses& epochs() { return epochs_; }
   const EpochLosses& epochs() const { return epochs_; }
 
@@ -47,11 +50,15 @@ class WorkerReports {
     std::vector<double> output_loss_sums = {};
     int64_t examples = 0;
     std::map<int64_t, EpochLosses::Sums> epochs = {};
+    RecordedTotals recorded = {};
   };
 
   void Count(const wire::HeartbeatRequest& heartbeat);
   void CountOutputs(const std::vector<double>& known,
                     const std::vector<double>& now);
+  // Takes the totals of recorded values; counts what is new if `counts`.
+  void CountRecorded(const wire::HeartbeatRequest& heartbeat, bool counts,
+                     RecordedTotals& known);
   // Takes the totals of epochs; counts what is new if `counts`.
   void CountEpochs(const wire::HeartbeatRequest& heartbeat, bool counts,
                    std::map<int64_t, EpochLosses::Sums>& known);
@@ -65,6 +72,7 @@ class WorkerReports {
   double loss_sum_ = 0;
   std::vector<double> output_loss_sums_;
   int64_t loss_examples_ = 0;
+  RecordedTotals recorded_;
   EpochLosses epochs_;
 };
 

@@ -55,6 +55,32 @@ TEST(WorkerReportsTest, WhatWasDoneForAnotherChiefDoesNotCount) {
   EXPECT_EQ(AtTheEnd(reports).examples, 5);
 }
 
+TEST(WorkerReportsTest, RecordedValuesOfAllWorkersAreAdded) {
+  const auto heartbeat = [](uint64_t incarnation, double sum, int64_t count) {
+    wire::HeartbeatRequest request;
+    request.mutable_task()->set_role("worker");
+    request.mutable_task()->set_incarnation(incarnation);
+    wire::RecordedValues& reward = *request.add_recorded();
+    reward.set_name("reward");
+    reward.set_sum(sum);
+    reward.set_count(count);
+    return request;
+  };
+  WorkerReports reports(0);
+  reports.Begin(7);
+  reports.Begin(8);
+  reports.Keep(heartbeat(7, 10, 4));
+  reports.Keep(heartbeat(8, 1, 2));
+  reports.Keep(heartbeat(7, 12, 5));
+  reports.Keep(heartbeat(7, 10, 4));  // late
+  // Most of it was recorded for another chief.
+  reports.Keep(heartbeat(9, 100, 50));
+  reports.Keep(heartbeat(9, 103, 51));
+  ASSERT_EQ(reports.recorded().size(), 1u);
+  EXPECT_EQ(reports.recorded().at("reward").sum, 16);
+  EXPECT_EQ(reports.recorded().at("reward").count, 8);
+}
+
 // A worker that goes on after such a loss (non_finite_loss: CONTINUE).
 // Steps are seen from the step at which the last such worker has come, not from
 // a worker's that no chief has known, or that comes back to the same chief.

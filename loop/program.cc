@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/resource_limits.h"
 #include "base/status_macros.h"
+#include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/role_flags.h"
 #include "cluster/trust/trust_flags.h"
 #include "loop/peers/peers_of.h"
@@ -31,10 +32,13 @@ ABSL_FLAG(absl::Duration, peer_timeout, absl::Minutes(5),
 
 ABSL_FLAG(std::string, status_address, "",
           "host:port at which worker 0, or the only process, answers `parasol "
-          "status` and `parasol why`, with --checkpoint_dir; empty: nowhere.");
-ABSL_FLAG(std::string, metrics_address, "",
-          "host:port of /metrics; port 0: chosen by the system, and logged. "
-          "Empty: nowhere.");
+          "status` and `parasol why`, with --checkpoint_dir; empty: nowhere. "
+          "With ps the chief answers at its own address.");
+ABSL_FLAG(
+    std::string, metrics_address, "",
+    "host:port of /metrics, and of the job's page if this is the chief of "
+    "a cluster with ps; port 0: chosen by the system, and logged. Empty: "
+    "nowhere.");
 
 namespace parasol::loop {
 namespace {
@@ -72,6 +76,10 @@ absl::StatusOr<std::unique_ptr<Strategy>> Program::CreateStrategy() {
   ProgramSettings program = {
       .checkpoint_directory = absl::GetFlag(FLAGS_checkpoint_dir),
       .metrics = &metrics_,
+      .metrics_address =
+          metrics_server_ != nullptr && config_.cluster
+              ? WithPort(config_.address, metrics_server_->port())
+              : "",
       .status = status_.get()};
   if (absl::GetFlag(FLAGS_checkpoint_every) > 0) {
     program.checkpoint.set_every_steps(absl::GetFlag(FLAGS_checkpoint_every));
@@ -88,16 +96,34 @@ absl::StatusOr<std::unique_ptr<Strategy>> Program::CreateStrategy() {
                              std::move(peers));
 }
 
+bool Program::LeadsPs() const {
+  return config_.num_ps > 0 && config_.role == Role::kChief;
+}
+
 absl::Status Program::StartServers() {
   const std::string metrics = absl::GetFlag(FLAGS_metrics_address);
   if (!metrics.empty()) {
-    ASSIGN_OR_RETURN(metrics_server_, MetricsServer::Start(metrics, metrics_),
+    PageServer::Pages page = nullptr;
+    if (LeadsPs()) {
+      page = [this](absl::string_view path) { return status_->PageAt(path); };
+    }
+    ASSIGN_OR_RETURN(metrics_server_,
+                     MetricsServer::Start(metrics, metrics_, std::move(page)),
                      _ << "--metrics_address");
-    LOG(INFO) << VersionString() << ", /metrics on port "
+    LOG(INFO) << VersionString()
+              << (LeadsPs() ? ", page and /metrics on port "
+                            : ", /metrics on port ")
               << metrics_server_->port();
   }
   const std::string address = absl::GetFlag(FLAGS_status_address);
-  if (address.empty() || config_.index > 0) return absl::OkStatus();
+  if (address.empty()) return absl::OkStatus();
+  if (config_.num_ps > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--status_address=", address, ": the chief of a cluster with ps ",
+        "answers at its own address; leave the flag out and ask ",
+        config_.chief_address));
+  }
+  if (config_.index > 0) return absl::OkStatus();
   if (absl::GetFlag(FLAGS_checkpoint_dir).empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--status_address=", address,

@@ -52,6 +52,8 @@ class Program {
 
  private:
   absl::StatusOr<std::unique_ptr<Strategy>> CreateStrategy();
+  // Returns true for the chief of a cluster with ps.
+  bool LeadsPs() const;
   absl::Status StartServers();
   absl::Status RunBody(
       const std::function<absl::Status(Strategy& strategy)>& body);

@@ -2,6 +2,8 @@
 
 #include <signal.h>
 
+#include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -25,6 +27,8 @@
 #include "cluster/collective/socket_endpoint.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "serving/testing/http_client.h"
 
 namespace parasol {
 namespace {
@@ -117,6 +121,16 @@ class PsProcessesTest : public testing::Test {
     }
   }
 
+  static std::string BodyAt(int port, const std::string& path) {
+    return HttpClient(port).Get(path).body;
+  }
+  // Returns the port that a process's log has behind `text`.
+  int PortIn(const std::string& task, const std::string& text) const {
+    const std::string log = TextOf(task);
+    const size_t at = log.find(text);
+    return at == std::string::npos ? 0 : atoi(&log[at + text.size()]);
+  }
+
   int CodeOf(const std::string& task) {
     const auto end = processes_[task]->Wait(kLimit);
     EXPECT_OK(end) << task << TextOf(task);
@@ -193,6 +207,47 @@ TEST_F(PsProcessesTest, WorkersShareTheIterationsAndTheVariables) {
   EXPECT_EQ(CountIn(values), 200) << values;
   EXPECT_EQ(ValuesOf("worker/1").substr(0, values.find(" seen")),
             values.substr(0, values.find(" seen")));
+}
+
+// Each line has the losses and the recorded values of the same iterations, and
+// the last one those before the end.
+TEST_F(PsProcessesTest, RecordedValuesOfAllWorkersAreInTheRecord) {
+  StartAll(2, 1, {"--iterations=300"});
+  ExpectAllEndWell();
+  std::ifstream file(root_ + "/checkpoints/training.jsonl");
+  int64_t step = 0;
+  for (std::string line; std::getline(file, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    ASSERT_TRUE(json.is_object()) << line;
+    step = json.value("global_step", 0);
+    ASSERT_TRUE(json["loss"].is_number()) << line;
+    ASSERT_TRUE(json["twice_loss"].is_number()) << line;
+    EXPECT_NEAR(json["twice_loss"], 2 * json["loss"].get<double>(), 1e-6);
+  }
+  EXPECT_EQ(step, 300);
+}
+
+TEST_F(PsProcessesTest, TheChiefHasAPageAndAllHaveMetrics) {
+  const std::vector<std::string> flags = {"--iterations=20", "--hold_at=10",
+                                          "--metrics_address=127.0.0.1:0"};
+  StartAll(1, 1, flags);
+  AwaitText("worker/0", "iteration 10\n");
+  const int page = PortIn("chief/0", ", page and /metrics on port ");
+  const absl::Time deadline = Clock::Real().Now() + kLimit;
+  const auto shown = [&] { return BodyAt(page, "/status.json"); };
+  while (!absl::StrContains(shown(), "\"global_step\":10")) {
+    ASSERT_LT(Clock::Real().Now(), deadline) << shown();
+    Clock::Real().Pause(absl::Milliseconds(20));
+  }
+  EXPECT_THAT(BodyAt(page, "/"), HasSubstr("<html"));
+  const int own = PortIn("worker/0", ", /metrics on port ");
+  EXPECT_THAT(shown(), HasSubstr(absl::StrCat("127.0.0.1:", own)));
+  EXPECT_THAT(BodyAt(page, "/metrics"),
+              HasSubstr("parasol_chief_global_step 10"));
+  EXPECT_THAT(BodyAt(own, "/metrics"),
+              HasSubstr("parasol_worker_recorded_value{name=\"twice_loss\"}"));
+  fs::remove(root_ + "/hold");
+  ExpectAllEndWell();
 }
 
 TEST_F(PsProcessesTest, WithoutATrainingTheJobEndsWithTheWorkers) {
@@ -284,6 +339,11 @@ TEST_F(PsProcessesTest, AClusterThatLacksSomethingIsRefused) {
   Start("chief/0", {"--checkpoint_dir="});
   EXPECT_EQ(CodeOf("chief/0"), 2);
   EXPECT_THAT(TextOf("chief/0"), HasSubstr("--checkpoint_dir: is not set"));
+  Start("worker/0", {"--status_address=127.0.0.1:0"});
+  EXPECT_EQ(CodeOf("worker/0"), 2);
+  EXPECT_THAT(TextOf("worker/0"),
+              HasSubstr("--status_address=127.0.0.1:0: the chief of a cluster "
+                        "with ps answers at its own address"));
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
 #include "loop/training.h"
 
-#include <cstddef>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "cluster/progress/training_journal.h"
+#include "cluster/progress/recorded_values.h"
 
 namespace parasol::loop {
 
@@ -27,13 +26,12 @@ bool Training::Next() {
 }
 
 void Training::Record(absl::string_view name, double value) {
-  constexpr size_t kMostNames = 100;
   if (names_.find(name) == names_.end()) {
     absl::Status fault = CheckRecordedName(name);
-    if (fault.ok() && names_.size() == kMostNames) {
+    if (fault.ok() && names_.size() == kMostRecordedNames) {
       fault = absl::ResourceExhaustedError(
           absl::StrCat("\"", name, "\": a program records values by ",
-                       kMostNames, " names at most"));
+                       kMostRecordedNames, " names at most"));
     }
     if (!fault.ok()) return fault_.Update(fault);
     names_.emplace(name);

@@ -66,12 +66,12 @@ class Training {
     loss_sum_ += mean_loss * static_cast<double>(examples);
   }
   // Records a value of this iteration, the same in all processes, as Reduce()
-  // returns it. With a checkpoint directory its name is a field of the lines of
-  // training.jsonl, which have the mean of the values since the line before, a
-  // curve in TensorBoard, and a label of the metric
-  // parasol_worker_recorded_value, which is the last value. A name that a line
-  // has anyway ("loss"), is empty or has more than 100 characters, and more
-  // than 100 names, are an error of the next Next().
+  // returns it; under parameter_server the worker's own. With a checkpoint
+  // directory its name is a field of the lines of training.jsonl, which have
+  // the mean of the values since the line before, a curve in TensorBoard, and a
+  // label of the metric parasol_worker_recorded_value, which is the last value.
+  // A name that a line has anyway ("loss"), is empty or has more than 100
+  // characters, and more than 100 names, are an error of the next Next().
   void Record(absl::string_view name, double value);
 
  private:

@@ -49,26 +49,8 @@ void LoneRecord::Note(const wire::JobStatus& status, bool is_end) {
   auto observation = progress_.Observe(SampleOf(status), now, is_end);
   if (observation.epoch_line) LOG(INFO) << *observation.epoch_line;
   if (!observation.record || journal_ == nullptr) return;
-  observation.record->values = TakeValues();
   const absl::Status added = journal_->Add(*observation.record, now);
   if (!added.ok()) LOG(WARNING) << added.message();
-}
-
-void LoneRecord::AddValues(
-    const std::vector<std::pair<std::string, double>>& values) {
-  for (const auto& [name, value] : values) {
-    Mean& mean = values_[name];
-    mean.sum += value;
-    ++mean.count;
-  }
-}
-
-std::vector<std::pair<std::string, double>> LoneRecord::TakeValues() {
-  std::vector<std::pair<std::string, double>> means;
-  for (const auto& [name, mean] : std::exchange(values_, {})) {
-    means.emplace_back(name, mean.sum / static_cast<double>(mean.count));
-  }
-  return means;
 }
 
 void LoneRecord::AddWork(const TrainingReport& report,

@@ -2,12 +2,8 @@
 #define PARASOL_WORKER_LONE_RECORD_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -38,9 +34,6 @@ class LoneRecord {
   }
   // Writes down how far the training is, if that is due.
   void Note(const wire::JobStatus& status, bool is_end);
-  // Adds values by name to what the next line of training.jsonl has: the mean
-  // of all values of a name.
-  void AddValues(const std::vector<std::pair<std::string, double>>& values);
   // Adds work to the next line of the log.
   void AddWork(const TrainingReport& report,
                const DeviceTables::CacheUse& cache);
@@ -52,18 +45,10 @@ class LoneRecord {
                      const EventFile::Histograms& histograms);
 
  private:
-  struct Mean {
-    double sum = 0;
-    int64_t count = 0;
-  };
-  // Returns the means of the values, and begins anew.
-  std::vector<std::pair<std::string, double>> TakeValues();
-
   Clock& clock_;
   std::unique_ptr<TrainingJournal> journal_;  // null: it can't be written
   TrainingProgress progress_;
   int64_t steps_per_epoch_ = 0;           // 0: not known yet
-  std::map<std::string, Mean> values_;    // values of the next record
   std::optional<EventFile> eval_events_;  // nullopt: the job wants none
   // The training since the last line of the log.
   TrainingReport since_line_;

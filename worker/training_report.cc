@@ -21,6 +21,7 @@ void AddSums(const TrainingReport& report, TrainingReport& total) {
   total.examples += report.examples;
   total.loss_sum += report.loss_sum;
   AddLosses(report.output_loss_sums, total.output_loss_sums);
+  AddRecorded(report.recorded, total.recorded);
   for (const auto& [epoch, sums] : report.epochs) {
     EpochSums& known = total.epochs[epoch];
     known.loss_sum += sums.loss_sum;
@@ -149,6 +150,12 @@ void TrainingReporter::AddExamples(int64_t examples, double loss_sum,
   AddWorkOf(report);
 }
 
+void TrainingReporter::AddRecorded(
+    const std::vector<std::pair<std::string, double>>& values) {
+  absl::MutexLock lock(&mu_);
+  parasol::AddRecorded(values, report_.recorded);
+}
+
 void TrainingReporter::AddWorkOf(const TrainingReport& other) {
   absl::MutexLock lock(&mu_);
   AddSums(other, report_);
@@ -199,6 +206,7 @@ void ReportTraining(const TrainingReport& report, TrainingReport& total,
   total.times.Add(report.times);
   TellEpochs(total.epochs, request);
   if (total.times.WaitRatio().has_value()) TellTotals(total, request);
+  ToMessages(total.recorded, *request.mutable_recorded());
   request.set_loss_sum(total.loss_sum);
   request.set_loss_examples(total.examples);
   for (const double sum : total.output_loss_sums) {

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cluster/inspection/trace_recorder.h"
+#include "cluster/progress/recorded_values.h"
 #include "proto/chief.pb.h"
 
 namespace parasol {
@@ -64,6 +65,8 @@ struct TrainingReport {
   // Sums of each epoch, or its part, of which there are examples, from 0 on;
   // empty where they are not told apart.
   std::map<int64_t, EpochSums> epochs = {};
+  // Values that a program has recorded.
+  RecordedTotals recorded = {};
   absl::Duration elapsed;
   // Times of the thread that reports: a worker's first device.
   StepTimes times;
@@ -92,6 +95,9 @@ class TrainingReporter {
   void AddExamples(int64_t examples, double loss_sum,
                    const std::vector<double>& output_loss_sums = {},
                    std::optional<int64_t> epoch = std::nullopt)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Adds values that a program has recorded.
+  void AddRecorded(const std::vector<std::pair<std::string, double>>& values)
       ABSL_LOCKS_EXCLUDED(mu_);
   // Adds the batches that another reporter has summed up.
   void AddWorkOf(const TrainingReport& other) ABSL_LOCKS_EXCLUDED(mu_);

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "base/strict_json.h"
 #include "nlohmann/json.hpp"
@@ -107,26 +105,6 @@ std::vector<std::string> OutputNames(const job::Model& model) {
     names.push_back(output.name());
   }
   return names;
-}
-
-absl::Status CheckRecordedName(absl::string_view name) {
-  constexpr size_t kMostCharacters = 100;
-  constexpr absl::string_view kTaken[] = {
-      "global_step",         "from_step", "epoch",   "loss",  "learning_rate",
-      "examples_per_second", "staleness", "seconds", "run_id"};
-  if (name.empty() || name.size() > kMostCharacters) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", ShownText(name),
-                     "\" is no name of a recorded "
-                     "value: give one of 1 to ",
-                     kMostCharacters, " characters"));
-  }
-  if (std::find(std::begin(kTaken), std::end(kTaken), name) ==
-      std::end(kTaken)) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "\"", name, "\" is recorded anyway: give the value another name"));
 }
 
 TrainingJournal::TrainingJournal(Options options)

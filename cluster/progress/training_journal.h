@@ -31,10 +31,6 @@ std::string ToJsonLine(const ProgressRecord& record, const std::string& run_id,
 // Returns the names of the model's named outputs.
 std::vector<std::string> OutputNames(const job::Model& model);
 
-// Returns InvalidArgument unless a program may record values by this name: one
-// that no line of training.jsonl has anyway, of 1 to 100 characters.
-absl::Status CheckRecordedName(absl::string_view name);
-
 // The record of a run's training beside its checkpoints: the file
 // training.jsonl, and TensorBoard's event files in tensorboard/train. Written
 // by the directory's owner. Not thread-safe.

@@ -61,7 +61,8 @@ TrainingSample SampleOf(const wire::JobStatus& status) {
                            status.output_loss_sum().end()},
       .examples = status.loss_examples(),
       .learning_rate = status.learning_rate(),
-      .seen_from = status.seen_from()};
+      .seen_from = status.seen_from(),
+      .recorded = RecordedOf(status.recorded())};
   if (status.has_staleness()) sample.staleness = status.staleness();
   return sample;
 }
@@ -168,6 +169,8 @@ ProgressRecord TrainingProgress::RecordOf(const TrainingSample& sample,
       .learning_rate = sample.learning_rate,
       .examples_per_second = Speed(record_->sample, sample, elapsed),
       .staleness = sample.staleness,
+      .values =
+          MeansOf(RecordedSince(record_->sample.recorded, sample.recorded)),
       .elapsed = elapsed_};
   if (sample.steps_per_epoch > 0) {
     record.epoch = static_cast<double>(sample.global_step) /

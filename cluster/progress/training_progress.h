@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "base/log_fields.h"
 #include "cluster/progress/curve_points.h"
+#include "cluster/progress/recorded_values.h"
 #include "proto/chief.pb.h"
 #include "proto/job.pb.h"
 
@@ -31,6 +32,7 @@ struct TrainingSample {
   std::optional<int64_t> staleness = std::nullopt;
   // Step up to which the totals may lack steps.
   int64_t seen_from = 0;
+  RecordedTotals recorded = {};
 };
 
 // Returns how far a training is by the status of its chief.
@@ -50,7 +52,7 @@ struct ProgressRecord {
   double learning_rate = 0;
   double examples_per_second = 0;
   std::optional<int64_t> staleness = std::nullopt;
-  // Values that a program has recorded, by name.
+  // Means of the values that a program has recorded, by name.
   std::vector<std::pair<std::string, double>> values = {};
   // Time in which the run has been trained until its end.
   absl::Duration elapsed = {};

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "loop/peers/program_status.h"
 #include "worker/store/parameter_store.h"
 
 namespace parasol {
@@ -47,6 +48,10 @@ absl::Status ChiefPeers::Lead(ParameterStore& store) {
   options.worker_timeout = options_.peer_timeout;
   options.checkpoint_timeout = options_.settings.checkpoint_timeout;
   options.trust = options_.trust;
+  options.metrics_address = options_.settings.metrics_address;
+  if (options_.settings.status != nullptr) {
+    options.page = &options_.settings.status->page();
+  }
   options.cancelled = [this] { return stopping_.load(); };
   RETURN_IF_ERROR(options.UseCluster(options_.config));
   ASSIGN_OR_RETURN(

@@ -64,7 +64,7 @@ ProgramChief::ProgramChief(Options options, Clock& clock,
       clock_(clock),
       metrics_(metrics),
       reporter_(clock),
-      registry_(metrics) {}
+      recorded_(metrics) {}
 
 ProgramChief::~ProgramChief() {
   absl::MutexLock lock(&mu_);
@@ -148,34 +148,18 @@ absl::StatusOr<bool> ProgramChief::Commit(const Iteration& iteration) {
     reporter_.AddExamples(iteration.examples, iteration.loss_sum,
                           iteration.output_loss_sums);
   }
+  reporter_.AddRecorded(iteration.values);
+  recorded_.Show(iteration.values);
   if (outcome_) return false;
-  AddValues(iteration);
+  {
+    absl::MutexLock lock(&mu_);
+    end_step_ = iteration.end_step;
+  }
   chief_->Complete(step_);
   if (record_->IsDue(step_) || clock_.Now() - reported_ >= kReportInterval) {
     Report(/*is_end=*/false);
   }
   return FollowOrders();
-}
-
-void ProgramChief::AddValues(const Iteration& iteration) {
-  {
-    absl::MutexLock lock(&mu_);
-    end_step_ = iteration.end_step;
-  }
-  record_->AddValues(iteration.values);
-  for (const auto& [name, value] : iteration.values) {
-    auto gauge = gauges_.find(name);
-    if (gauge == gauges_.end()) {
-      gauge = gauges_
-                  .emplace(name, registry_.AddGauge(
-                                     "parasol_worker_recorded_value",
-                                     "Last value that the program has recorded "
-                                     "under a name.",
-                                     {{"name", name}}))
-                  .first;
-    }
-    gauge->second.Set(value);
-  }
 }
 
 absl::StatusOr<bool> ProgramChief::FollowOrders() {

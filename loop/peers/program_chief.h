@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +15,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "loop/peers/peers.h"
+#include "loop/peers/recorded_gauges.h"
 #include "proto/chief.pb.h"
 #include "proto/job.pb.h"
 #include "storage/shard_writer.h"
@@ -77,8 +77,6 @@ class ProgramChief {
     return chief_->CarryOut(order);
   }
   absl::Status CarryOut(const CheckpointOrder& order);
-  // Takes what the program records of an iteration.
-  void AddValues(const Iteration& iteration) ABSL_LOCKS_EXCLUDED(mu_);
   // Tells the chief what was done, and writes down what is due.
   void Report(bool is_end);
 
@@ -86,8 +84,7 @@ class ProgramChief {
   Clock& clock_;
   WorkerMetrics metrics_;
   TrainingReporter reporter_;
-  MetricsRegistry& registry_;
-  std::map<std::string, Gauge> gauges_;  // metrics of recorded values
+  RecordedGauges recorded_;
   std::unique_ptr<Shard> shard_;
   std::unique_ptr<LoneChief> chief_;
   std::unique_ptr<LoneRecord> record_;

@@ -28,7 +28,10 @@ struct ProgramSettings {
   absl::Duration checkpoint_timeout = absl::Minutes(10);
   // The registry of the process's metrics; null: they are not shown.
   MetricsRegistry* metrics = nullptr;
-  // Told which chief there is; null: nobody is. Outlives the peers.
+  // Address of the metrics that operators are told; empty: none.
+  std::string metrics_address = {};
+  // Told which chief there is, and its page shows the job of a cluster with ps;
+  // null: nobody is. Outlives the peers.
   ProgramStatus* status = nullptr;
 };
 

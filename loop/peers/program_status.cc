@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "base/clock.h"
 #include "base/status_macros.h"
+#include "chief/job_page.h"
 #include "cluster/rpc/server.h"
 #include "coordinator/watch/findings.h"
 #include "loop/peers/program_chief.h"
@@ -32,6 +34,14 @@ class Server : public ProgramStatusServer {
 };
 
 }  // namespace
+
+ProgramStatus::ProgramStatus()
+    : page_(std::make_unique<JobPage>(Clock::Real())) {}
+ProgramStatus::~ProgramStatus() = default;
+
+PageServer::Page ProgramStatus::PageAt(absl::string_view path) const {
+  return page_->At(path);
+}
 
 void ProgramStatus::Show(const ProgramChief* chief) {
   absl::MutexLock lock(&mu_);

@@ -38,6 +38,7 @@ PsPeers::PsPeers(Options options, Clock& clock)
       clock_(clock),
       registry_(MetricsOf(options_.settings, own_metrics_)),
       metrics_(registry_),
+      recorded_(registry_),
       reporter_(clock) {}
 
 PsPeers::~PsPeers() { Disconnect(); }
@@ -65,6 +66,7 @@ absl::StatusOr<int64_t> PsPeers::Begin(ParameterStore& store,
 absl::Status PsPeers::Join(const job::Job& job) {
   ChiefSession::Options options;
   options.task = options_.task;
+  options.metrics_address = options_.settings.metrics_address;
   options.chief_timeout = options_.peer_timeout;
   options.checkpoint_directory = options_.settings.checkpoint_directory;
   options.on_registered =
@@ -212,6 +214,8 @@ absl::StatusOr<bool> PsPeers::Commit(const Iteration& iteration,
     reporter_.AddExamples(iteration.examples, iteration.loss_sum,
                           iteration.output_loss_sums);
   }
+  reporter_.AddRecorded(iteration.values);
+  recorded_.Show(iteration.values);
   absl::MutexLock lock(&mu_);
   RETURN_IF_ERROR(lost_);
   steps_->Complete();
@@ -230,13 +234,23 @@ absl::Status PsPeers::End(const absl::Status& result) {
   }
   if (!end.ok()) ReportError(end);
   Disconnect();
+  session_->Stop();
+  const bool has_ended = ReportTheRest();
   // One that does not end well is expected to come back, to a job that goes on.
-  if (end.ok() || HasEnded(session_->state())) {
+  if (end.ok() || has_ended) {
     session_->Leave(completed);
-  } else {
-    session_->Stop();
   }
   return end;
+}
+
+// A program that ends by itself leaves at once.
+bool PsPeers::ReportTheRest() {
+  wire::HeartbeatRequest request;
+  *request.mutable_task() = options_.task;
+  Report(request);
+  // A chief that is gone needs none.
+  const auto answer = session_->chief().Heartbeat(request);
+  return HasEnded(answer.ok() ? *answer : session_->state());
 }
 
 void PsPeers::Disconnect() {

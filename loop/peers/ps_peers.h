@@ -19,6 +19,7 @@
 #include "cluster/trust/trust.h"
 #include "loop/peers/local_peers.h"
 #include "loop/peers/program_settings.h"
+#include "loop/peers/recorded_gauges.h"
 #include "parameters/client/parameter_client.h"
 #include "proto/chief.pb.h"
 #include "worker/placement_follower.h"
@@ -85,6 +86,9 @@ class PsPeers : public LocalPeers {
   void OnLost(absl::Status why) ABSL_LOCKS_EXCLUDED(mu_);
   void OnComplete() ABSL_LOCKS_EXCLUDED(mu_);
   void Report(wire::HeartbeatRequest& request);
+  // Tells the chief of what was done since the session's last heartbeat. The
+  // session has stopped. Returns true if the job has ended.
+  bool ReportTheRest();
   bool IsStopping() const ABSL_LOCKS_EXCLUDED(mu_);
   // Returns the error that `status` is about: a lost session has made all below
   // it fail.
@@ -98,6 +102,7 @@ class PsPeers : public LocalPeers {
   MetricsRegistry own_metrics_;
   MetricsRegistry& registry_;
   WorkerMetrics metrics_;
+  RecordedGauges recorded_;
   TrainingReporter reporter_;
   TrainingReport reported_;  // the reporting thread's
   ParameterStore* store_ = nullptr;

@@ -92,6 +92,7 @@ absl::Status Train(Strategy& strategy) {
       const Tensor loss = strategy.Reduce(kMean, losses);
       seen += 8;
       training.Report(8, loss.scalar());
+      training.Record("twice_loss", 2 * loss.scalar());
       Hold(iteration);
     }
     RETURN_IF_ERROR(training.status());
