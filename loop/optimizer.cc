@@ -27,7 +27,15 @@ absl::StatusOr<Optimizer> Optimizer::Create(absl::string_view name,
                                             const job::Optimizer& spec,
                                             std::vector<Variable> variables) {
   std::vector<std::shared_ptr<VariableState>> states;
-  for (const Variable& variable : variables) states.push_back(variable.state());
+  for (const Variable& variable : variables) {
+    if (&variable.state()->world() != &GetStrategy().world()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "optimizer ", name, ": variable ", variable.name(),
+          " was made under another strategy: make it while the scope of the "
+          "optimizer's is open"));
+    }
+    states.push_back(variable.state());
+  }
   ASSIGN_OR_RETURN(
       std::shared_ptr<OptimizerState> state,
       OptimizerState::Create(std::string(name), spec, std::move(states)));

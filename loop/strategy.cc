@@ -82,8 +82,11 @@ absl::StatusOr<std::unique_ptr<Strategy>> Strategy::WithPeers(
 }
 
 Strategy::Scope::Scope(Strategy& strategy) : before_(in_scope) {
-  CHECK(before_ == nullptr || before_ == &strategy)
-      << "a scope of another strategy is open: close it first";
+  if (before_ != nullptr && before_ != &strategy) {
+    throw TensorError(absl::FailedPreconditionError(
+        "a scope of another strategy is open: a program has the one that "
+        "Program::Run() gives it; close that scope before this one opens"));
+  }
   in_scope = &strategy;
 }
 

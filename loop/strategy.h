@@ -75,8 +75,8 @@ class Strategy {
 
   // Opens a strategy: what is made while a scope is open is the strategy's. The
   // scope of the strategy that is open already may be opened again.
-  // Another one's ends the program with a line: two strategies in one scope
-  // have no meaning.
+  // Another one's is an error, as two strategies in one scope have no meaning:
+  // the constructor throws a TensorError, which ends the program with a line.
   class Scope {
    public:
     explicit Scope(Strategy& strategy);

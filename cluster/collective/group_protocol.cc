@@ -100,7 +100,9 @@ void GroupProtocol::NoteBegun(int peer, Operation& operation,
     const absl::Status why = absl::InvalidArgumentError(absl::StrCat(
         "operation ", operation.sequence, " of the group is ",
         operation.spec.ToString(), " at ", group_.NameOf(group_.own_rank),
-        " but ", spec.ToString(), " at ", group_.NameOf(peer)));
+        " but ", spec.ToString(), " at ", group_.NameOf(peer),
+        ": all must do the same in the same order, and end after as many "
+        "steps"));
     return Abort(why);
   }
   operation.has_begun[peer] = true;

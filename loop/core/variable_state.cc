@@ -35,7 +35,18 @@ VariableState::VariableState(VariableSpec spec, Aggregation aggregation,
       world_(world),
       values_(world.num_local(), value) {}
 
+absl::Status VariableState::CheckWorld() const {
+  const World* const current = World::Current();
+  if (current == nullptr || current == &world_) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "variable ", spec_.name,
+      " is used in a step of another strategy than it was made under: make it "
+      "while the scope of that step's strategy is open"));
+}
+
 Tensor VariableState::Read() {
+  const absl::Status ours = CheckWorld();
+  if (!ours.ok()) return Tensor::Error(ours);
   const int local = world_.current_local();
   if (local >= 0) return values_[local];
   if (is_shared() && world_.peers().shared() != nullptr) {
@@ -65,6 +76,7 @@ Tensor VariableState::Aggregated(std::vector<Tensor> locals) {
 }
 
 absl::Status VariableState::Apply(Change change, const Tensor& by) {
+  RETURN_IF_ERROR(CheckWorld());
   RETURN_IF_ERROR(CheckFits(by));
   RETURN_IF_ERROR(CheckMayChange(change));
   const int local = world_.current_local();

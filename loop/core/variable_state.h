@@ -40,6 +40,9 @@ class VariableState {
   const TensorShape& shape() const { return shape_; }
   World& world() { return world_; }
 
+  // Returns an error in a step of another strategy.
+  absl::Status CheckWorld() const;
+
   // Returns the value of the replica whose step the calling thread is in, or
   // what the aggregation makes of all values outside of steps. Other processes
   // are asked where replicas have values of their own: all read then.

@@ -52,7 +52,8 @@ absl::Status World::Run(const std::function<absl::Status(int local)>& step) {
     const int local = static_cast<int>(number);
     current = {.world = this, .local = local};
     const absl::Cleanup leave = [] { current = {}; };
-    const absl::Status own = CatchExceptions([&] { return step(local); });
+    const absl::Status own =
+        FromReplica(local, CatchExceptions([&] { return step(local); }));
     meeting_.End(local, own);
     return own;
   });
@@ -61,6 +62,15 @@ absl::Status World::Run(const std::function<absl::Status(int local)>& step) {
   absl::Status status = failure.ok() ? result : failure;
   for (const StepEnd& end : ends_) status.Update(end(status));
   return status;
+}
+
+absl::Status World::FromReplica(int local, const absl::Status& result) const {
+  // What all replicas have met with is no replica's.
+  if (result.ok() || num_local() == 1 || !meeting_.failure().ok()) {
+    return result;
+  }
+  return absl::Status(result.code(),
+                      absl::StrCat(names_[local], ": ", result.message()));
 }
 
 int World::current_local() const {

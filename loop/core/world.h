@@ -78,6 +78,10 @@ class World {
   static World* Current();
 
  private:
+  // Returns the result of a replica's step, which names the replica if it is an
+  // error of that one among several.
+  absl::Status FromReplica(int local, const absl::Status& result) const;
+
   const std::vector<std::string> names_;
   const std::vector<std::unique_ptr<Device>> devices_;
   Peers& peers_;

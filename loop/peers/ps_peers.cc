@@ -74,7 +74,9 @@ absl::Status PsPeers::Join(const job::Job& job) {
                   const wire::RegisterResponse& answer) -> absl::Status {
     joined_run_ = first.run_id();
     joined_layout_ = first.layout();
-    RETURN_IF_ERROR(CheckSameProgram(first.job(), job));
+    const absl::Status same = CheckSameProgram(first.job(), job);
+    if (!same.ok()) LeaveUnheard();
+    RETURN_IF_ERROR(same);
     return CheckWorkerGoesOn(first, answer);
   };
   options.describe = [this](wire::RegisterRequest& request) {
@@ -92,6 +94,16 @@ absl::Status PsPeers::Join(const job::Job& job) {
                                  [this] { return IsStopping(); }));
   session_->OnLost([this](absl::Status why) { OnLost(std::move(why)); });
   return absl::OkStatus();
+}
+
+void PsPeers::LeaveUnheard() {
+  wire::LeaveRequest request;
+  *request.mutable_task() = options_.task;
+  const absl::Status left =
+      ChiefClient::Create(options_.chief_address, kChiefCallDeadline,
+                          Callee::Chief(options_.trust))
+          ->Leave(request);
+  if (!left.ok()) LOG(WARNING) << "leave: " << left.message();
 }
 
 absl::Status PsPeers::Connect(ParameterStore& store) {

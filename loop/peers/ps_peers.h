@@ -78,6 +78,9 @@ class PsPeers : public LocalPeers {
 
  private:
   absl::Status Join(const job::Job& job);
+  // Leaves a chief that leads another program, for which it would wait at its
+  // end.
+  void LeaveUnheard();
   // Makes the client and what follows the job; not if the job has ended.
   absl::Status Connect(ParameterStore& store);
   absl::Status PullAll(ParameterStore& store);

@@ -39,6 +39,11 @@ def dense(inputs, outputs):
     return layer
 
 
+def uniform(layer, fans):
+    limit = math.sqrt(6 / fans)
+    nn.init.uniform_(layer.weight, -limit, limit)
+
+
 def rows(kinds, width):
     layer = nn.Embedding(kinds, width)
     nn.init.uniform_(layer.weight, -.05, .05)
@@ -68,10 +73,11 @@ class Block(nn.Module):
         self.heads = heads
         self.seen = nn.LayerNorm(width, eps=1e-3)
         self.parts = dense(width, 3 * width)
-        with torch.no_grad():
-            for part in self.parts.weight.split(width):
-                nn.init.xavier_uniform_(part)
         self.attended = dense(width, width)
+        # Keras's kernels are [width, heads, width of a head] and the reverse:
+        # all but two axes are a window, of which each place counts.
+        uniform(self.parts, width * heads + width * (width // heads))
+        uniform(self.attended, width + width * heads)
         self.normal = nn.LayerNorm(width, eps=1e-3)
         self.hidden = dense(width, 4 * width)
         self.network = dense(4 * width, width)
