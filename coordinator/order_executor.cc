@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
@@ -59,7 +58,8 @@ OrderExecutor::OrderExecutor(const CoordinatorOptions& options,
     : run_id_(options.run_id),
       layout_(options.layout),
       chief_epoch_(options.chief_epoch),
-      max_to_keep_(options.job.checkpoint().max_to_keep()),
+      retention_(RetentionOf(options.job.checkpoint())),
+      full_every_(options.job.checkpoint().full_every()),
       clients_(std::move(clients)),
       store_(std::move(store)),
       directory_(std::move(directory)),
@@ -124,6 +124,7 @@ std::vector<absl::Status> OrderExecutor::Load(const LoadOrder& order) {
         LoadFrom(store_.PathOf(*step), targets, order);
     for (size_t i = 0; i < pending.size(); ++i) {
       results[pending[i]] = CheckLost(*step, targets[i].shard, tried[i]);
+      if (absl::IsDataLoss(results[pending[i]])) found_damaged_.insert(*step);
     }
     std::erase_if(pending, [&](size_t i) { return !IsUnreadable(results[i]); });
     for (size_t i : pending) {
@@ -204,11 +205,12 @@ absl::StatusOr<int64_t> OrderExecutor::WriteCheckpoint(
     return SnapshotShards(order, files, directory);
   };
   absl::Status written =
-      StoreCheckpoint(store_, std::move(manifest), max_to_keep_, snapshot,
+      StoreCheckpoint(store_, std::move(manifest), retention_, snapshot,
                       directory_.check_owner, kept);
   awaits_workers_ = false;
   RETURN_IF_ERROR(written);
   damaged_.erase(step);
+  found_damaged_.erase(step);
   return step;
 }
 
@@ -245,11 +247,23 @@ absl::Status OrderExecutor::ChooseCut(const CheckpointOrder& order,
   return absl::OkStatus();
 }
 
+ContinuedChains OrderExecutor::ChainsToContinue() const {
+  if (full_every_ <= 1 || refuses_links_) return ContinuedChains();
+  const absl::StatusOr<std::vector<int64_t>> steps = RunCheckpoints();
+  if (!steps.ok() || steps->empty()) return ContinuedChains();
+  if (found_damaged_.contains(steps->back())) return ContinuedChains();
+  auto manifest = store_.ReadManifest(steps->back());
+  if (!manifest.ok()) return ContinuedChains();
+  return ContinuedChains(store_.PathOf(steps->back()), *std::move(manifest),
+                         clients_.size(), full_every_);
+}
+
 absl::Status OrderExecutor::SnapshotShards(
     const CheckpointOrder& order, durable::CheckpointManifest& manifest,
     const std::string& directory) {
-  std::vector<absl::Status> results(clients_.size());
-  for (size_t i = 0; i < clients_.size(); ++i) manifest.add_file();
+  const ContinuedChains chains = ChainsToContinue();
+  std::vector<absl::StatusOr<NewFile>> results(clients_.size(),
+                                               absl::UnknownError("not asked"));
   absl::Mutex mu;
   std::vector<bool> finished(clients_.size());
   const auto all_finished = [&finished] {
@@ -264,7 +278,8 @@ absl::Status OrderExecutor::SnapshotShards(
     }
   });
   ForEachAtOnce(clients_.size(), [&](size_t i) {
-    results[i] = SnapshotShard(order, i, directory, manifest);
+    results[i] =
+        SnapshotShard(order, i, manifest.global_step(), directory, chains);
     absl::MutexLock lock(&mu);
     finished[i] = true;
     // The others may await a step that cannot come without this shard. A call
@@ -277,35 +292,62 @@ absl::Status OrderExecutor::SnapshotShards(
   });
   // What the others were cancelled for comes first.
   absl::Status first;
-  for (const absl::Status& status : results) {
-    if (status.ok()) continue;
-    if (first.ok() || absl::IsCancelled(first)) first = status;
+  for (const absl::StatusOr<NewFile>& result : results) {
+    if (result.ok()) continue;
+    if (first.ok() || absl::IsCancelled(first)) first = result.status();
   }
-  return first;
+  RETURN_IF_ERROR(first);
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i]->is_increment) {
+      chains.AddTo(manifest, i, results[i]->file);
+    } else {
+      *manifest.add_file() = results[i]->file;
+    }
+  }
+  return absl::OkStatus();
 }
 
-absl::Status OrderExecutor::SnapshotShard(
-    const CheckpointOrder& order, size_t shard, const std::string& directory,
-    durable::CheckpointManifest& manifest) {
-  durable::CheckpointFile& file = *manifest.mutable_file(shard);
-  file.set_name(
-      absl::StrFormat("shard-%05d-of-%05d.sst", shard, clients_.size()));
+bool OrderExecutor::LinkOlderFiles(const ContinuedChains& chains, size_t shard,
+                                   const std::string& directory) {
+  if (chains.empty()) return false;
+  const absl::Status linked = chains.LinkInto(directory, shard);
+  if (linked.ok()) return true;
+  if (!refuses_links_.exchange(true)) {
+    LOG(WARNING)
+        << "all checkpoints are whole, also with checkpoint.full_every: "
+        << linked.message();
+  }
+  return false;
+}
+
+absl::StatusOr<OrderExecutor::NewFile> OrderExecutor::SnapshotShard(
+    const CheckpointOrder& order, size_t shard, int64_t cut,
+    const std::string& directory, const ContinuedChains& chains) {
+  // A shard that stands at the cut waits for no link behind it.
+  const bool is_linked = LinkOlderFiles(chains, shard, directory);
+  NewFile added;
+  added.file.set_name(chains.NextName(shard, clients_.size()));
   wire::SnapshotRequest request;
   request.set_run_id(run_id_);
   request.set_directory(directory);
-  request.set_file_name(file.name());
+  request.set_file_name(added.file.name());
   *request.mutable_order() = HeaderFor(order.incarnations[shard]);
   // A call that comes late has no shard stay that was let go on meanwhile.
   request.mutable_order()->set_number(loads_);
   request.set_stay(order.stay);
-  if (order.at_one_step && in_step_[shard]) {
-    request.set_at_updates(manifest.global_step());
-  }
+  if (is_linked) request.set_since(chains.Since(shard));
+  if (order.at_one_step && in_step_[shard]) request.set_at_updates(cut);
   ASSIGN_OR_RETURN(const wire::SnapshotResponse response,
                    clients_[shard]->Snapshot(request));
-  file.set_bytes(response.bytes());
-  file.set_crc32c(response.crc32c());
-  return absl::OkStatus();
+  added.file.set_bytes(response.bytes());
+  added.file.set_crc32c(response.crc32c());
+  added.is_increment = response.is_increment();
+  if (added.is_increment && !is_linked) {
+    return absl::InternalError(absl::StrCat(
+        names_[shard], " has written what has changed, and was asked for all"));
+  }
+  if (is_linked && !added.is_increment) chains.UnlinkFrom(directory, shard);
+  return added;
 }
 
 std::string OrderExecutor::NamesOf(

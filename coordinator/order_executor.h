@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "cluster/checkpoint/store_checkpoint.h"
 #include "cluster/client/ps_client.h"
+#include "coordinator/continued_chains.h"
 #include "coordinator/coordinator_options.h"
 #include "coordinator/order.h"
 #include "proto/checkpoint.pb.h"
@@ -65,9 +66,11 @@ class OrderExecutor {
   //                tried, because an intact checkpoint may be there.
   std::vector<absl::Status> Load(const LoadOrder& order);
 
-  // Writes the checkpoint and returns its step. After an error nothing is left
-  // of it. `kept` is asked before old checkpoints are removed. Fails as the
-  // shards and StoreCheckpoint() do, and with
+  // Writes the checkpoint and returns its step. With the job's full_every, of
+  // what has changed since the run's newest checkpoint, to whose files it gives
+  // names in the new one; a shard that does not know writes all. After an error
+  // nothing is left of it. `kept` is asked before old checkpoints are removed.
+  // Fails as the shards and StoreCheckpoint() do, and with
   //   Aborted      a shard went past the cut: it was not told of it in time.
   //   Unavailable  a shard lacks a step that no worker is there to complete.
   absl::StatusOr<int64_t> WriteCheckpoint(
@@ -104,13 +107,27 @@ class OrderExecutor {
   // global_step to the cut.
   absl::Status ChooseCut(const CheckpointOrder& order,
                          durable::CheckpointManifest& manifest);
+  // Returns the files of the run's newest checkpoint, if the next one may
+  // continue them.
+  ContinuedChains ChainsToContinue() const;
   absl::Status SnapshotShards(const CheckpointOrder& order,
                               durable::CheckpointManifest& manifest,
                               const std::string& directory);
-  // Snapshots one shard and fills in its file of the manifest.
-  absl::Status SnapshotShard(const CheckpointOrder& order, size_t shard,
-                             const std::string& directory,
-                             durable::CheckpointManifest& manifest);
+  // A shard's new file, and whether it is an increment to the older ones.
+  struct NewFile {
+    durable::CheckpointFile file = {};
+    bool is_increment = false;
+  };
+  // Snapshots one shard. The files of `chains` have names in `directory` if the
+  // new one is an increment.
+  absl::StatusOr<NewFile> SnapshotShard(const CheckpointOrder& order,
+                                        size_t shard, int64_t cut,
+                                        const std::string& directory,
+                                        const ContinuedChains& chains);
+  // Returns true if the shard's older files have names in `directory` now.
+  // Notes if there can be none.
+  bool LinkOlderFiles(const ContinuedChains& chains, size_t shard,
+                      const std::string& directory);
   // Returns the names of the shards' ps for which `is_meant(shard)`.
   std::string NamesOf(absl::FunctionRef<bool(size_t shard)> is_meant) const;
   // Returns the header of an order for the ps process `incarnation`.
@@ -119,7 +136,8 @@ class OrderExecutor {
   const std::string run_id_;
   const uint64_t layout_;
   const int64_t chief_epoch_;
-  const int max_to_keep_;
+  const Retention retention_;
+  const int full_every_;
   const std::vector<std::unique_ptr<PsClient>> clients_;
   // The load request of each shard, without the checkpoint.
   std::vector<wire::LoadRequest> load_requests_;
@@ -131,11 +149,16 @@ class OrderExecutor {
   std::vector<bool> in_step_;
   CheckpointStore store_;
   std::atomic<bool> awaits_workers_ = false;
+  // True once the file system has refused to give a file another name.
+  std::atomic<bool> refuses_links_ = false;
   const Directory directory_;
   // Number of the Loads.
   int64_t loads_ = 0;
   // Steps of damaged checkpoints, which no ps is to load.
   std::set<int64_t> damaged_;
+  // Steps of checkpoints that a ps has found damaged, but that another one may
+  // be able to load: no file of theirs goes into another checkpoint.
+  std::set<int64_t> found_damaged_;
 };
 
 }  // namespace parasol

@@ -18,6 +18,10 @@
 
 namespace parasol {
 
+// Returns the crc32c of bytes whose crc32c is `first`, followed by
+// `second_bytes` bytes whose crc32c is `second`. Takes about a microsecond.
+uint32_t ConcatCrc32c(uint32_t first, uint32_t second, uint64_t second_bytes);
+
 // A file of a checkpoint that is read piece by piece, in any order. Computes
 // the crc32c of what is read, so that a file that is read whole is verified
 // without a second reading. Thread-safe.

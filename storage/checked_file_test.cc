@@ -15,8 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/checkpoint.pb.h"
-#include "storage/crc32c_concat.h"
-#include "storage/sst_footer.h"
+#include "storage/shard_file.h"
 #include "storage/testing/checkpoint_fixture.h"
 #include "storage/testing/disk_faults.h"
 

@@ -13,10 +13,56 @@ namespace {
 
 constexpr absl::string_view kManifestMagic = "PARASOLM";
 
+// The version of a checkpoint without increments.
+constexpr uint32_t kWholeFormatVersion = 2;
+
 }  // namespace
+
+uint32_t FormatVersionFor(const durable::CheckpointManifest& manifest) {
+  for (const durable::CheckpointFile& file : manifest.file()) {
+    if (file.increment() > 0) return kFormatVersion;
+  }
+  return kWholeFormatVersion;
+}
+
+std::vector<FileChain> ChainsOf(const durable::CheckpointManifest& manifest) {
+  std::vector<FileChain> chains;
+  for (int i = 0; i < manifest.file_size(); ++i) {
+    if (manifest.file(i).increment() == 0) {
+      chains.push_back({.first = i});
+    } else {
+      ++chains.back().count;
+    }
+  }
+  return chains;
+}
+
+std::optional<std::vector<int>> FilesInCommon(
+    const durable::CheckpointManifest& older,
+    const durable::CheckpointManifest& newer) {
+  const std::vector<FileChain> before = ChainsOf(older), now = ChainsOf(newer);
+  if (older.run_id() != newer.run_id() || before.size() != now.size()) {
+    return std::nullopt;
+  }
+  std::vector<int> common;
+  for (size_t chain = 0; chain < now.size(); ++chain) {
+    if (before[chain].count > now[chain].count) return std::nullopt;
+    for (int i = 0; i < before[chain].count; ++i) {
+      const durable::CheckpointFile& a = older.file(before[chain].first + i);
+      const durable::CheckpointFile& b = newer.file(now[chain].first + i);
+      if (a.name() != b.name() || a.bytes() != b.bytes() ||
+          a.crc32c() != b.crc32c()) {
+        return std::nullopt;
+      }
+    }
+    common.push_back(before[chain].count);
+  }
+  return common;
+}
 
 absl::Status CheckFileNames(const durable::CheckpointManifest& manifest) {
   std::set<std::string> names;
+  int64_t next_increment = 0;  // of the shard whose files these are
   for (const durable::CheckpointFile& file : manifest.file()) {
     if (!IsPlainName(file.name()) || file.name() == kManifestName) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -26,6 +72,14 @@ absl::Status CheckFileNames(const durable::CheckpointManifest& manifest) {
       return absl::InvalidArgumentError(
           absl::StrCat("manifest: lists '", file.name(), "' twice"));
     }
+    if (file.increment() > 0 && file.increment() != next_increment) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "manifest: '", file.name(), "' is increment ", file.increment(),
+          next_increment == 0
+              ? ", and no whole file precedes it"
+              : absl::StrCat(", where number ", next_increment, " belongs")));
+    }
+    next_increment = int64_t{file.increment()} + 1;
   }
   return absl::OkStatus();
 }

@@ -2,7 +2,9 @@
 #define PARASOL_STORAGE_CHECKPOINT_MANIFEST_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -14,12 +16,38 @@ namespace parasol {
 
 inline constexpr absl::string_view kManifestName = "MANIFEST";
 
-// The format version that is written, and the oldest one that can be read.
-inline constexpr uint32_t kFormatVersion = 2;
+// The newest and the oldest format version that can be read.
+inline constexpr uint32_t kFormatVersion = 3;
 inline constexpr uint32_t kOldestFormatVersion = 1;
 
-// Checks the names of the manifest's files.
-//   InvalidArgument  a name is not plain, or two names are equal.
+// Returns the format version that a manifest with these files is written with:
+// the newest one if it has increments, and otherwise 2, which older programs
+// read, too.
+uint32_t FormatVersionFor(const durable::CheckpointManifest& manifest);
+
+// The files of one shard: a whole one, and the increments that follow it, by
+// their positions in the manifest.
+struct FileChain {
+  int first = 0;
+  int count = 1;
+
+  bool operator==(const FileChain&) const = default;
+};
+
+// Returns the chains of a manifest that CheckFileNames() accepts, in the order
+// of the shards.
+std::vector<FileChain> ChainsOf(const durable::CheckpointManifest& manifest);
+
+// Returns, for each chain of `newer`, how many of its files `older` has.
+// nullopt unless both are of one run, and each chain of `newer` begins with the
+// whole chain of `older` of the shard.
+std::optional<std::vector<int>> FilesInCommon(
+    const durable::CheckpointManifest& older,
+    const durable::CheckpointManifest& newer);
+
+// Checks the names of the manifest's files, and their order.
+//   InvalidArgument  a name is not plain, or two names are equal, or an
+//                    increment does not follow the one before it.
 absl::Status CheckFileNames(const durable::CheckpointManifest& manifest);
 
 std::string EncodeManifest(const durable::CheckpointManifest& manifest);

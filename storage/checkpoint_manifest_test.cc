@@ -55,20 +55,20 @@ TEST(CheckpointManifestTest, EveryFlippedBitIsDataLoss) {
 
 TEST(CheckpointManifestTest, AnotherFormatVersionIsFailedPrecondition) {
   durable::CheckpointManifest manifest = ManifestWithFile("shard.sst");
-  for (const uint32_t version : {0, 3}) {
+  for (const uint32_t version : {0, 4}) {
     SCOPED_TRACE(version);
     manifest.set_format_version(version);
     EXPECT_THAT(
         DecodeManifest(EncodeManifest(manifest)),
         StatusIs(absl::StatusCode::kFailedPrecondition,
                  HasSubstr(absl::StrCat("format_version is ", version,
-                                        "; this program knows 1 to 2"))));
+                                        "; this program knows 1 to 3"))));
   }
 }
 
 TEST(CheckpointManifestTest, FormatVersionsBackToTheFirstAreRead) {
   durable::CheckpointManifest manifest = ManifestWithFile("shard.sst");
-  for (const uint32_t version : {1, 2}) {
+  for (const uint32_t version : {1, 2, 3}) {
     SCOPED_TRACE(version);
     manifest.set_format_version(version);
     EXPECT_OK(DecodeManifest(EncodeManifest(manifest)));

@@ -12,7 +12,7 @@
 #include "base/status_macros.h"
 #include "storage/checkpoint_manifest.h"
 #include "storage/durable_file.h"
-#include "storage/shard_file.h"
+#include "storage/shard_chain.h"
 #include "storage/shard_key.h"
 
 namespace parasol {
@@ -21,14 +21,7 @@ namespace {
 // How often a checkpoint may be replaced while it is being opened.
 constexpr int kMaxAttempts = 5;
 
-// Elements [first(), end()) of an array, and the file that has them.
-struct Piece {
-  const ShardIndex::Extent* extent;
-  const ShardFile* file;
-
-  int64_t first() const { return extent->key.first; }
-  int64_t end() const { return first() + extent->count; }
-};
+using Piece = ShardChain::Piece;
 
 class ShardedCheckpointReader : public CheckpointReader {
  public:
@@ -39,9 +32,10 @@ class ShardedCheckpointReader : public CheckpointReader {
         manifest_bytes_(std::move(manifest_bytes)),
         manifest_(std::move(manifest)),
         shard_(shard),
-        files_(manifest_.file_size()) {}
+        places_(ChainsOf(manifest_)),
+        chains_(places_.size()) {}
 
-  // Opens the files that are needed for certain; checks the others' sizes.
+  // Opens the chains that are needed for certain; checks the others' sizes.
   absl::Status Start() {
     for (const durable::CheckpointFile& file : manifest_.file()) {
       const std::string path = absl::StrCat(directory_, "/", file.name());
@@ -56,9 +50,9 @@ class ShardedCheckpointReader : public CheckpointReader {
       }
     }
     absl::MutexLock lock(&mu_);
-    RETURN_IF_ERROR(HasFileAt(shard_) ? OpenFile(shard_->shard) : OpenAll());
+    RETURN_IF_ERROR(HasChainAt(shard_) ? OpenChain(shard_->shard) : OpenAll());
     // With another number of shards what a shard needs may be in any file.
-    if (HasFileAt(shard_) && !IsOwn(*files_[shard_->shard], *shard_)) {
+    if (HasChainAt(shard_) && !IsOwn(*chains_[shard_->shard], *shard_)) {
       RETURN_IF_ERROR(OpenAll());
     }
     return CheckNotReplaced();
@@ -88,28 +82,45 @@ class ShardedCheckpointReader : public CheckpointReader {
   absl::Status ReadRows(absl::string_view table,
                         RowVisit visit) const override {
     RETURN_IF_ERROR(CheckHasTable(table));
-    ASSIGN_OR_RETURN(const std::vector<const ShardFile*> files, AllFiles());
-    return ReadRowsOf(files, TablePrefix(table), visit);
+    ASSIGN_OR_RETURN(const Chains chains, AllChains());
+    return ReadRowsOf(chains, TablePrefix(table), visit);
   }
 
   absl::Status ReadRowsFor(absl::string_view table, const ShardNumber& shard,
                            RowVisit visit) const override {
     RETURN_IF_ERROR(CheckHasTable(table));
-    ASSIGN_OR_RETURN(const std::vector<const ShardFile*> files,
-                     FilesFor(shard));
-    return ReadRowsOf(files, TablePrefix(table), visit);
+    ASSIGN_OR_RETURN(const Chains chains, ChainsFor(shard));
+    return ReadRowsOf(chains, TablePrefix(table), visit);
+  }
+
+  absl::Status ReadNewerRows(const durable::CheckpointManifest& older,
+                             absl::string_view table,
+                             RowVisit visit) const override {
+    RETURN_IF_ERROR(CheckHasTable(table));
+    const auto common = FilesInCommon(older, manifest_);
+    if (!common.has_value()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          directory_, ": does not continue the checkpoint of step ",
+          older.global_step()));
+    }
+    ASSIGN_OR_RETURN(const Chains chains, AllChains());
+    const std::string prefix = TablePrefix(table);
+    for (size_t i = 0; i < chains.size(); ++i) {
+      RETURN_IF_ERROR(
+          Explain(chains[i]->ReadRows(prefix, visit, (*common)[i])));
+    }
+    return absl::OkStatus();
   }
 
   absl::StatusOr<std::vector<DedupEntry>> ReadDedup(
       uint32_t shard, uint32_t num_shards) const override {
     const ShardNumber number = {.shard = shard, .num_shards = num_shards};
-    ASSIGN_OR_RETURN(const std::vector<const ShardFile*> files,
-                     FilesFor(number));
+    ASSIGN_OR_RETURN(const Chains chains, ChainsFor(number));
     std::vector<DedupEntry> entries;
-    for (const ShardFile* file : files) {
-      auto of_file = file->ReadDedup(number);
-      RETURN_IF_ERROR(Explain(of_file.status()));
-      entries.insert(entries.end(), of_file->begin(), of_file->end());
+    for (const ShardChain* chain : chains) {
+      auto of_chain = chain->ReadDedup(number);
+      RETURN_IF_ERROR(Explain(of_chain.status()));
+      entries.insert(entries.end(), of_chain->begin(), of_chain->end());
     }
     std::sort(entries.begin(), entries.end(),
               [](const DedupEntry& a, const DedupEntry& b) {
@@ -121,71 +132,83 @@ class ShardedCheckpointReader : public CheckpointReader {
   absl::StatusOr<std::optional<JournalPlace>> JournalOf(
       uint32_t shard, uint32_t num_shards) const override {
     const ShardNumber number = {.shard = shard, .num_shards = num_shards};
-    ASSIGN_OR_RETURN(const std::vector<const ShardFile*> files,
-                     FilesFor(number));
+    ASSIGN_OR_RETURN(const Chains chains, ChainsFor(number));
     std::optional<JournalPlace> place;
-    for (const ShardFile* file : files) {
-      if (IsOwn(*file, number)) place = file->journal();
+    for (const ShardChain* chain : chains) {
+      if (IsOwn(*chain, number)) place = chain->journal();
     }
     return place;
   }
 
+  absl::StatusOr<std::vector<ShardJournal>> Journals() const override {
+    ASSIGN_OR_RETURN(const Chains chains, AllChains());
+    std::vector<ShardJournal> journals;
+    for (const ShardChain* chain : chains) {
+      if (!chain->writer() || !chain->journal()) continue;
+      journals.push_back({*chain->writer(), *chain->journal()});
+    }
+    return journals;
+  }
+
   absl::Status Verify() const override {
-    for (const ShardFile* file : Opened()) {
-      RETURN_IF_ERROR(Explain(file->Verify()));
+    for (const ShardChain* chain : Opened()) {
+      RETURN_IF_ERROR(Explain(chain->Verify()));
     }
     return absl::OkStatus();
   }
 
   uint64_t bytes_read() const override {
     uint64_t bytes = 0;
-    for (const ShardFile* file : Opened()) bytes += file->bytes_read();
+    for (const ShardChain* chain : Opened()) bytes += chain->bytes_read();
     return bytes;
   }
 
  private:
+  using Chains = std::vector<const ShardChain*>;
+
   // A checkpoint lists its files in the order of the shards that wrote them. A
   // worker's file comes after the files of all ps (hybrid strategy).
-  bool HasFileAt(const std::optional<ShardNumber>& shard) const {
+  bool HasChainAt(const std::optional<ShardNumber>& shard) const {
     return shard.has_value() && shard->shard < shard->num_shards &&
-           shard->shard < static_cast<size_t>(manifest_.file_size());
+           shard->shard < places_.size();
   }
-  static bool IsOwn(const ShardFile& file, const ShardNumber& shard) {
-    return file.index().writer == shard;
+  static bool IsOwn(const ShardChain& chain, const ShardNumber& shard) {
+    return chain.writer() == shard;
   }
 
-  absl::Status OpenFile(size_t i) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    const durable::CheckpointFile& file = manifest_.file(i);
-    ASSIGN_OR_RETURN(auto opened, ShardFile::Open(directory_, file));
-    RETURN_IF_ERROR(CheckTables(opened->index()))
-        << directory_ << "/" << file.name();
-    files_[i] = std::move(opened);
-    for (const ShardIndex::Extent& extent : files_[i]->index().extents) {
-      pieces_[extent.key.array_prefix].push_back({&extent, files_[i].get()});
+  absl::Status OpenChain(size_t i) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    ASSIGN_OR_RETURN(auto opened,
+                     ShardChain::Open(directory_, manifest_, places_[i]));
+    for (const ShardChain::File& file : opened->files()) {
+      RETURN_IF_ERROR(CheckTables(file.file->index()))
+          << directory_ << "/" << file.name;
+    }
+    chains_[i] = std::move(opened);
+    for (const Piece& piece : chains_[i]->pieces()) {
+      pieces_[piece.extent->key.array_prefix].push_back(piece);
     }
     return SortPieces();
   }
 
   absl::Status OpenAll() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    for (size_t i = 0; i < files_.size(); ++i) {
-      if (files_[i] != nullptr) continue;
-      RETURN_IF_ERROR(OpenFile(i));
+    for (size_t i = 0; i < chains_.size(); ++i) {
+      if (chains_[i] != nullptr) continue;
+      RETURN_IF_ERROR(OpenChain(i));
     }
     return absl::OkStatus();
   }
 
-  std::vector<const ShardFile*> Opened() const ABSL_LOCKS_EXCLUDED(mu_) {
+  Chains Opened() const ABSL_LOCKS_EXCLUDED(mu_) {
     absl::MutexLock lock(&mu_);
-    std::vector<const ShardFile*> files;
-    for (const auto& file : files_) {
-      if (file != nullptr) files.push_back(file.get());
+    Chains chains;
+    for (const auto& chain : chains_) {
+      if (chain != nullptr) chains.push_back(chain.get());
     }
-    return files;
+    return chains;
   }
 
-  absl::StatusOr<std::vector<const ShardFile*>> AllFiles() const {
-    const size_t count = manifest_.file_size();
-    if (Opened().size() < count) {
+  absl::StatusOr<Chains> AllChains() const {
+    if (Opened().size() < places_.size()) {
       absl::MutexLock lock(&mu_);
       RETURN_IF_ERROR(Explain(OpenAll()));
       RETURN_IF_ERROR(CheckNotReplaced());
@@ -193,28 +216,24 @@ class ShardedCheckpointReader : public CheckpointReader {
     return Opened();
   }
 
-  // The files in which something of a shard may be, apart from elements.
-  absl::StatusOr<std::vector<const ShardFile*>> FilesFor(
-      const ShardNumber& shard) const {
-    if (HasFileAt(shard)) {
+  // The chains in which something of a shard may be, apart from elements.
+  absl::StatusOr<Chains> ChainsFor(const ShardNumber& shard) const {
+    if (HasChainAt(shard)) {
       absl::MutexLock lock(&mu_);
-      if (files_[shard.shard] == nullptr) {
-        RETURN_IF_ERROR(Explain(OpenFile(shard.shard)));
+      if (chains_[shard.shard] == nullptr) {
+        RETURN_IF_ERROR(Explain(OpenChain(shard.shard)));
         RETURN_IF_ERROR(CheckNotReplaced());
       }
-      const ShardFile* const file = files_[shard.shard].get();
-      if (IsOwn(*file, shard)) return std::vector<const ShardFile*>{file};
+      const ShardChain* const chain = chains_[shard.shard].get();
+      if (IsOwn(*chain, shard)) return Chains{chain};
     }
-    return AllFiles();
+    return AllChains();
   }
 
-  absl::Status ReadRowsOf(const std::vector<const ShardFile*>& files,
-                          const std::string& prefix, RowVisit visit) const {
-    for (const ShardFile* file : files) {
-      for (const ShardIndex::Table& rows : file->index().tables) {
-        if (rows.prefix != prefix) continue;
-        RETURN_IF_ERROR(Explain(file->ReadRows(rows, visit)));
-      }
+  absl::Status ReadRowsOf(const Chains& chains, const std::string& prefix,
+                          RowVisit visit) const {
+    for (const ShardChain* chain : chains) {
+      RETURN_IF_ERROR(Explain(chain->ReadRows(prefix, visit)));
     }
     return absl::OkStatus();
   }
@@ -226,9 +245,9 @@ class ShardedCheckpointReader : public CheckpointReader {
     absl::MutexLock lock(&mu_);
     const std::string prefix = ArrayPrefix(variable, array);
     auto pieces = FindPieces(prefix, first, count);
-    for (size_t i = 0; i < files_.size() && !pieces.has_value(); ++i) {
-      if (files_[i] != nullptr) continue;
-      RETURN_IF_ERROR(Explain(OpenFile(i)));
+    for (size_t i = 0; i < chains_.size() && !pieces.has_value(); ++i) {
+      if (chains_[i] != nullptr) continue;
+      RETURN_IF_ERROR(Explain(OpenChain(i)));
       RETURN_IF_ERROR(CheckNotReplaced());
       pieces = FindPieces(prefix, first, count);
     }
@@ -239,7 +258,7 @@ class ShardedCheckpointReader : public CheckpointReader {
                      variable, ", or not ", count, " from there on"));
   }
 
-  // nullopt: the files that are open don't have all of them.
+  // nullopt: the chains that are open don't have all of them.
   std::optional<std::vector<Piece>> FindPieces(const std::string& prefix,
                                                int64_t first,
                                                size_t count) const
@@ -331,13 +350,14 @@ class ShardedCheckpointReader : public CheckpointReader {
   const std::string manifest_bytes_;
   const durable::CheckpointManifest manifest_;
   const std::optional<ShardNumber> shard_;
+  const std::vector<FileChain> places_;
 
-  // Held while a file is opened, which whoever waits for it needs, too.
+  // Held while a chain is opened, which whoever waits for it needs, too.
   mutable absl::Mutex mu_;
-  // Null: not opened yet. A file that is open stays so.
-  mutable std::vector<std::unique_ptr<const ShardFile>> files_
+  // Null: not opened yet. A chain that is open stays so.
+  mutable std::vector<std::unique_ptr<const ShardChain>> chains_
       ABSL_GUARDED_BY(mu_);
-  // Pieces of each array in the open files, ascending; the key is
+  // Pieces of each array in the open chains, ascending; the key is
   // ArrayPrefix().
   mutable std::map<std::string, std::vector<Piece>> pieces_
       ABSL_GUARDED_BY(mu_);

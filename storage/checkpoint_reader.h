@@ -16,11 +16,17 @@
 
 namespace parasol {
 
-// Reads a complete checkpoint that any number of shards wrote: of each file its
-// index, and then the blocks that are asked for, whose checksums are verified.
-// Keeps the files that it has opened open: a checkpoint that is pruned
-// meanwhile stays readable on file systems that keep open files, as Linux's own
-// do. Thread-safe.
+// The place in a shard's journal that the shard's files name.
+struct ShardJournal {
+  ShardNumber shard;
+  JournalPlace place;
+};
+
+// Reads a complete checkpoint that any number of shards wrote, whole files and
+// increments: of each file its index, and then the blocks that are asked for,
+// whose checksums are verified. Keeps the files that it has opened open: a
+// checkpoint that is pruned meanwhile stays readable on file systems that keep
+// open files, as Linux's own do. Thread-safe.
 class CheckpointReader {
  public:
   // Verifies the manifest, every file's size, and the indexes.
@@ -69,6 +75,15 @@ class CheckpointReader {
                                    const ShardNumber& shard,
                                    RowVisit visit) const = 0;
 
+  // Visits the rows that this checkpoint has in files behind the files of the
+  // checkpoint with the manifest `older`: what was made or changed since.
+  //   NotFound            as ReadRows().
+  //   FailedPrecondition  this one does not continue that one
+  //                       (FilesInCommon()).
+  virtual absl::Status ReadNewerRows(const durable::CheckpointManifest& older,
+                                     absl::string_view table,
+                                     RowVisit visit) const = 0;
+
   // Returns the dedup entries that shard `shard` of `num_shards` wrote, in
   // ascending order of worker incarnation. Empty for a checkpoint with another
   // number of shards.
@@ -80,6 +95,10 @@ class CheckpointReader {
   // journal, or with another number of shards.
   virtual absl::StatusOr<std::optional<JournalPlace>> JournalOf(
       uint32_t shard, uint32_t num_shards) const = 0;
+
+  // Returns the places in the journals of all shards that have one, in the
+  // order of the manifest's files.
+  virtual absl::StatusOr<std::vector<ShardJournal>> Journals() const = 0;
 
   // Verifies the crc32c of each file that was read as a whole; of others the
   // blocks that were read are verified. Call it when everything is read.

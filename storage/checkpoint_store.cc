@@ -272,7 +272,7 @@ absl::Status CheckpointStore::Commit(
   RETURN_IF_ERROR(CheckFileNames(manifest));
   RETURN_IF_ERROR(CheckFilesAreThere(working_directory, manifest));
   durable::CheckpointManifest stamped = manifest;
-  stamped.set_format_version(kFormatVersion);
+  stamped.set_format_version(FormatVersionFor(manifest));
   RETURN_IF_ERROR(
       WriteFileDurably(absl::StrCat(working_directory, "/", kManifestName),
                        EncodeManifest(stamped)));

@@ -87,7 +87,7 @@ TEST_F(CheckpointStoreTest, ACommittedCheckpointIsListedAndReadable) {
   EXPECT_EQ(store_.PathOf(1200), root() + "/ckpt-000000001200");
   EXPECT_THAT(ValueAt(1200), IsOkAndHolds(3.5f));
   ASSERT_OK_AND_ASSIGN(const auto manifest, store_.ReadManifest(1200));
-  EXPECT_EQ(manifest.format_version(), kFormatVersion);
+  EXPECT_EQ(manifest.format_version(), 2);
   EXPECT_EQ(manifest.global_step(), 1200);
 }
 

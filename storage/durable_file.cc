@@ -266,6 +266,13 @@ absl::Status Rename(const std::string& from, const std::string& to) {
   return absl::OkStatus();
 }
 
+absl::Status Link(const std::string& from, const std::string& to) {
+  if (link(from.c_str(), to.c_str()) != 0) {
+    return FileError(errno, absl::StrCat("link ", from, " as"), to);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Exchange(const std::string& a, const std::string& b) {
   if (renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) ==
       0) {

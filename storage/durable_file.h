@@ -106,6 +106,10 @@ bool IsDirectory(const std::string& path);
 
 absl::Status Rename(const std::string& from, const std::string& to);
 
+// Gives the file at `from` another name, `to`, on the same file system (a hard
+// link). What one name's bytes are, the other's are.
+absl::Status Link(const std::string& from, const std::string& to);
+
 // Exchanges the names of two paths atomically.
 //   Unimplemented  the file system can't do this.
 absl::Status Exchange(const std::string& a, const std::string& b);

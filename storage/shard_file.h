@@ -11,11 +11,21 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "proto/checkpoint.pb.h"
+#include "storage/checked_file.h"
 #include "storage/shard_entry.h"
 #include "storage/shard_index.h"
 #include "storage/shard_key.h"
 
 namespace parasol {
+
+// Checks that the places named by an SST file's footer are inside the file,
+// that its blocks have checksums, and the end of its properties. All else in
+// the file is compared with checksums; RocksDB would allocate whatever a
+// damaged footer says, and ends the process for a damaged end of the
+// properties.
+//   DataLoss     they are not, or it is no footer.
+//   Unavailable  the file system refuses.
+absl::Status CheckFooter(CheckedFile& file);
 
 // One shard's file of a checkpoint, kept open. What is read of it is verified,
 // block by block. Thread-safe.
@@ -33,6 +43,9 @@ class ShardFile {
   virtual const ShardIndex& index() const = 0;
   // Returns the place that ShardWriter::SetJournal() was given.
   virtual const std::optional<JournalPlace>& journal() const = 0;
+
+  // Returns the base of an increment; nullopt for a whole file.
+  virtual const std::optional<IncrementBase>& base() const = 0;
 
   // Fills `out` with elements [first, first + out.size()) of an extent of this
   // file; the extent must contain them.

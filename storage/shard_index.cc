@@ -172,6 +172,22 @@ std::string JournalPlace::Encode() const {
   return bytes;
 }
 
+std::string IncrementBase::Encode() const {
+  std::string encoded;
+  AppendLittleEndian(encoded, bytes);
+  AppendLittleEndian(encoded, crc32c);
+  return encoded;
+}
+
+std::optional<IncrementBase> IncrementBase::Decode(absl::string_view bytes) {
+  Taker taker(bytes);
+  IncrementBase base;
+  base.bytes = taker.Take<uint64_t>();
+  base.crc32c = taker.Take<uint32_t>();
+  if (!taker.AtEnd()) return std::nullopt;
+  return base;
+}
+
 std::optional<JournalPlace> JournalPlace::Decode(absl::string_view bytes) {
   if (bytes.size() != 2 * sizeof(uint64_t)) return std::nullopt;
   return JournalPlace{

@@ -33,6 +33,19 @@ struct JournalPlace {
   static std::optional<JournalPlace> Decode(absl::string_view bytes);
 };
 
+// The file that an increment follows, as the manifest lists it. An increment
+// keeps it beside its index: with any other file before it, it is of no use.
+struct IncrementBase {
+  uint64_t bytes = 0;
+  uint32_t crc32c = 0;
+
+  bool operator==(const IncrementBase&) const = default;
+
+  std::string Encode() const;
+  // Returns what Encode() has written; nullopt for any other bytes.
+  static std::optional<IncrementBase> Decode(absl::string_view bytes);
+};
+
 // The contents of a shard file: which elements and tables it has. A file keeps
 // its index beside its entries, so that a reader knows them without reading
 // them.
@@ -64,10 +77,11 @@ struct ShardIndex {
   static std::optional<ShardIndex> Decode(absl::string_view bytes);
 };
 
-// The names of the properties of an SST file that hold the index, and the place
-// in the journal.
+// The names of the properties of an SST file that hold the index, the place in
+// the journal, and an increment's base.
 inline constexpr char kIndexProperty[] = "parasol.index";
 inline constexpr char kJournalProperty[] = "parasol.journal";
+inline constexpr char kIncrementProperty[] = "parasol.increment";
 
 // The bytes in front of an elements entry's floats: its number of updates.
 inline constexpr size_t kUpdatesBytes = 8;

@@ -60,6 +60,7 @@ class Crc32cGeneratorFactory : public rocksdb::FileChecksumGenFactory {
 struct Description {
   ShardIndex index;
   std::optional<JournalPlace> journal;
+  std::optional<IncrementBase> base;
 };
 
 // Lets RocksDB write a description among a file's properties.
@@ -75,6 +76,9 @@ class IndexCollector : public rocksdb::TablePropertiesCollector {
     out->emplace(kIndexProperty, file_.index.Encode());
     if (file_.journal.has_value()) {
       out->emplace(kJournalProperty, file_.journal->Encode());
+    }
+    if (file_.base.has_value()) {
+      out->emplace(kIncrementProperty, file_.base->Encode());
     }
     return rocksdb::Status::OK();
   }
@@ -134,6 +138,7 @@ class SstShardWriter : public ShardWriter {
     file_.index.writer = shard;
   }
   void SetJournal(const JournalPlace& place) override { file_.journal = place; }
+  void SetBase(const IncrementBase& base) override { file_.base = base; }
 
   absl::Status AddElements(absl::string_view variable, int array, int64_t first,
                            int64_t updates,

@@ -38,6 +38,11 @@ class ShardWriter {
   // records. Must be called before Finish(), if at all.
   virtual void SetJournal(const JournalPlace& place) = 0;
 
+  // Makes the file an increment: it has what has changed since the file that
+  // `base` describes, which another shard file never is. Elements then come as
+  // whole entries of that file. Must be called before Finish(), if at all.
+  virtual void SetBase(const IncrementBase& base) = 0;
+
   // Writes elements [first, first + values.size()) of the flattened variable's
   // array. `updates` is the number of updates that these elements have had.
   //   InvalidArgument  not in ascending order of (variable, array, first), or

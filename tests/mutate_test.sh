@@ -6,7 +6,8 @@ set -euo pipefail
 # Bazel shows a test the tree through links: follow one to the real root.
 root=$(dirname "$(readlink -f WORKSPACE)")
 (cd "$root" && tests/mutate --check tests/simulation/mutants.txt \
-  tests/simulation/group/mutants.txt third_party/cuda_on_host/mutants.txt)
+  tests/simulation/group/mutants.txt third_party/cuda_on_host/mutants.txt \
+  storage/mutants.txt)
 
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT

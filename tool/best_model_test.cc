@@ -51,7 +51,8 @@ TEST_F(BestModelTest, EachCommandTakesTheBestOne) {
        {std::pair("ckpt", "--best"), std::pair("ckpt/BEST", "--nobest"),
         std::pair("ckpt/BEST", "--best")}) {
     SCOPED_TRACE(path);
-    const CompletedProcess inspected = Run("inspect", path, {flag, "--json"});
+    const CompletedProcess inspected =
+        RunTool({"checkpoint", "show", Path(path), flag, "--json"});
     ASSERT_EQ(inspected.end.code(), 0) << inspected.standard_error;
     EXPECT_THAT(inspected.standard_output, HasSubstr("\"global_step\": 10"));
     const CompletedProcess evaluated =
@@ -100,7 +101,7 @@ TEST_F(BestModelTest, AJobBeginsWithTheBestOfAnotherRun) {
 }
 
 TEST_F(BestModelTest, WhatCantBeTheBestIsOneLine) {
-  for (const char* command : {"inspect", "evaluate", "export", "serve"}) {
+  for (const char* command : {"evaluate", "export", "serve"}) {
     std::vector<std::string> flags = {"--best"};
     if (command == std::string("export")) {
       flags.push_back("--format=npz");
@@ -112,8 +113,14 @@ TEST_F(BestModelTest, WhatCantBeTheBestIsOneLine) {
                 HasSubstr("is a checkpoint; name the directory"))
         << command;
   }
+  const CompletedProcess shown =
+      RunTool({"checkpoint", "show", Path("ckpt/ckpt-000000000020"), "--best"});
+  EXPECT_EQ(shown.end.code(), 2);
+  EXPECT_THAT(shown.standard_error,
+              HasSubstr("is a checkpoint; name the directory"));
   std::filesystem::remove(Path("ckpt/BEST"));
-  const CompletedProcess run = Run("inspect", "ckpt", {"--best"});
+  const CompletedProcess run =
+      RunTool({"checkpoint", "show", Path("ckpt"), "--best"});
   EXPECT_EQ(run.end.code(), 2);
   EXPECT_THAT(run.standard_error, HasSubstr("keep_best"));
   const CompletedProcess served =

@@ -9,6 +9,7 @@
 #include "base/process.h"
 #include "base/resource_limits.h"
 #include "tool/check_command.h"
+#include "tool/checkpoint_command.h"
 #include "tool/cluster_command.h"
 #include "tool/command.h"
 #include "tool/diff_command.h"
@@ -16,7 +17,6 @@
 #include "tool/export_command.h"
 #include "tool/import_command.h"
 #include "tool/init_command.h"
-#include "tool/inspect_command.h"
 #include "tool/predict_command.h"
 #include "tool/serve_command.h"
 #include "tool/status_command.h"
@@ -31,10 +31,10 @@ constexpr absl::string_view kNoFlag = "";
 
 int Main(int argc, char** argv) {
   const std::vector<Command> commands = {
-      InitCommand(),   InspectCommand(),  DiffCommand(),    ExportCommand(),
-      ImportCommand(), EvaluateCommand(), PredictCommand(), ServeCommand(),
-      CheckCommand(),  StatusCommand(),   WhyCommand(),     TraceCommand(),
-      ClusterCommand()};
+      InitCommand(),    CheckpointCommand(), DiffCommand(),    ExportCommand(),
+      ImportCommand(),  EvaluateCommand(),   PredictCommand(), ServeCommand(),
+      CheckCommand(),   StatusCommand(),     WhyCommand(),     TraceCommand(),
+      InspectCommand(), ClusterCommand()};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const Command* const command = FindCommand(commands, arguments);
   if (command != nullptr) {

@@ -31,11 +31,11 @@ TEST(ParasolToolTest, HelpNamesTheCommandsAndEachHasItsOwnFlags) {
   const CompletedProcess general = RunTool({"--help"});
   EXPECT_EQ(general.end.code(), 0);
   EXPECT_THAT(general.standard_output,
-              AllOf(HasSubstr("  inspect: "), HasSubstr("  predict: ")));
-  const CompletedProcess inspect = RunTool({"inspect", "--help"});
-  EXPECT_EQ(inspect.end.code(), 0);
-  EXPECT_THAT(inspect.standard_output,
-              AllOf(HasSubstr("parasol inspect /ckpt/mnist\n"),
+              AllOf(HasSubstr("  checkpoint: "), HasSubstr("  predict: ")));
+  const CompletedProcess checkpoint = RunTool({"checkpoint", "--help"});
+  EXPECT_EQ(checkpoint.end.code(), 0);
+  EXPECT_THAT(checkpoint.standard_output,
+              AllOf(HasSubstr("parasol checkpoint show /ckpt/mnist\n"),
                     HasSubstr("--[no]json"), Not(HasSubstr("--tolerance"))));
 }
 
@@ -54,11 +54,15 @@ TEST(ParasolToolTest, OutputThatCannotBeWrittenIsAnError) {
 TEST(ParasolToolTest, BadCommandLinesAreOneLineAndExitCode2) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{}, "no command"},
-      {{"inspekt", "x"}, "unknown command inspekt (did you mean inspect?)"},
-      {{"inspect"}, "CKPT is missing"},
-      {{"inspect", "a", "b"}, "unexpected argument b"},
-      {{"inspect", "a", "--tolerance=1"}, "unknown flag --tolerance"},
-      {{"inspect", "/none"}, "/none"},
+      {{"evaluat", "x"}, "unknown command evaluat (did you mean evaluate?)"},
+      {{"checkpoint"}, "ls, verify or show, or what to look at, is missing"},
+      {{"checkpoint", "show"}, "is missing"},
+      {{"checkpoint", "show", "a", "b"}, "unexpected argument b"},
+      {{"checkpoint", "list", "a"}, "unknown action list"},
+      {{"checkpoint", "ls", "a", "--tolerance=1"}, "unknown flag --tolerance"},
+      {{"checkpoint", "show", "/none"}, "/none"},
+      {{"checkpoint", "ls", "/none"}, "/none"},
+      {{"checkpoint", "verify", "/none"}, "/none"},
       {{"check"}, "JOB is missing"},
       {{"check", "/none", "--ps=-1"}, "--ps=-1"},
       {{"check", "/none", "--adapt"}, "--adapt: needs --output"},
@@ -106,27 +110,53 @@ TEST(ParasolToolTest, AChiefThatDoesNotAnswerIsOneLineAndExitCode138) {
       IsOneErrorLineWith("chief at 127.0.0.1:1: nothing listens there"));
 }
 
-TEST(ParasolToolTest, InspectShowsTextOrJson) {
+TEST(ParasolToolTest, CheckpointsAreShownAsTextOrJson) {
   const std::string directory = EmptyTestDirectory();
   ASSERT_OK(ModelCheckpoint().Write(directory));
-  const CompletedProcess text = RunTool({"inspect", directory});
+  const CompletedProcess text = RunTool({"checkpoint", "show", directory});
   EXPECT_EQ(text.end.code(), 0);
   EXPECT_THAT(text.standard_output, StartsWith("checkpoint  " + directory));
-  const CompletedProcess json = RunTool({"inspect", "--json", directory});
+  const CompletedProcess json =
+      RunTool({"checkpoint", "show", "--json", directory});
   EXPECT_EQ(nlohmann::json::parse(json.standard_output)["global_step"], 12);
 }
 
-TEST(ParasolToolTest, DamageIsExitCode1OfInspectAnd2OfDiff) {
+TEST(ParasolToolTest, DamageIsExitCode1OfShowAnd2OfDiffAndVerify) {
   const std::string directory = EmptyTestDirectory();
   ASSERT_OK(ModelCheckpoint().Write(directory));
   const std::string checkpoint = ModelCheckpoint().PathIn(directory);
   std::filesystem::resize_file(checkpoint + "/ps-1.sst", 100);
-  const CompletedProcess inspect = RunTool({"inspect", checkpoint});
-  EXPECT_EQ(inspect.end.code(), 1);
-  EXPECT_THAT(inspect.standard_error, IsOneErrorLineWith("ps-1.sst"));
+  const CompletedProcess show = RunTool({"checkpoint", "show", checkpoint});
+  EXPECT_EQ(show.end.code(), 1);
+  EXPECT_THAT(show.standard_error, IsOneErrorLineWith("ps-1.sst"));
+  const CompletedProcess list = RunTool({"checkpoint", "ls", directory});
+  EXPECT_EQ(list.end.code(), 0);
+  EXPECT_THAT(list.standard_output, HasSubstr("damaged"));
+  const CompletedProcess verify = RunTool({"checkpoint", "verify", directory});
+  EXPECT_EQ(verify.end.code(), 2);
+  EXPECT_THAT(verify.standard_output, HasSubstr("ps-1.sst: has 100 bytes"));
+  EXPECT_THAT(verify.standard_error, IsEmpty());
   const CompletedProcess diff = RunTool({"diff", checkpoint, checkpoint});
   EXPECT_EQ(diff.end.code(), 2);
   EXPECT_THAT(diff.standard_error, IsOneErrorLineWith("ps-1.sst"));
+}
+
+TEST(ParasolToolTest, WholeCheckpointsAreListedAndVerified) {
+  const std::string directory = EmptyTestDirectory();
+  ModelCheckpoint model;
+  ASSERT_OK(model.Write(directory));
+  model.step = 20;
+  ASSERT_OK(model.Write(directory));
+  const CompletedProcess verify =
+      RunTool({"checkpoint", "verify", directory, "--json"});
+  EXPECT_EQ(verify.end.code(), 0);
+  const auto json = nlohmann::json::parse(verify.standard_output);
+  EXPECT_EQ(json["checkpoints"].size(), 2);
+  EXPECT_EQ(json["checkpoints"][1]["global_step"], 20);
+  EXPECT_TRUE(json["checkpoints"][1]["damage"].empty());
+  const CompletedProcess list = RunTool({"checkpoint", "ls", directory});
+  EXPECT_EQ(list.end.code(), 0);
+  EXPECT_THAT(list.standard_output, HasSubstr("whole"));
 }
 
 TEST(ParasolToolTest, DiffEndsAsDiffDoes) {

@@ -75,7 +75,7 @@ TEST_P(TensorExchangeTest, WithoutSlotsTheyBeginAnew) {
   ASSERT_EQ(imported.end.code(), 0) << imported.standard_error;
   EXPECT_THAT(imported.standard_output, HasSubstr("without optimizer slots"));
   const auto inspected = nlohmann::json::parse(
-      RunTool({"inspect", "--json", Path("after")}).standard_output);
+      RunTool({"checkpoint", "show", "--json", Path("after")}).standard_output);
   for (const auto& variable : inspected["variables"]) {
     EXPECT_EQ(variable["slots"]["m"]["max"], 0);
   }
@@ -104,7 +104,7 @@ TEST_P(TensorExchangeTest, DirectoryWithCheckpointsIsNotImportedInto) {
   EXPECT_EQ(imported.end.code(), 2);
   EXPECT_THAT(imported.standard_error,
               AllOf(HasSubstr("--checkpoint_dir="), HasSubstr("checkpoints")));
-  EXPECT_EQ(RunTool({"inspect", Path("before")}).end.code(), 0);
+  EXPECT_EQ(RunTool({"checkpoint", "show", Path("before")}).end.code(), 0);
   Train("before", 4);
 }
 
@@ -205,7 +205,7 @@ TEST_F(ExchangeFaultsTest, StepsAndUpdatesThatContradictAreRefused) {
   // New slots have had no updates, whatever the step.
   EXPECT_EQ(import_to("values.npz", "fresh", {}).end.code(), 0);
   const auto fresh = nlohmann::json::parse(
-      RunTool({"inspect", "--json", Path("fresh")}).standard_output);
+      RunTool({"checkpoint", "show", "--json", Path("fresh")}).standard_output);
   EXPECT_EQ(fresh["global_step"], 5);
   EXPECT_EQ(fresh["variables"][0]["updates"], 0);
 }
@@ -256,7 +256,7 @@ TEST(KerasImportTest, CheckpointsHaveTheValuesThatKerasHad) {
     // Numbers of steps, which the values lack, do not count.
     EXPECT_EQ(RunTool({"diff", imported, values}).end.code(), 0);
     const auto inspected = nlohmann::json::parse(
-        RunTool({"inspect", "--json", imported}).standard_output);
+        RunTool({"checkpoint", "show", "--json", imported}).standard_output);
     EXPECT_EQ(inspected["global_step"], 3);
     EXPECT_EQ(inspected["variables"][0]["updates"], 3);
   }

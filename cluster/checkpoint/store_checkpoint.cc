@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -14,6 +17,12 @@ namespace parasol {
 namespace {
 
 constexpr char kFirstFile[] = "first-0.sst";
+
+using FileIdentity = std::tuple<std::string, uint64_t, uint32_t>;
+
+FileIdentity IdentityOf(const durable::CheckpointFile& file) {
+  return {file.name(), file.bytes(), file.crc32c()};
+}
 
 // Returns the steps of the store's checkpoints that `kept` spares.
 absl::StatusOr<std::vector<int64_t>> StepsOf(const KeptCheckpoints& kept,
@@ -40,19 +49,100 @@ absl::StatusOr<std::vector<int64_t>> StepsOf(const KeptCheckpoints& kept,
   return spared;
 }
 
-absl::Status PruneTo(CheckpointStore& store, int max_to_keep, int64_t newest,
+// Adds the steps of the store's checkpoints that stay beside the newest ones,
+// whoever awaits them, up to the one of `newest`.
+absl::Status AddKept(const CheckpointStore& store, const Retention& retention,
+                     const durable::CheckpointManifest& newest,
+                     std::vector<int64_t>& spared) {
+  const bool keeps_by_time = retention.keep_every < absl::InfiniteDuration();
+  const bool may_share =
+      std::any_of(newest.file().begin(), newest.file().end(),
+                  [](const auto& file) { return file.increment() > 0; });
+  if (!keeps_by_time && !may_share) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store.ListSteps());
+  std::vector<durable::CheckpointManifest> manifests;
+  for (const int64_t step : steps) {
+    if (step > newest.global_step()) break;
+    auto manifest = store.ReadManifest(step);
+    // Nobody goes back to a damaged one; another may only be out of reach.
+    if (absl::IsDataLoss(manifest.status())) continue;
+    RETURN_IF_ERROR(manifest.status());
+    manifests.push_back(*std::move(manifest));
+  }
+  if (keeps_by_time) {
+    const std::vector<int64_t> kept =
+        KeptByTime(manifests, retention.keep_every);
+    spared.insert(spared.end(), kept.begin(), kept.end());
+  }
+  if (const std::optional<int64_t> apart = NewestApart(manifests)) {
+    spared.push_back(*apart);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PruneTo(CheckpointStore& store, const Retention& retention,
+                     const durable::CheckpointManifest& newest,
                      const KeptCheckpoints& kept) {
+  const int64_t step = newest.global_step();
   // Without a limit all stay.
-  if (max_to_keep <= 0) return store.Prune(max_to_keep, newest);
-  ASSIGN_OR_RETURN(const std::vector<int64_t> spared, StepsOf(kept, store));
-  return store.Prune(max_to_keep, newest, spared);
+  if (retention.max_to_keep <= 0) return store.Prune(0, step);
+  ASSIGN_OR_RETURN(std::vector<int64_t> spared, StepsOf(kept, store));
+  RETURN_IF_ERROR(AddKept(store, retention, newest, spared));
+  return store.Prune(retention.max_to_keep, step, spared);
 }
 
 }  // namespace
 
+Retention RetentionOf(const job::CheckpointPolicy& policy) {
+  Retention retention = {.max_to_keep = policy.max_to_keep()};
+  if (policy.has_keep_every_hours()) {
+    retention.keep_every = absl::Hours(policy.keep_every_hours());
+  }
+  return retention;
+}
+
+std::vector<int64_t> KeptByTime(
+    absl::Span<const durable::CheckpointManifest> manifests,
+    absl::Duration keep_every) {
+  std::vector<int64_t> kept;
+  absl::Time next = absl::InfinitePast();
+  for (const durable::CheckpointManifest& manifest : manifests) {
+    const absl::Time written =
+        absl::FromUnixMicros(manifest.created_unix_micros());
+    if (written < next) continue;
+    kept.push_back(manifest.global_step());
+    next = written + keep_every;
+  }
+  return kept;
+}
+
+std::optional<int64_t> NewestApart(
+    absl::Span<const durable::CheckpointManifest> manifests) {
+  if (manifests.empty()) return std::nullopt;
+  const auto& last = manifests.back().file();
+  std::set<FileIdentity> files;
+  for (const durable::CheckpointFile& file : last)
+    files.insert(IdentityOf(file));
+  if (std::none_of(last.begin(), last.end(),
+                   [](const auto& file) { return file.increment() > 0; })) {
+    return std::nullopt;
+  }
+  for (auto manifest = manifests.rbegin(); manifest != manifests.rend();
+       ++manifest) {
+    if (std::none_of(manifest->file().begin(), manifest->file().end(),
+                     [&files](const durable::CheckpointFile& file) {
+                       return files.contains(IdentityOf(file));
+                     })) {
+      return manifest->global_step();
+    }
+  }
+  return std::nullopt;
+}
+
 absl::Status StoreCheckpoint(CheckpointStore& store,
                              durable::CheckpointManifest manifest,
-                             int max_to_keep, WriteShardFiles write_files,
+                             const Retention& retention,
+                             WriteShardFiles write_files,
                              CheckOwner check_owner,
                              absl::FunctionRef<KeptCheckpoints()> kept) {
   RETURN_IF_ERROR(check_owner());
@@ -71,7 +161,7 @@ absl::Status StoreCheckpoint(CheckpointStore& store,
   // What could not be removed is removed next time.
   absl::Status pruned = check_owner();
   if (pruned.ok()) {
-    pruned = PruneTo(store, max_to_keep, manifest.global_step(), kept());
+    pruned = PruneTo(store, retention, manifest, kept());
   }
   if (!pruned.ok()) LOG(WARNING) << "old checkpoints: " << pruned.message();
   return absl::OkStatus();
@@ -87,7 +177,7 @@ absl::Status WriteFirstCheckpoint(const FirstRun& run, CheckpointStore& store,
   run.contents.AddTo(manifest);
   manifest.set_created_unix_micros(absl::ToUnixMicros(run.now));
   return StoreCheckpoint(
-      store, std::move(manifest), /*max_to_keep=*/0,
+      store, std::move(manifest), Retention(),
       [&write](const std::string& directory,
                durable::CheckpointManifest& files) -> absl::Status {
         ASSIGN_OR_RETURN(

@@ -9,6 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/job.pb.h"
@@ -25,7 +26,33 @@ using WriteShardFiles = absl::FunctionRef<absl::Status(
 // DirectoryOwnership::Check() does.
 using CheckOwner = absl::FunctionRef<absl::Status()>;
 
-// Checkpoints that stay beside the newest ones.
+// Checkpoints that stay, whether somebody awaits them or not.
+struct Retention {
+  // Number of the newest ones that stay; 0: all stay.
+  int max_to_keep = 0;
+  // Time between checkpoints that stay beside them; infinite: none does.
+  absl::Duration keep_every = absl::InfiniteDuration();
+};
+
+// Returns the retention that a job asks for.
+Retention RetentionOf(const job::CheckpointPolicy& policy);
+
+// Returns the steps of the manifests, ascending by step, that stay because of
+// Retention::keep_every: the first one, and each that was written so much later
+// than the one that stays before it. So one that stays once does so for good.
+// Pure.
+std::vector<int64_t> KeptByTime(
+    absl::Span<const durable::CheckpointManifest> manifests,
+    absl::Duration keep_every);
+
+// Returns the step of the newest of the manifests, ascending by step, that has
+// no file of the last one: checkpoints of increments share files, and what
+// damages a file damages all of them. nullopt: there is none, or the last one
+// has no increments and so shares nothing. Pure.
+std::optional<int64_t> NewestApart(
+    absl::Span<const durable::CheckpointManifest> manifests);
+
+// Checkpoints that stay because somebody awaits them.
 struct KeptCheckpoints {
   // Steps of evaluated checkpoints, the best one first. The first one that is
   // there stays.
@@ -43,15 +70,17 @@ struct KeptCheckpoints {
 inline KeptCheckpoints NoneKept() { return {}; }
 
 // Writes one checkpoint: begins it, has `write_files` write its files, commits
-// it with `manifest`, which lacks only the files, and prunes the store to
-// `max_to_keep` and what `kept` returns then. Calls `check_owner` before each
-// of these changes. A failure to prune is logged: the checkpoint is there.
+// it with `manifest`, which lacks only the files, and removes all checkpoints
+// but what `retention` and `kept` say, and one that shares no
+// file with the new one (NewestApart()). Calls `check_owner` before each of
+// these changes. A failure to prune is logged: the checkpoint is there.
 // Leaves nothing of a checkpoint that failed, unless the owner is another one
 // now: then touches nothing more. Fails as `check_owner`, `write_files`,
 // CheckpointStore::Begin() and Commit() do.
 absl::Status StoreCheckpoint(
     CheckpointStore& store, durable::CheckpointManifest manifest,
-    int max_to_keep, WriteShardFiles write_files, CheckOwner check_owner,
+    const Retention& retention, WriteShardFiles write_files,
+    CheckOwner check_owner,
     absl::FunctionRef<KeptCheckpoints()> kept = NoneKept);
 
 // Writes values and slots of all variables and tables, in ascending order of

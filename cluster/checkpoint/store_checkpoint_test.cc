@@ -1,9 +1,12 @@
 #include "cluster/checkpoint/store_checkpoint.h"
 
+#include <algorithm>
 #include <climits>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -12,6 +15,7 @@ namespace parasol {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 absl::Status NoFiles(const std::string&, durable::CheckpointManifest&) {
   return absl::OkStatus();
@@ -27,8 +31,9 @@ class StoreCheckpointTest : public testing::Test {
     manifest.set_global_step(step);
     *manifest.mutable_job() = job_;
     manifest.set_evaluation_due(due_.contains(step));
+    manifest.set_created_unix_micros(absl::ToUnixMicros(now_));
     return StoreCheckpoint(
-        store, manifest, /*max_to_keep=*/2, write_files,
+        store, manifest, retention_, write_files,
         [this] { return ++checks_ < lost_at_ ? absl::OkStatus() : lost_; },
         [this] { return kept_; });
   }
@@ -38,6 +43,9 @@ class StoreCheckpointTest : public testing::Test {
   absl::Status lost_ = absl::FailedPreconditionError("another owner");
   int checks_ = 0;
   KeptCheckpoints kept_;
+  Retention retention_ = {.max_to_keep = 2};
+  // The time of each checkpoint.
+  absl::Time now_ = absl::UnixEpoch();
   job::Job job_;
   // The steps of checkpoints that are marked as to be evaluated.
   std::set<int64_t> due_;
@@ -101,6 +109,43 @@ TEST_F(StoreCheckpointTest, OneThatNobodyEvaluatesIsNotKept) {
   EXPECT_THAT(store.ListSteps(), IsOkAndHolds(ElementsAre(20, 30, 40)));
 }
 
+TEST_F(StoreCheckpointTest, OneOfEverySoManyHoursIsKept) {
+  ASSERT_OK_AND_ASSIGN(CheckpointStore store,
+                       CheckpointStore::OpenForWriting(directory_));
+  retention_.keep_every = absl::Hours(1);
+  for (int64_t step = 0; step <= 100; step += 10) {
+    ASSERT_OK(Write(store, step, NoFiles));
+    now_ += absl::Minutes(25);
+  }
+  EXPECT_THAT(store.ListSteps(),
+              IsOkAndHolds(ElementsAre(0, 30, 60, 80, 90, 100)));
+}
+
+TEST_F(StoreCheckpointTest, OneOfAnotherChainIsKept) {
+  ASSERT_OK_AND_ASSIGN(CheckpointStore store,
+                       CheckpointStore::OpenForWriting(directory_));
+  // Chains of three: a whole file and two increments.
+  const auto write = [](int64_t number) {
+    return [number](const std::string& directory,
+                    durable::CheckpointManifest& manifest) {
+      for (int64_t i = number / 3 * 3; i <= number; ++i) {
+        durable::CheckpointFile& file = *manifest.add_file();
+        file.set_name(absl::StrCat(i, ".sst"));
+        file.set_increment(i % 3);
+        std::ofstream(absl::StrCat(directory, "/", file.name()));
+      }
+      return absl::OkStatus();
+    };
+  };
+  for (int64_t number = 0; number < 8; ++number) {
+    ASSERT_OK(Write(store, number, write(number)));
+  }
+  // Of the files of 5 the newest ones, 6 and 7, have none.
+  EXPECT_THAT(store.ListSteps(), IsOkAndHolds(ElementsAre(5, 6, 7)));
+  ASSERT_OK(Write(store, 8, write(8)));
+  EXPECT_THAT(store.ListSteps(), IsOkAndHolds(ElementsAre(5, 7, 8)));
+}
+
 TEST_F(StoreCheckpointTest, NothingIsLeftOfOneThatFailed) {
   ASSERT_OK_AND_ASSIGN(CheckpointStore store,
                        CheckpointStore::OpenForWriting(directory_));
@@ -154,6 +199,79 @@ TEST_F(StoreCheckpointTest, AnOwnerThatCantBeCheckedNowCommitsNothing) {
   EXPECT_THAT(Write(store, 3, NoFiles),
               StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_TRUE(std::filesystem::is_empty(directory_));
+}
+
+durable::CheckpointManifest WrittenAt(int64_t step, double hours) {
+  durable::CheckpointManifest manifest;
+  manifest.set_global_step(step);
+  manifest.set_created_unix_micros(
+      absl::ToUnixMicros(absl::UnixEpoch() + absl::Hours(hours)));
+  return manifest;
+}
+
+// A checkpoint whose chain began with whole file `whole`.
+durable::CheckpointManifest Chained(int64_t step, int whole, int increments) {
+  durable::CheckpointManifest manifest;
+  manifest.set_global_step(step);
+  for (int i = 0; i <= increments; ++i) {
+    durable::CheckpointFile& file = *manifest.add_file();
+    file.set_name(absl::StrCat("shard.", i, ".sst"));
+    file.set_bytes(100);
+    file.set_crc32c(1000 * whole + i);
+    file.set_increment(i);
+  }
+  return manifest;
+}
+
+TEST(RetentionTest, OneOfEverySoManyHoursStays) {
+  const std::vector<durable::CheckpointManifest> manifests = {
+      WrittenAt(0, 0),    WrittenAt(10, .9),  WrittenAt(20, 1.1),
+      WrittenAt(30, 1.2), WrittenAt(40, 2.0), WrittenAt(50, 2.1),
+      WrittenAt(60, 9),   WrittenAt(70, 9.5), WrittenAt(80, 10)};
+  EXPECT_THAT(KeptByTime(manifests, absl::Hours(1)),
+              ElementsAre(0, 20, 50, 60, 80));
+  EXPECT_THAT(KeptByTime(manifests, absl::InfiniteDuration()), ElementsAre(0));
+  EXPECT_THAT(KeptByTime({}, absl::Hours(1)), IsEmpty());
+}
+
+TEST(RetentionTest, OneThatStaysOnceStaysForGood) {
+  std::vector<durable::CheckpointManifest> there;
+  std::vector<int64_t> kept;
+  for (int64_t step = 0; step < 200; ++step) {
+    there.push_back(WrittenAt(step, step * .37));
+    const std::vector<int64_t> now = KeptByTime(there, absl::Hours(1.5));
+    for (const int64_t before : kept) {
+      EXPECT_THAT(now, ::testing::Contains(before)) << step;
+    }
+    kept = now;
+    // The two newest ones stay, and those.
+    std::erase_if(there, [&](const durable::CheckpointManifest& manifest) {
+      const int64_t old = manifest.global_step();
+      return old + 2 <= step && !std::count(kept.begin(), kept.end(), old);
+    });
+  }
+  EXPECT_GT(kept.size(), 35u);
+}
+
+TEST(RetentionTest, TheNewestOneOfAnotherChainIsFound) {
+  std::vector<durable::CheckpointManifest> manifests = {
+      Chained(0, 1, 0), Chained(10, 1, 1), Chained(20, 2, 0)};
+  // Whole files are shared with nothing before.
+  EXPECT_EQ(NewestApart(manifests), std::nullopt);
+  manifests.push_back(Chained(30, 2, 1));
+  EXPECT_EQ(NewestApart(manifests), 10);
+  manifests.erase(manifests.begin(), manifests.begin() + 2);
+  EXPECT_EQ(NewestApart(manifests), std::nullopt);
+  EXPECT_EQ(NewestApart({}), std::nullopt);
+}
+
+TEST(RetentionTest, TheJobSaysWhatStays) {
+  job::CheckpointPolicy policy;
+  policy.set_max_to_keep(3);
+  EXPECT_EQ(RetentionOf(policy).keep_every, absl::InfiniteDuration());
+  policy.set_keep_every_hours(.5);
+  EXPECT_EQ(RetentionOf(policy).max_to_keep, 3);
+  EXPECT_EQ(RetentionOf(policy).keep_every, absl::Minutes(30));
 }
 
 }  // namespace

@@ -62,6 +62,7 @@ void FillCheckpoint(job::CheckpointPolicy& checkpoint) {
     PARASOL_SET_DEFAULT(checkpoint, every_seconds, 60.0);
   }
   PARASOL_SET_DEFAULT(checkpoint, max_to_keep, 5);
+  PARASOL_SET_DEFAULT(checkpoint, full_every, 1);
 }
 
 void FillParameterServer(job::ParameterServerStrategy& strategy) {

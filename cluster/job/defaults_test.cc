@@ -28,7 +28,7 @@ void ExpectFilled(const std::string& given, const std::string& want) {
 constexpr char kEmptyJob[] = R"pb(
   name: "job"
   seed: 0
-  checkpoint { every_seconds: 60 max_to_keep: 5 }
+  checkpoint { every_seconds: 60 max_to_keep: 5 full_every: 1 }
   parameter_server {
     placement: BALANCED_BYTES
     min_size { min_shard_bytes: 262144 max_shards: 0 }
@@ -103,7 +103,7 @@ TEST(FillDefaultsTest, WhatIsSetStays) {
     }
     optimizer { sgd { learning_rate: 0 momentum: 0.5 nesterov: true } }
     summary { every_steps: 5 }
-    checkpoint { every_steps: 9 max_to_keep: 1 }
+    checkpoint { every_steps: 9 max_to_keep: 1 full_every: 7 }
     parameter_server {
       placement: ROUND_ROBIN
       fixed_shards { shards: 2 }
@@ -133,7 +133,7 @@ TEST(FillDefaultsTest, CheckpointsGoByTheClockUnlessTheyGoBySteps) {
                R"pb(
                  name: "job"
                  seed: 0
-                 checkpoint { every_steps: 5 max_to_keep: 5 }
+                 checkpoint { every_steps: 5 max_to_keep: 5 full_every: 1 }
                  parameter_server {
                    placement: BALANCED_BYTES
                    min_size { min_shard_bytes: 262144 max_shards: 0 }

@@ -37,6 +37,8 @@ constexpr int64_t kMaxTables = 1024;
 constexpr int64_t kMaxTableWidth = 65536;
 constexpr int64_t kMaxBytes = int64_t{1} << 50;
 constexpr int64_t kMaxNiceness = 19;
+// A reader opens all files of a chain.
+constexpr int64_t kMaxFullEvery = 1000;
 
 absl::Status ValidateName(absl::string_view name) {
   const auto is_allowed = [](char c) {
@@ -202,6 +204,12 @@ Faults ValidateCheckpoint(const job::CheckpointPolicy& checkpoint) {
   }
   faults.Add(RequireInRange("checkpoint.max_to_keep", checkpoint.max_to_keep(),
                             1, kMaxInt));
+  faults.Add(RequireInRange("checkpoint.full_every", checkpoint.full_every(), 1,
+                            kMaxFullEvery));
+  if (checkpoint.has_keep_every_hours()) {
+    faults.Add(ValidateSeconds("checkpoint.keep_every_hours",
+                               checkpoint.keep_every_hours()));
+  }
   return faults;
 }
 

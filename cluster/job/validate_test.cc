@@ -74,6 +74,8 @@ TEST(ValidateTest, TheBordersOfRangesAreIn) {
         "end.steps=1",
         "checkpoint.every_steps=1",
         "checkpoint.max_to_keep=1",
+        "checkpoint.full_every=1000",
+        "checkpoint.keep_every_hours=0.01",
         "parameter_server.fixed_shards.shards=1",
         "parameter_server.min_size={ min_shard_bytes: 1 max_shards: 0 }",
         "parameter_server.max_size={ max_shard_bytes: 1 }"}) {
@@ -280,6 +282,11 @@ TEST(ValidateTest, AnEndOrCheckpointOutsideItsRangeIsNamed) {
       {"checkpoint.every_seconds=0", "checkpoint.every_seconds: 0"},
       {"checkpoint.every_seconds=1e10", "checkpoint.every_seconds: 1e+10"},
       {"checkpoint.max_to_keep=0", "checkpoint.max_to_keep: 0"},
+      {"checkpoint.full_every=0", "checkpoint.full_every: 0"},
+      {"checkpoint.full_every=1001", "checkpoint.full_every: 1001"},
+      {"checkpoint.keep_every_hours=0", "checkpoint.keep_every_hours: 0"},
+      {"checkpoint.keep_every_hours=1e10",
+       "checkpoint.keep_every_hours: 1e+10"},
   });
 }
 

@@ -2,38 +2,48 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <utility>
 
 #include "base/status_macros.h"
 
 namespace parasol {
 
-// The rows of a block in ascending order of their ids. Kept for its memory.
+// Rows of some blocks in ascending order of their ids. Kept for its memory.
 class RowSnapshot::PackedRows {
  public:
-  void Assign(const Piece& piece, const RowLayout& layout) {
+  void Add(Piece piece, const RowLayout& layout) {
     const uint64_t* const ids = piece.block.ids(layout);
-    order_.resize(piece.rows);
-    std::iota(order_.begin(), order_.end(), 0);
-    std::sort(order_.begin(), order_.end(),
-              [ids](uint32_t a, uint32_t b) { return ids[a] < ids[b]; });
-    ids_.resize(piece.rows);
-    values_.resize(piece.rows * layout.floats);
-    for (size_t i = 0; i < order_.size(); ++i) {
-      ids_[i] = ids[order_[i]];
-      std::memcpy(&values_[i * layout.floats],
-                  piece.block.row(order_[i], layout),
+    for (uint32_t i = 0; i < piece.rows; ++i) {
+      if (piece.Has(i)) rows_.push_back({ids[i], piece.block.row(i, layout)});
+    }
+    blocks_.push_back(std::move(piece.block));
+  }
+  size_t size() const { return rows_.size(); }
+
+  // Lets go of the blocks. The batch lives until the next call.
+  RowBatch Pack(int64_t updates, const RowLayout& layout) {
+    std::sort(rows_.begin(), rows_.end(),
+              [](const Row& a, const Row& b) { return a.id < b.id; });
+    ids_.resize(rows_.size());
+    values_.resize(rows_.size() * layout.floats);
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      ids_[i] = rows_[i].id;
+      std::memcpy(&values_[i * layout.floats], rows_[i].values,
                   layout.floats * sizeof(float));
     }
-  }
-
-  RowBatch batch(int64_t updates) const {
+    rows_.clear();
+    blocks_.clear();
     return {.updates = updates, .ids = ids_, .rows = values_};
   }
 
  private:
-  std::vector<uint32_t> order_;
+  struct Row {
+    uint64_t id;
+    const float* values;
+  };
+
+  std::vector<RowBlock> blocks_;  // which have the rows
+  std::vector<Row> rows_;
   std::vector<uint64_t> ids_;
   std::vector<float> values_;
 };
@@ -49,7 +59,7 @@ RowSnapshot::RowSnapshot(std::string name, int64_t updates, RowLayout layout,
 
 size_t RowSnapshot::rows() const {
   size_t rows = 0;
-  for (const Piece& piece : pieces_) rows += piece.rows;
+  for (const Piece& piece : pieces_) rows += piece.count();
   return rows;
 }
 
@@ -57,11 +67,14 @@ absl::Status RowSnapshot::Drain(Visit visit) {
   if (pieces_.empty()) return visit({.updates = updates_});
   PackedRows packed;
   for (Piece& piece : std::exchange(pieces_, {})) {
-    packed.Assign(piece, layout_);
-    piece.block = RowBlock();
-    RETURN_IF_ERROR(visit(packed.batch(updates_)));
+    const bool has_all = piece.changed == nullptr;
+    packed.Add(std::move(piece), layout_);
+    // Blocks of which few rows count share a batch.
+    if (!has_all && packed.size() < layout_.rows_per_block()) continue;
+    RETURN_IF_ERROR(visit(packed.Pack(updates_, layout_)));
   }
-  return absl::OkStatus();
+  if (packed.size() == 0) return absl::OkStatus();
+  return visit(packed.Pack(updates_, layout_));
 }
 
 }  // namespace parasol

@@ -16,7 +16,8 @@
 
 namespace parasol {
 
-// All rows of a table at one moment: each push is in it wholly or not at all.
+// All rows of a table at one moment, or those that have changed since another
+// one (RowTable::TakeSnapshot()): each push is in it wholly or not at all.
 // May outlive the table. Holds references, no copies: while it lives, the first
 // write to a block (16 KiB of rows) copies that block. If pushed rows are
 // spread at random, the copies take as much memory as the whole table, and the
@@ -36,7 +37,7 @@ class RowSnapshot {
 
   // Visits every row once, in batches of about 16 KiB; ids ascend within a
   // batch. The rows of a batch are freed before the next batch, so the snapshot
-  // is empty afterwards. A table without rows gives one batch without rows,
+  // is empty afterwards. A snapshot without rows gives one batch without rows,
   // which carries its updates. Stops at the first error.
   absl::Status Drain(Visit visit);
 

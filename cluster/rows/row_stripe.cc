@@ -40,6 +40,11 @@ void CopyValues(const StripedIds::Run& run, size_t width,
 
 }  // namespace
 
+uint32_t RowStripe::Piece::count() const {
+  if (changed == nullptr) return rows;
+  return CountIn(*changed, first, rows);
+}
+
 void RowStripe::UseRules(std::shared_ptr<const RowRules> rules) {
   absl::MutexLock lock(&mu_);
   rules_ = std::move(rules);
@@ -54,6 +59,7 @@ float* RowStripe::Row(uint32_t number) const {
 float* RowStripe::WritableRow(uint32_t number) {
   const size_t block = number >> rules_->layout.block_shift;
   if (shared_[block]) MakeUnique(block);
+  if (marks_.is_on()) marks_.Mark(number);
   return Row(number);
 }
 
@@ -90,6 +96,7 @@ uint32_t RowStripe::AddRow(uint64_t hash, uint64_t id) {
     MakeUnique(block);
   }
   blocks_[block].ids(layout)[number & (layout.rows_per_block() - 1)] = id;
+  if (marks_.is_on()) marks_.Mark(number);
   index_.Insert(hash, number);
   size_.store(number + 1, std::memory_order_relaxed);
   return number;
@@ -110,6 +117,7 @@ void RowStripe::Locate(const StripedIds::Run& run, const std::byte* ids,
       sizeof(float);
   const size_t count = run.size();
   const uint64_t* const hashes = run.hashes.data();
+  const bool is_marked = kAccess == Access::kWrite && marks_.is_on();
   for (size_t i = 0; i < std::min(kAhead, count); ++i) {
     index_.Prefetch(hashes[i]);
   }
@@ -121,6 +129,7 @@ void RowStripe::Locate(const StripedIds::Run& run, const std::byte* ids,
     }
     const size_t block = number >> layout.block_shift;
     if (kAccess == Access::kWrite && shared_[block]) MakeUnique(block);
+    if (is_marked) marks_.Mark(number);
     rows[i] = blocks_[block].row(number & in_block, layout);
     PrefetchRow(rows[i], bytes);
   }
@@ -204,6 +213,34 @@ size_t RowStripe::CountMissing(const StripedIds::Run& run) const {
 
 void RowStripe::AddTo(std::vector<Piece>& pieces) {
   absl::MutexLock lock(&mu_);
+  AddAllTo(pieces);
+}
+
+void RowStripe::AddMarkedTo(std::vector<Piece>& pieces, Extent extent) {
+  absl::MutexLock lock(&mu_);
+  if (extent == Extent::kAll) {
+    marks_.Restart();
+    return AddAllTo(pieces);
+  }
+  const std::shared_ptr<const RowSet> changed = extent == Extent::kSinceNewest
+                                                    ? marks_.TakeSinceNewest()
+                                                    : marks_.TakeSinceOlder();
+  const size_t rows_per_block = rules_->layout.rows_per_block();
+  uint32_t first = 0;
+  for (size_t block = 0; block < blocks_.size(); ++block) {
+    const Piece piece = {.block = blocks_[block],
+                         .rows = static_cast<uint32_t>(
+                             std::min(index_.size() - first, rows_per_block)),
+                         .changed = changed,
+                         .first = first};
+    first += piece.rows;
+    if (piece.count() == 0) continue;
+    pieces.push_back(piece);
+    shared_[block] = true;
+  }
+}
+
+void RowStripe::AddAllTo(std::vector<Piece>& pieces) {
   const RowLayout& layout = rules_->layout;
   size_t left = index_.size();
   for (const RowBlock& block : blocks_) {

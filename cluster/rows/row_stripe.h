@@ -15,6 +15,7 @@
 #include "cluster/rows/row_arena.h"
 #include "cluster/rows/row_block.h"
 #include "cluster/rows/row_index.h"
+#include "cluster/rows/row_marks.h"
 #include "cluster/rows/row_memory.h"
 #include "cluster/rows/row_sample.h"
 #include "cluster/rows/striped_ids.h"
@@ -49,7 +50,19 @@ class RowStripe {
   struct Piece {
     RowBlock block;
     uint32_t rows = 0;
+    // The rows that count, by their numbers in the stripe, of which the block's
+    // begin with `first`; null: all do.
+    std::shared_ptr<const RowSet> changed = nullptr;
+    uint32_t first = 0;
+
+    bool Has(uint32_t row) const {
+      return changed == nullptr || Contains(*changed, first + row);
+    }
+    // Returns the number of rows that count.
+    uint32_t count() const;
   };
+  // Rows of a stripe that a snapshot has.
+  enum class Extent { kAll, kSinceNewest, kSinceOlder };
 
   // `max_load` is the index's (RowIndex). `arena` must outlive the stripe.
   RowStripe(std::shared_ptr<const RowRules> rules, RowArena& arena,
@@ -88,6 +101,12 @@ class RowStripe {
   // changes.
   void AddTo(std::vector<Piece>& pieces) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Appends the rows of a snapshot since which changes are marked: all of them,
+  // or those that have changed since the newest such snapshot or since the
+  // older one (RowMarks). Blocks without such rows are not shared.
+  void AddMarkedTo(std::vector<Piece>& pieces, Extent extent)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
   // Tells `sample` all rows.
   void AddTo(RowSample& sample) const ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -111,6 +130,7 @@ class RowStripe {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void UpdateOtherRows(int64_t iterations, const StripedIds::Run& touched)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AddAllTo(std::vector<Piece>& pieces) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   RowArena& arena_;
   std::atomic<size_t> size_ = 0;
@@ -121,6 +141,7 @@ class RowStripe {
   // True if a snapshot may refer to the block. The block's own count would cost
   // a cache miss per row.
   std::vector<uint8_t> shared_ ABSL_GUARDED_BY(mu_);
+  RowMarks marks_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace parasol

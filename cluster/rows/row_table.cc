@@ -183,6 +183,30 @@ RowSnapshot RowTable::TakeSnapshot() const {
   return RowSnapshot(name(), updates(), layout_, arena_, std::move(pieces));
 }
 
+RowSnapshot RowTable::TakeSnapshot(const SnapshotTurn& turn) {
+  if (turn.number == 0) return TakeSnapshot();
+  std::vector<RowSnapshot::Piece> pieces;
+  absl::MutexLock lock(&snapshot_mu_);
+  RowStripe::Extent extent = RowStripe::Extent::kAll;
+  if (turn.since != 0 && turn.since == newest_snapshot_) {
+    extent = RowStripe::Extent::kSinceNewest;
+    older_snapshot_ = newest_snapshot_;
+  } else if (turn.since != 0 && turn.since == older_snapshot_) {
+    extent = RowStripe::Extent::kSinceOlder;
+  } else {
+    older_snapshot_ = turn.number;
+  }
+  newest_snapshot_ = turn.number;
+  for (const auto& stripe : stripes_) stripe->AddMarkedTo(pieces, extent);
+  return RowSnapshot(name(), updates(), layout_, arena_, std::move(pieces));
+}
+
+bool RowTable::Marks(uint64_t number) const {
+  absl::ReaderMutexLock lock(&snapshot_mu_);
+  return number != 0 &&
+         (number == newest_snapshot_ || number == older_snapshot_);
+}
+
 void RowTable::AddTo(RowSample& sample) const {
   for (uint64_t stripe = 0; stripe < kRowStripes; ++stripe) {
     if (sample.IsFullBelow(stripe << (64 - kRowStripeBits))) return;

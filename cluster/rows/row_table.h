@@ -15,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/work_helpers.h"
 #include "cluster/rows/row_arena.h"
+#include "cluster/rows/row_marks.h"
 #include "cluster/rows/row_memory.h"
 #include "cluster/rows/row_sample.h"
 #include "cluster/rows/row_snapshot.h"
@@ -87,6 +88,16 @@ class RowTable {
   // refers to all blocks: 30 ns for each 16 KiB of rows.
   RowSnapshot TakeSnapshot() const ABSL_LOCKS_EXCLUDED(snapshot_mu_);
 
+  // Does the same for a snapshot to which later ones may be compared: from then
+  // on the table marks which rows change, a bit for each. The snapshot has the
+  // rows that were made or changed since snapshot `turn.since`, if Marks() it,
+  // and otherwise all.
+  RowSnapshot TakeSnapshot(const SnapshotTurn& turn)
+      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+  // Returns true if the table knows what has changed since snapshot `number`:
+  // it is the newest one, or the one to which that was compared.
+  bool Marks(uint64_t number) const ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+
   // Tells `sample` the rows that it may take. Looks at one stripe after the
   // other until no later one has such rows: of a large table at one in 128.
   void AddTo(RowSample& sample) const;
@@ -135,6 +146,9 @@ class RowTable {
   // none. Taken before a stripe's lock.
   mutable absl::Mutex snapshot_mu_;
   std::shared_ptr<const RowRules> rules_ ABSL_GUARDED_BY(snapshot_mu_);
+  // Numbers of the snapshots of RowMarks; 0: nothing is marked.
+  uint64_t newest_snapshot_ ABSL_GUARDED_BY(snapshot_mu_) = 0;
+  uint64_t older_snapshot_ ABSL_GUARDED_BY(snapshot_mu_) = 0;
 };
 
 }  // namespace parasol

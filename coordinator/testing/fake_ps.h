@@ -13,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "cluster/client/ps_client.h"
+#include "storage/checkpoint_name.h"
+#include "storage/checkpoint_store.h"
 #include "storage/shard_writer.h"
 
 namespace parasol {
@@ -66,6 +68,12 @@ class FakePs {
     updates_.set_min_updates(min);
     updates_.set_max_updates(max);
   }
+  // Makes later snapshots increments to the last one if they are asked to be
+  // increments at all; or, without `knows`, whole ones.
+  void KnowChanges(bool knows) {
+    absl::MutexLock lock(&mu_);
+    knows_changes_ = knows;
+  }
   // Makes loads and snapshots block until they are cancelled.
   void Hang() {
     absl::MutexLock lock(&mu_);
@@ -99,21 +107,31 @@ class FakePs {
 
     absl::StatusOr<wire::SnapshotResponse> Snapshot(
         const wire::SnapshotRequest& request) override {
+      bool is_increment;
       {
         absl::MutexLock lock(&ps_.mu_);
         ++ps_.snapshots_;
         ps_.last_snapshot_ = request;
         if (ps_.hangs_) return ps_.AwaitCancel();
         if (!ps_.snapshot_status_.ok()) return ps_.snapshot_status_;
+        is_increment = ps_.knows_changes_ && !request.since().empty();
       }
       auto writer = ShardWriter::Create(
           absl::StrCat(request.directory(), "/", request.file_name()));
       if (!writer.ok()) return writer.status();
+      // No two files of a shard have the same bytes.
+      (*writer)->SetJournal({.journal = 1, .segment = ps_.NextSegment()});
+      if (is_increment) {
+        auto base = ps_.FileOf(request);
+        if (!base.ok()) return base.status();
+        (*writer)->SetBase({base->bytes(), base->crc32c()});
+      }
       auto file = (*writer)->Finish();
       if (!file.ok()) return file.status();
       wire::SnapshotResponse response;
       response.set_bytes(file->bytes());
       response.set_crc32c(file->crc32c());
+      response.set_is_increment(is_increment);
       return response;
     }
 
@@ -131,6 +149,25 @@ class FakePs {
    private:
     FakePs& ps_;
   };
+
+  // Returns the file since which a request asks for changes.
+  static absl::StatusOr<durable::CheckpointFile> FileOf(
+      const wire::SnapshotRequest& request) {
+    const std::string root =
+        request.directory().substr(0, request.directory().rfind('/'));
+    const size_t slash = request.since().find('/');
+    auto manifest = CheckpointStore(root).ReadManifest(
+        StepOfName(request.since().substr(0, slash)).value_or(-1));
+    if (!manifest.ok()) return manifest.status();
+    for (const durable::CheckpointFile& file : manifest->file()) {
+      if (file.name() == request.since().substr(slash + 1)) return file;
+    }
+    return absl::InternalError(absl::StrCat("no file ", request.since()));
+  }
+  uint64_t NextSegment() {
+    absl::MutexLock lock(&mu_);
+    return ++segments_;
+  }
 
   absl::Status AwaitCancel() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     const int before = cancels_;
@@ -150,6 +187,8 @@ class FakePs {
   std::set<std::string> damaged_ ABSL_GUARDED_BY(mu_);
   std::set<std::string> missed_ ABSL_GUARDED_BY(mu_);
   std::set<std::string> vanishing_ ABSL_GUARDED_BY(mu_);
+  bool knows_changes_ ABSL_GUARDED_BY(mu_) = false;
+  uint64_t segments_ ABSL_GUARDED_BY(mu_) = 0;
   bool hangs_ ABSL_GUARDED_BY(mu_) = false;
   int cancels_ ABSL_GUARDED_BY(mu_) = 0;
 };

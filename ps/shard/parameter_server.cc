@@ -13,7 +13,6 @@
 #include "cluster/trust/process_secret.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "ps/shard/load_shard.h"
-#include "ps/shard/write_shard.h"
 
 namespace parasol {
 namespace {
@@ -80,11 +79,6 @@ wire::LoadResponse SizesOf(const ParameterShard& parameters) {
 }
 
 }  // namespace
-
-void ParameterServer::Shard::ForgetWhatIsSaved() {
-  if (!saved_journal.has_value() || !saved->Has(/*progress=*/0)) return;
-  parameters->journal()->NoteComplete(*saved_journal);
-}
 
 ParameterServer::ParameterServer(Options options, Clock& clock,
                                  PsMetrics& metrics)
@@ -281,91 +275,6 @@ void ParameterServer::GoOnAt(absl::string_view run_id, int64_t steps) {
   if (shard != nullptr && shard->order.run_id() == run_id) {
     shard->parameters->GoOnAt(steps);
   }
-}
-
-absl::StatusOr<wire::SnapshotResponse> ParameterServer::Snapshot(
-    const wire::SnapshotRequest& request,
-    const std::function<bool()>& is_cancelled) {
-  RETURN_IF_ERROR(gate_.Check(request.order()));
-  RETURN_IF_ERROR(
-      gate_.CheckSnapshotFile(request.directory(), request.file_name()));
-  RETURN_IF_ERROR(BeginSnapshot(request.file_name()));
-  absl::Cleanup end = [this] {
-    absl::MutexLock lock(&mu_);
-    snapshot_file_.clear();
-  };
-  const absl::Time start = clock_.Now();
-  absl::StatusOr<wire::SnapshotResponse> response =
-      WriteSnapshot(request, is_cancelled);
-  Trace("snapshot", start, response.ok() ? response->bytes() : 0);
-  if (response.ok()) {
-    metrics_.snapshots_total.Add();
-    metrics_.snapshot_duration_seconds.Observe(
-        absl::ToDoubleSeconds(clock_.Now() - start));
-  } else {
-    metrics_.failed_snapshots_total.Add();
-  }
-  return response;
-}
-
-absl::Status ParameterServer::BeginSnapshot(const std::string& file_name) {
-  absl::MutexLock lock(&mu_);
-  if (!snapshot_file_.empty()) {
-    return absl::UnavailableError(
-        absl::StrCat(options_.task, " is still writing ", snapshot_file_));
-  }
-  snapshot_file_ = file_name;
-  snapshot_since_ = clock_.Now();
-  return absl::OkStatus();
-}
-
-absl::StatusOr<ShardSnapshot> ParameterServer::TakeSnapshot(
-    ParameterShard& parameters, const wire::SnapshotRequest& request,
-    const std::function<bool()>& is_cancelled) const {
-  if (!request.has_at_updates()) return parameters.TakeSnapshot(request.stay());
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<StepSnapshot> at_step,
-      parameters.BeginSnapshotAt(request.at_updates(), request.stay()));
-  ASSIGN_OR_RETURN(ShardSnapshot snapshot, at_step->Wait(clock_, is_cancelled));
-  snapshot.progress = request.at_updates();
-  return snapshot;
-}
-
-absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
-    const wire::SnapshotRequest& request,
-    const std::function<bool()>& is_cancelled) {
-  const absl::StatusOr<std::shared_ptr<Shard>> shard =
-      ShardOf(request.run_id(), request.order().layout());
-  if (!shard.ok()) {
-    return absl::FailedPreconditionError(shard.status().message());
-  }
-  if (request.has_at_updates()) {
-    RETURN_IF_ERROR((*shard)->parameters->CheckCut(request.at_updates()))
-        << options_.task;
-  }
-  RETURN_IF_ERROR(gate_.Accept(request.order()));
-  (*shard)->ForgetWhatIsSaved();
-  // An earlier file may have all updates here, but not the other ps's.
-  if (request.stay()) (*shard)->saved->Forget();
-  ASSIGN_OR_RETURN(ShardSnapshot snapshot,
-                   TakeSnapshot(*(*shard)->parameters, request, is_cancelled),
-                   _ << options_.task);
-  const int64_t progress = snapshot.progress;
-  const std::optional<JournalPlace> journal = snapshot.journal;
-  ASSIGN_OR_RETURN(
-      durable::CheckpointFile file,
-      WriteShard(std::move(snapshot), (*shard)->order.shard(),
-                 (*shard)->order.num_shards(),
-                 absl::StrCat(request.directory(), "/", request.file_name())),
-      _ << options_.task);
-  file.set_name(request.file_name());
-  wire::SnapshotResponse response;
-  response.set_bytes(file.bytes());
-  response.set_crc32c(file.crc32c());
-  (*shard)->saved->Note(request.directory(), request.run_id(), std::move(file),
-                        progress);
-  (*shard)->saved_journal = journal;
-  return response;
 }
 
 void ParameterServer::Execute(const ReceivedMessage& message, size_t operation,

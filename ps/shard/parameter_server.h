@@ -21,6 +21,7 @@
 #include "cluster/checkpoint/order_gate.h"
 #include "cluster/checkpoint/saved_file.h"
 #include "cluster/inspection/trace_recorder.h"
+#include "cluster/rows/row_marks.h"
 #include "cluster/rpc/payload.h"
 #include "proto/chief.pb.h"
 #include "proto/parameter.pb.h"
@@ -31,6 +32,7 @@
 #include "ps/shard/ps_metrics.h"
 #include "ps/shard/restore_journal.h"
 #include "ps/shard/shard_snapshot.h"
+#include "ps/shard/snapshot_bases.h"
 #include "ps/step/non_finite.h"
 #include "storage/shard_index.h"
 
@@ -80,10 +82,13 @@ class ParameterServer {
   absl::StatusOr<wire::LoadResponse> Load(const wire::LoadRequest& request)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Writes the snapshot to a new file. One at a time:
+  // Writes the snapshot to a new file: of what has changed since the file that
+  // the request names, or, if that is not known, the whole one, as the response
+  // says. One at a time:
   //   Unavailable         another one is being written.
   //   InvalidArgument     the file is not in a working directory of the chief's
-  //                       checkpoint directory, or its name is not plain.
+  //                       checkpoint directory, or its name is not plain, or
+  //                       `since` is no file of a checkpoint.
   //   FailedPrecondition  as for Load(), or the shard has another layout.
   // In synchronous training it waits for the update, without a limit:
   //   Cancelled        `is_cancelled`, which is asked now and then.
@@ -150,13 +155,15 @@ class ParameterServer {
         : order(order),
           parameters(std::move(parameters)),
           loaded_progress(this->parameters->progress()),
-          saved(std::make_shared<SavedFile>()) {}
+          saved(std::make_shared<SavedFile>()),
+          bases(std::make_shared<SnapshotBases>()) {}
     // Keeps the variables of `held` under another order.
     Shard(const wire::LoadRequest& order, const Shard& held)
         : order(order),
           parameters(held.parameters),
           loaded_progress(held.loaded_progress),
           saved(held.saved),
+          bases(held.bases),
           saved_journal(held.saved_journal) {}
 
     const wire::LoadRequest order;
@@ -169,6 +176,9 @@ class ParameterServer {
 
     // The newest snapshot that was written, and its place in the journal.
     const std::shared_ptr<SavedFile> saved;
+    // The snapshots to which others may be compared. Used by one snapshot at a
+    // time.
+    const std::shared_ptr<SnapshotBases> bases;
     std::optional<JournalPlace> saved_journal;
   };
 
@@ -206,7 +216,13 @@ class ParameterServer {
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<ShardSnapshot> TakeSnapshot(
       ParameterShard& parameters, const wire::SnapshotRequest& request,
+      const SnapshotTurn& turn,
       const std::function<bool()>& is_cancelled) const;
+  // Returns the snapshot since which the request asks for changes, if the
+  // checkpoint that it names is complete and the shard knows what has changed
+  // since; otherwise null: all is to be written.
+  static const SnapshotBases::Base* BaseOf(const wire::SnapshotRequest& request,
+                                           const Shard& shard);
   absl::StatusOr<wire::SnapshotResponse> WriteSnapshot(
       const wire::SnapshotRequest& request,
       const std::function<bool()>& is_cancelled);

@@ -315,7 +315,14 @@ absl::Status ParameterShard::TakeRules(
   return taken;
 }
 
-ShardSnapshot ParameterShard::TakeSnapshot(bool stays) {
+bool ParameterShard::Marks(uint64_t number) const {
+  return std::all_of(
+      tables_.begin(), tables_.end(),
+      [number](const auto& table) { return table->rows().Marks(number); });
+}
+
+ShardSnapshot ParameterShard::TakeSnapshot(bool stays,
+                                           const SnapshotTurn& turn) {
   std::optional<JournalPlace> journal;
   if (journal_ != nullptr) {
     journal = journal_->BeginCut(this->progress(), std::nullopt);
@@ -332,7 +339,7 @@ ShardSnapshot ParameterShard::TakeSnapshot(bool stays) {
           contents.push_back(chunk->Snapshot());
         }
         for (const std::unique_ptr<SparseTable>& table : tables_) {
-          tables.push_back(table->TakeSnapshot());
+          tables.push_back(table->TakeSnapshot(turn));
         }
         windows = gate_.Windows();
       },
@@ -411,9 +418,10 @@ void ParameterShard::GoOnAt(int64_t updates) {
 }
 
 absl::StatusOr<std::unique_ptr<StepSnapshot>> ParameterShard::BeginSnapshotAt(
-    int64_t updates, bool stays) {
+    int64_t updates, bool stays, const SnapshotTurn& turn) {
   RETURN_IF_ERROR(CheckCut(updates));
-  auto snapshot = std::make_unique<StepSnapshot>(*dense_, tables_, updates);
+  auto snapshot =
+      std::make_unique<StepSnapshot>(*dense_, tables_, updates, turn);
   if (journal_ != nullptr) {
     // One more: the end of a hold may make an update meanwhile.
     snapshot->SetJournal(journal_->BeginCut(progress() + 1, updates));

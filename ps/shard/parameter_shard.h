@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
+#include "cluster/rows/row_marks.h"
 #include "cluster/rows/row_table.h"
 #include "cluster/rpc/payload.h"
 #include "proto/parameter.pb.h"
@@ -76,8 +77,11 @@ class ParameterShard {
 
   // Waits for the pushes that are being applied, then holds up others while it
   // copies references to the arrays and blocks. With `stays` it answers pushes
-  // of asynchronous training from then on as after Seal(), until GoOn().
-  ShardSnapshot TakeSnapshot(bool stays = false);
+  // of asynchronous training from then on as after Seal(), until GoOn(). `turn`
+  // says which rows the tables give; all chunks are there.
+  ShardSnapshot TakeSnapshot(bool stays = false, const SnapshotTurn& turn = {});
+  // Returns true if all tables know what has changed since snapshot `number`.
+  bool Marks(uint64_t number) const;
 
   // Returns the numbers of updates of the chunks and tables, and lets none have
   // more than the largest of them until EndHold() or BeginSnapshotAt().
@@ -99,11 +103,12 @@ class ParameterShard {
 
   // Begins to capture the state of every chunk and table after exactly
   // `updates` updates; synchronous training only. Ends a hold; with `stays`
-  // nothing has more updates until GoOn(). The shard must outlive the snapshot.
-  // One at a time.
+  // nothing has more updates until GoOn(). `turn` is as for TakeSnapshot(). The
+  // shard must outlive the snapshot. One at a time.
   //   FailedPrecondition  pushes are asynchronous.
   absl::StatusOr<std::unique_ptr<StepSnapshot>> BeginSnapshotAt(
-      int64_t updates, bool stays = false) ABSL_LOCKS_EXCLUDED(hold_mu_);
+      int64_t updates, bool stays = false, const SnapshotTurn& turn = {})
+      ABSL_LOCKS_EXCLUDED(hold_mu_);
 
   // Returns true if a snapshot has had the shard stay.
   bool stays() const ABSL_LOCKS_EXCLUDED(hold_mu_);

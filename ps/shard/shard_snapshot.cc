@@ -31,7 +31,8 @@ ShardSnapshot NamedSnapshot(const PartLayout& layout,
     snapshot.chunks.push_back(
         {.variable = layout.parts()[place.part].variable(),
          .first_element = place.first_element,
-         .contents = std::move(contents[chunk])});
+         .contents = std::move(contents[chunk]),
+         .is_frozen = layout.parts()[place.part].frozen()});
   }
   std::sort(snapshot.tables.begin(), snapshot.tables.end(),
             [](const RowSnapshot& a, const RowSnapshot& b) {
@@ -40,8 +41,29 @@ ShardSnapshot NamedSnapshot(const PartLayout& layout,
   return snapshot;
 }
 
+std::vector<int64_t> UpdatesOf(const ShardSnapshot& snapshot) {
+  std::vector<int64_t> updates;
+  updates.reserve(snapshot.chunks.size());
+  for (const ShardSnapshot::Chunk& chunk : snapshot.chunks) {
+    updates.push_back(chunk.contents.updates);
+  }
+  return updates;
+}
+
+void DropUnchanged(const std::vector<int64_t>& updates,
+                   ShardSnapshot& snapshot) {
+  CHECK_EQ(updates.size(), snapshot.chunks.size());
+  std::vector<ShardSnapshot::Chunk> changed;
+  for (size_t i = 0; i < updates.size(); ++i) {
+    ShardSnapshot::Chunk& chunk = snapshot.chunks[i];
+    if (chunk.is_frozen || chunk.contents.updates == updates[i]) continue;
+    changed.push_back(std::move(chunk));
+  }
+  snapshot.chunks = std::move(changed);
+}
+
 StepSnapshot::StepSnapshot(DenseParts& dense, SparseTables tables,
-                           int64_t updates)
+                           int64_t updates, const SnapshotTurn& turn)
     : dense_(dense),
       tables_(tables),
       updates_(updates),
@@ -62,7 +84,7 @@ StepSnapshot::StepSnapshot(DenseParts& dense, SparseTables tables,
   }
   for (size_t i = 0; i < tables.size(); ++i) {
     tables[i]->SnapshotAt(
-        updates,
+        updates, turn,
         std::shared_ptr<std::optional<RowSnapshot>>(taken_, &taken_->tables[i]),
         LatchFor(absl::StrCat("table \"", tables[i]->name(), "\"")), released);
   }

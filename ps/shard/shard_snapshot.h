@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
+#include "cluster/rows/row_marks.h"
 #include "cluster/rows/row_snapshot.h"
 #include "ps/dense/chunk.h"
 #include "ps/dense/dense_parts.h"
@@ -25,7 +26,8 @@
 
 namespace parasol {
 
-// The whole contents of a shard at one moment: each push is in it together with
+// The contents of a shard at one moment, or what of them has changed since
+// another one: each push is in it together with
 // its sequence number, or neither is. Holds references, no copies: a push to a
 // chunk while the snapshot lives takes that chunk's memory once more.
 struct ShardSnapshot {
@@ -33,6 +35,8 @@ struct ShardSnapshot {
     std::string variable;
     int64_t first_element = 0;
     ChunkContents contents;
+    // True if the chunk's values never change; its number of updates may.
+    bool is_frozen = false;
   };
   // The chunks, ascending by (variable, first_element).
   std::vector<Chunk> chunks;
@@ -43,7 +47,17 @@ struct ShardSnapshot {
   int64_t progress = 0;
   // The place in the shard's journal from which on pushes may be missing.
   std::optional<JournalPlace> journal;
+  // The file that has what this snapshot lacks; nullopt if it lacks nothing.
+  std::optional<IncrementBase> base;
 };
+
+// Returns the number of updates of each chunk of a snapshot that lacks nothing.
+std::vector<int64_t> UpdatesOf(const ShardSnapshot& snapshot);
+
+// Lets the snapshot lack the chunks that have not changed since another
+// snapshot of the shard, of which `updates` are UpdatesOf().
+void DropUnchanged(const std::vector<int64_t>& updates,
+                   ShardSnapshot& snapshot);
 
 // Returns the snapshot of `contents`, which are in the layout's order of
 // chunks, and `tables`, in any order.
@@ -58,8 +72,10 @@ class StepSnapshot {
  public:
   using SparseTables = absl::Span<const std::unique_ptr<SparseTable>>;
 
-  // `dense` and `tables` must outlive the snapshot.
-  StepSnapshot(DenseParts& dense, SparseTables tables, int64_t updates);
+  // `dense` and `tables` must outlive the snapshot. `turn` says which rows the
+  // tables give.
+  StepSnapshot(DenseParts& dense, SparseTables tables, int64_t updates,
+               const SnapshotTurn& turn = {});
   ~StepSnapshot();
   StepSnapshot(const StepSnapshot&) = delete;
   StepSnapshot& operator=(const StepSnapshot&) = delete;

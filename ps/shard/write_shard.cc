@@ -62,6 +62,7 @@ absl::StatusOr<durable::CheckpointFile> WriteShard(ShardSnapshot snapshot,
                    ShardWriter::Create(path));
   writer->SetWriter({shard, num_shards});
   if (snapshot.journal.has_value()) writer->SetJournal(*snapshot.journal);
+  if (snapshot.base.has_value()) writer->SetBase(*snapshot.base);
   RETURN_IF_ERROR(WriteVariables(snapshot, *writer));
   for (RowSnapshot& table : snapshot.tables) {
     RETURN_IF_ERROR(WriteRows(std::move(table), *writer));

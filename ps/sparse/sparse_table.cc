@@ -181,13 +181,13 @@ void SparseTable::GoOnAt(int64_t updates, Released& released) {
   sums_.Clear();
 }
 
-void SparseTable::SnapshotAt(int64_t updates,
+void SparseTable::SnapshotAt(int64_t updates, const SnapshotTurn& turn,
                              std::shared_ptr<std::optional<RowSnapshot>> out,
                              std::shared_ptr<Latch> latch, Released& released) {
   absl::MutexLock lock(&mu_);
-  const auto capture = [this, out]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+  const auto capture = [this, turn, out]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     rows_->AdvanceTo(state_.updates());
-    out->emplace(rows_->TakeSnapshot());
+    out->emplace(rows_->TakeSnapshot(turn));
   };
   state_.SnapshotAt(updates, capture, std::move(latch), released);
 }
@@ -231,12 +231,12 @@ absl::Status SparseTable::ReadRows(const ReceivedRows& ids, int64_t min_updates,
   return absl::OkStatus();
 }
 
-RowSnapshot SparseTable::TakeSnapshot() {
+RowSnapshot SparseTable::TakeSnapshot(const SnapshotTurn& turn) {
   if (rules_.replicas_to_aggregate > 0) {
     absl::MutexLock lock(&mu_);
     rows_->AdvanceTo(state_.updates());
   }
-  return rows_->TakeSnapshot();
+  return rows_->TakeSnapshot(turn);
 }
 
 UpdateBounds SparseTable::updates() const {

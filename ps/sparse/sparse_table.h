@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "cluster/replica_sum/row_accumulator.h"
+#include "cluster/rows/row_marks.h"
 #include "cluster/rows/row_snapshot.h"
 #include "cluster/rows/row_table.h"
 #include "cluster/rpc/payload.h"
@@ -79,7 +80,7 @@ class SparseTable {
   void Hold(int64_t updates, Released& released) ABSL_LOCKS_EXCLUDED(mu_);
   int64_t HoldNow() ABSL_LOCKS_EXCLUDED(mu_);
   void GoOnAt(int64_t updates, Released& released) ABSL_LOCKS_EXCLUDED(mu_);
-  void SnapshotAt(int64_t updates,
+  void SnapshotAt(int64_t updates, const SnapshotTurn& turn,
                   std::shared_ptr<std::optional<RowSnapshot>> out,
                   std::shared_ptr<Latch> latch, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -95,7 +96,9 @@ class SparseTable {
                               int64_t min_updates) const
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  RowSnapshot TakeSnapshot() ABSL_LOCKS_EXCLUDED(mu_);
+  // Takes the snapshot as RowTable::TakeSnapshot() does.
+  RowSnapshot TakeSnapshot(const SnapshotTurn& turn = {})
+      ABSL_LOCKS_EXCLUDED(mu_);
   UpdateBounds updates() const ABSL_LOCKS_EXCLUDED(mu_);
   size_t memory_bytes() const { return rows_->memory_bytes(); }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cluster/checkpoint/checkpoint_argument.h"
+#include "storage/checked_file.h"
 #include "storage/checkpoint_reader.h"
 #include "tool/checkpoint/checkpoint_values.h"
 
@@ -60,6 +61,25 @@ absl::StatusOr<Inspection::Contents> InspectTable(
   return contents;
 }
 
+// Verifies the checkpoint's files. What increments have replaced was not read.
+absl::Status VerifyAll(const CheckpointReader& checkpoint,
+                       const Inspection& inspection) {
+  RETURN_IF_ERROR(checkpoint.Verify());
+  const auto& files = inspection.manifest.file();
+  if (std::none_of(files.begin(), files.end(),
+                   [](const auto& file) { return file.increment() > 0; })) {
+    return absl::OkStatus();
+  }
+  for (const durable::CheckpointFile& file : files) {
+    ASSIGN_OR_RETURN(
+        const auto checked,
+        CheckedFile::Open(absl::StrCat(inspection.path, "/", file.name()),
+                          file));
+    RETURN_IF_ERROR(checked->Verify());
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Inspection> Inspect(const std::string& path) {
@@ -79,7 +99,8 @@ absl::StatusOr<Inspection> Inspect(const std::string& path) {
                      InspectTable(*checkpoint, table), _ << inspection.path);
     inspection.tables.push_back(std::move(contents));
   }
-  RETURN_IF_ERROR(checkpoint->Verify());
+  ASSIGN_OR_RETURN(inspection.journals, checkpoint->Journals());
+  RETURN_IF_ERROR(VerifyAll(*checkpoint, inspection));
   return inspection;
 }
 

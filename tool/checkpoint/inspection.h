@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/checkpoint.pb.h"
+#include "storage/checkpoint_reader.h"
 #include "tool/checkpoint/array_statistics.h"
 
 namespace parasol {
@@ -28,6 +29,7 @@ struct Inspection {
   durable::CheckpointManifest manifest;
   std::vector<Contents> variables;  // order of manifest.variable()
   std::vector<Contents> tables;     // order of manifest.table()
+  std::vector<ShardJournal> journals;
 };
 
 // Reads all of the checkpoint at `path`, as CheckpointAt() understands it, and

@@ -68,9 +68,32 @@ Json FilesOf(const durable::CheckpointManifest& manifest) {
   for (const durable::CheckpointFile& file : manifest.file()) {
     files.push_back({{"name", file.name()},
                      {"bytes", file.bytes()},
-                     {"crc32c", file.crc32c()}});
+                     {"crc32c", file.crc32c()},
+                     {"increment", file.increment()}});
   }
   return files;
+}
+
+Json WorkersOf(const durable::CheckpointManifest& manifest) {
+  Json workers = Json::array();
+  for (const durable::WorkerProgress& worker : manifest.worker_progress()) {
+    workers.push_back({{"incarnation", worker.incarnation()},
+                       {"completed_steps", worker.completed_steps()},
+                       {"clock", nullptr}});
+    if (worker.has_clock()) workers.back()["clock"] = worker.clock();
+  }
+  return workers;
+}
+
+Json JournalsOf(const std::vector<ShardJournal>& journals) {
+  Json json = Json::array();
+  for (const ShardJournal& journal : journals) {
+    json.push_back({{"shard", journal.shard.shard},
+                    {"num_shards", journal.shard.num_shards},
+                    {"journal", journal.place.journal},
+                    {"segment", journal.place.segment}});
+  }
+  return json;
 }
 
 }  // namespace
@@ -89,6 +112,8 @@ std::string ToJson(const Inspection& inspection) {
       {"format_version", manifest.format_version()},
       {"variables", VariablesOf(inspection)},
       {"tables", TablesOf(inspection)},
+      {"workers", WorkersOf(manifest)},
+      {"journals", JournalsOf(inspection.journals)},
       {"files", FilesOf(manifest)}};
   // Names are bytes: what is no UTF-8 is replaced.
   return absl::StrCat(json.dump(2, ' ', false, Json::error_handler_t::replace),

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -6,6 +5,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "base/shown_text.h"
+#include "tool/checkpoint/aligned_text.h"
 #include "tool/checkpoint/inspection.h"
 
 namespace parasol {
@@ -17,28 +18,6 @@ std::string TimeOf(const durable::CheckpointManifest& manifest) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC",
                           absl::FromUnixMicros(manifest.created_unix_micros()),
                           absl::UTCTimeZone());
-}
-
-// Lines of columns, each as wide as its longest word; the first one is to the
-// left.
-std::string Aligned(const std::vector<Row>& rows) {
-  std::vector<size_t> widths;
-  for (const Row& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line = " ";
-    for (size_t i = 0; i < row.size(); ++i) {
-      const int width = static_cast<int>(widths[i]);
-      absl::StrAppendFormat(&line, " %*s", i == 0 ? -width : width + 1, row[i]);
-    }
-    absl::StrAppend(&text, line, "\n");
-  }
-  return text;
 }
 
 Row StatisticsOf(const ArrayStatistics& statistics) {
@@ -81,7 +60,7 @@ std::string VariablesText(const Inspection& inspection) {
                   "float32", absl::StrCat(contents.updates)},
                  contents, rows);
   }
-  return Aligned(rows);
+  return AlignedText(rows);
 }
 
 std::string TablesText(const Inspection& inspection) {
@@ -96,16 +75,39 @@ std::string TablesText(const Inspection& inspection) {
                   absl::StrCat(table.width()), absl::StrCat(contents.updates)},
                  contents, rows);
   }
-  return Aligned(rows);
+  return AlignedText(rows);
 }
 
 std::string FilesText(const durable::CheckpointManifest& manifest) {
-  std::vector<Row> rows = {{"file", "bytes", "crc32c"}};
+  std::vector<Row> rows = {{"file", "bytes", "crc32c", "increment"}};
   for (const durable::CheckpointFile& file : manifest.file()) {
-    rows.push_back({file.name(), absl::StrCat(file.bytes()),
-                    absl::StrFormat("%08x", file.crc32c())});
+    rows.push_back(
+        {file.name(), absl::StrCat(file.bytes()),
+         absl::StrFormat("%08x", file.crc32c()),
+         file.increment() == 0 ? "-" : absl::StrCat(file.increment())});
   }
-  return Aligned(rows);
+  return AlignedText(rows);
+}
+
+std::string WorkersText(const durable::CheckpointManifest& manifest) {
+  std::vector<Row> rows = {{"worker", "steps", "clock"}};
+  for (const durable::WorkerProgress& worker : manifest.worker_progress()) {
+    rows.push_back({absl::StrFormat("%016x", worker.incarnation()),
+                    absl::StrCat(worker.completed_steps()),
+                    worker.has_clock() ? absl::StrCat(worker.clock()) : "-"});
+  }
+  return AlignedText(rows);
+}
+
+std::string JournalsText(const std::vector<ShardJournal>& journals) {
+  std::vector<Row> rows = {{"journal of", "number", "from segment"}};
+  for (const ShardJournal& journal : journals) {
+    rows.push_back({absl::StrCat("shard ", journal.shard.shard, " of ",
+                                 journal.shard.num_shards),
+                    absl::StrFormat("%016x", journal.place.journal),
+                    absl::StrCat(journal.place.segment)});
+  }
+  return AlignedText(rows);
 }
 
 }  // namespace
@@ -115,14 +117,20 @@ std::string ToText(const Inspection& inspection) {
   std::string text = absl::StrCat(
       "checkpoint  ", inspection.path, "\nstep        ", manifest.global_step(),
       manifest.final() ? " (the job's last)" : "", "\njob         ",
-      manifest.job().name(), "\nrun         ", manifest.run_id(),
-      "\nwritten     ", TimeOf(manifest), "\nformat      ",
-      manifest.format_version(), "\n\n");
+      OneLine(manifest.job().name()), "\nrun         ",
+      OneLine(manifest.run_id()), "\nwritten     ", TimeOf(manifest),
+      "\nformat      ", manifest.format_version(), "\n\n");
   if (!inspection.variables.empty()) {
     absl::StrAppend(&text, VariablesText(inspection), "\n");
   }
   if (!inspection.tables.empty()) {
     absl::StrAppend(&text, TablesText(inspection), "\n");
+  }
+  if (!manifest.worker_progress().empty()) {
+    absl::StrAppend(&text, WorkersText(manifest), "\n");
+  }
+  if (!inspection.journals.empty()) {
+    absl::StrAppend(&text, JournalsText(inspection.journals), "\n");
   }
   return absl::StrCat(text, FilesText(manifest));
 }

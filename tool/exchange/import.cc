@@ -149,7 +149,7 @@ absl::Status StoreIn(const std::string& directory,
   ASSIGN_OR_RETURN(TakenDirectory taken,
                    TakeEmpty(directory, manifest.job(), contents, clock));
   manifest.set_run_id(taken.run_id);
-  return StoreCheckpoint(taken.store, std::move(manifest), /*max_to_keep=*/0,
+  return StoreCheckpoint(taken.store, std::move(manifest), Retention(),
                          write_files, [&] { return taken.ownership->Check(); });
 }
 

@@ -1,0 +1,95 @@
+#ifndef PARASOL_CLUSTER_ROWS_ROW_MARKS_H_
+#define PARASOL_CLUSTER_ROWS_ROW_MARKS_H_
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace parasol {
+
+// A set of rows of a stripe, by their numbers. Immutable once it is shared.
+using RowSet = std::vector<uint64_t>;
+
+inline bool Contains(const RowSet& rows, uint32_t row) {
+  return row / 64 < rows.size() && (rows[row / 64] >> (row % 64) & 1) != 0;
+}
+
+// Returns how many of the rows first, …, first + count - 1 are in the set.
+inline uint32_t CountIn(const RowSet& rows, uint32_t first, uint32_t count) {
+  uint32_t found = 0;
+  const uint32_t end = first + count;
+  while (first < end && first / 64 < rows.size()) {
+    const uint32_t next = std::min(end, (first / 64 + 1) * 64);
+    uint64_t word = rows[first / 64] >> (first % 64);
+    if (next - first < 64) word &= (uint64_t{1} << (next - first)) - 1;
+    found += std::popcount(word);
+    first = next;
+  }
+  return found;
+}
+
+// The snapshot that is taken, and the earlier one to which it is compared, by
+// the numbers that whoever takes them counts them with.
+struct SnapshotTurn {
+  // Number of this snapshot, from 1 on, larger than those before; 0: later
+  // snapshots are not compared to it.
+  uint64_t number = 0;
+  // Number of the snapshot since which changes are wanted; 0: all rows are.
+  uint64_t since = 0;
+};
+
+// The rows of a stripe that have changed since the newest snapshot of the
+// table, and since one before it: of a checkpoint that failed nothing is lost,
+// for the next snapshot is compared to the one before. One bit for each row and
+// set. Not thread-safe.
+class RowMarks {
+ public:
+  // False until the first Restart(): nothing is kept then.
+  bool is_on() const { return is_on_; }
+
+  // Notes that a row has changed, or was made. Call it if is_on().
+  void Mark(uint32_t row) {
+    if (row / 64 >= since_newest_.size()) since_newest_.resize(row / 64 + 1);
+    since_newest_[row / 64] |= uint64_t{1} << (row % 64);
+  }
+
+  // Begins to keep the changes since a snapshot that is taken now, and forgets
+  // earlier ones.
+  void Restart() {
+    is_on_ = true;
+    since_newest_.clear();
+    before_ = std::make_shared<const RowSet>();
+  }
+
+  // Returns what has changed since the newest snapshot, and begins to keep the
+  // changes since one that is taken now; the older snapshot is then the one
+  // that was the newest.
+  std::shared_ptr<const RowSet> TakeSinceNewest() {
+    before_ = std::make_shared<const RowSet>(since_newest_);
+    since_newest_.clear();
+    return before_;
+  }
+
+  // Does the same, with what has changed since the older snapshot, which stays
+  // the older one.
+  std::shared_ptr<const RowSet> TakeSinceOlder() {
+    for (size_t i = 0; i < before_->size(); ++i) {
+      if (i == since_newest_.size()) since_newest_.push_back(0);
+      since_newest_[i] |= (*before_)[i];
+    }
+    return TakeSinceNewest();
+  }
+
+ private:
+  bool is_on_ = false;
+  RowSet since_newest_;
+  // The changes between the older snapshot and the newest.
+  std::shared_ptr<const RowSet> before_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_ROWS_ROW_MARKS_H_

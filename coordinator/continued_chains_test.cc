@@ -1,0 +1,201 @@
+#include "coordinator/continued_chains.h"
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_matchers.h"
+#include "coordinator/order_executor.h"
+#include "coordinator/testing/fake_ps.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "storage/checkpoint_reader.h"
+#include "storage/durable_file.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+
+// Two ps that know what has changed, and a job that lets one checkpoint of
+// three be whole.
+class IncrementOrdersTest : public testing::Test {
+ protected:
+  IncrementOrdersTest() {
+    std::filesystem::remove_all(directory_);
+    job_.mutable_checkpoint()->set_max_to_keep(2);
+    job_.mutable_checkpoint()->set_full_every(3);
+    ps0_.KnowChanges(true);
+    ps1_.KnowChanges(true);
+  }
+
+  std::unique_ptr<OrderExecutor> NewExecutor() {
+    std::vector<std::unique_ptr<PsClient>> clients;
+    clients.push_back(ps0_.NewClient());
+    clients.push_back(ps1_.NewClient());
+    CoordinatorOptions options;
+    options.job = job_;
+    options.run_id = "run-a";
+    options.shards = {{0, "", {}}, {1, "", {}}};
+    return std::make_unique<OrderExecutor>(
+        options, std::move(clients),
+        *CheckpointStore::OpenForWriting(directory_));
+  }
+
+  absl::Status Write(OrderExecutor& executor, int64_t step) {
+    CheckpointOrder order;
+    order.manifest.set_global_step(step);
+    order.manifest.set_run_id("run-a");
+    order.incarnations = {10, 11};
+    return executor.WriteCheckpoint(order, absl::FromUnixSeconds(step))
+        .status();
+  }
+
+  // The increment numbers of a checkpoint's files: "0 1 | 0".
+  std::string ChainsAt(int64_t step) {
+    const CheckpointStore store(directory_);
+    const auto manifest = store.ReadManifest(step);
+    if (!manifest.ok()) return manifest.status().ToString();
+    EXPECT_OK(CheckpointReader::Open(store.PathOf(step)));
+    std::vector<std::string> chains;
+    for (const FileChain& chain : ChainsOf(*manifest)) {
+      std::vector<uint32_t> numbers;
+      for (int i = 0; i < chain.count; ++i) {
+        numbers.push_back(manifest->file(chain.first + i).increment());
+      }
+      chains.push_back(absl::StrJoin(numbers, " "));
+    }
+    return absl::StrJoin(chains, " | ");
+  }
+  // The names in a checkpoint's directory, but for the manifest.
+  std::vector<std::string> NamesAt(int64_t step) {
+    std::vector<std::string> names = *ListDirectory(PathOf(step));
+    std::erase(names, "MANIFEST");
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  std::string PathOf(int64_t step) {
+    return CheckpointStore(directory_).PathOf(step);
+  }
+
+  const std::string directory_ = testing::TempDir() + "/increment_orders_test";
+  job::Job job_;
+  FakePs ps0_;
+  FakePs ps1_;
+};
+
+TEST_F(IncrementOrdersTest, OneCheckpointOfSoManyIsWhole) {
+  const auto executor = NewExecutor();
+  const std::vector<std::string> chains = {"0 | 0", "0 1 | 0 1",
+                                           "0 1 2 | 0 1 2"};
+  for (int64_t step = 0; step < 8; ++step) {
+    ASSERT_OK(Write(*executor, step));
+    EXPECT_EQ(ChainsAt(step), chains[step % 3]) << step;
+  }
+  EXPECT_THAT(
+      NamesAt(7),
+      ElementsAre("shard-00000-of-00002.1.sst", "shard-00000-of-00002.sst",
+                  "shard-00001-of-00002.1.sst", "shard-00001-of-00002.sst"));
+}
+
+TEST_F(IncrementOrdersTest, OlderFilesAreLinkedAndOutliveTheirCheckpoints) {
+  job_.mutable_checkpoint()->set_full_every(10);
+  const auto executor = NewExecutor();
+  for (int64_t step = 0; step < 9; ++step) ASSERT_OK(Write(*executor, step));
+  EXPECT_THAT(executor->store().ListSteps(), IsOkAndHolds(ElementsAre(7, 8)));
+  struct stat info;
+  ASSERT_EQ(stat((PathOf(8) + "/shard-00000-of-00002.sst").c_str(), &info), 0);
+  EXPECT_EQ(info.st_nlink, 2u);
+  EXPECT_OK(executor->store().Verify(8));
+}
+
+TEST_F(IncrementOrdersTest, AShardThatDoesNotKnowWritesAll) {
+  const auto executor = NewExecutor();
+  ASSERT_OK(Write(*executor, 1));
+  ps1_.KnowChanges(false);
+  ASSERT_OK(Write(*executor, 2));
+  EXPECT_EQ(ChainsAt(2), "0 1 | 0");
+  EXPECT_THAT(NamesAt(2), ElementsAre("shard-00000-of-00002.1.sst",
+                                      "shard-00000-of-00002.sst",
+                                      "shard-00001-of-00002.1.sst"));
+  ps1_.KnowChanges(true);
+  ASSERT_OK(Write(*executor, 3));
+  EXPECT_EQ(ChainsAt(3), "0 1 2 | 0 1");
+  // When the longest chain is full, all shards begin new ones.
+  ASSERT_OK(Write(*executor, 4));
+  EXPECT_EQ(ChainsAt(4), "0 | 0");
+}
+
+TEST_F(IncrementOrdersTest, AfterAFailureChangesAreThoseSinceTheComplete) {
+  const auto executor = NewExecutor();
+  ASSERT_OK(Write(*executor, 1));
+  ps1_.FailSnapshots(absl::ResourceExhaustedError("disk full"));
+  EXPECT_THAT(Write(*executor, 2),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  ps1_.FailSnapshots(absl::OkStatus());
+  ASSERT_OK(Write(*executor, 3));
+  EXPECT_EQ(ps0_.last_snapshot().since(),
+            "ckpt-000000000001/shard-00000-of-00002.sst");
+  EXPECT_EQ(ChainsAt(3), "0 1 | 0 1");
+}
+
+TEST_F(IncrementOrdersTest, ACheckpointOfTheSameStepIsContinuedAndReplaced) {
+  const auto executor = NewExecutor();
+  ASSERT_OK(Write(*executor, 1));
+  ASSERT_OK(Write(*executor, 1));
+  EXPECT_EQ(ChainsAt(1), "0 1 | 0 1");
+  EXPECT_OK(executor->store().Verify(1));
+}
+
+TEST_F(IncrementOrdersTest, AnotherChiefGoesOnWithTheChains) {
+  ASSERT_OK(Write(*NewExecutor(), 1));
+  ASSERT_OK(Write(*NewExecutor(), 2));
+  EXPECT_EQ(ChainsAt(2), "0 1 | 0 1");
+}
+
+TEST_F(IncrementOrdersTest, WithoutLinksAllAreWhole) {
+  const auto executor = NewExecutor();
+  ASSERT_OK(Write(*executor, 1));
+  std::filesystem::remove(PathOf(1) + "/shard-00001-of-00002.sst");
+  ASSERT_OK(Write(*executor, 2));
+  EXPECT_EQ(ChainsAt(2), "0 1 | 0");
+  ASSERT_OK(Write(*executor, 3));
+  EXPECT_EQ(ChainsAt(3), "0 | 0");
+}
+
+TEST_F(IncrementOrdersTest, NoFileOfADamagedCheckpointGoesIntoAnother) {
+  const auto executor = NewExecutor();
+  for (const int64_t step : {1, 2}) ASSERT_OK(Write(*executor, step));
+  ps0_.CallDamaged(PathOf(2));
+  EXPECT_THAT(executor->Load({{{0, 10}, {1, 11}}, true}), Each(IsOk()));
+  ASSERT_OK(Write(*executor, 3));
+  EXPECT_EQ(ChainsAt(3), "0 | 0");
+}
+
+TEST_F(IncrementOrdersTest, WithoutTheFieldAllAreWhole) {
+  job_.mutable_checkpoint()->clear_full_every();
+  const auto executor = NewExecutor();
+  for (const int64_t step : {1, 2}) ASSERT_OK(Write(*executor, step));
+  EXPECT_EQ(ChainsAt(2), "0 | 0");
+  EXPECT_EQ(ps0_.last_snapshot().since(), "");
+}
+
+TEST_F(IncrementOrdersTest, FilesOfOtherNumbersOfShardsAreNotContinued) {
+  durable::CheckpointManifest manifest;
+  for (int i = 0; i < 2; ++i) manifest.add_file()->set_name(absl::StrCat(i));
+  EXPECT_FALSE(ContinuedChains("/c/ckpt-1", manifest, 2, 2).empty());
+  EXPECT_TRUE(ContinuedChains("/c/ckpt-1", manifest, 3, 2).empty());
+  EXPECT_TRUE(ContinuedChains("/c/ckpt-1", manifest, 1, 2).empty());
+  EXPECT_TRUE(ContinuedChains("/c/ckpt-1", manifest, 2, 1).empty());
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,149 @@
+#include "storage/shard_chain.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+// The rows of a batch whose ids no newer file has. Keeps its memory.
+class OlderRows {
+ public:
+  // Has no later batch give the ids of this one.
+  void Hide(absl::Span<const uint64_t> ids) {
+    hidden_.insert(ids.begin(), ids.end());
+  }
+
+  // Lives until the next call.
+  RowBatch Select(const RowBatch& batch) {
+    if (hidden_.empty() || batch.ids.empty()) return batch;
+    const size_t floats = batch.rows.size() / batch.ids.size();
+    ids_.clear();
+    rows_.clear();
+    for (size_t i = 0; i < batch.ids.size(); ++i) {
+      if (hidden_.contains(batch.ids[i])) continue;
+      ids_.push_back(batch.ids[i]);
+      const auto row = batch.rows.subspan(i * floats, floats);
+      rows_.insert(rows_.end(), row.begin(), row.end());
+    }
+    return {.updates = batch.updates, .ids = ids_, .rows = rows_};
+  }
+
+ private:
+  absl::flat_hash_set<uint64_t> hidden_;
+  std::vector<uint64_t> ids_;
+  std::vector<float> rows_;
+};
+
+bool IsBefore(const ShardIndex::Extent& a, const ShardIndex::Extent& b) {
+  return std::tie(a.key.array_prefix, a.key.first) <
+         std::tie(b.key.array_prefix, b.key.first);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const ShardChain>> ShardChain::Open(
+    const std::string& directory, const durable::CheckpointManifest& manifest,
+    const FileChain& chain) {
+  std::vector<File> files;
+  for (int i = chain.first; i < chain.first + chain.count; ++i) {
+    const durable::CheckpointFile& file = manifest.file(i);
+    ASSIGN_OR_RETURN(auto opened, ShardFile::Open(directory, file));
+    files.push_back({file.name(), std::move(opened)});
+  }
+  std::unique_ptr<ShardChain> opened(new ShardChain(std::move(files)));
+  if (opened->files_[0].file->base().has_value()) {
+    return absl::DataLossError(
+        absl::StrCat(directory, "/", opened->files_[0].name,
+                     ": is an increment, but the manifest lists it as whole"));
+  }
+  const ShardIndex& whole = opened->files_[0].file->index();
+  for (const ShardIndex::Extent& extent : whole.extents) {
+    opened->pieces_.push_back({&extent, opened->files_[0].file.get()});
+  }
+  for (int i = 1; i < chain.count; ++i) {
+    RETURN_IF_ERROR(
+        opened->CheckFollows(directory, i, manifest.file(chain.first + i - 1)));
+    RETURN_IF_ERROR(opened->Overlay(directory, i));
+  }
+  return opened;
+}
+
+absl::Status ShardChain::CheckFollows(
+    const std::string& directory, size_t i,
+    const durable::CheckpointFile& before) const {
+  const ShardFile& file = *files_[i].file;
+  const std::string path = absl::StrCat(directory, "/", files_[i].name);
+  if (!file.base().has_value()) {
+    return absl::DataLossError(absl::StrCat(
+        path, ": is a whole file, but the manifest lists it as increment ", i));
+  }
+  if (file.base()->bytes != before.bytes() ||
+      file.base()->crc32c != before.crc32c()) {
+    return absl::DataLossError(
+        absl::StrCat(path, ": is an increment to another file than ",
+                     before.name(), ", which the manifest lists before it"));
+  }
+  if (file.index().writer != writer()) {
+    return absl::DataLossError(absl::StrCat(
+        path, ": was written by another shard than ", files_[0].name));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ShardChain::Overlay(const std::string& directory, size_t i) {
+  for (const ShardIndex::Extent& extent : files_[i].file->index().extents) {
+    const auto older = std::lower_bound(
+        pieces_.begin(), pieces_.end(), extent,
+        [](const Piece& piece, const ShardIndex::Extent& sought) {
+          return IsBefore(*piece.extent, sought);
+        });
+    if (older == pieces_.end() || IsBefore(extent, *older->extent) ||
+        older->extent->count != extent.count) {
+      return absl::DataLossError(
+          absl::StrCat(directory, "/", files_[i].name, ": has ", extent.count,
+                       " elements from ", extent.key.first, " on of array \"",
+                       absl::CHexEscape(extent.key.array_prefix),
+                       "\", which are no entry of ", files_[0].name));
+    }
+    *older = {&extent, files_[i].file.get()};
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ShardChain::ReadRows(const std::string& prefix, RowVisit visit,
+                                  size_t first_file) const {
+  OlderRows older;
+  for (size_t i = files_.size(); i-- > first_file;) {
+    const ShardFile& file = *files_[i].file;
+    std::vector<uint64_t> ids;
+    for (const ShardIndex::Table& table : file.index().tables) {
+      if (table.prefix != prefix) continue;
+      RETURN_IF_ERROR(file.ReadRows(table, [&](const RowBatch& batch) {
+        if (i > 0) ids.insert(ids.end(), batch.ids.begin(), batch.ids.end());
+        return visit(older.Select(batch));
+      }));
+    }
+    older.Hide(ids);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ShardChain::Verify() const {
+  for (const File& file : files_) RETURN_IF_ERROR(file.file->Verify());
+  return absl::OkStatus();
+}
+
+uint64_t ShardChain::bytes_read() const {
+  uint64_t bytes = 0;
+  for (const File& file : files_) bytes += file.file->bytes_read();
+  return bytes;
+}
+
+}  // namespace parasol
