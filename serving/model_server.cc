@@ -180,7 +180,7 @@ class Server final : public ModelServer {
                                {.model = options_.model,
                                 .overrides = options_.overrides,
                                 .batches = options_.batches},
-                               clock, metrics_);
+                               clock, metrics_, versions_.Current().get());
     };
   }
 

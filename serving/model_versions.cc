@@ -210,6 +210,7 @@ void ModelVersions::Swap(const ListedCheckpoint& checkpoint,
     if (is_stopping_) return;
     metrics_.loads.Add();
     metrics_.version.Set(static_cast<double>(checkpoint.step));
+    NoteAge(*model);
     policy_.Serve(checkpoint);
     before = std::exchange(current_, std::move(model));
   }
@@ -221,6 +222,16 @@ void ModelVersions::Swap(const ListedCheckpoint& checkpoint,
   LOG(INFO) << "serving version " << checkpoint.step << " in place of "
             << before->version();
   retired_.push_back(std::move(before));
+}
+
+void ModelVersions::NoteAge(const ServedModel& model) {
+  if (model.shares_rows()) metrics_.shared_loads.Add();
+  if (model.written() == absl::InfinitePast()) return;
+  metrics_.written.Set(
+      absl::ToDoubleSeconds(model.written() - absl::UnixEpoch()));
+  // The first one may be of any age.
+  if (current_ == nullptr) return;
+  metrics_.lag.Observe(absl::ToDoubleSeconds(clock_.Now() - model.written()));
 }
 
 void ModelVersions::Refuse(const ListedCheckpoint& checkpoint,

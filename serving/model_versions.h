@@ -98,6 +98,8 @@ class ModelVersions {
   void Delay(const ListedCheckpoint& checkpoint, const absl::Status& reason);
   void Swap(const ListedCheckpoint& checkpoint,
             std::shared_ptr<ServedModel> model);
+  // Counts what takes the place of the served model.
+  void NoteAge(const ServedModel& model) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Refuse(const ListedCheckpoint& checkpoint, const absl::Status& reason);
   void LogWaiting();
   // Frees models that no request uses any more, on this thread.

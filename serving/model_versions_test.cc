@@ -22,6 +22,7 @@
 #include "proto/checkpoint.pb.h"
 #include "serving/served_model.h"
 #include "serving/serving_metrics.h"
+#include "storage/checkpoint_manifest.h"
 #include "storage/checkpoint_name.h"
 
 namespace parasol {
@@ -177,7 +178,7 @@ TEST_F(ModelVersionsTest, TheManifestOfANewerProgramIsRefused) {
   durable::CheckpointManifest manifest;
   ASSERT_TRUE(manifest.ParseFromString(
       bytes.substr(kPrefixBytes, bytes.size() - kPrefixBytes - 4)));
-  manifest.set_format_version(manifest.format_version() + 1);
+  manifest.set_format_version(kFormatVersion + 1);
   bytes = bytes.substr(0, kPrefixBytes) + manifest.SerializeAsString();
   const uint32_t crc = MaskCrc(Crc32cOf(bytes));
   for (int i = 0; i < 4; ++i) bytes += static_cast<char>(crc >> (8 * i));

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "serving/json_answer.h"
 #include "serving/json_request.h"
@@ -49,6 +50,9 @@ HttpResponse WrongMethod(absl::string_view allowed) {
 
 void NameVersion(const ServedModel& model, HttpResponse& response) {
   response.headers.emplace_back(kVersionHeader, absl::StrCat(model.version()));
+  if (model.written() == absl::InfinitePast()) return;
+  response.headers.emplace_back(
+      kWrittenHeader, absl::FormatTime(model.written(), absl::UTCTimeZone()));
 }
 
 absl::StatusOr<std::string> PredictionsOf(const Prediction& prediction,

@@ -14,8 +14,10 @@
 
 namespace parasol {
 
-// The header that has the version of the model in an answer.
+// The headers that have the version of the model in an answer, and the time at
+// which its checkpoint was begun.
 inline constexpr char kVersionHeader[] = "X-Parasol-Model-Version";
+inline constexpr char kWrittenHeader[] = "X-Parasol-Model-Written";
 
 // TensorFlow Serving's REST API for one model, beside /healthz and /metrics:
 //

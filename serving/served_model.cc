@@ -32,7 +32,7 @@ bool HasLink(const std::vector<OutputLink>& links) {
 
 absl::StatusOr<std::shared_ptr<ServedModel>> ServedModel::Load(
     const std::string& directory, const Options& options, Clock& clock,
-    ServingMetrics& metrics) {
+    ServingMetrics& metrics, const ServedModel* served) {
   ASSIGN_OR_RETURN(const LoadedJob loaded,
                    JobOfCheckpoint(directory, options.overrides));
   const job::Job& job = loaded.job;
@@ -43,15 +43,19 @@ absl::StatusOr<std::shared_ptr<ServedModel>> ServedModel::Load(
                    _ << directory << ": can't be served");
   ASSIGN_OR_RETURN(std::shared_ptr<CheckpointModel> model,
                    CheckpointModel::Create(job, loaded.graph, options.model));
-  ASSIGN_OR_RETURN(const durable::CheckpointManifest manifest,
-                   model->Load(directory));
+  ASSIGN_OR_RETURN(
+      const durable::CheckpointManifest manifest,
+      model->LoadBehind(
+          served == nullptr ? nullptr : served->parts_.values.get(),
+          directory));
   return std::make_shared<ServedModel>(
-      Parts{
-          .form = std::move(form),
-          .graph = loaded.graph,
-          .compute = [model = std::move(model)](
-                         const Batch& batch) { return model->Outputs(batch); },
-          .version = manifest.global_step()},
+      Parts{.form = std::move(form),
+            .graph = loaded.graph,
+            .compute =
+                [model](const Batch& batch) { return model->Outputs(batch); },
+            .version = manifest.global_step(),
+            .written = absl::FromUnixMicros(manifest.created_unix_micros()),
+            .values = model},
       options.batches, clock, metrics);
 }
 

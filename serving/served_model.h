@@ -46,16 +46,22 @@ class ServedModel {
     Graph graph = {};
     ModelRunner::Compute compute = {};  // computes the graph's outputs
     int64_t version = 0;                // the global step
+    // The time at which its checkpoint was begun.
+    absl::Time written = absl::InfinitePast();
+    // The checkpoint's values; null if others compute the outputs.
+    std::shared_ptr<const CheckpointModel> values = nullptr;
   };
 
-  // Loads the checkpoint in `directory`. `clock` and `metrics` must outlive the
+  // Loads the checkpoint in `directory`. If it is the one of `served`, which
+  // may be null, with increments, both share the rows that have not changed,
+  // and the others alone are read. `clock` and `metrics` must outlive the
   // model.
   //   InvalidArgument  the job can't be served: it has no data set whose form
   //                    examples could have.
   //   any other        as for JobOfCheckpoint() and CheckpointModel.
   static absl::StatusOr<std::shared_ptr<ServedModel>> Load(
       const std::string& directory, const Options& options, Clock& clock,
-      ServingMetrics& metrics);
+      ServingMetrics& metrics, const ServedModel* served = nullptr);
 
   // `clock` and `metrics` must outlive the model.
   ServedModel(Parts parts, const BatchLimits& batches, Clock& clock,
@@ -63,6 +69,12 @@ class ServedModel {
 
   // The global step of the checkpoint.
   int64_t version() const { return parts_.version; }
+  // The time at which the checkpoint was begun.
+  absl::Time written() const { return parts_.written; }
+  // True if it shares rows with the version before it.
+  bool shares_rows() const {
+    return parts_.values != nullptr && parts_.values->shares_rows();
+  }
   const GivenExamples& form() const { return parts_.form; }
 
   // Returns what the model takes and gives.

@@ -10,8 +10,10 @@ struct ServingMetrics {
   explicit ServingMetrics(MetricsRegistry& registry);
 
   Gauge version;          // the step that is served; -1: none yet
+  Gauge written;          // Unix time of its checkpoint; 0: none yet
   Gauge queued_examples;  // examples that wait for the model
   Counter loads;          // checkpoints that were loaded
+  Counter shared_loads;   // loads that read changes alone
   Counter refused_loads;  // checkpoints that could not be served
   Counter examples;       // examples that went through the model
   Counter batches;        // passes of the model
@@ -20,6 +22,7 @@ struct ServingMetrics {
   Counter answers;        // answered requests
   Counter client_errors;  // requests with an error of the client
   Counter server_errors;  // requests with an error of the server
+  Histogram lag;          // time from a checkpoint to its first answer
   Histogram latency;      // time from the whole request to its answer
 };
 

@@ -19,8 +19,10 @@
 #include "gtest/gtest.h"
 #include "proto/checkpoint.pb.h"
 #include "serving/testing/http_client.h"
+#include "storage/checkpoint_manifest.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
+#include "storage/durable_file.h"
 #include "storage/shard_writer.h"
 #include "tool/testing/run_tool.h"
 #include "tool/testing/serve_fixture.h"
@@ -75,6 +77,37 @@ class ServeVersionsTest : public ServeFixture {
     manifest.set_global_step(to);
     manifest.clear_file();
     ASSERT_OK_AND_ASSIGN(*manifest.add_file(), writer->Finish());
+    ASSERT_OK(store.Commit(directory, manifest));
+  }
+
+  // Writes a checkpoint as an increment to another one: all rows are twice as
+  // large.
+  void AddIncrement(int64_t from, int64_t to) {
+    CheckpointStore store(Path("ckpt"));
+    ASSERT_OK_AND_ASSIGN(const auto read,
+                         CheckpointReader::Open(store.PathOf(from)));
+    ASSERT_OK_AND_ASSIGN(const std::string directory, store.Begin(to));
+    durable::CheckpointManifest manifest = read->manifest();
+    for (const durable::CheckpointFile& file : manifest.file()) {
+      ASSERT_OK(Link(store.PathOf(from) + "/" + file.name(),
+                     directory + "/" + file.name()));
+    }
+    ASSERT_OK_AND_ASSIGN(const auto writer, ShardWriter::Create(absl::StrCat(
+                                                directory, "/", to, ".sst")));
+    writer->SetWriter({.shard = 0, .num_shards = 1});
+    const durable::CheckpointFile& last = *manifest.file().rbegin();
+    writer->SetBase({last.bytes(), last.crc32c()});
+    ASSERT_OK(read->ReadRows("rows", [&](const RowBatch& batch) {
+      std::vector<float> rows(batch.rows.begin(), batch.rows.end());
+      for (float& value : rows) value *= 2;
+      return writer->AddRows(
+          "rows", {.updates = batch.updates, .ids = batch.ids, .rows = rows});
+    }));
+    manifest.set_global_step(to);
+    manifest.set_created_unix_micros(manifest.created_unix_micros() + 1);
+    const int number = manifest.file_size();
+    ASSERT_OK_AND_ASSIGN(*manifest.add_file(), writer->Finish());
+    manifest.mutable_file(number)->set_increment(number);
     ASSERT_OK(store.Commit(directory, manifest));
   }
 
@@ -178,6 +211,66 @@ TEST_F(ServeVersionsTest, NewCheckpointsComeWithoutAFailedRequest) {
 TEST_F(ServeVersionsTest, TheSameWithTablesInFiles) {
   ExpectNoRequestFails({"--table_memory=0", "--table_dir=" + Path("")},
                        /*row_files=*/1);
+}
+
+TEST_F(ServeVersionsTest, OfIncrementsOnlyWhatHasChangedIsRead) {
+  Train("ckpt", 20);
+  Start({"--poll_interval=50ms"});
+  AwaitLog("serving version 20");
+  std::vector<std::string> answers;
+  HttpClient client(port_);
+  for (const int64_t step : {30, 40, 50}) {
+    answers.push_back(client.Post(kPredict, RowsOf(20)).body);
+    AddIncrement(step - 10, step);
+    AwaitLog(absl::StrCat("serving version ", step, " in place of"));
+  }
+  answers.push_back(client.Post(kPredict, RowsOf(20)).body);
+  EXPECT_THAT(client.Get("/metrics").body,
+              AllOf(HasSubstr("parasol_serve_shared_loads_total 3"),
+                    HasSubstr("parasol_serve_lag_seconds_count 3")));
+  EXPECT_EQ(Terminate(), 0);
+  // A server that loads it whole gives the same.
+  Start({"--version=50"});
+  AwaitLog("serving version 50");
+  EXPECT_EQ(HttpClient(port_).Post(kPredict, RowsOf(20)).body, answers.back());
+  EXPECT_THAT(HttpClient(port_).Get("/metrics").body,
+              HasSubstr("parasol_serve_shared_loads_total 0"));
+  EXPECT_EQ(Terminate(), 0);
+  std::sort(answers.begin(), answers.end());
+  EXPECT_EQ(std::unique(answers.begin(), answers.end()), answers.end());
+}
+
+TEST_F(ServeVersionsTest, ADamagedIncrementIsPassedOver) {
+  Train("ckpt", 20);
+  Start({"--poll_interval=50ms"});
+  AwaitLog("serving version 20");
+  AddIncrement(20, 25);
+  AwaitLog("serving version 25");
+  // Made out of sight: its increment follows another file.
+  AddIncrement(20, 24);
+  const fs::path ckpt = Path("ckpt");
+  fs::copy(ckpt / "ckpt-000000000025", ckpt / "making",
+           fs::copy_options::recursive);
+  std::string bytes;
+  {
+    std::ifstream file(ckpt / "making/25.sst", std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  bytes[bytes.size() / 3] ^= 1;
+  std::ofstream(ckpt / "making/25.sst", std::ios::binary) << bytes;
+  durable::CheckpointManifest manifest =
+      *CheckpointStore(ckpt).ReadManifest(25);
+  manifest.set_global_step(30);
+  ASSERT_OK(
+      WriteFileDurably(ckpt / "making/MANIFEST", EncodeManifest(manifest)));
+  // Version 25 has the rows of 20, so only the damaged file would be read.
+  fs::remove_all(ckpt / "ckpt-000000000025");
+  AwaitLog("serving version 24 in place of 25");
+  fs::rename(ckpt / "making", ckpt / "ckpt-000000000030");
+  AwaitLog("version 30 can't be served");
+  HttpClient client(port_);
+  EXPECT_EQ(VersionOf(client.Post(kPredict, RowsOf(1))), 24);
+  EXPECT_EQ(Terminate(), 0);
 }
 
 TEST_F(ServeVersionsTest, ATableBeyondTheLimitGivesTheSameAndNeedsNoMemory) {

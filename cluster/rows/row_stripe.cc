@@ -29,6 +29,53 @@ void PrefetchRow(const float* row, size_t bytes) {
   }
 }
 
+// A block is shared with an increment if this part of its rows has changed: the
+// next write to it copies all of it, while pushes go on. Of a block with fewer
+// changes the rows are copied at once.
+constexpr uint32_t kSharedShare = 8;
+
+// Blocks of copies of rows, appended to pieces.
+class PackedBlocks {
+ public:
+  PackedBlocks(RowArena& arena, const RowLayout& layout,
+               std::vector<RowStripe::Piece>& pieces)
+      : arena_(arena), layout_(layout), pieces_(pieces) {}
+
+  // Copies the rows that count.
+  void Add(const RowStripe::Piece& piece) {
+    const RowSet& changed = *piece.changed;
+    for (uint32_t row = 0; row < piece.rows; ++row) {
+      // A word of 64 rows at a time, where none has changed.
+      const uint32_t number = piece.first + row;
+      if (number % 64 == 0 && number / 64 < changed.size() &&
+          changed[number / 64] == 0) {
+        row += 63;
+      } else if (piece.Has(row)) {
+        AddRow(piece.block, row);
+      }
+    }
+  }
+
+ private:
+  void AddRow(const RowBlock& block, uint32_t row) {
+    if (last_ == kNone || pieces_[last_].rows == layout_.rows_per_block()) {
+      last_ = pieces_.size();
+      pieces_.push_back({RowBlock::Allocate(arena_, layout_), 0});
+    }
+    RowStripe::Piece& packed = pieces_[last_];
+    std::memcpy(packed.block.row(packed.rows, layout_), block.row(row, layout_),
+                layout_.floats * sizeof(float));
+    packed.block.ids(layout_)[packed.rows] = block.ids(layout_)[row];
+    ++packed.rows;
+  }
+
+  static constexpr size_t kNone = SIZE_MAX;
+  RowArena& arena_;
+  const RowLayout& layout_;
+  std::vector<RowStripe::Piece>& pieces_;
+  size_t last_ = kNone;  // the block that has room
+};
+
 // Copies the values of `rows`, one for each id of `run`, to their positions in
 // `out`.
 void CopyValues(const StripedIds::Run& run, size_t width,
@@ -225,16 +272,22 @@ void RowStripe::AddMarkedTo(std::vector<Piece>& pieces, Extent extent) {
   const std::shared_ptr<const RowSet> changed = extent == Extent::kSinceNewest
                                                     ? marks_.TakeSinceNewest()
                                                     : marks_.TakeSinceOlder();
-  const size_t rows_per_block = rules_->layout.rows_per_block();
+  const RowLayout& layout = rules_->layout;
+  PackedBlocks packed(arena_, layout, pieces);
   uint32_t first = 0;
   for (size_t block = 0; block < blocks_.size(); ++block) {
     const Piece piece = {.block = blocks_[block],
-                         .rows = static_cast<uint32_t>(
-                             std::min(index_.size() - first, rows_per_block)),
+                         .rows = static_cast<uint32_t>(std::min(
+                             index_.size() - first, layout.rows_per_block())),
                          .changed = changed,
                          .first = first};
     first += piece.rows;
-    if (piece.count() == 0) continue;
+    const uint32_t count = piece.count();
+    if (count == 0) continue;
+    if (count * kSharedShare < piece.rows) {
+      packed.Add(piece);
+      continue;
+    }
     pieces.push_back(piece);
     shared_[block] = true;
   }

@@ -5,7 +5,7 @@
 //
 // One shard with 4 Mi rows of 16 floats under Adagrad, and pushes of 10,000
 // random rows through ParameterShard, one after the other, on one thread. Each
-// figure is the median of five repetitions; TMPDIR chooses the disk.
+// figure is the median of three repetitions; TMPDIR chooses the disk.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -32,9 +33,9 @@ namespace {
 constexpr uint64_t kRows = 4 << 20;
 constexpr size_t kWidth = 16;
 constexpr size_t kIdsPerPush = 10'000;
-constexpr int kRepetitions = 5;
+constexpr int kRepetitions = 3;
 // Pushes of one measurement of a throughput.
-constexpr int kPushes = 400;
+constexpr int kPushes = 1000;
 
 class Bench {
  public:
@@ -140,14 +141,17 @@ double PushRate(Bench& bench, uint64_t rows) {
   return kPushes * kIdsPerPush / seconds / 1e6;
 }
 
-// Does it while snapshots are written, one after the other.
-double PushRateWhile(Bench& bench, uint64_t rows, bool is_increment) {
-  std::atomic<bool> is_over = false;
+// Does it while snapshots are written, with `pause` before each.
+double PushRateWhile(Bench& bench, uint64_t rows, bool is_increment,
+                     absl::Duration pause) {
+  absl::Notification is_over;
   std::thread writer([&] {
-    while (!is_over) bench.Write(is_increment);
+    while (!is_over.WaitForNotificationWithTimeout(pause)) {
+      bench.Write(is_increment);
+    }
   });
   const double rate = PushRate(bench, rows);
-  is_over = true;
+  is_over.Notify();
   writer.join();
   return rate;
 }
@@ -179,11 +183,15 @@ void Run() {
   for (const uint64_t rows : {kRows, kRows / 100}) {
     const double alone = MedianOf([&] { return PushRate(bench, rows); });
     for (const bool is_increment : {false, true}) {
-      const double rate =
-          MedianOf([&] { return PushRateWhile(bench, rows, is_increment); });
-      std::printf("pushes to %3.0f %% of rows beside %s: %.2f (%.2f)\n",
-                  100. * rows / kRows, is_increment ? "increments" : "wholes",
-                  rate, rate / alone);
+      for (const double pause : {0., .2, 1.}) {
+        const double rate = MedianOf([&] {
+          return PushRateWhile(bench, rows, is_increment, absl::Seconds(pause));
+        });
+        std::printf(
+            "pushes to %3.0f %% of rows beside %s, %.1f s apart: %.2f (%.2f)\n",
+            100. * rows / kRows, is_increment ? "increments" : "whole files",
+            pause, rate, rate / alone);
+      }
     }
   }
 }

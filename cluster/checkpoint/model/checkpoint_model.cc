@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cluster/checkpoint/evaluated_array.h"
+#include "storage/checkpoint_manifest.h"
 #include "storage/checkpoint_reader.h"
 
 namespace parasol {
@@ -24,8 +25,9 @@ absl::StatusOr<std::unique_ptr<CheckpointModel>> CheckpointModel::Create(
   return created;
 }
 
-absl::StatusOr<durable::CheckpointManifest> CheckpointModel::Load(
-    const std::string& directory, VisitValues visit) {
+absl::StatusOr<durable::CheckpointManifest> CheckpointModel::LoadBehind(
+    const CheckpointModel* served, const std::string& directory,
+    VisitValues visit) {
   ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
                    CheckpointReader::Open(directory));
   const std::vector<VariableSpec>& variables = model_->variables();
@@ -39,22 +41,44 @@ absl::StatusOr<durable::CheckpointManifest> CheckpointModel::Load(
     visit(i, model_->HostValue(i));
     RETURN_IF_ERROR(model_->Upload(i));
   }
+  shares_rows_ = served != nullptr && !tables_.empty() &&
+                 FilesInCommon(served->loaded_, checkpoint->manifest());
+  absl::Status read = LoadTables(shares_rows_ ? served : nullptr, *checkpoint);
+  if (shares_rows_ && absl::IsFailedPrecondition(read)) {
+    shares_rows_ = false;
+    read = LoadTables(nullptr, *checkpoint);
+  }
+  if (absl::IsNotFound(read)) {
+    return absl::DataLossError(absl::StrCat(directory, ": ", read.message()));
+  }
+  RETURN_IF_ERROR(read) << directory;
+  RETURN_IF_ERROR(checkpoint->Verify());
+  loaded_ = checkpoint->manifest();
+  return loaded_;
+}
+
+absl::Status CheckpointModel::LoadTables(const CheckpointModel* served,
+                                         const CheckpointReader& checkpoint) {
   size_t free_bytes = options_.table_memory;
-  for (CheckpointRows& table : tables_) {
-    const absl::Status read =
-        table.Load(*checkpoint, {.memory_bytes = free_bytes,
-                                 .directory = options_.table_dir,
-                                 .with_sample = options_.with_samples});
-    if (absl::IsNotFound(read)) {
-      return absl::DataLossError(absl::StrCat(directory, ": ", read.message()));
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    CheckpointRows& table = tables_[i];
+    const CheckpointRows::Limits limits = {
+        .memory_bytes = free_bytes,
+        .directory = options_.table_dir,
+        .with_sample = options_.with_samples};
+    if (served == nullptr) {
+      RETURN_IF_ERROR(table.Load(checkpoint, limits));
+    } else if (i >= served->tables_.size() || limits.with_sample) {
+      return absl::FailedPreconditionError("has other tables, or samples");
+    } else {
+      RETURN_IF_ERROR(table.LoadNewer(checkpoint, served->tables_[i],
+                                      served->loaded_, limits));
     }
-    RETURN_IF_ERROR(read) << directory;
     if (options_.table_memory != SIZE_MAX && !table.is_in_file()) {
       free_bytes -= std::min(free_bytes, table.memory_bytes());
     }
   }
-  RETURN_IF_ERROR(checkpoint->Verify());
-  return checkpoint->manifest();
+  return absl::OkStatus();
 }
 
 absl::Status CheckpointModel::ReadRows(

@@ -55,7 +55,20 @@ class CheckpointModel {
   //   any other  as for CheckpointReader::Open() and RowFileWriter.
   absl::StatusOr<durable::CheckpointManifest> Load(
       const std::string& directory,
+      VisitValues visit = [](size_t, absl::Span<const float>) {}) {
+    return LoadBehind(nullptr, directory, visit);
+  }
+
+  // Loads the checkpoint as Load() does, but of the tables only what is newer
+  // in it than in `served`'s, if it has the files of that and increments behind
+  // them. The rest of the rows is shared. `served`, which may be null, may be
+  // used by another thread meanwhile, but not loaded.
+  absl::StatusOr<durable::CheckpointManifest> LoadBehind(
+      const CheckpointModel* served, const std::string& directory,
       VisitValues visit = [](size_t, absl::Span<const float>) {});
+
+  // Returns true if the last load has read only what is newer of the tables.
+  bool shares_rows() const { return shares_rows_; }
 
   // Writes the values of the rows that a staged batch reads. Fails as
   // CheckpointRows::Read() does.
@@ -77,12 +90,16 @@ class CheckpointModel {
 
  private:
   explicit CheckpointModel(const Options& options) : options_(options) {}
+  absl::Status LoadTables(const CheckpointModel* served,
+                          const CheckpointReader& checkpoint);
 
   const Options options_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<StagedBatch> staged_;  // null before the first Outputs()
   std::vector<CheckpointRows> tables_;   // order of the model's tables
+  durable::CheckpointManifest loaded_;   // the last load's
+  bool shares_rows_ = false;
 };
 
 }  // namespace parasol

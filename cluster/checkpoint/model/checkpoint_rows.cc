@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -31,23 +32,79 @@ absl::StatusOr<CheckpointRows> CheckpointRows::Create(
   return CheckpointRows(table.name(), table.width(), initializer);
 }
 
-absl::Status CheckpointRows::Load(const CheckpointReader& checkpoint,
-                                  const Limits& limits) {
-  in_memory_ = RowMap(width_);
-  file_ = nullptr;
+absl::Status CheckpointRows::CheckWidth(
+    const CheckpointReader& checkpoint) const {
   for (const durable::CheckpointTable& table : checkpoint.manifest().table()) {
     if (table.name() != name_ || table.width() == width_) continue;
     return absl::DataLossError(absl::StrCat("rows of table ", name_,
                                             " have width ", table.width(),
                                             ", the job's ", width_));
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointRows::Load(const CheckpointReader& checkpoint,
+                                  const Limits& limits) {
+  in_memory_ = RowMap(width_);
+  layers_.clear();
+  file_ = nullptr;
+  RETURN_IF_ERROR(CheckWidth(checkpoint));
   std::unique_ptr<RowFileWriter> writer;
   RETURN_IF_ERROR(ReadAll(checkpoint, limits, writer));
   if (writer == nullptr && in_memory_.BytesWith(0) <= limits.memory_bytes) {
+    layers_.push_back(std::make_shared<const RowMap>(
+        std::exchange(in_memory_, RowMap(width_))));
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(Spill(limits, writer));
   return FinishFile(*writer);
+}
+
+absl::Status CheckpointRows::LoadNewer(const CheckpointReader& checkpoint,
+                                       const CheckpointRows& served,
+                                       const durable::CheckpointManifest& older,
+                                       const Limits& limits) {
+  RETURN_IF_ERROR(CheckWidth(checkpoint));
+  if (served.layers_.empty() || served.name_ != name_ ||
+      served.width_ != width_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("table ", name_, ": its rows are not in memory"));
+  }
+  auto newer = std::make_shared<RowMap>(width_);
+  RETURN_IF_ERROR(
+      checkpoint.ReadNewerRows(older, name_, [&](const RowBatch& batch) {
+        const size_t rows = batch.ids.size();
+        for (size_t i = 0; i < rows; ++i) {
+          newer->Set(batch.ids[i], &batch.rows[i * (batch.rows.size() / rows)]);
+        }
+        return absl::OkStatus();
+      }));
+  layers_ = served.layers_;
+  while (!layers_.empty() && 2 * newer->rows() >= layers_[0]->rows()) {
+    auto merged = std::make_shared<RowMap>(width_);
+    layers_[0]->CopyTo(*merged);
+    newer->CopyTo(*merged);
+    newer = std::move(merged);
+    layers_.erase(layers_.begin());
+  }
+  layers_.insert(layers_.begin(), std::move(newer));
+  if (memory_bytes() <= limits.memory_bytes) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("table ", name_, ": its rows do not fit in memory"));
+}
+
+size_t CheckpointRows::memory_bytes() const {
+  if (file_ != nullptr) return file_->memory_bytes();
+  size_t bytes = 0;
+  for (const auto& layer : layers_) bytes += layer->BytesWith(0);
+  return bytes;
+}
+
+const float* CheckpointRows::Find(uint64_t id) const {
+  for (const auto& layer : layers_) {
+    if (const float* const row = layer->Find(id)) return row;
+  }
+  return nullptr;
 }
 
 absl::Status CheckpointRows::ReadAll(const CheckpointReader& checkpoint,
@@ -123,7 +180,7 @@ absl::Status CheckpointRows::Read(absl::Span<const uint64_t> ids,
   }
   for (size_t i = 0; i < ids.size(); ++i) {
     float* const row = values.data() + i * width_;
-    const float* const found = in_memory_.Find(ids[i]);
+    const float* const found = Find(ids[i]);
     if (found == nullptr) {
       initializer_.Fill(ids[i], row);
     } else {

@@ -46,6 +46,18 @@ class CheckpointRows {
   //   DataLoss  the rows have another width.
   absl::Status Load(const CheckpointReader& checkpoint, const Limits& limits);
 
+  // Takes the rows of `served`, whose last load was of the checkpoint with the
+  // manifest `older`, and reads what is newer in `checkpoint`. Both tables
+  // share the memory of what has not changed, and may be used by different
+  // threads. After an error the table is of no use. Fails as Load() does, and
+  // with
+  //   FailedPrecondition  the checkpoint does not continue that one, or the
+  //                       rows are not, or would not be, in memory: Load().
+  absl::Status LoadNewer(const CheckpointReader& checkpoint,
+                         const CheckpointRows& served,
+                         const durable::CheckpointManifest& older,
+                         const Limits& limits);
+
   // Writes the rows of `ids` to `values`, [ids.size(), width], in the order of
   // `ids`. Fails as RowFile::Read() does; never if the rows are in memory.
   absl::Status Read(absl::Span<const uint64_t> ids, absl::Span<float> values);
@@ -55,9 +67,7 @@ class CheckpointRows {
   absl::StatusOr<std::vector<float>> Sample();
 
   // Bytes that the rows, or what finds them in a file, have in memory.
-  size_t memory_bytes() const {
-    return file_ == nullptr ? in_memory_.BytesWith(0) : file_->memory_bytes();
-  }
+  size_t memory_bytes() const;
   bool is_in_file() const { return file_ != nullptr; }
 
  private:
@@ -66,6 +76,9 @@ class CheckpointRows {
         width_(width),
         initializer_(initializer),
         in_memory_(width) {}
+  absl::Status CheckWidth(const CheckpointReader& checkpoint) const;
+  // Returns a row's values; null if no layer has it.
+  const float* Find(uint64_t id) const;
   absl::Status Insert(const RowBatch& batch, const Limits& limits,
                       std::unique_ptr<RowFileWriter>& writer);
   absl::Status ReadAll(const CheckpointReader& checkpoint, const Limits& limits,
@@ -79,7 +92,10 @@ class CheckpointRows {
   size_t width_;
   RowInitializer initializer_;
   std::vector<uint64_t> sampled_;  // ids
-  RowMap in_memory_;               // no rows if there is a file
+  RowMap in_memory_;               // rows that a load has read so far
+  // The rows, unless there is a file: a row is the first layer's that has it.
+  // Each has more than twice the rows of the one before it.
+  std::vector<std::shared_ptr<const RowMap>> layers_;
   std::unique_ptr<RowFile> file_;  // null: the rows are in memory
 };
 

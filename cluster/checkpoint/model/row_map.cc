@@ -56,6 +56,10 @@ std::vector<HashedRow> RowMap::Sorted() const {
   return rows;
 }
 
+void RowMap::CopyTo(RowMap& other) const {
+  for (const auto& [id, place] : places_) other.Set(id, At(place));
+}
+
 void RowMap::Clear() {
   places_.clear();
   used_ = 0;

@@ -34,6 +34,8 @@ class RowMap {
   // Returns the rows in ascending order of their hashes. The values stay the
   // map's.
   std::vector<HashedRow> Sorted() const;
+  // Gives `other` all rows, in place of those that it has.
+  void CopyTo(RowMap& other) const;
   // Removes all rows, and keeps the memory of their values for others.
   void Clear();
 

@@ -66,11 +66,14 @@ void FeedShard(absl::string_view input) {
   if (shard.ok()) ReadShard(**shard);
 }
 
-std::string SomeShard() {
+// The bytes of a whole file, or of an increment to the file `base`.
+std::string SomeShard(
+    const std::optional<durable::CheckpointFile>& base = std::nullopt) {
   const ScratchFolder folder;
   const auto writer = ShardWriter::Create(folder.path() + "/shard");
   CHECK(writer.ok()) << writer.status();
   (*writer)->SetWriter({.shard = 0, .num_shards = 1});
+  if (base.has_value()) (*writer)->SetBase({base->bytes(), base->crc32c()});
   const std::vector<float> values = {1, 2, 3};
   const std::vector<uint64_t> ids = {7, 9};
   const std::vector<float> rows = {1, 2, 3, 4};
@@ -119,20 +122,9 @@ std::vector<std::string> EntrySeeds() {
       InputBytes::OfCounted(rows), index.Encode())};
 }
 
-// A manifest beside a shard's file that is intact; what the manifest says of
-// files is kept, so that the reader opens what it names.
-void FeedManifest(absl::string_view input) {
-  QuietLibraryLog();
-  static const std::string shard = SomeShard();
-  static const ScratchFolder folder;
-  durable::CheckpointManifest manifest;
-  if (!manifest.ParseFromArray(input.data(), input.size())) return;
-  const auto decoded = DecodeManifest(EncodeManifest(manifest));
-  if (!decoded.ok()) return;
-  folder.Clear();
-  folder.Write("shard", shard);
-  folder.Write("MANIFEST", EncodeManifest(*decoded));
-  const auto reader = CheckpointReader::Open(folder.path());
+// Reads all of the checkpoint in `directory`, if it opens.
+void ReadCheckpoint(const std::string& directory) {
+  const auto reader = CheckpointReader::Open(directory);
   if (!reader.ok()) return;
   std::vector<float> values(3);
   for (const durable::CheckpointVariable& variable :
@@ -151,7 +143,23 @@ void FeedManifest(absl::string_view input) {
   (*reader)->Verify().IgnoreError();
 }
 
-std::vector<std::string> ManifestSeeds() {
+// A manifest beside a shard's file that is intact; what the manifest says of
+// files is kept, so that the reader opens what it names.
+void FeedManifest(absl::string_view input) {
+  QuietLibraryLog();
+  static const std::string shard = SomeShard();
+  static const ScratchFolder folder;
+  durable::CheckpointManifest manifest;
+  if (!manifest.ParseFromArray(input.data(), input.size())) return;
+  const auto decoded = DecodeManifest(EncodeManifest(manifest));
+  if (!decoded.ok()) return;
+  folder.Clear();
+  folder.Write("shard", shard);
+  folder.Write("MANIFEST", EncodeManifest(*decoded));
+  ReadCheckpoint(folder.path());
+}
+
+durable::CheckpointManifest SomeManifest() {
   durable::CheckpointManifest manifest;
   manifest.set_format_version(kFormatVersion);
   manifest.set_run_id("a");
@@ -163,19 +171,42 @@ std::vector<std::string> ManifestSeeds() {
   table.set_name("users");
   table.set_width(2);
   *manifest.add_file() = FileOf(SomeShard());
-  return {manifest.SerializeAsString()};
+  return manifest;
+}
+
+// A chain of an intact file and the input.
+void FeedIncrement(absl::string_view input) {
+  QuietLibraryLog();
+  static const std::string shard = SomeShard();
+  static const ScratchFolder folder;
+  durable::CheckpointManifest manifest = SomeManifest();
+  *manifest.add_file() = FileOf(input);
+  manifest.mutable_file(1)->set_name("increment");
+  manifest.mutable_file(1)->set_increment(1);
+  folder.Clear();
+  folder.Write("shard", shard);
+  folder.Write("increment", input);
+  folder.Write("MANIFEST", EncodeManifest(manifest));
+  ReadCheckpoint(folder.path());
+}
+
+std::vector<std::string> ManifestSeeds() {
+  return {SomeManifest().SerializeAsString()};
 }
 
 }  // namespace
 
 std::vector<FuzzTarget> CheckpointTargets() {
-  return {{"manifest_bytes",
-           [](absl::string_view input) { DecodeManifest(input).IgnoreError(); },
-           [] { return std::vector<std::string>{EncodeManifest({})}; }},
-          {"manifest", FeedManifest, ManifestSeeds},
-          {"shard_file", FeedShard,
-           [] { return std::vector<std::string>{SomeShard()}; }},
-          {"shard_entries", FeedEntries, EntrySeeds}};
+  return {
+      {"manifest_bytes",
+       [](absl::string_view input) { DecodeManifest(input).IgnoreError(); },
+       [] { return std::vector<std::string>{EncodeManifest({})}; }},
+      {"manifest", FeedManifest, ManifestSeeds},
+      {"shard_file", FeedShard,
+       [] { return std::vector<std::string>{SomeShard()}; }},
+      {"increment", FeedIncrement,
+       [] { return std::vector<std::string>{SomeShard(FileOf(SomeShard()))}; }},
+      {"shard_entries", FeedEntries, EntrySeeds}};
 }
 
 }  // namespace parasol
