@@ -61,6 +61,7 @@ TEST(ParasolToolTest, BadCommandLinesAreOneLineAndExitCode2) {
       {{"checkpoint", "list", "a"}, "unknown action list"},
       {{"checkpoint", "ls", "a", "--tolerance=1"}, "unknown flag --tolerance"},
       {{"checkpoint", "show", "/none"}, "/none"},
+      {{"inspect", "/none"}, "/none"},
       {{"checkpoint", "ls", "/none"}, "/none"},
       {{"checkpoint", "verify", "/none"}, "/none"},
       {{"check"}, "JOB is missing"},
