@@ -28,7 +28,8 @@ using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 
 constexpr int64_t kWithoutEnd = 100'000'000;
-constexpr int kSteps = 5;
+// So many that the workers claim some.
+constexpr int kSteps = 100;
 
 // A worker's clock that is an hour ahead of the chief's.
 class ClockThatIsAhead : public Clock {
