@@ -13,6 +13,7 @@
 #include "cluster/checkpoint/best_checkpoint.h"
 #include "cluster/checkpoint/evaluation_decisions.h"
 #include "cluster/checkpoint/evaluation_fields.h"
+#include "cluster/hook/training_hooks.h"
 #include "storage/durable_file.h"
 
 namespace parasol {
@@ -304,6 +305,7 @@ void JobEvaluation::Publish(const Evaluation& evaluation) {
                                             histograms_, clock_.Now());
     if (!added.ok()) LOG(ERROR) << "event file: " << added.message();
   }
+  if (options_.hooks != nullptr) options_.hooks->OnEvaluation(evaluation);
   const absl::Status named = NameBest();
   if (!named.ok()) LOG(ERROR) << "BEST: " << named.message();
 }

@@ -25,6 +25,8 @@
 
 namespace parasol {
 
+class TrainingHooks;
+
 // Evaluates the checkpoints of one job as they appear, until the job has ended
 // and its last checkpoint is evaluated; if the job has times for evaluations,
 // those that the chief has marked, and the last one. Writes the results to the
@@ -38,6 +40,8 @@ class JobEvaluation {
     EvaluatedModel::Options model;
     // The job's checkpoint directory. Empty: the one that the chief names.
     std::string checkpoint_directory;
+    // Told of each evaluation; null: nothing is. Must outlive this object.
+    TrainingHooks* hooks = nullptr;
     absl::Duration poll_interval = absl::Seconds(1);
     // Longest wait for a checkpoint directory that is not here. The chief makes
     // it before any task registers, but network file systems show new names

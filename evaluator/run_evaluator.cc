@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/compute_flags.h"
+#include "cluster/hook/training_hooks.h"
 #include "cluster/rpc/server.h"
 #include "evaluator/evaluator_task.h"
 
@@ -49,10 +50,12 @@ absl::Status RunEvaluator(const TaskConfig& config,
   ASSIGN_OR_RETURN(const std::unique_ptr<MetricsServer> metrics,
                    MetricsServer::Start(options.metrics_address, registry));
   LOG(INFO) << VersionString() << ", /metrics on port " << metrics->port();
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<EvaluatorTask> task,
-      EvaluatorTask::Start(TaskOptions(config, options, metrics->port()),
-                           Clock::Real(), registry));
+  TrainingHooks hooks({.role = "evaluator", .index = config.index});
+  EvaluatorTaskOptions task_options =
+      TaskOptions(config, options, metrics->port());
+  task_options.evaluation.hooks = &hooks;
+  ASSIGN_OR_RETURN(const std::unique_ptr<EvaluatorTask> task,
+                   EvaluatorTask::Start(task_options, Clock::Real(), registry));
   signal.OnSignal([&task] { task->Stop(); });
   absl::Status result = task->Wait();
   signal.Disarm();

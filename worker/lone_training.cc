@@ -10,6 +10,7 @@
 #include "cluster/checkpoint/best_checkpoint.h"
 #include "cluster/checkpoint/evaluation_decisions.h"
 #include "cluster/checkpoint/evaluation_fields.h"
+#include "cluster/hook/training_hooks.h"
 #include "coordinator/watch/findings.h"
 
 namespace parasol {
@@ -97,7 +98,15 @@ absl::Status LoneTraining::Open() {
   return absl::OkStatus();
 }
 
+void LoneTraining::LookForHooks(const std::string& checkpoint) {
+  if (options_.hooks == nullptr || options_.hooks->is_empty()) return;
+  wire::JobStatus status = chief_->Status();
+  if (!checkpoint.empty()) status.set_checkpoint(checkpoint);
+  options_.hooks->Look(status, /*is_exact=*/true);
+}
+
 absl::Status LoneTraining::Train() {
+  LookForHooks();
   std::optional<absl::Status> outcome;
   while (!(outcome = chief_->Outcome())) {
     if (const std::optional<Order> order = chief_->NextOrder()) {
@@ -116,7 +125,7 @@ absl::Status LoneTraining::TrainUntilOrder() {
     return absl::OkStatus();
   }
   const int64_t first = step_;
-  TrainingReporter reporter(clock_);
+  TrainingReporter reporter(clock_, options_.hooks);
   Steps steps(*this, reporter);
   RETURN_IF_ERROR(trainer_->Train(step_, steps, reporter));
   Report(reporter);
@@ -132,6 +141,7 @@ void LoneTraining::Report(TrainingReporter& reporter, bool is_end) {
   chief_->Report(report);
   record_->AddWork(report, trainer_->TakeCacheUse());
   record_->Note(chief_->Status(), is_end);
+  LookForHooks();
 }
 
 absl::Status LoneTraining::CarryOut(const LoadOrder& order) {
@@ -162,6 +172,7 @@ absl::Status LoneTraining::CarryOut(const CheckpointOrder& order) {
     Report(nothing_more, /*is_end=*/true);
   }
   const absl::Status written = chief_->Write(order);
+  if (written.ok()) LookForHooks(chief_->store().PathOf(step_));
   // The job is complete when its last checkpoint is evaluated.
   if (written.ok() && is_last) {
     RETURN_IF_ERROR(Evaluate(/*final=*/true));
@@ -201,6 +212,7 @@ absl::Status LoneTraining::Evaluate(bool final) {
   // A run that was complete has its line already.
   if (run.already_complete) return absl::OkStatus();
   record_->AddEvaluation(evaluation, evaluated->histograms);
+  if (options_.hooks != nullptr) options_.hooks->OnEvaluation(evaluation);
   Keep(evaluation);
   return absl::OkStatus();
 }

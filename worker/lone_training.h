@@ -25,6 +25,8 @@
 
 namespace parasol {
 
+class TrainingHooks;
+
 // Trains a job in one process: the worker's mode when TF_CONFIG is not set,
 // with one replica or, as the job's strategy says, with several in step. What
 // is decided, LoneChief decides; what is computed, LoneTrainer computes; this
@@ -36,6 +38,8 @@ class LoneTraining {
     // Time for which the first and the last checkpoint are tried again, and a
     // directory that is full at the start.
     absl::Duration checkpoint_timeout = absl::Minutes(10);
+    // Told of the training; null: nothing is. Must outlive this object.
+    TrainingHooks* hooks = nullptr;
   };
 
   LoneTraining(Options options, Clock& clock, MetricsRegistry& metrics);
@@ -77,6 +81,9 @@ class LoneTraining {
   absl::Status CarryOut(const CheckpointOrder& order);
   // Returns true if the job says that the checkpoint is to be evaluated.
   bool IsEvaluationDue(const durable::CheckpointManifest& manifest) const;
+  // Tells hooks of epochs and checkpoints, between two steps. `checkpoint`: the
+  // path of one that was written just now.
+  void LookForHooks(const std::string& checkpoint = "");
   // Tells the chief what the training has done, and writes down what is due.
   void Report(TrainingReporter& reporter, bool is_end = false);
   // Evaluates the values as they are, and goes by the result. Does nothing if

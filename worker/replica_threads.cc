@@ -153,7 +153,9 @@ absl::Status ReplicaThreads::Train(int64_t first_step,
   // Passes of one thread follow each other: the shared reporter has the passes
   // of replica 0, and the batches of all.
   std::deque<TrainingReporter> of_others;
-  for (size_t i = 1; i < replicas_.size(); ++i) of_others.emplace_back(clock_);
+  for (size_t i = 1; i < replicas_.size(); ++i) {
+    of_others.emplace_back(clock_, reporter.hooks());
+  }
   std::vector<absl::Status> results(replicas_.size());
   const auto run = [&](size_t i) {
     SharedStepsOfReplica source(static_cast<int>(i), first_step, steps);

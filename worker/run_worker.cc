@@ -18,6 +18,7 @@
 #include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/compute_flags.h"
 #include "cluster/collective/socket_endpoint.h"
+#include "cluster/hook/training_hooks.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "cluster/job/strategy.h"
@@ -107,7 +108,8 @@ absl::StatusOr<LoadedJob> LoadJob(const TaskConfig& config,
 }
 
 absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
-                      TerminationSignal& signal, MetricsRegistry& registry) {
+                      TerminationSignal& signal, MetricsRegistry& registry,
+                      TrainingHooks& hooks) {
   ASSIGN_OR_RETURN(LoadedJob loaded, LoadJob(config, options));
   ProcessReplicas replicas;
   RETURN_IF_ERROR(FitToReplicas(config, options, loaded.job, replicas));
@@ -115,7 +117,8 @@ absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
                                              .graph = std::move(loaded.graph),
                                              .replicas = std::move(replicas),
                                              .data_dir = options.data_dir,
-                                             .threads = options.threads}};
+                                             .threads = options.threads},
+                                 .hooks = &hooks};
   if (options.checkpoint_timeout > absl::ZeroDuration()) {
     local.checkpoint_timeout = options.checkpoint_timeout;
   }
@@ -262,8 +265,9 @@ GroupPlace PlaceOf(const TaskConfig& config, SocketEndpoint& endpoint) {
 absl::Status RunInCluster(const TaskConfig& config,
                           const RunWorkerOptions& options,
                           TerminationSignal& signal, MetricsRegistry& registry,
-                          int metrics_port) {
+                          int metrics_port, TrainingHooks& hooks) {
   WorkerTaskOptions task_options = TaskOptions(config, options, metrics_port);
+  task_options.hooks = &hooks;
   std::optional<ChiefPlace> place;
   if (config.is_chief) {
     ASSIGN_OR_RETURN(place,
@@ -312,10 +316,12 @@ absl::Status RunWorker(const TaskConfig& config,
   ASSIGN_OR_RETURN(const std::unique_ptr<MetricsServer> metrics,
                    MetricsServer::Start(options.metrics_address, registry));
   LOG(INFO) << VersionString() << ", /metrics on port " << metrics->port();
+  TrainingHooks hooks({.role = "worker", .index = config.index});
   if (!config.cluster.has_value()) {
-    return RunAlone(config, options, signal, registry);
+    return RunAlone(config, options, signal, registry, hooks);
   }
-  return RunInCluster(config, options, signal, registry, metrics->port());
+  return RunInCluster(config, options, signal, registry, metrics->port(),
+                      hooks);
 }
 
 absl::Status ListDevices() {

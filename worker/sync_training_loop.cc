@@ -59,7 +59,7 @@ SyncTrainingLoop::SyncTrainingLoop(const Options& options,
     of_device.counts_records = options.counts_steps && i == 0;
     of_device.parts = options.parts;
     of_device.device = static_cast<int>(i);
-    if (i > 0) of_others_.emplace_back(clock);
+    if (i > 0) of_others_.emplace_back(clock, reporter.hooks());
     passes_.push_back(std::make_unique<ReplicaPasses>(
         of_device, *places[i].model, *places[i].input, parameters,
         [this](TrainingParameters::Pending& pull, int64_t step,

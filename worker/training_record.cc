@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "cluster/hook/training_hooks.h"
 
 namespace parasol {
 
@@ -61,6 +62,11 @@ absl::Status TrainingRecord::AddResult(const BatchResult& result,
   if (points_.are_known()) epoch = points_.PartOf(number);
   reporter_.AddExamples(result.examples, result.loss_sum,
                         result.output_loss_sums, epoch);
+  if (reporter_.hooks() != nullptr) {
+    reporter_.hooks()->OnStep({.number = number,
+                               .examples = result.examples,
+                               .loss = result.loss_sum / result.examples});
+  }
   if (std::isfinite(result.loss_sum) ||
       non_finite_loss_ == job::WorkerSettings::CONTINUE) {
     return absl::OkStatus();

@@ -20,6 +20,8 @@
 
 namespace parasol {
 
+class TrainingHooks;
+
 // The losses of the examples of an epoch, or of its part between two
 // CurvePoints.
 struct EpochSums {
@@ -81,14 +83,19 @@ void AddLosses(const std::vector<double>& losses, std::vector<double>& sums);
 // Sums up a training loop's work from one report to the next. Thread-safe.
 class TrainingReporter {
  public:
-  // Shows the parts and the steps in `trace`, which must outlive this object,
-  // on a track of this name; null: nowhere.
-  explicit TrainingReporter(Clock& clock, TraceRecorder* trace = nullptr,
+  // `hooks`: told of the steps by whoever records them; null: none are. Shows
+  // the parts and the steps in `trace`, which must outlive this object, on a
+  // track of this name; null: nowhere.
+  explicit TrainingReporter(Clock& clock, TrainingHooks* hooks = nullptr,
+                            TraceRecorder* trace = nullptr,
                             std::string track = {})
       : clock_(clock),
+        hooks_(hooks),
         trace_(trace),
         track_(std::move(track)),
         start_(clock.Now()) {}
+
+  TrainingHooks* hooks() const { return hooks_; }
 
   void AddStep() ABSL_LOCKS_EXCLUDED(mu_);
   // Adds examples of an epoch, or its part, if that is known.
@@ -119,6 +126,7 @@ class TrainingReporter {
   void Charge(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   Clock& clock_;
+  TrainingHooks* const hooks_;
   TraceRecorder* const trace_;
   const std::string track_;
   absl::Mutex mu_;

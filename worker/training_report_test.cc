@@ -123,7 +123,7 @@ TEST_F(TrainingReporterTest, SumsOfEpochsAreToldUntilTheyNoLongerChange) {
 TEST(TrainingTraceTest, ATraceHasStepsAndTheirParts) {
   SimulatedClock clock;
   TraceRecorder trace;
-  TrainingReporter reporter(clock, &trace, "training");
+  TrainingReporter reporter(clock, /*hooks=*/nullptr, &trace, "training");
   const auto step = [&] {
     reporter.Begin(StepPart::kInput, clock.Now());
     clock.Advance(absl::Seconds(1));

@@ -10,8 +10,11 @@
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/client/chief_client.h"
 #include "cluster/client/chief_session.h"
 #include "cluster/client/same_job.h"
+#include "cluster/hook/hook_watch.h"
+#include "cluster/hook/training_hooks.h"
 #include "cluster/inspection/task_inspection.h"
 #include "cluster/rpc/server.h"
 #include "ml/model/graph.h"
@@ -60,7 +63,8 @@ class Task : public WorkerTask {
         registry_(registry),
         metrics_(registry),
         reported_{.inspection = std::make_shared<TaskInspection>(clock)},
-        reporter_(clock, &reported_.inspection->recorder(), kTrainingTrack) {}
+        reporter_(clock, options.hooks, &reported_.inspection->recorder(),
+                  kTrainingTrack) {}
 
   ~Task() override {
     Stop();
@@ -138,6 +142,8 @@ class Task : public WorkerTask {
   }
 
   absl::Status Run();
+  // Returns what tells hooks how the job goes, in worker 0; null: nobody asks.
+  std::unique_ptr<HookWatch> WatchForHooks();
   void LeaveState(ChiefSession& session) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::unique_ptr<ChiefSession>> JoinCluster();
   absl::Status Prepare(ChiefSession& session);
@@ -206,6 +212,7 @@ absl::Status Task::Run() {
     return EndOf(session->state());
   }
   if (server_ != nullptr) server_->SetServing(true);
+  std::unique_ptr<HookWatch> watch = WatchForHooks();
 
   const absl::Status prepared = Prepare(*session);
   if (!prepared.ok()) ReportFailure(*session, prepared);
@@ -223,9 +230,20 @@ absl::Status Task::Run() {
   // Both join threads, without this lock. Claims call the parameters.
   claims.reset();
   parameters.reset();
+  watch.reset();
   LeaveState(*session);
   session->Leave(completed);
   return result;
+}
+
+std::unique_ptr<HookWatch> Task::WatchForHooks() {
+  const bool has_hooks =
+      options_.hooks != nullptr && !options_.hooks->is_empty();
+  if (!has_hooks || options_.task.index() != 0) return nullptr;
+  return std::make_unique<HookWatch>(
+      ChiefClient::Create(options_.chief_address, kChiefCallDeadline,
+                          Callee::Chief(options_.trust)),
+      *options_.hooks, clock_);
 }
 
 // A worker that was told to stop still writes a checkpoint: the chief beside it

@@ -16,6 +16,8 @@
 
 namespace parasol {
 
+class TrainingHooks;
+
 struct WorkerTaskOptions {
   // The task's role "worker", its index and a fresh incarnation.
   wire::Task task;
@@ -38,6 +40,8 @@ struct WorkerTaskOptions {
   int input_shards = 1;
   // The keys of this task; null: it has none, and neither have its peers.
   std::shared_ptr<const Trust> trust = nullptr;
+  // Told of the training; null: nothing is. Must outlive the task.
+  TrainingHooks* hooks = nullptr;
   // Set for a worker that has variables with others.
   std::optional<GroupPlace> group;
   absl::Duration chief_timeout = absl::Minutes(5);

@@ -24,8 +24,10 @@ namespace {
 using ::nlohmann::json;
 using ::testing::AllOf;
 using ::testing::DoubleNear;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 namespace fs = std::filesystem;
 
@@ -86,6 +88,12 @@ class CustomPartsTest : public testing::Test {
     return RunSubprocess(options, kLimit);
   }
 
+  static std::string LogOf(const std::string& checkpoints,
+                           const std::string& task) {
+    std::ifstream log(absl::StrCat(checkpoints, "/logs/", task, ".log"));
+    return std::string(std::istreambuf_iterator<char>(log), {});
+  }
+
   static json LastEvaluation(const std::string& checkpoints) {
     std::ifstream lines(checkpoints + "/evaluations.jsonl");
     std::string last = "{}";
@@ -122,6 +130,29 @@ TEST_F(CustomPartsTest, TrainsAloneAndGoesOnFromACheckpointWithTheSameBits) {
   EXPECT_EQ(got["global_step"], 600);
   EXPECT_EQ(got["loss"], want["loss"]);
   EXPECT_EQ(got["coverage"], want["coverage"]);
+}
+
+// A worker without a cluster tells its hooks everything, each thing once.
+TEST_F(CustomPartsTest, AHookIsToldHowTheTrainingGoes) {
+  const std::string checkpoints = Directory("");
+  ASSERT_OK_AND_ASSIGN(
+      const CompletedProcess worker,
+      Run(Own("worker"), checkpoints, {kCpu, "--set=end.steps=400"}));
+  EXPECT_EQ(worker.end.code(), 0) << worker.standard_error;
+  EXPECT_THAT(worker.standard_error, HasSubstr("hooks: curves"));
+  const std::vector<std::string> lines =
+      absl::StrSplit(worker.standard_output, '\n', absl::SkipEmpty());
+  EXPECT_THAT(
+      lines,
+      ElementsAre(HasSubstr("checkpoint of step 0: "),
+                  AllOf(HasSubstr("epoch 1: loss "), HasSubstr("; 157 ")),
+                  HasSubstr("checkpoint of step 200: "),
+                  HasSubstr("evaluation of step 200: loss "),
+                  AllOf(HasSubstr("epoch 2: loss "), HasSubstr("; 314 ")),
+                  HasSubstr("checkpoint of step 400: "),
+                  AllOf(HasSubstr("evaluation of step 400, the last one"),
+                        HasSubstr(", coverage "))))
+      << worker.standard_output;
 }
 
 // What `parasol` with the code finds in data, and makes of a checkpoint.
@@ -228,6 +259,17 @@ TEST_F(CustomPartsTest, TrainsOnALocalCluster) {
   EXPECT_THAT(result["eval"].value("coverage", 0.0),
               DoubleNear(.9, 2 * kCoverageTolerance));
   EXPECT_TRUE(fs::exists(checkpoints + "/BEST"));
+  // Each process has the hook, and tells it of its own part.
+  const std::string first = LogOf(checkpoints, "worker-0");
+  for (const char* line :
+       {"epoch 1: loss ", "epoch 3: loss ", "checkpoint of step 600: "}) {
+    EXPECT_THAT(first, HasSubstr(line));
+  }
+  EXPECT_THAT(first, Not(HasSubstr("evaluation of step")));
+  EXPECT_THAT(LogOf(checkpoints, "worker-1"),
+              AllOf(HasSubstr("hooks: curves"), Not(HasSubstr("epoch 1: "))));
+  EXPECT_THAT(LogOf(checkpoints, "evaluator-0"),
+              HasSubstr("evaluation of step 600, the last one: loss "));
 }
 
 TEST_F(CustomPartsTest, WorkersSumAlongATree) {
@@ -242,8 +284,7 @@ TEST_F(CustomPartsTest, WorkersSumAlongATree) {
            absl::StrCat("--evaluator_binary=", Own("evaluator")), "--workers=3",
            tree, "--set=end.steps=200"}));
   EXPECT_EQ(launcher.end.code(), 0) << launcher.standard_error;
-  std::ifstream log(checkpoints + "/logs/worker-0.log");
-  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(log), {}),
+  EXPECT_THAT(LogOf(checkpoints, "worker-0"),
               HasSubstr("custom all-reduce tree, packs of"));
   EXPECT_THAT(LastEvaluation(checkpoints).value("coverage", 0.0),
               DoubleNear(.9, 2 * kCoverageTolerance));
