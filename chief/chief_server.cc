@@ -17,6 +17,7 @@ namespace {
 
 // Time between two looks of the page: people see no more.
 constexpr absl::Duration kShown = absl::Milliseconds(500);
+constexpr absl::Duration kRecordLog = absl::Seconds(10);
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 // Time by which a claim may be answered before its deadline, so that a thousand
 // waiting claims are answered together.
@@ -96,14 +97,44 @@ absl::StatusOr<wire::RegisterResponse> ChiefServer::Register(
 
 absl::StatusOr<wire::HeartbeatResponse> ChiefServer::Heartbeat(
     const wire::HeartbeatRequest& request) {
+  absl::StatusOr<wire::HeartbeatResponse> response;
+  {
+    absl::MutexLock lock(&mu_);
+    const absl::Time now = clock_.Now();
+    response = coordinator_.Heartbeat(request, now);
+    if (!response.ok()) return response;
+    inspections_.Exchange(TaskId::Of(request.task()).ToString(),
+                          request.task().incarnation(), request, now,
+                          *response);
+    response->set_unix_micros(absl::ToUnixMicros(now));
+  }
+  if (!request.has_standby()) return response;
+  if (!RecordStandbys().ok()) return response;
   absl::MutexLock lock(&mu_);
-  const absl::Time now = clock_.Now();
-  ASSIGN_OR_RETURN(wire::HeartbeatResponse response,
-                   coordinator_.Heartbeat(request, now));
-  inspections_.Exchange(TaskId::Of(request.task()).ToString(),
-                        request.task().incarnation(), request, now, response);
-  response.set_unix_micros(absl::ToUnixMicros(now));
+  const std::optional<uint64_t> kept = coordinator_.standbys().AnswerTo(
+      request.task().index(), request.standby());
+  if (kept) response->set_kept_standby(*kept);
   return response;
+}
+
+absl::Status ChiefServer::RecordStandbys() {
+  absl::MutexLock recording(&record_mu_);
+  std::optional<StandbyBoard::Kept> kept;
+  {
+    absl::MutexLock lock(&mu_);
+    kept = coordinator_.standbys().ToRecord();
+  }
+  if (!kept) return absl::OkStatus();
+  const absl::Status recorded = executor_->RecordStandbys(*kept);
+  if (!recorded.ok()) {
+    LOG_EVERY(WARNING, kRecordLog)
+        << "can't record the standbys of shards, whose pushes may wait for it: "
+        << recorded.message();
+    return recorded;
+  }
+  absl::MutexLock lock(&mu_);
+  coordinator_.standbys().Recorded(*kept);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<wire::InspectResponse> ChiefServer::Inspect(
@@ -409,10 +440,14 @@ void ChiefServer::CarryOut(const CheckpointOrder& order) {
                       ": ", step.status().message()),
          /*is_warning=*/true);
   }
-  absl::MutexLock lock(&mu_);
-  order_.reset();
-  coordinator_.Done(CheckpointResult{done, step.status()}, clock_.Now());
-  Changed();
+  {
+    absl::MutexLock lock(&mu_);
+    order_.reset();
+    coordinator_.Done(CheckpointResult{done, step.status()}, clock_.Now());
+    Changed();
+  }
+  // If it has all pushes, no standby is needed for them.
+  if (step.ok()) RecordStandbys().IgnoreError();
 }
 
 void ChiefServer::RunTime() {

@@ -111,6 +111,8 @@ class ChiefServer {
   // Returns the answers to those claims that wait for nothing any more.
   std::vector<std::pair<StepClaim::Done, ClaimAnswer>> AnswerClaims()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Records what is kept of the shards' standbys, if it is not recorded.
+  absl::Status RecordStandbys() ABSL_LOCKS_EXCLUDED(record_mu_, mu_);
   void RunOrders();
   void CarryOutOrders();
   void CarryOut(const LoadOrder& order);
@@ -137,6 +139,8 @@ class ChiefServer {
   ChiefMetrics metrics_;
   TaskInspection self_;  // the time thread's, but for its recorder
 
+  // Held while standbys are recorded: what is decided later is recorded later.
+  absl::Mutex record_mu_ ABSL_ACQUIRED_BEFORE(mu_);
   mutable absl::Mutex mu_;
   Coordinator coordinator_ ABSL_GUARDED_BY(mu_);
   Inspections inspections_ ABSL_GUARDED_BY(mu_);

@@ -142,6 +142,20 @@ std::vector<durable::PlaceEpoch> PlaceEpochs(
   return places;
 }
 
+std::vector<durable::PlaceEpoch> StandbysOf(const StandbyBoard::Kept& kept) {
+  std::vector<durable::PlaceEpoch> places;
+  for (const auto& [index, standby] : kept) {
+    durable::PlaceEpoch& place = places.emplace_back();
+    place.set_index(index);
+    place.set_standby(standby);
+    // The next ps has it.
+    const auto host = kept.upper_bound(index);
+    place.set_standby_index(host == kept.end() ? kept.begin()->first
+                                               : host->first);
+  }
+  return places;
+}
+
 }  // namespace
 
 void ChiefTaskOptions::UseJob(LoadedJob loaded) {
@@ -257,6 +271,11 @@ std::unique_ptr<OrderExecutor> ChiefTask::MakeExecutor(
               [this, run_id = coordinator.run_id](
                   const std::map<int, int64_t>& ps_epochs) {
                 return ownership_->Record(run_id, PlaceEpochs(ps_epochs));
+              },
+          .record_standbys =
+              [this,
+               run_id = coordinator.run_id](const StandbyBoard::Kept& kept) {
+                return ownership_->RecordStandbys(run_id, StandbysOf(kept));
               }});
 }
 

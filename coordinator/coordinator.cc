@@ -35,6 +35,7 @@ Coordinator::Coordinator(Options options, absl::Time now)
     : options_(std::move(options)),
       membership_(MembershipOf(options_), now),
       board_(options_.shards, absl::ToUnixMicros(now)),
+      standbys_(ReplicatedPs(options_), options_.standbys),
       grants_(options_.job, PlanOf(options_, now), GrantsOf(options_)),
       evaluations_(options_.job, EvaluationsOf(options_), now),
       orders_(options_, evaluations_.decisions().learning_rate(), now),
@@ -133,6 +134,9 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   for (const size_t shard : board_.Empty()) {
     if (shard >= NumPsShards(options_)) continue;
     response.add_loading_shard(static_cast<int>(shard));
+  }
+  if (request.has_standby() && task.role() == "ps") {
+    HearOfStandby(request, response);
   }
   if (request.leaving() && request.task().role() == "ps") {
     const uint64_t incarnation = request.task().incarnation();
@@ -427,6 +431,11 @@ Orders::Job Coordinator::ForOrders() const {
 
 std::optional<Order> Coordinator::NextOrder(absl::Time now) {
   order_ = orders_.Next(ForOrders(), board_, now);
+  auto* const load = order_ ? std::get_if<LoadOrder>(&*order_) : nullptr;
+  if (load != nullptr && standbys_.is_used()) {
+    AddStandbys(*load);
+    if (load->targets.empty()) order_.reset();
+  }
   return order_;
 }
 
@@ -441,6 +450,7 @@ std::optional<absl::Status> Coordinator::Note(const CheckpointResult& result,
   const std::optional<absl::Status> next = orders_.CheckpointDone(
       result.order, result.status, ForOrders(), board_, now);
   if (!result.status.ok()) return next;
+  if (result.order.stay || manifest.final()) standbys_.Saved();
   if (result.order.IsEvaluatedAt(manifest.global_step())) {
     evaluations_.Written(manifest.global_step(), now);
   }

@@ -21,6 +21,7 @@
 #include "coordinator/order.h"
 #include "coordinator/orders.h"
 #include "coordinator/shards/shard_board.h"
+#include "coordinator/shards/standby_board.h"
 #include "coordinator/steps/run_evaluations.h"
 #include "coordinator/steps/step_grants.h"
 #include "coordinator/task_id.h"
@@ -96,6 +97,10 @@ class Coordinator {
   // Returns the checkpoints that keep_best has a use for now.
   KeptCheckpoints Kept() const { return evaluations_.Kept(); }
 
+  // What is kept of the shards' standbys. The caller records it before it
+  // answers a heartbeat that has a report of one (StandbyBoard::AnswerTo()).
+  StandbyBoard& standbys() { return standbys_; }
+
   // Begins the end of the chief: grants no more steps, and orders one more
   // checkpoint if there is something to keep.
   void RequestStop(absl::Time now);
@@ -137,6 +142,13 @@ class Coordinator {
   JobView View() const;
   Orders::Job ForOrders() const;
   // Notes the result of an order. Returns what follows, as Orders does.
+  // Takes a ps's report of its shard's standby, and names the place for it.
+  void HearOfStandby(const wire::HeartbeatRequest& request,
+                     wire::HeartbeatResponse& response);
+  std::optional<size_t> ShardOfPs(int ps_index) const;
+  // Completes an order to load: which standbys the shards are restored from.
+  // Leaves out those whose standby's ps is yet to come back.
+  void AddStandbys(LoadOrder& order);
   std::optional<absl::Status> Note(const LoadResult& result, absl::Time now);
   std::optional<absl::Status> Note(const CheckpointResult& result,
                                    absl::Time now);
@@ -144,6 +156,7 @@ class Coordinator {
   const Options options_;
   Membership membership_;
   ShardBoard board_;
+  StandbyBoard standbys_;
   StepGrants grants_;
   RunEvaluations evaluations_;
   Orders orders_;

@@ -1,7 +1,9 @@
 #include "coordinator/coordinator_options.h"
 
+#include <algorithm>
 #include <iterator>
 
+#include "cluster/job/durability.h"
 #include "cluster/job/strategy.h"
 #include "cluster/job/training_end.h"
 #include "coordinator/steps/replica_plan.h"
@@ -38,6 +40,17 @@ bool IsState(const CoordinatorOptions& options, const TaskId& id) {
 size_t NumPsShards(const CoordinatorOptions& options) {
   const size_t shards = options.shards.size();
   return options.is_mirrored && shards > 1 ? shards - 1 : shards;
+}
+
+std::vector<int> ReplicatedPs(const CoordinatorOptions& options) {
+  std::vector<int> places;
+  if (!Replicates(options.job)) return places;
+  for (size_t i = 0; i < NumPsShards(options); ++i) {
+    const TaskId ps = {"ps", options.shards[i].ps_index};
+    if (!IsState(options, ps)) places.push_back(ps.index);
+  }
+  std::sort(places.begin(), places.end());
+  return places;
 }
 
 std::string NameOf(const CoordinatorOptions& options, const TaskId& id) {

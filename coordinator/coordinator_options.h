@@ -14,6 +14,7 @@
 #include "cluster/checkpoint/evaluation_log.h"
 #include "coordinator/membership.h"
 #include "coordinator/shards/shard_board.h"
+#include "coordinator/shards/standby_board.h"
 #include "coordinator/steps/run_evaluations.h"
 #include "coordinator/steps/step_grants.h"
 #include "coordinator/steps/step_plan.h"
@@ -49,6 +50,9 @@ struct CoordinatorOptions {
   // The newest process at each ps's place, by index, as an earlier chief has
   // recorded it: its place epoch.
   std::map<int, int64_t> ps_epochs;
+  // What an earlier chief has recorded of the standby of each ps's shard
+  // (StandbyBoard).
+  StandbyBoard::Kept standbys;
   // The variables and tables in the manifests of checkpoints to be written.
   CheckpointContents contents;
   // The tasks of the cluster and their addresses, which may be empty.
@@ -83,6 +87,9 @@ bool IsState(const CoordinatorOptions& options, const TaskId& id);
 
 // Returns the number of shards that ps have: under hybrid all but the last.
 size_t NumPsShards(const CoordinatorOptions& options);
+
+// Returns the indices of the ps whose shards have a standby, ascending.
+std::vector<int> ReplicatedPs(const CoordinatorOptions& options);
 
 // Returns the name of a task for people: "ps/1".
 std::string NameOf(const CoordinatorOptions& options, const TaskId& id);

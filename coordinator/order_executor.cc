@@ -143,6 +143,7 @@ std::vector<absl::Status> OrderExecutor::LoadFrom(
     const size_t shard = targets[i].shard;
     wire::LoadRequest request = load_requests_[shard];
     request.set_checkpoint(checkpoint);
+    if (targets[i].standby) *request.mutable_standby() = *targets[i].standby;
     if (is_state_[shard]) request.set_global_step(order.global_step);
     if (order.learning_rate) {
       SetInitialLearningRate(*order.learning_rate,

@@ -20,6 +20,7 @@
 #include "coordinator/continued_chains.h"
 #include "coordinator/coordinator_options.h"
 #include "coordinator/order.h"
+#include "coordinator/shards/standby_board.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/parameter.pb.h"
 #include "storage/checkpoint_store.h"
@@ -46,6 +47,10 @@ class OrderExecutor {
     std::function<absl::Status(const std::map<int, int64_t>& ps_epochs)>
         record_places =
             [](const std::map<int, int64_t>&) { return absl::OkStatus(); };
+    // Keeps there what is kept of the shards' standbys.
+    std::function<absl::Status(const StandbyBoard::Kept& kept)>
+        record_standbys =
+            [](const StandbyBoard::Kept&) { return absl::OkStatus(); };
   };
 
   // `options` are the coordinator's; `clients` are the clients of its shards,
@@ -80,6 +85,12 @@ class OrderExecutor {
   // Returns true while a checkpoint is being written of which some shard was
   // behind the cut when it was asked: it awaits the workers, or has done so.
   bool AwaitsWorkers() const { return awaits_workers_; }
+
+  // Records what is kept of the shards' standbys, durably. May be called while
+  // an order is carried out.
+  absl::Status RecordStandbys(const StandbyBoard::Kept& kept) const {
+    return directory_.record_standbys(kept);
+  }
 
   // Ends the calls in progress to one shard's ps, or to all ps.
   void CancelCalls(size_t shard) { clients_[shard]->CancelCalls(); }

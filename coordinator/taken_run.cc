@@ -112,8 +112,10 @@ absl::StatusOr<TakenRun> TakeRun(const TakeRunOptions& options, Clock& clock,
     store = TryResume(options, clock, owner_clock, ownership, coordinator);
   }
   coordinator.chief_epoch = ownership->chief_epoch();
+  const bool is_same_run = ownership->run_at_start() == coordinator.run_id;
   for (const durable::PlaceEpoch& place : ownership->ps_at_start()) {
     coordinator.ps_epochs[place.index()] = place.place_epoch();
+    if (is_same_run) coordinator.standbys[place.index()] = place.standby();
   }
   return TakenRun{std::move(ownership), *std::move(store)};
 }

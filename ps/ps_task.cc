@@ -1,5 +1,6 @@
 #include "ps/ps_task.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,9 @@ constexpr int64_t kTransportBuffers = 4;
 
 // Less than half of a lease: one call may go into a dead connection.
 constexpr absl::Duration kChiefCallDeadline = absl::Seconds(4);
+
+// A state of 100 GB, at .3 GB/s.
+constexpr absl::Duration kTakeDeadline = absl::Minutes(6);
 
 // For the answer to a heartbeat of a ps that was told to stop.
 constexpr absl::Duration kFreshStateLimit = absl::Seconds(1);
@@ -67,6 +71,14 @@ PsTask::PsTask(const PsTaskOptions& options, std::unique_ptr<PayloadHost> lanes,
       metrics_registry_(metrics),
       metrics_(metrics),
       inspection_(std::make_shared<TaskInspection>(clock)),
+      standby_client_(StandbyClient::Create(options.trust)),
+      standby_keeper_({.task = NameOf(options.task),
+                       .heartbeat =
+                           [this](wire::HeartbeatRequest request) {
+                             return TellOfStandby(std::move(request));
+                           },
+                       .place_epoch = [this] { return place_epoch_.load(); }},
+                      *standby_client_, clock, metrics_),
       server_({.task = NameOf(options.task),
                .incarnation = options.task.incarnation(),
                .memory_limit_bytes = options.memory_limit_bytes,
@@ -74,18 +86,34 @@ PsTask::PsTask(const PsTaskOptions& options, std::unique_ptr<PayloadHost> lanes,
                .helpers = std::make_shared<WorkHelpers>(
                    WorkHelpers::ThreadsForServer()),
                .journal_directory = options.journal_directory,
+               .take_standby =
+                   [this](const wire::LoadRequest& order) {
+                     return TakeStandby(order);
+                   },
+               .on_loaded =
+                   [this](const std::shared_ptr<ParameterShard>& shard,
+                          const wire::LoadRequest& order, bool is_new) {
+                     standby_keeper_.Loaded(shard, order, is_new);
+                   },
                .trace = &inspection_->recorder()},
               clock, metrics_),
+      standbys_({.task = NameOf(options.task),
+                 .incarnation = options.task.incarnation(),
+                 .memory_limit_bytes = options.memory_limit_bytes,
+                 .own_bytes = [this] { return server_.shard_bytes(); },
+                 .non_finite = options.non_finite}),
       lanes_(std::move(lanes)),
-      service_(server_, metrics_, options.buffer_bytes, lanes_.get(),
-               {.rights = options.rights,
-                .incarnation = options.task.incarnation()}) {
+      service_(
+          server_, metrics_, options.buffer_bytes, lanes_.get(),
+          {.rights = options.rights, .incarnation = options.task.incarnation()},
+          &standbys_) {
   inspection_->ShowFirst([this] { return server_.BusiestThread(); });
 }
 
 PsTask::~PsTask() {
   const std::shared_ptr<ChiefSession> session = BeginStop();
   if (session != nullptr) session->Stop();
+  standby_keeper_.Stop();
 }
 
 absl::Status PsTask::Wait() {
@@ -170,6 +198,7 @@ absl::Status PsTask::Serve() {
     stopped = stopping_;
   }
   if (stopped) session->Stop();
+  standby_keeper_.Start();
   rpc_server_->SetServing(true);
   const absl::Status result = AwaitEnd(*session);
   Drain();
@@ -189,14 +218,11 @@ absl::StatusOr<std::shared_ptr<ChiefSession>> PsTask::Join() {
     request.set_layout(holding.layout);
   };
   session.report = [this](wire::HeartbeatRequest& request) {
-    request.set_updates(server_.progress());
-    const ParameterServer::Holding holding = server_.holding();
-    request.set_run_id(holding.run_id);
-    request.set_layout(holding.layout);
-    *request.mutable_ps_load() = server_.LoadNow();
+    Describe(request);
   };
   session.on_registered = [this](const wire::RegisterResponse&,
                                  const wire::RegisterResponse& answer) {
+    place_epoch_ = std::max(place_epoch_.load(), answer.place_epoch());
     server_.Registered(answer.chief_epoch(), answer.checkpoint_directory());
     return absl::OkStatus();
   };
@@ -205,6 +231,42 @@ absl::StatusOr<std::shared_ptr<ChiefSession>> PsTask::Join() {
                           Callee::Chief(options_.trust)),
       std::move(session), clock_, metrics_registry_,
       [this] { return stopping(); });
+}
+
+void PsTask::Describe(wire::HeartbeatRequest& request) {
+  request.set_updates(server_.progress());
+  const ParameterServer::Holding holding = server_.holding();
+  request.set_run_id(holding.run_id);
+  request.set_layout(holding.layout);
+  *request.mutable_ps_load() = server_.LoadNow();
+}
+
+absl::StatusOr<wire::HeartbeatResponse> PsTask::TellOfStandby(
+    wire::HeartbeatRequest request) {
+  std::shared_ptr<ChiefSession> session;
+  {
+    absl::MutexLock lock(&mu_);
+    session = session_;
+  }
+  *request.mutable_task() = options_.task;
+  Describe(request);
+  return session->chief().Heartbeat(request);
+}
+
+absl::StatusOr<ShardState> PsTask::TakeStandby(const wire::LoadRequest& order) {
+  wire::TakeStandbyRequest request;
+  request.set_run_id(order.run_id());
+  request.set_layout(order.order().layout());
+  request.set_shard(order.shard());
+  request.set_num_shards(order.num_shards());
+  request.set_number(order.standby().number());
+  request.set_ps_incarnation(order.standby().ps_incarnation());
+  request.set_place_epoch(place_epoch_);
+  ASSIGN_OR_RETURN(ShardState state, ShardState::Create(order));
+  RETURN_IF_ERROR(standby_client_->TakeStandby(
+      order.standby(), request, kTakeDeadline,
+      [&state](absl::string_view piece) { return state.Append(piece); }));
+  return state;
 }
 
 absl::Status PsTask::AwaitEnd(ChiefSession& session) {
@@ -223,6 +285,7 @@ absl::Status PsTask::AwaitEnd(ChiefSession& session) {
 
 void PsTask::Drain() {
   rpc_server_->SetServing(false);
+  standby_keeper_.Stop();
   server_.EndWaits();
   service_.Drain();
   rpc_server_->Stop(options_.request_grace);

@@ -1,6 +1,7 @@
 #ifndef PARASOL_PS_PS_TASK_H_
 #define PARASOL_PS_PS_TASK_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cluster/client/chief_session.h"
+#include "cluster/client/standby_client.h"
 #include "cluster/inspection/task_inspection.h"
 #include "cluster/payload_lane/payload_host.h"
 #include "cluster/rights/rights.h"
@@ -24,6 +26,8 @@
 #include "ps/exchange/parameter_service.h"
 #include "ps/shard/parameter_server.h"
 #include "ps/shard/ps_metrics.h"
+#include "ps/standby/standby_host.h"
+#include "ps/standby/standby_keeper.h"
 #include "ps/step/non_finite.h"
 
 namespace parasol {
@@ -98,6 +102,13 @@ class PsTask {
   void Run() ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Serve() ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::shared_ptr<ChiefSession>> Join();
+  // Fills in a heartbeat.
+  void Describe(wire::HeartbeatRequest& request);
+  // Sends a heartbeat about the shard's standby.
+  absl::StatusOr<wire::HeartbeatResponse> TellOfStandby(
+      wire::HeartbeatRequest request) ABSL_LOCKS_EXCLUDED(mu_);
+  // Fetches the state of the standby that the order names.
+  absl::StatusOr<ShardState> TakeStandby(const wire::LoadRequest& order);
   absl::Status AwaitEnd(ChiefSession& session);
   void Drain();
   // Notes that the task is to end; returns its session, or null before there is
@@ -111,7 +122,11 @@ class PsTask {
   MetricsRegistry& metrics_registry_;
   PsMetrics metrics_;
   const std::shared_ptr<TaskInspection> inspection_;
+  std::atomic<int64_t> place_epoch_ = 0;
+  const std::unique_ptr<StandbyClient> standby_client_;
+  StandbyKeeper standby_keeper_;
   ParameterServer server_;
+  StandbyHost standbys_;
   const std::unique_ptr<PayloadHost>
       lanes_;  // null if there is no payload port
   ParameterService service_;

@@ -106,6 +106,7 @@ absl::Status DirectoryOwnership::TakeNow() {
   record_ = NextOwner(sight, options_.job_name, clock_.Now());
   chief_epoch_ = record_.chief_epoch();
   ps_at_start_.assign(record_.ps().begin(), record_.ps().end());
+  run_at_start_ = record_.run_id();
   RETURN_IF_ERROR(WriteOwner(directory, record_));
   if (sight.owner && !sight.owner->released()) {
     LOG(INFO) << "taking checkpoint directory " << directory << " from "
@@ -221,8 +222,42 @@ absl::Status DirectoryOwnership::Record(
     const std::string& run_id, const std::vector<durable::PlaceEpoch>& ps) {
   RETURN_IF_ERROR(Check());
   absl::MutexLock disk(&disk_mu_);
+  std::vector<durable::PlaceEpoch> places = ps;
+  if (record_.run_id() == run_id) {
+    for (durable::PlaceEpoch& place : places) {
+      const durable::PlaceEpoch& before = PlaceOf(place.index());
+      place.set_standby(before.standby());
+      place.set_standby_index(before.standby_index());
+    }
+  }
   record_.set_run_id(run_id);
-  record_.mutable_ps()->Assign(ps.begin(), ps.end());
+  record_.mutable_ps()->Assign(places.begin(), places.end());
+  return WriteRecord();
+}
+
+absl::Status DirectoryOwnership::RecordStandbys(
+    const std::string& run_id, const std::vector<durable::PlaceEpoch>& ps) {
+  RETURN_IF_ERROR(Check());
+  absl::MutexLock disk(&disk_mu_);
+  record_.set_run_id(run_id);
+  for (const durable::PlaceEpoch& place : ps) {
+    durable::PlaceEpoch& recorded = PlaceOf(place.index());
+    recorded.set_standby(place.standby());
+    recorded.set_standby_index(place.standby_index());
+  }
+  return WriteRecord();
+}
+
+durable::PlaceEpoch& DirectoryOwnership::PlaceOf(int index) {
+  for (durable::PlaceEpoch& place : *record_.mutable_ps()) {
+    if (place.index() == index) return place;
+  }
+  durable::PlaceEpoch& place = *record_.add_ps();
+  place.set_index(index);
+  return place;
+}
+
+absl::Status DirectoryOwnership::WriteRecord() {
   // It may have been removed.
   RETURN_IF_ERROR(MakeDirectories(options_.directory));
   return WriteOwner(options_.directory, record_);

@@ -79,10 +79,19 @@ class DirectoryOwnership {
   // disk that does not answer holds nobody up.
   absl::Status CheckWithin(absl::Duration limit) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Returns the run of that record.
+  const std::string& run_at_start() const { return run_at_start_; }
+
   // Checks as above, then records the run, and the newest process at each ps's
-  // place, durably.
+  // place, durably. What is recorded of the run's standbys stays.
   absl::Status Record(const std::string& run_id,
                       const std::vector<durable::PlaceEpoch>& ps)
+      ABSL_LOCKS_EXCLUDED(disk_mu_, mu_);
+
+  // Checks as above, then records the standbys of the run's shards: `ps` has
+  // each place's index and standby. The places' processes stay.
+  absl::Status RecordStandbys(const std::string& run_id,
+                              const std::vector<durable::PlaceEpoch>& ps)
       ABSL_LOCKS_EXCLUDED(disk_mu_, mu_);
 
   // Sets a callback that runs once, on a thread of this object, when another
@@ -105,6 +114,10 @@ class DirectoryOwnership {
   absl::StatusOr<OwnerSight> AwaitTurn()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_mu_);
   absl::Status CheckNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_mu_);
+  // Returns the record's entry of a place; makes it if it is missing.
+  durable::PlaceEpoch& PlaceOf(int index)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_mu_);
+  absl::Status WriteRecord() ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_mu_);
   absl::Status Lost(const durable::DirectoryOwner& now)
       ABSL_LOCKS_EXCLUDED(mu_);
   // Renews the lease until the end.
@@ -117,6 +130,7 @@ class DirectoryOwnership {
   bool is_taken_ = false;
   int64_t chief_epoch_ = 0;
   std::vector<durable::PlaceEpoch> ps_at_start_;
+  std::string run_at_start_;
 
   // Held during accesses of the disk: CHIEF has one writer at a time.
   absl::Mutex disk_mu_;

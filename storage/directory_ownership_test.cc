@@ -195,6 +195,35 @@ TEST_F(DirectoryOwnershipTest, TheNextOwnerKnowsThePlacesOfThePs) {
   EXPECT_EQ(Owner().run_id(), "run-a");
 }
 
+TEST_F(DirectoryOwnershipTest, StandbysAndProcessesOfPlacesAreRecordedApart) {
+  durable::PlaceEpoch process;
+  process.set_index(3);
+  process.set_place_epoch(7);
+  durable::PlaceEpoch standby;
+  standby.set_index(3);
+  standby.set_standby(99);
+  standby.set_standby_index(4);
+  {
+    ASSERT_OK_AND_ASSIGN(auto owner, Take(still_));
+    ASSERT_OK(owner->Record("run-a", {process}));
+    ASSERT_OK(owner->RecordStandbys("run-a", {standby}));
+    process.set_place_epoch(8);
+    ASSERT_OK(owner->Record("run-a", {process}));
+  }
+  {
+    ASSERT_OK_AND_ASSIGN(auto next, Take(still_));
+    EXPECT_EQ(next->run_at_start(), "run-a");
+    ASSERT_EQ(next->ps_at_start().size(), 1u);
+    EXPECT_EQ(next->ps_at_start()[0].place_epoch(), 8);
+    EXPECT_EQ(next->ps_at_start()[0].standby(), 99u);
+    EXPECT_EQ(next->ps_at_start()[0].standby_index(), 4);
+    // Another run's shards have no standby.
+    ASSERT_OK(next->Record("run-b", {process}));
+  }
+  ASSERT_OK_AND_ASSIGN(auto last, Take(still_));
+  EXPECT_EQ(last->ps_at_start()[0].standby(), 0u);
+}
+
 TEST_F(DirectoryOwnershipTest, EpochsGrowThoughTheFileIsLost) {
   still_.Advance(absl::FromUnixSeconds(1800000000) - still_.Now());
   int64_t epoch;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/field_checks.h"
 #include "base/status_macros.h"
+#include "cluster/job/durability.h"
 #include "ml/device/device.h"
 #include "ml/device/device_group.h"
 #include "ml/device/device_name.h"
@@ -344,6 +345,9 @@ absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": the cluster has no ps; add ps tasks, or choose ",
                      "--strategy=multi_worker_mirrored"));
+  }
+  if (needs_ps) {
+    RETURN_IF_ERROR(CheckDurability(job, num_ps));
   }
   if (kind == StrategyKind::kParameterServer) return CheckPsCanUpdate(job);
   if (!needs_ps && num_ps > 0) {

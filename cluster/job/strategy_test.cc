@@ -11,6 +11,7 @@
 #include "absl/strings/substitute.h"
 #include "base/status_matchers.h"
 #include "cluster/job/defaults.h"
+#include "cluster/job/durability.h"
 #include "cluster/job/job_file.h"
 #include "cluster/job/validate.h"
 #include "gmock/gmock.h"
@@ -455,6 +456,38 @@ TEST(StrategyTest, PacksOfNcclAreLargerUnlessTheJobSaysOtherwise) {
       "multi_worker_mirrored { communication: NCCL bytes_per_pack: 100 }");
   ASSERT_OK(FillClusterDefaults(job, 3));
   EXPECT_EQ(AllReduceOf(job)->bytes_per_pack(), 100);
+}
+
+using Durabilities = job::ParameterServerStrategy;
+job::Job JobWith(Durabilities::Durability durability) {
+  job::Job job;
+  job.mutable_parameter_server()->set_durability(durability);
+  return job;
+}
+
+TEST(DurabilityTest, AStandbyIsOnAnotherPs) {
+  EXPECT_TRUE(Replicates(JobWith(Durabilities::REPLICATE)));
+  EXPECT_OK(CheckDurability(JobWith(Durabilities::REPLICATE), 2));
+  EXPECT_THAT(CheckDurability(JobWith(Durabilities::REPLICATE), 1),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("the cluster has 1; add a ps")));
+}
+
+TEST(DurabilityTest, AStandbyAndAJournalAreNotThereTogether) {
+  for (const auto both : {Durabilities::REPLICATE_JOURNAL,
+                          Durabilities::REPLICATE_JOURNAL_SYNC}) {
+    EXPECT_THAT(CheckDurability(JobWith(both), 2),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("choose REPLICATE or JOURNAL")));
+  }
+}
+
+TEST(DurabilityTest, OtherJobsNeedOnePs) {
+  for (const auto one : {Durabilities::CHECKPOINT, Durabilities::JOURNAL,
+                         Durabilities::JOURNAL_SYNC}) {
+    EXPECT_FALSE(Replicates(JobWith(one)));
+    EXPECT_OK(CheckDurability(JobWith(one), 1));
+  }
 }
 
 }  // namespace

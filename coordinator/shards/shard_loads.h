@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "coordinator/shards/shard_board.h"
+#include "proto/parameter.pb.h"
 
 namespace parasol {
 
@@ -25,6 +27,9 @@ class ShardLoads {
     // True if the process says that it holds the shard: it keeps its values,
     // and takes over this chief's job.
     bool holds_shard = false;
+    // What is kept of the shard's standby (wire::LoadRequest); nullopt: the job
+    // does not replicate.
+    std::optional<wire::StandbyPlace> standby = std::nullopt;
   };
 
   enum class Verdict {

@@ -106,12 +106,12 @@ void Chunk::SnapshotAt(int64_t updates, std::shared_ptr<ChunkContents> out,
     *out = arrays_;
     out->updates = state_.updates();
   };
-  state_.SnapshotAt(updates, capture, std::move(latch), released);
+  state_.SnapshotAt(updates, capture, std::move(latch), released, out.get());
 }
 
-void Chunk::CancelSnapshot() {
+void Chunk::CancelSnapshot(const ChunkContents* out) {
   absl::MutexLock lock(&mu_);
-  state_.CancelSnapshot();
+  state_.CancelSnapshot(out);
 }
 
 void Chunk::Abandon(const absl::Status& status, Released& released) {

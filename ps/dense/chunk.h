@@ -97,7 +97,8 @@ class Chunk {
   void SnapshotAt(int64_t updates, std::shared_ptr<ChunkContents> out,
                   std::shared_ptr<Latch> latch, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
-  void CancelSnapshot() ABSL_LOCKS_EXCLUDED(mu_);
+  // Cancels the snapshot that would be written to `*out`.
+  void CancelSnapshot(const ChunkContents* out) ABSL_LOCKS_EXCLUDED(mu_);
 
   void Abandon(const absl::Status& status, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);

@@ -5,7 +5,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cluster/rights/checked_call.h"
+#include "cluster/rpc/status.h"
 #include "ps/exchange/buffer_budget.h"
+#include "ps/exchange/standby_service.h"
 
 namespace parasol {
 namespace {
@@ -14,12 +16,18 @@ absl::Status ShuttingDown() {
   return absl::UnavailableError("the ps is shutting down");
 }
 
+absl::Status NoStandbys() {
+  return absl::NotFoundError("this ps takes no standbys");
+}
+
 }  // namespace
 
 ParameterService::ParameterService(ParameterServer& server, PsMetrics& metrics,
                                    int64_t buffer_bytes, PayloadHost* lanes,
-                                   ExchangeStream::Access access)
+                                   ExchangeStream::Access access,
+                                   StandbyHost* standbys)
     : server_(server),
+      standbys_(standbys),
       environment_{.server = server,
                    .metrics = metrics,
                    .budget = BufferBudget::Create(buffer_bytes),
@@ -48,6 +56,22 @@ grpc::Status ParameterService::PrepareSnapshot(
   return CheckedCall(environment_.access.rights, Method::kPrepareSnapshot,
                      *context, response,
                      [&] { return server_.PrepareSnapshot(*request); });
+}
+
+grpc::Status ParameterService::Follow(
+    grpc::ServerContext* context,
+    grpc::ServerReaderWriter<wire::FollowResponse, wire::FollowRequest>*
+        stream) {
+  if (standbys_ == nullptr) return ToGrpcStatus(NoStandbys());
+  return ServeFollow(*standbys_, environment_.access.rights, *context, *stream);
+}
+
+grpc::Status ParameterService::TakeStandby(
+    grpc::ServerContext* context, const wire::TakeStandbyRequest* request,
+    grpc::ServerWriter<wire::StandbyState>* writer) {
+  if (standbys_ == nullptr) return ToGrpcStatus(NoStandbys());
+  return ServeTakeStandby(*standbys_, environment_.access.rights, *context,
+                          *request, *writer);
 }
 
 void ParameterService::AcceptOn(grpc::ServerCompletionQueue& queue) {
@@ -79,6 +103,7 @@ void ParameterService::Drain() {
     streams = streams_;
   }
   for (const auto& stream : streams) stream->End(ShuttingDown());
+  if (standbys_ != nullptr) standbys_->EndAll();
 }
 
 void ParameterService::RequestCall(grpc::ServerContext* context,

@@ -13,6 +13,7 @@
 #include "ps/exchange/exchange_service.h"
 #include "ps/shard/parameter_server.h"
 #include "ps/shard/ps_metrics.h"
+#include "ps/standby/standby_host.h"
 
 namespace parasol {
 
@@ -28,12 +29,14 @@ class ParameterService : public wire::ParameterService::WithRawMethod_Exchange<
 
   // All streams together buffer about `buffer_bytes` (BufferBudget). `lanes`
   // takes the lanes of streams whose workers ask for one; null: there are none.
-  // `access` says who may call.
-  // `server`, `metrics` and `lanes` must outlive the service.
+  // `access` says who may call. `standbys` are for other ps's shards;
+  // null: it takes none. `server`, `metrics`, `lanes` and `standbys` must
+  // outlive the service.
   ParameterService(ParameterServer& server, PsMetrics& metrics,
                    int64_t buffer_bytes = kDefaultBufferBytes,
                    PayloadHost* lanes = nullptr,
-                   ExchangeStream::Access access = {});
+                   ExchangeStream::Access access = {},
+                   StandbyHost* standbys = nullptr);
 
   grpc::Status Load(grpc::ServerContext* context,
                     const wire::LoadRequest* request,
@@ -44,6 +47,14 @@ class ParameterService : public wire::ParameterService::WithRawMethod_Exchange<
   grpc::Status PrepareSnapshot(
       grpc::ServerContext* context, const wire::PrepareSnapshotRequest* request,
       wire::PrepareSnapshotResponse* response) override;
+
+  grpc::Status Follow(
+      grpc::ServerContext* context,
+      grpc::ServerReaderWriter<wire::FollowResponse, wire::FollowRequest>*
+          stream) override;
+  grpc::Status TakeStandby(
+      grpc::ServerContext* context, const wire::TakeStandbyRequest* request,
+      grpc::ServerWriter<wire::StandbyState>* writer) override;
 
   grpc::Service& service() override { return *this; }
   void AcceptOn(grpc::ServerCompletionQueue& queue) override
@@ -66,6 +77,7 @@ class ParameterService : public wire::ParameterService::WithRawMethod_Exchange<
   void OnEnded() override ABSL_LOCKS_EXCLUDED(mu_);
 
   ParameterServer& server_;
+  StandbyHost* const standbys_;  // null: none
   const ExchangeStream::Environment environment_;
 
   absl::Mutex mu_;

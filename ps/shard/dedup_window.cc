@@ -9,7 +9,7 @@
 namespace parasol {
 namespace {
 
-constexpr char kFormatVersion = 1;
+constexpr char kWindowVersion = 1;
 constexpr size_t kBitmapBytes = kDedupWindow / 8;
 constexpr size_t kSerializedBytes = 1 + sizeof(uint64_t) + kBitmapBytes;
 
@@ -56,7 +56,7 @@ void DedupWindow::Unmark(uint64_t sequence) {
 
 std::string DedupWindow::Serialize() const {
   std::string bytes(kSerializedBytes, '\0');
-  bytes[0] = kFormatVersion;
+  bytes[0] = kWindowVersion;
   for (size_t i = 0; i < sizeof(floor_); ++i) {
     bytes[1 + i] = static_cast<char>(floor_ >> (8 * i));
   }
@@ -67,7 +67,7 @@ std::string DedupWindow::Serialize() const {
 }
 
 absl::StatusOr<DedupWindow> DedupWindow::Parse(absl::string_view bytes) {
-  if (bytes.empty() || bytes[0] != kFormatVersion) {
+  if (bytes.empty() || bytes[0] != kWindowVersion) {
     return Damaged("its version is not 1");
   }
   if (bytes.size() != kSerializedBytes) {

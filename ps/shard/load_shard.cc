@@ -36,6 +36,7 @@ namespace {
 // Far more than a cluster has.
 constexpr uint32_t kMaxShards = 1 << 20;
 constexpr int32_t kMaxReplicas = 1 << 20;
+constexpr int64_t kMostUpdates = int64_t{1} << 62;
 
 absl::StatusOr<std::unique_ptr<DenseParts>> InitialDense(
     const wire::LoadRequest& request, PartLayout layout,
@@ -261,6 +262,29 @@ absl::StatusOr<ShardLoad> ShardLoad::Create(const wire::LoadRequest& request,
   return load;
 }
 
+durable::CheckpointManifest ShardLoad::Manifest() const {
+  durable::CheckpointManifest manifest;
+  manifest.set_run_id(request_.run_id());
+  // No table has had more updates.
+  manifest.set_global_step(kMostUpdates);
+  for (const wire::PartSpec& part : request_.part()) {
+    durable::CheckpointVariable& variable = *manifest.add_variable();
+    variable.set_name(part.variable());
+    *variable.mutable_shape() = part.variable_shape();
+    const std::vector<std::string>& slots =
+        optimizers_.of(part.id()).slot_names();
+    variable.mutable_slot()->Assign(slots.begin(), slots.end());
+  }
+  for (const std::unique_ptr<RowTable>& rows : rows_) {
+    durable::CheckpointTable& table = *manifest.add_table();
+    table.set_name(rows->name());
+    table.set_width(static_cast<uint32_t>(rows->width()));
+    const std::vector<std::string>& slots = rows->slot_names();
+    table.mutable_slot()->Assign(slots.begin(), slots.end());
+  }
+  return manifest;
+}
+
 absl::Status ShardLoad::Open() {
   if (request_.checkpoint().empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(checkpoint_, CheckpointReader::OpenForShard(
@@ -328,7 +352,7 @@ absl::StatusOr<std::unique_ptr<ParameterShard>> ShardLoad::Run() {
 }
 
 absl::Status ShardLoad::GiveRulesTo(ParameterShard& shard) {
-  return shard.TakeRules(optimizers_, rows_);
+  return shard.TakeRules(optimizers_, rows_, request_);
 }
 
 absl::StatusOr<std::unique_ptr<ParameterShard>> LoadShard(

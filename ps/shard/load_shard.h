@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/work_helpers.h"
 #include "cluster/rows/row_table.h"
+#include "proto/checkpoint.pb.h"
 #include "proto/parameter.pb.h"
 #include "ps/dense/dense_parts.h"
 #include "ps/dense/part_layout.h"
@@ -57,6 +58,10 @@ class ShardLoad {
   //   ResourceExhausted  the rows are more than `limits.memory_bytes`, or the
   //                      arrays don't fit in memory.
   absl::StatusOr<std::unique_ptr<ParameterShard>> Run();
+
+  // Returns the manifest of a checkpoint that this order could load, without
+  // its files.
+  durable::CheckpointManifest Manifest() const;
 
   // Returns what the journal has given; call it after Run().
   const RestoredJournal& restored_journal() const { return restored_; }

@@ -29,6 +29,7 @@ wire::LoadRequest WithoutSource(wire::LoadRequest order) {
   order.mutable_order()->clear_incarnation();
   order.mutable_order()->clear_chief_epoch();
   order.mutable_order()->clear_number();
+  if (order.has_standby()) order.mutable_standby()->Clear();
   return order;
 }
 
@@ -38,6 +39,7 @@ wire::LoadRequest WithoutRules(const wire::LoadRequest& order) {
   form.clear_seed();
   form.clear_optimizer();
   form.clear_journal();
+  form.clear_standby();
   for (wire::PartSpec& part : *form.mutable_part()) {
     part.clear_initializer();
     // Whether it has one of its own, and is trained, stays.
@@ -73,8 +75,8 @@ uint64_t BytesOf(const Payloads& payloads) {
 
 wire::LoadResponse SizesOf(const ParameterShard& parameters) {
   wire::LoadResponse response;
-  response.set_value_bytes(parameters.value_bytes());
-  response.set_slot_bytes(parameters.slot_bytes());
+  response.set_value_bytes(parameters.bytes().values);
+  response.set_slot_bytes(parameters.bytes().slots);
   return response;
 }
 
@@ -92,7 +94,13 @@ ParameterServer::ParameterServer(Options options, Clock& clock,
 
 ParameterServer::~ParameterServer() { Hold(nullptr); }
 
-void ParameterServer::EndWaits() const { Abandon(shard()); }
+void ParameterServer::EndWaits() const {
+  const std::shared_ptr<Shard> held = shard();
+  if (held == nullptr) return;
+  // Whoever waits for the standby sends its push again, to the next ps.
+  if (held->parameters->feed() != nullptr) held->parameters->feed()->Close();
+  Abandon(held);
+}
 
 void ParameterServer::Seal() const {
   std::shared_ptr<Shard> held;
@@ -102,19 +110,6 @@ void ParameterServer::Seal() const {
     held = shard_;
   }
   if (held != nullptr) held->parameters->Seal();
-}
-
-ParameterServer::Updates ParameterServer::updates() const {
-  const std::shared_ptr<Shard> held = shard();
-  if (held == nullptr) return Updates::kNone;
-  const int64_t progress = held->parameters->progress();
-  const bool stays = held->parameters->stays();
-  const bool is_new = progress == held->loaded_progress;
-  if (is_new && !stays) return Updates::kNone;
-  if (held->saved->Has(progress)) {
-    return stays ? Updates::kStaying : Updates::kSaved;
-  }
-  return is_new ? Updates::kNone : Updates::kUnsaved;
 }
 
 void ParameterServer::Abandon(std::shared_ptr<Shard> shard) const {
@@ -131,12 +126,19 @@ absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
   }
   ASSIGN_OR_RETURN(std::shared_ptr<Shard> held, BeginLoad(request.order()));
   absl::Cleanup end = [this] { EndLoad(); };
+  const ParameterShard* const before =
+      held == nullptr ? nullptr : held->parameters.get();
   const bool is_held =
       held != nullptr && MessageDifferencer::Equals(WithoutSource(held->order),
                                                     WithoutSource(request));
   RETURN_IF_ERROR(is_held ? gate_.Accept(request.order())
                           : LoadAnew(request, std::move(held)));
   const std::shared_ptr<Shard> loaded = shard();
+  // Pushes are acknowledged when the chief has kept what the standby is.
+  if (loaded->parameters->feed() != nullptr) {
+    const bool is_new = loaded->parameters.get() != before;
+    options_.on_loaded(loaded->parameters, request, is_new);
+  }
   loaded->parameters->GoOn();
   return SizesOf(*loaded->parameters);
 }
@@ -144,13 +146,8 @@ absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
 absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
                                        std::shared_ptr<Shard> held) {
   const absl::Time start = clock_.Now();
-  ASSIGN_OR_RETURN(
-      ShardLoad load,
-      ShardLoad::Create(request, {.memory_bytes = options_.memory_limit_bytes,
-                                  .non_finite = options_.non_finite,
-                                  .helpers = options_.helpers,
-                                  .journal_directory = JournalDirectory()}),
-      _ << options_.task);
+  ASSIGN_OR_RETURN(ShardLoad load, ShardLoad::Create(request, Limits()),
+                   _ << options_.task);
   const bool is_same_form =
       held != nullptr && MessageDifferencer::Equals(WithoutRules(held->order),
                                                     WithoutRules(request));
@@ -162,8 +159,9 @@ absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
                      "tables or replicas"));
   }
   // A journal follows a checkpoint.
-  const bool has_form =
-      is_same_form && held->order.journal() == request.journal();
+  const bool has_form = is_same_form &&
+                        held->order.journal() == request.journal() &&
+                        held->order.has_standby() == request.has_standby();
   if (!has_form) {
     RETURN_IF_ERROR(load.Open()) << options_.task;
   }
@@ -177,20 +175,34 @@ absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
   if (has_form) {
     RETURN_IF_ERROR(load.Open()) << options_.task;
   }
+  ASSIGN_OR_RETURN(std::optional<ShardState> state, TakeStandby(request),
+                   _ << options_.task);
   // There may not be memory for both.
   held.reset();
   Hold(nullptr);
-  ASSIGN_OR_RETURN(std::shared_ptr<ParameterShard> parameters, load.Run(),
-                   _ << options_.task);
-  NoteJournal(load.restored_journal());
-  Hold(std::make_shared<Shard>(request, std::move(parameters)));
+  const bool is_of_standby = state.has_value();
+  std::shared_ptr<ParameterShard> parameters;
+  if (is_of_standby) {
+    ASSIGN_OR_RETURN(parameters, ShardFrom(*std::move(state), request),
+                     _ << options_.task);
+  } else {
+    ASSIGN_OR_RETURN(parameters, load.Run(), _ << options_.task);
+    NoteJournal(load.restored_journal());
+  }
+  if (request.has_standby()) {
+    parameters->KeepFeed(std::make_shared<StandbyFeed>(clock_));
+  }
+  Hold(std::make_shared<Shard>(request, std::move(parameters),
+                               /*has_unsaved=*/is_of_standby));
   const absl::Duration duration = clock_.Now() - start;
   Trace("load", start);
   metrics_.load_duration_seconds.Observe(absl::ToDoubleSeconds(duration));
   LOG(INFO) << "loaded " << request.part_size() << " parts of run "
             << request.run_id() << " from "
-            << (request.checkpoint().empty() ? "initial values"
-                                             : request.checkpoint())
+            << (is_of_standby
+                    ? absl::StrCat("its standby on ", request.standby().task())
+                : request.checkpoint().empty() ? "initial values"
+                                               : request.checkpoint())
             << " in " << absl::FormatDuration(duration);
   return absl::OkStatus();
 }
@@ -230,6 +242,10 @@ void ParameterServer::Hold(std::shared_ptr<Shard> shard) {
   // What waits for it refers to this server.
   PushJournal* const journal = replaced->parameters->journal();
   if (journal != nullptr) journal->Close();
+  if (replaced->parameters->feed() != nullptr) {
+    options_.on_loaded(nullptr, replaced->order, /*is_new=*/false);
+    replaced->parameters->feed()->Close();
+  }
   Abandon(std::move(replaced));
 }
 
@@ -239,7 +255,7 @@ void ParameterServer::EndLoad() {
       held == nullptr ? wire::LoadResponse() : SizesOf(*held->parameters);
   metrics_.value_bytes.Set(sizes.value_bytes());
   metrics_.slot_bytes.Set(sizes.slot_bytes());
-  metrics_.row_bytes.Set(held == nullptr ? 0 : held->parameters->row_bytes());
+  metrics_.row_bytes.Set(held == nullptr ? 0 : held->parameters->bytes().rows);
   watch_.StartOver();
   absl::MutexLock lock(&mu_);
   loading_ = false;
@@ -295,19 +311,7 @@ void ParameterServer::Execute(const ReceivedMessage& message, size_t operation,
               : CountedPull(*shard, std::move(done)));
   running.End(clock_.Now());
   TraceOperation(order, now, is_push ? BytesOf(payloads) : 0);
-  if (is_of_rows) metrics_.row_bytes.Set(parameters.row_bytes());
-}
-
-ParameterServer::Holding ParameterServer::holding() const {
-  const std::shared_ptr<Shard> held = shard();
-  if (held == nullptr) return {};
-  return {.run_id = held->order.run_id(),
-          .layout = held->order.order().layout()};
-}
-
-int64_t ParameterServer::progress() const {
-  const std::shared_ptr<Shard> held = shard();
-  return held == nullptr ? 0 : held->parameters->progress();
+  if (is_of_rows) metrics_.row_bytes.Set(parameters.bytes().rows);
 }
 
 std::shared_ptr<ParameterServer::Shard> ParameterServer::shard() const {

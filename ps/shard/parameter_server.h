@@ -27,11 +27,13 @@
 #include "proto/parameter.pb.h"
 #include "ps/operation/operation.h"
 #include "ps/shard/cut_hold.h"
+#include "ps/shard/load_shard.h"
 #include "ps/shard/operation_watch.h"
 #include "ps/shard/parameter_shard.h"
 #include "ps/shard/ps_metrics.h"
 #include "ps/shard/restore_journal.h"
 #include "ps/shard/shard_snapshot.h"
+#include "ps/shard/shard_state.h"
 #include "ps/shard/snapshot_bases.h"
 #include "ps/step/non_finite.h"
 #include "storage/shard_index.h"
@@ -56,6 +58,16 @@ class ParameterServer {
     std::shared_ptr<WorkHelpers> helpers = nullptr;
     // Directory in which journals are; empty: the chief's checkpoint directory.
     std::string journal_directory = {};
+    // Fetches the state of the standby that a Load names.
+    //   NotFound   it is gone for good; the message says why.
+    //   any other  it may be had later.
+    std::function<absl::StatusOr<ShardState>(const wire::LoadRequest& order)>
+        take_standby = {};
+    // Called when the ps is loaded, before it takes pushes; true: it did not
+    // hold these parameters before. Null parameters: they are let go.
+    std::function<void(const std::shared_ptr<ParameterShard>& parameters,
+                       const wire::LoadRequest& order, bool is_new)>
+        on_loaded = {};
     // Shows what the ps does; must outlive the server. Null: nowhere.
     TraceRecorder* trace = nullptr;
   };
@@ -140,6 +152,8 @@ class ParameterServer {
   Holding holding() const ABSL_LOCKS_EXCLUDED(mu_);
   // Returns ParameterShard::progress() of its shard; 0 without one.
   int64_t progress() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Bytes of the shard's values, slots and rows; 0 without one.
+  uint64_t shard_bytes() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // Returns what the ps does. Called once for each report to the chief.
   wire::PsLoad LoadNow() ABSL_LOCKS_EXCLUDED(mu_);
@@ -151,10 +165,10 @@ class ParameterServer {
   // Immutable, but for the contents of `parameters` and what a snapshot notes.
   struct Shard {
     Shard(const wire::LoadRequest& order,
-          std::shared_ptr<ParameterShard> parameters)
+          std::shared_ptr<ParameterShard> parameters, bool has_unsaved = false)
         : order(order),
           parameters(std::move(parameters)),
-          loaded_progress(this->parameters->progress()),
+          loaded_progress(has_unsaved ? -1 : this->parameters->progress()),
           saved(std::make_shared<SavedFile>()),
           bases(std::make_shared<SnapshotBases>()) {}
     // Keeps the variables of `held` under another order.
@@ -168,7 +182,8 @@ class ParameterServer {
 
     const wire::LoadRequest order;
     const std::shared_ptr<ParameterShard> parameters;
-    // ParameterShard::progress() when it was loaded.
+    // ParameterShard::progress() when it was loaded; -1: it was loaded with
+    // updates that no checkpoint has.
     const int64_t loaded_progress;
     // Lets the journal forget what the newest snapshot has, if its checkpoint
     // is complete. Called by one snapshot at a time.
@@ -193,6 +208,14 @@ class ParameterServer {
   // Loads what `held` does not have.
   absl::Status LoadAnew(const wire::LoadRequest& request,
                         std::shared_ptr<Shard> held);
+  LoadLimits Limits() const;
+  // Returns the state of the standby that the order names; nullopt: it names
+  // none, or that is gone.
+  absl::StatusOr<std::optional<ShardState>> TakeStandby(
+      const wire::LoadRequest& request);
+  // Returns the shard that the state has.
+  absl::StatusOr<std::shared_ptr<ParameterShard>> ShardFrom(
+      ShardState state, const wire::LoadRequest& request) const;
 
   std::string JournalDirectory() const {
     return options_.journal_directory.empty() ? gate_.checkpoint_directory()

@@ -1,4 +1,5 @@
-// The part of a ps that says what it does.
+// The part of a ps that says what it does and has.
+#include <memory>
 #include <optional>
 
 #include "absl/synchronization/mutex.h"
@@ -85,6 +86,36 @@ wire::PsLoad ParameterServer::LoadNow() {
     load.mutable_hot_row()->set_share(hot->share);
   }
   return load;
+}
+
+ParameterServer::Updates ParameterServer::updates() const {
+  const std::shared_ptr<Shard> held = shard();
+  if (held == nullptr) return Updates::kNone;
+  const int64_t progress = held->parameters->progress();
+  const bool stays = held->parameters->stays();
+  const bool is_new = progress == held->loaded_progress;
+  if (is_new && !stays) return Updates::kNone;
+  if (held->saved->Has(progress)) {
+    return stays ? Updates::kStaying : Updates::kSaved;
+  }
+  return is_new ? Updates::kNone : Updates::kUnsaved;
+}
+
+ParameterServer::Holding ParameterServer::holding() const {
+  const std::shared_ptr<Shard> held = shard();
+  if (held == nullptr) return {};
+  return {.run_id = held->order.run_id(),
+          .layout = held->order.order().layout()};
+}
+
+int64_t ParameterServer::progress() const {
+  const std::shared_ptr<Shard> held = shard();
+  return held == nullptr ? 0 : held->parameters->progress();
+}
+
+uint64_t ParameterServer::shard_bytes() const {
+  const std::shared_ptr<Shard> held = shard();
+  return held == nullptr ? 0 : held->parameters->bytes().all();
 }
 
 }  // namespace parasol

@@ -38,6 +38,12 @@ absl::StatusOr<OperationResult> ResultOf(absl::StatusOr<Pulled> pulled) {
   return result;
 }
 
+const absl::Status& StatusIn(const absl::Status& status) { return status; }
+template <typename Value>
+const absl::Status& StatusIn(const absl::StatusOr<Value>& result) {
+  return result.status();
+}
+
 absl::Status NotSynchronous() {
   return absl::InvalidArgumentError(
       "a synchronous push that asks for values: pull them when the step is "
@@ -172,7 +178,9 @@ absl::StatusOr<OperationResult> ParameterShard::Apply(const Place& place,
                                                       const ReceivedPush& push,
                                                       const Message& message) {
   return gate_.ApplyOnce(push.worker_incarnation, message.sequence(), [&] {
-    return WithJournal(push, [&] { return place.Apply(); });
+    return WithJournal(push, [&] {
+      return WithFeed(push, std::nullopt, [&] { return place.Apply(); });
+    });
   });
 }
 
@@ -186,7 +194,9 @@ absl::StatusOr<OperationResult> ParameterShard::ApplyAndPull(
                    gate_.ApplyOnce(push.worker_incarnation, message.sequence(),
                                    [&]() -> absl::StatusOr<UpdateBounds> {
                                      pulled = WithJournal(push, [&] {
-                                       return place.ApplyAndPull(encoding);
+                                       return WithFeed(push, std::nullopt, [&] {
+                                         return place.ApplyAndPull(encoding);
+                                       });
                                      });
                                      RETURN_IF_ERROR(pulled.status());
                                      return pulled->updates;
@@ -224,8 +234,10 @@ void ParameterShard::ContributeStep(const Place& place,
     Released released;
     gate_.Enter([&] {
       entered = WithJournal(push, [&] {
-        *entries = place.Contribute(step, latch, released);
-        return absl::OkStatus();
+        return WithFeed(push, step.step, [&] {
+          *entries = place.Contribute(step, latch, released);
+          return absl::OkStatus();
+        });
       });
     });
   }
@@ -245,18 +257,32 @@ auto ParameterShard::WithJournal(const ReceivedPush& push, Call apply)
   return *std::move(result);
 }
 
+template <typename Call>
+auto ParameterShard::WithFeed(const ReceivedPush& push,
+                              std::optional<int64_t> step, Call apply)
+    -> decltype(apply()) {
+  if (feed_ == nullptr) return apply();
+  std::optional<decltype(apply())> result;
+  RETURN_IF_ERROR(feed_->ApplyAndAppend(push, step, [&] {
+    result.emplace(apply());
+    return StatusIn(*result).ok();
+  }));
+  return *std::move(result);
+}
+
 void ParameterShard::Acknowledge(absl::StatusOr<OperationResult> result,
                                  CountedDone done) {
   // A duplicate, too: what it repeats may not be kept yet.
   if (journal_ == nullptr || !result.ok() || journal_->keeps_at_once()) {
-    return done(std::move(result));
+    return AcknowledgeWhenFed(std::move(result), std::move(done));
   }
   const auto kept =
       std::make_shared<std::pair<absl::StatusOr<OperationResult>, CountedDone>>(
           std::move(result), std::move(done));
-  journal_->WhenKept([kept](const absl::Status& status) {
+  journal_->WhenKept([this, kept](const absl::Status& status) {
     auto& [result, done] = *kept;
-    done(status.ok() ? std::move(result) : status);
+    if (!status.ok()) return done(status);
+    AcknowledgeWhenFed(std::move(result), std::move(done));
   });
 }
 
@@ -295,7 +321,8 @@ absl::StatusOr<SparseTable*> ParameterShard::TableNumber(uint32_t table) const {
 
 absl::Status ParameterShard::TakeRules(
     PartOptimizers optimizers,
-    const std::vector<std::unique_ptr<RowTable>>& rows) {
+    const std::vector<std::unique_ptr<RowTable>>& rows,
+    const wire::LoadRequest& order) {
   if (rows.size() != tables_.size()) {
     return absl::InvalidArgumentError(absl::StrCat(
         rows.size(), " sparse tables, but the shard has ", tables_.size()));
@@ -311,6 +338,7 @@ absl::Status ParameterShard::TakeRules(
     for (size_t i = 0; i < rows.size() && taken.ok(); ++i) {
       taken = tables_[i]->rows().TakeRulesOf(*rows[i]);
     }
+    if (taken.ok() && feed_ != nullptr) feed_->AppendChange(order);
   });
   return taken;
 }
@@ -327,6 +355,13 @@ ShardSnapshot ParameterShard::TakeSnapshot(bool stays,
   if (journal_ != nullptr) {
     journal = journal_->BeginCut(this->progress(), std::nullopt);
   }
+  ShardSnapshot snapshot = Cut([] {}, stays);
+  snapshot.journal = journal;
+  return snapshot;
+}
+
+ShardSnapshot ParameterShard::Cut(absl::FunctionRef<void()> at_cut,
+                                  bool stays) {
   std::vector<ChunkContents> contents;
   contents.reserve(dense_->chunks().size());
   std::vector<RowSnapshot> tables;
@@ -334,6 +369,7 @@ ShardSnapshot ParameterShard::TakeSnapshot(bool stays,
   int64_t progress;
   gate_.WithoutPushes(
       [&] {
+        at_cut();
         progress = this->progress();
         for (const std::unique_ptr<Chunk>& chunk : dense_->chunks()) {
           contents.push_back(chunk->Snapshot());
@@ -348,7 +384,6 @@ ShardSnapshot ParameterShard::TakeSnapshot(bool stays,
       NamedSnapshot(dense_->layout(), std::move(contents), std::move(tables));
   snapshot.dedup = std::move(windows);
   snapshot.progress = progress;
-  snapshot.journal = journal;
   return snapshot;
 }
 
@@ -408,15 +443,6 @@ void ParameterShard::HoldAt(int64_t updates, Released& released) {
   });
 }
 
-void ParameterShard::GoOnAt(int64_t updates) {
-  if (!sync_.has_value()) return;
-  Released released;
-  dense_->GoOnAt(updates, released);
-  for (const std::unique_ptr<SparseTable>& table : tables_) {
-    table->GoOnAt(updates, released);
-  }
-}
-
 absl::StatusOr<std::unique_ptr<StepSnapshot>> ParameterShard::BeginSnapshotAt(
     int64_t updates, bool stays, const SnapshotTurn& turn) {
   RETURN_IF_ERROR(CheckCut(updates));
@@ -456,10 +482,11 @@ void ParameterShard::Abandon(const absl::Status& status) {
   }
 }
 
-uint64_t ParameterShard::row_bytes() const {
-  uint64_t bytes = 0;
+ParameterShard::Bytes ParameterShard::bytes() const {
+  Bytes bytes = {.values = dense_->value_bytes(),
+                 .slots = dense_->slot_bytes()};
   for (const std::unique_ptr<SparseTable>& table : tables_) {
-    bytes += table->memory_bytes();
+    bytes.rows += table->memory_bytes();
   }
   return bytes;
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -24,6 +26,7 @@
 #include "ps/dense/part_optimizers.h"
 #include "ps/journal/push_journal.h"
 #include "ps/journal/push_record.h"
+#include "ps/journal/standby_feed.h"
 #include "ps/operation/operation.h"
 #include "ps/shard/dedup_window.h"
 #include "ps/shard/push_gate.h"
@@ -56,6 +59,12 @@ class ParameterShard {
   // Null without one.
   PushJournal* journal() const { return journal_.get(); }
 
+  // Appends each push to `feed` when it is applied, and answers it when the
+  // feed's rule says so. Call it before the shard is used by several threads.
+  void KeepFeed(std::shared_ptr<StandbyFeed> feed) { feed_ = std::move(feed); }
+  // Null if the shard has no standby.
+  const std::shared_ptr<StandbyFeed>& feed() const { return feed_; }
+
   // Carries out an operation; no reference to it or to its `payloads` is kept.
   // Errors, after which nothing has been changed:
   //   InvalidArgument    the message, a payload's size or an element is wrong.
@@ -69,11 +78,13 @@ class ParameterShard {
                absl::Span<const PayloadView> payloads, CountedDone done);
 
   // Goes on with the optimizers, and with the initializers and seeds of `rows`,
-  // which are in the order of the tables. Every push goes by the old ones or by
-  // the new ones, in asynchronous training at all of its places.
+  // which are in the order of the tables, as `order` says. Every push goes by
+  // the old ones or by the new ones, in asynchronous training at all of its
+  // places.
   //   InvalidArgument  the slots or tables are others; nothing has changed.
   absl::Status TakeRules(PartOptimizers optimizers,
-                         const std::vector<std::unique_ptr<RowTable>>& rows);
+                         const std::vector<std::unique_ptr<RowTable>>& rows,
+                         const wire::LoadRequest& order);
 
   // Waits for the pushes that are being applied, then holds up others while it
   // copies references to the arrays and blocks. With `stays` it answers pushes
@@ -110,6 +121,13 @@ class ParameterShard {
       int64_t updates, bool stays = false, const SnapshotTurn& turn = {})
       ABSL_LOCKS_EXCLUDED(hold_mu_);
 
+  // Begins a stream of the feed, and returns the contents that its records
+  // follow. In synchronous training it waits for the step that follows those
+  // that have begun; errors are StepSnapshot::Wait()'s.
+  absl::StatusOr<ShardSnapshot> TakeSnapshotForStandby(
+      Clock& clock, const std::function<bool()>& is_cancelled)
+      ABSL_LOCKS_EXCLUDED(hold_mu_);
+
   // Returns true if a snapshot has had the shard stay.
   bool stays() const ABSL_LOCKS_EXCLUDED(hold_mu_);
   // Takes updates again after a snapshot with which the shard stayed.
@@ -127,10 +145,16 @@ class ParameterShard {
   // is replaced: a callback may hold a reference to the table's owner.
   void Abandon(const absl::Status& status);
 
-  uint64_t value_bytes() const { return dense_->value_bytes(); }
-  uint64_t slot_bytes() const { return dense_->slot_bytes(); }
-  // Bytes of the sparse tables' rows, slots included.
-  uint64_t row_bytes() const;
+  // Bytes of the dense parts' values and slots, and of the tables' rows, slots
+  // included.
+  struct Bytes {
+    uint64_t values = 0;
+    uint64_t slots = 0;
+    uint64_t rows = 0;
+
+    uint64_t all() const { return values + slots + rows; }
+  };
+  Bytes bytes() const;
 
  private:
   void PushDense(const ReceivedPush& push, CountedDone done);
@@ -160,21 +184,34 @@ class ParameterShard {
   // `apply` does, a Status or StatusOr, or why the journal does not have it.
   template <typename Call>
   auto WithJournal(const ReceivedPush& push, Call apply) -> decltype(apply());
-  // Gives the result to `done` when the journal keeps what it has.
+  // Calls `apply`, a push of `step` if that is given, and appends the push to
+  // the feed, if there is one and the result is OK. Errors as above.
+  template <typename Call>
+  auto WithFeed(const ReceivedPush& push, std::optional<int64_t> step,
+                Call apply) -> decltype(apply());
+  // Gives the result to `done` when journal and feed keep what they have.
   void Acknowledge(absl::StatusOr<OperationResult> result, CountedDone done);
+  void AcknowledgeWhenFed(absl::StatusOr<OperationResult> result,
+                          CountedDone done);
 
+  // Copies references to all that there is, when no push is being applied, and
+  // calls `at_cut` meanwhile.
+  ShardSnapshot Cut(absl::FunctionRef<void()> at_cut, bool stays);
   absl::StatusOr<StepPush> CheckStep(const wire::SyncStep& step) const;
   absl::Status CheckMode(bool is_synchronous) const;
   absl::Status CheckWait(int64_t min_updates) const;
   absl::StatusOr<SparseTable*> TableNumber(uint32_t table) const;
   void HoldAt(int64_t updates, Released& released)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(hold_mu_);
+  // Returns true if a chunk or table has had fewer updates.
+  bool IsBehind(int64_t updates) const;
 
   const std::unique_ptr<DenseParts> dense_;
   const std::vector<std::unique_ptr<SparseTable>> tables_;
   const std::optional<wire::SyncSpec> sync_;
 
   std::unique_ptr<PushJournal> journal_;  // null: none
+  std::shared_ptr<StandbyFeed> feed_;     // null: none
   PushGate gate_;
   // Serialises the holds of synchronous training; before the gate's locks.
   mutable absl::Mutex hold_mu_;

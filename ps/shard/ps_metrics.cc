@@ -31,6 +31,19 @@ PsMetrics::PsMetrics(MetricsRegistry& registry)
           "parasol_ps_lost_journals_total",
           "Loads behind whose checkpoint acknowledged pushes were lost, though "
           "there was a journal: it was damaged or gone.")),
+      taken_standbys_total(registry.AddCounter(
+          "parasol_ps_taken_standbys_total",
+          "Loads whose shard was taken from its standby on another ps.")),
+      lost_standbys_total(registry.AddCounter(
+          "parasol_ps_lost_standbys_total",
+          "Loads behind whose checkpoint acknowledged pushes were lost, though "
+          "the job replicates: the standby was gone, too.")),
+      standby_in_sync(registry.AddGauge(
+          "parasol_ps_standby_in_sync",
+          "1 while the standby of this shard has all acknowledged pushes.")),
+      standby_records_behind(registry.AddGauge(
+          "parasol_ps_standby_records_behind",
+          "Pushes that the standby of this shard does not hold yet.")),
       pulls_total(registry.AddCounter("parasol_ps_pulls_total",
                                       "Pull messages answered.")),
       pull_bytes_total(registry.AddCounter("parasol_ps_pull_bytes_total",

@@ -20,6 +20,10 @@ struct PsMetrics {
   Counter push_bytes_total;
   Counter replayed_pushes_total;
   Counter lost_journals_total;
+  Counter taken_standbys_total;
+  Counter lost_standbys_total;
+  Gauge standby_in_sync;
+  Gauge standby_records_behind;
   Counter pulls_total;
   Counter pull_bytes_total;
   Counter malformed_requests_total;

@@ -37,24 +37,12 @@ Kept KeptBy(const wire::LoadRequest& order) {
                                                        : Kept::kWritten;
 }
 
-// Has the shard take a push again. What it refused before, it refuses again.
+// What the shard refused before, it refuses again.
 absl::Status Replay(absl::string_view record, ParameterShard& shard) {
-  ASSIGN_OR_RETURN(RecordedPush push, ParsePushRecord(record));
-  // Nobody takes the values.
-  if (push.operation.has_push()) {
-    push.operation.mutable_push()->clear_with_values();
-  } else if (push.operation.has_row_push()) {
-    push.operation.mutable_row_push()->clear_with_values();
-  }
-  // A synchronous gradient is answered when its step is complete, if ever.
-  const auto failure = std::make_shared<absl::Status>();
-  shard.Execute(push.worker_incarnation, push.operation, push.payloads,
-                [failure](const absl::StatusOr<OperationResult>& result) {
-                  if (absl::IsResourceExhausted(result.status())) {
-                    *failure = result.status();
-                  }
-                });
-  return *failure;
+  const absl::Status applied = ApplyRecord(record, shard);
+  return absl::IsResourceExhausted(applied) || absl::IsDataLoss(applied)
+             ? applied
+             : absl::OkStatus();
 }
 
 // Removes the segments of journals that nothing leads to any more, or, with
@@ -93,6 +81,23 @@ absl::StatusOr<SegmentHeader> NewJournal(const wire::LoadRequest& order,
 }
 
 }  // namespace
+
+absl::Status ApplyRecord(absl::string_view record, ParameterShard& shard) {
+  ASSIGN_OR_RETURN(RecordedPush push, ParsePushRecord(record));
+  // Nobody takes the values.
+  if (push.operation.has_push()) {
+    push.operation.mutable_push()->clear_with_values();
+  } else if (push.operation.has_row_push()) {
+    push.operation.mutable_row_push()->clear_with_values();
+  }
+  // A synchronous gradient is answered when its step is complete, if ever.
+  const auto answer = std::make_shared<absl::Status>();
+  shard.Execute(push.worker_incarnation, push.operation, push.payloads,
+                [answer](const absl::StatusOr<OperationResult>& result) {
+                  *answer = result.status();
+                });
+  return *answer;
+}
 
 absl::StatusOr<RestoredJournal> RestoreJournal(
     const wire::LoadRequest& order, const std::string& directory,

@@ -5,12 +5,20 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "proto/parameter.pb.h"
 #include "ps/shard/parameter_shard.h"
 #include "storage/shard_index.h"
 
 namespace parasol {
+
+// Has the shard take a push again, out of a record of PushRecord's. Returns
+// what it is answered at once; OK if it waits for others, as a synchronous
+// gradient does.
+//   DataLoss  the record is none of a push.
+absl::Status ApplyRecord(absl::string_view record, ParameterShard& shard);
 
 // The yield of a journal for a shard.
 struct RestoredJournal {

@@ -210,8 +210,8 @@ TEST(PartOptimizerTest, WhatIsNotTrainedIsSubtractedBeforeAndAfterARestore) {
   wire::LoadRequest order = MakeOrderWithMovingMean();
   auto table = LoadShard(order, {});
   ASSERT_OK(table);
-  EXPECT_EQ((*table)->value_bytes(), 8 * sizeof(float));
-  EXPECT_EQ((*table)->slot_bytes(), 2 * 4 * sizeof(float));
+  EXPECT_EQ((*table)->bytes().values, 8 * sizeof(float));
+  EXPECT_EQ((*table)->bytes().slots, 2 * 4 * sizeof(float));
   const auto both = {MakeRange(0, 0, 4), MakeRange(1, 0, 4)};
   PushBoth(**table, MakePush(1, both), -.25);
   order.set_checkpoint(Dump(**table, order));

@@ -92,11 +92,12 @@ StepSnapshot::StepSnapshot(DenseParts& dense, SparseTables tables,
 }
 
 StepSnapshot::~StepSnapshot() {
-  for (const std::unique_ptr<Chunk>& chunk : dense_.chunks()) {
-    chunk->CancelSnapshot();
+  if (IsDone()) return;
+  for (size_t i = 0; i < dense_.chunks().size(); ++i) {
+    dense_.chunks()[i]->CancelSnapshot(&taken_->chunks[i]);
   }
-  for (const std::unique_ptr<SparseTable>& table : tables_) {
-    table->CancelSnapshot();
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    tables_[i]->CancelSnapshot(&taken_->tables[i]);
   }
 }
 

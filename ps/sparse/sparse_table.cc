@@ -189,12 +189,12 @@ void SparseTable::SnapshotAt(int64_t updates, const SnapshotTurn& turn,
     rows_->AdvanceTo(state_.updates());
     out->emplace(rows_->TakeSnapshot(turn));
   };
-  state_.SnapshotAt(updates, capture, std::move(latch), released);
+  state_.SnapshotAt(updates, capture, std::move(latch), released, out.get());
 }
 
-void SparseTable::CancelSnapshot() {
+void SparseTable::CancelSnapshot(const std::optional<RowSnapshot>* out) {
   absl::MutexLock lock(&mu_);
-  state_.CancelSnapshot();
+  state_.CancelSnapshot(out);
 }
 
 void SparseTable::Abandon(const absl::Status& status, Released& released) {

@@ -84,7 +84,8 @@ class SparseTable {
                   std::shared_ptr<std::optional<RowSnapshot>> out,
                   std::shared_ptr<Latch> latch, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
-  void CancelSnapshot() ABSL_LOCKS_EXCLUDED(mu_);
+  void CancelSnapshot(const std::optional<RowSnapshot>* out)
+      ABSL_LOCKS_EXCLUDED(mu_);
   void Abandon(const absl::Status& status, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
 

@@ -85,14 +85,21 @@ void StepState::NotifyWhenComplete(const StepPush& push,
 }
 
 void StepState::SnapshotAt(int64_t updates, std::function<void()> capture,
-                           std::shared_ptr<Latch> latch, Released& released) {
-  pending_snapshot_ = {.updates = updates,
-                       .capture = std::move(capture),
-                       .latch = std::move(latch)};
+                           std::shared_ptr<Latch> latch, Released& released,
+                           const void* key) {
+  CancelSnapshot(key);
+  pending_snapshots_.push_back({.updates = updates,
+                                .capture = std::move(capture),
+                                .latch = std::move(latch),
+                                .key = key});
   SnapshotIfDue(released);
 }
 
-void StepState::CancelSnapshot() { pending_snapshot_ = PendingSnapshot(); }
+void StepState::CancelSnapshot(const void* key) {
+  std::erase_if(pending_snapshots_, [key](const PendingSnapshot& pending) {
+    return pending.key == key;
+  });
+}
 
 void StepState::Abandon(const absl::Status& status, Released& released) {
   abandoned_ = status;
@@ -118,18 +125,24 @@ void StepState::Advance(int64_t updates, Released& released) {
 }
 
 void StepState::SnapshotIfDue(Released& released) {
-  if (pending_snapshot_.latch == nullptr) return;
-  if (updates_ == pending_snapshot_.updates) {
-    pending_snapshot_.capture();
-  } else if (updates_ < pending_snapshot_.updates) {
-    if (abandoned_.ok()) return;
-    pending_snapshot_.latch->Fail(abandoned_);
+  std::erase_if(pending_snapshots_, [&](PendingSnapshot& pending) {
+    if (!TakeIfDue(pending)) return false;
+    released.Add(std::move(pending.latch));
+    return true;
+  });
+}
+
+bool StepState::TakeIfDue(const PendingSnapshot& pending) const {
+  if (updates_ == pending.updates) {
+    pending.capture();
+  } else if (updates_ < pending.updates) {
+    if (abandoned_.ok()) return false;
+    pending.latch->Fail(abandoned_);
   } else {
-    pending_snapshot_.latch->Fail(absl::AbortedError(absl::StrCat(
-        "has had ", updates_, " updates, not ", pending_snapshot_.updates)));
+    pending.latch->Fail(absl::AbortedError(
+        absl::StrCat("has had ", updates_, " updates, not ", pending.updates)));
   }
-  released.Add(std::move(pending_snapshot_.latch));
-  CancelSnapshot();
+  return true;
 }
 
 void StepState::Wait(Waiter waiter, Released& released) {

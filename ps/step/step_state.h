@@ -87,10 +87,11 @@ class StepState {
 
   // Calls `capture`, under the owner's lock, at exactly `updates`, then counts
   // `latch` down; fails it with Aborted if the number of updates is past that.
-  // One at a time.
+  // One at a time for each `key`, which names the snapshot.
   void SnapshotAt(int64_t updates, std::function<void()> capture,
-                  std::shared_ptr<Latch> latch, Released& released);
-  void CancelSnapshot();
+                  std::shared_ptr<Latch> latch, Released& released,
+                  const void* key = nullptr);
+  void CancelSnapshot(const void* key = nullptr);
 
   // Fails the latches that wait, and those that come later, with `status`.
   void Abandon(const absl::Status& status, Released& released);
@@ -105,10 +106,13 @@ class StepState {
     int64_t updates = 0;
     std::function<void()> capture = nullptr;
     std::shared_ptr<Latch> latch = nullptr;
+    const void* key = nullptr;
   };
 
   void Advance(int64_t updates, Released& released);
   void SnapshotIfDue(Released& released);
+  // Returns true if nothing is left to do for the snapshot.
+  bool TakeIfDue(const PendingSnapshot& pending) const;
   void Wait(Waiter waiter, Released& released);
 
   int64_t updates_;
@@ -119,7 +123,7 @@ class StepState {
   std::vector<int> replicas_;
   std::vector<int> last_replicas_;
   std::vector<Waiter> waiters_;
-  PendingSnapshot pending_snapshot_;  // none while its latch is null
+  std::vector<PendingSnapshot> pending_snapshots_;
   absl::Status abandoned_;
 };
 

@@ -9,7 +9,7 @@
 namespace parasol {
 namespace {
 
-// Measures equal pushes to three ps, one after the other.
+// Measures equal pushes to four ps, one after the other.
 std::vector<Measurement> CompareJournals(const Settings& settings,
                                          const Contents& contents, size_t bytes,
                                          const MakeLane& make_lane) {
@@ -28,6 +28,11 @@ std::vector<Measurement> CompareJournals(const Settings& settings,
   };
   add("Parasol, JOURNAL", wire::LoadRequest::WRITTEN, .8);
   add("Parasol, JOURNAL_SYNC", wire::LoadRequest::ON_DISK, .5);
+  lineup.Add("Parasol, REPLICATE", [&] {
+    return Enter(MakeReplicatedContender("Parasol, REPLICATE", contents,
+                                         settings.client),
+                 bytes, make_lane, FigureTarget::All({{.45, "Parasol"}}));
+  });
   return lineup.Measure();
 }
 

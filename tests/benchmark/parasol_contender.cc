@@ -210,6 +210,14 @@ void ServeParasol(const Contents& contents, std::shared_ptr<const Trust> trust,
                               WorkHelpers::ThreadsForServer()),
                           .journal_directory = directory},
                          Clock::Real(), metrics);
+  wire::LoadRequest load = LoadOf(contents);
+  load.set_journal(journal);
+  const auto loaded = server.Load(load);
+  CHECK(loaded.ok()) << loaded.status();
+  ServeLoaded(server, metrics, std::move(trust));
+}
+
+wire::LoadRequest LoadOf(const Contents& contents) {
   wire::LoadRequest load;
   load.set_run_id(kRun);
   *load.mutable_optimizer() = OptimizerOf(contents);
@@ -217,9 +225,11 @@ void ServeParasol(const Contents& contents, std::shared_ptr<const Trust> trust,
   *load.mutable_part() = shard.part();
   *load.mutable_table() = shard.table();
   load.set_num_shards(1);
-  load.set_journal(journal);
-  const auto loaded = server.Load(load);
-  CHECK(loaded.ok()) << loaded.status();
+  return load;
+}
+
+void ServeLoaded(ParameterServer& server, PsMetrics& metrics,
+                 std::shared_ptr<const Trust> trust) {
   const auto lanes = PayloadHost::Start(ServerHost(), /*port=*/0,
                                         ParameterService::kDefaultThreads,
                                         /*receive_bytes=*/INT64_MAX, trust);

@@ -8,6 +8,8 @@
 #include "cluster/trust/trust.h"
 #include "parameters/client/parameter_client.h"
 #include "proto/parameter.pb.h"
+#include "ps/shard/parameter_server.h"
+#include "ps/shard/ps_metrics.h"
 #include "tests/benchmark/contender.h"
 #include "tests/benchmark/contents.h"
 
@@ -29,6 +31,11 @@ Contender MakeJournalContender(const std::string& name,
                                const ParameterClient::Options& options,
                                wire::LoadRequest::Journal journal);
 
+// Makes a contender whose shard has a standby, in another process.
+Contender MakeReplicatedContender(const std::string& name,
+                                  const Contents& contents,
+                                  const ParameterClient::Options& options);
+
 // Returns a session with the ps that listens on `port`.
 std::vector<std::unique_ptr<Session>> ConnectParasol(
     int port, const Contents& contents,
@@ -37,6 +44,14 @@ std::vector<std::unique_ptr<Session>> ConnectParasol(
 [[noreturn]] void ServeParasol(
     const Contents& contents, std::shared_ptr<const Trust> trust,
     wire::LoadRequest::Journal journal = wire::LoadRequest::NONE);
+// Returns the order to load the contents on one shard.
+wire::LoadRequest LoadOf(const Contents& contents);
+// Serves a ps that is loaded.
+[[noreturn]] void ServeLoaded(ParameterServer& server, PsMetrics& metrics,
+                              std::shared_ptr<const Trust> trust);
+// A ps that has the standby of a shard, and one whose shard has one there.
+[[noreturn]] void ServeStandby();
+[[noreturn]] void ServeReplicated(const Contents& contents);
 
 }  // namespace parasol
 

@@ -2,8 +2,11 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
+#include "absl/strings/string_view.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -99,6 +102,54 @@ TEST(StoppedTaskTest, WorkersWaitForAPsThatStandsStill) {
   ASSERT_OK(cluster->Signal("ps/1", SIGCONT));
   ASSERT_OK_AND_ASSIGN(const auto result, cluster->Wait());
   ExpectLearned(result, 4000);
+}
+
+// Returns how often `log` has `text`.
+int CountOf(absl::string_view text, absl::string_view log) {
+  int count = 0;
+  for (size_t at = log.find(text); at != absl::string_view::npos;
+       at = log.find(text, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+TEST(StandbyTest, KilledPsGoOnFromTheirStandbysAndLoseNothing) {
+  LaunchedCluster::Options options;
+  options.overrides = {"end.steps=6000", "checkpoint.every_steps=100000",
+                       "parameter_server.durability=REPLICATE"};
+  ASSERT_OK_AND_ASSIGN(auto cluster, LaunchedCluster::Start(options));
+  const std::vector<std::string> ps = {"ps/0", "ps/1"};
+  for (size_t i = 0; i < ps.size(); ++i) {
+    // Each has made its standby anew since the last loss.
+    ASSERT_OK(WaitUntil("standbys in sync", [&] {
+      return std::all_of(ps.begin(), ps.end(), [&](const std::string& task) {
+        return CountOf("is in sync", cluster->LogOf(task)) >
+               static_cast<int>(i);
+      });
+    }));
+    ASSERT_OK(cluster->AwaitStep(1000 * static_cast<int64_t>(i + 1)));
+    ASSERT_OK(cluster->Signal(ps[i], SIGKILL));
+    ASSERT_OK(WaitUntil(ps[i] + " restored", [&] {
+      return CountOf("from its standby on ", cluster->LogOf(ps[i])) == 1;
+    }));
+  }
+  ASSERT_OK_AND_ASSIGN(const auto result, cluster->Wait());
+  ExpectLearned(result, 6000);
+  for (const std::string& task : ps) {
+    EXPECT_EQ(CountOf("are lost", cluster->LogOf(task)), 0) << task;
+  }
+}
+
+TEST(StandbyTest, AClusterWithOnePsIsToldWhatItNeeds) {
+  LaunchedCluster::Options options;
+  options.num_ps = 1;
+  options.overrides = {"parameter_server.durability=REPLICATE"};
+  ASSERT_OK_AND_ASSIGN(auto cluster, LaunchedCluster::Start(options));
+  ASSERT_OK_AND_ASSIGN(const auto result, cluster->Wait());
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.progress,
+              testing::HasSubstr("the cluster has 1; add a ps"));
 }
 
 TEST(ResumeTest, ASecondLaunchGoesOnFromTheCheckpoint) {

@@ -1,0 +1,116 @@
+#include "cluster/client/standby_client.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "cluster/rpc/channel.h"
+#include "cluster/rpc/deadline.h"
+#include "cluster/rpc/status.h"
+#include "grpcpp/client_context.h"
+#include "proto/parameter.grpc.pb.h"
+
+namespace parasol {
+namespace {
+
+// Returns who is to be at the place, "ps/1".
+Callee CalleeAt(const wire::StandbyPlace& place,
+                std::shared_ptr<const Trust> trust) {
+  const absl::string_view task = place.task();
+  int index = 0;
+  if (!absl::SimpleAtoi(task.substr(task.find('/') + 1), &index)) index = -1;
+  return Callee::Ps(std::move(trust), index);
+}
+
+std::string PeerAt(const wire::StandbyPlace& place) {
+  return absl::StrCat(place.task(), " at ", place.address());
+}
+
+class GrpcStandbyCall : public StandbyCall {
+ public:
+  GrpcStandbyCall(const wire::StandbyPlace& place,
+                  std::shared_ptr<const Trust> trust)
+      : peer_(PeerAt(place)),
+        channel_(MakeTensorChannel(place.address(),
+                                   CalleeAt(place, std::move(trust)))),
+        stub_(wire::ParameterService::NewStub(channel_)),
+        stream_(stub_->Follow(&context_)) {}
+
+  ~GrpcStandbyCall() override {
+    if (is_finished_) return;
+    context_.TryCancel();
+    stream_->Finish();
+  }
+
+  bool Write(const wire::FollowRequest& message) override {
+    return stream_->Write(message);
+  }
+  bool Read(wire::FollowResponse& answer) override {
+    return stream_->Read(&answer);
+  }
+  void Cancel() override { context_.TryCancel(); }
+  absl::Status Finish() override {
+    is_finished_ = true;
+    return FromGrpcStatus(stream_->Finish(), peer_);
+  }
+
+ private:
+  const std::string peer_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<wire::ParameterService::Stub> stub_;
+  grpc::ClientContext context_;
+  const std::unique_ptr<
+      grpc::ClientReaderWriter<wire::FollowRequest, wire::FollowResponse>>
+      stream_;
+  bool is_finished_ = false;
+};
+
+class GrpcStandbyClient : public StandbyClient {
+ public:
+  explicit GrpcStandbyClient(std::shared_ptr<const Trust> trust)
+      : trust_(std::move(trust)) {}
+
+  std::unique_ptr<StandbyCall> Follow(
+      const wire::StandbyPlace& place) override {
+    return std::make_unique<GrpcStandbyCall>(place, trust_);
+  }
+
+  absl::Status TakeStandby(
+      const wire::StandbyPlace& place, const wire::TakeStandbyRequest& request,
+      absl::Duration deadline,
+      absl::FunctionRef<absl::Status(absl::string_view)> take) override {
+    const auto channel =
+        MakeTensorChannel(place.address(), CalleeAt(place, trust_));
+    const auto stub = wire::ParameterService::NewStub(channel);
+    grpc::ClientContext context;
+    context.set_deadline(DeadlineIn(deadline));
+    const auto stream = stub->TakeStandby(&context, request);
+    wire::StandbyState piece;
+    bool is_whole = false;
+    absl::Status taken;
+    while (taken.ok() && stream->Read(&piece)) {
+      taken = take(piece.state());
+      is_whole = piece.state_end();
+    }
+    if (!taken.ok()) context.TryCancel();
+    const grpc::Status status = stream->Finish();
+    if (!taken.ok()) return taken;
+    if (!status.ok()) return FromGrpcStatus(status, PeerAt(place));
+    if (is_whole) return absl::OkStatus();
+    return absl::UnavailableError(
+        absl::StrCat(PeerAt(place), ": the standby's state is cut off"));
+  }
+
+ private:
+  const std::shared_ptr<const Trust> trust_;
+};
+
+}  // namespace
+
+std::unique_ptr<StandbyClient> StandbyClient::Create(
+    std::shared_ptr<const Trust> trust) {
+  return std::make_unique<GrpcStandbyClient>(std::move(trust));
+}
+
+}  // namespace parasol

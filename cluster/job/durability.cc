@@ -1,0 +1,47 @@
+#include "cluster/job/durability.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace parasol {
+namespace {
+
+constexpr char kDurabilityField[] = "parameter_server.durability";
+
+}  // namespace
+
+bool Replicates(const job::Job& job) {
+  switch (job.parameter_server().durability()) {
+    case job::ParameterServerStrategy::CHECKPOINT:
+    case job::ParameterServerStrategy::JOURNAL:
+    case job::ParameterServerStrategy::JOURNAL_SYNC:
+      return false;
+    case job::ParameterServerStrategy::REPLICATE:
+    case job::ParameterServerStrategy::REPLICATE_JOURNAL:
+    case job::ParameterServerStrategy::REPLICATE_JOURNAL_SYNC:
+      return true;
+  }
+  return false;
+}
+
+absl::Status CheckDurability(const job::Job& job, int num_ps) {
+  if (!Replicates(job)) return absl::OkStatus();
+  const auto durability = job.parameter_server().durability();
+  const std::string name =
+      job::ParameterServerStrategy::Durability_Name(durability);
+  if (durability != job::ParameterServerStrategy::REPLICATE) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kDurabilityField, ": ", name,
+                     ": a standby and a journal are not there together yet; "
+                     "choose REPLICATE or JOURNAL"));
+  }
+  if (num_ps > 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(kDurabilityField, ": ", name,
+                   ": each ps has its standby on another one, "
+                   "and the cluster has ",
+                   num_ps, "; add a ps, or choose JOURNAL"));
+}
+
+}  // namespace parasol

@@ -1,0 +1,73 @@
+// The part of a ps that restores its shard from journals and standbys.
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "ps/shard/load_shard.h"
+#include "ps/shard/parameter_server.h"
+#include "ps/shard/shard_state.h"
+
+namespace parasol {
+namespace {
+
+// The number of a shard that was alone.
+constexpr uint64_t kAlone = UINT64_MAX;
+
+}  // namespace
+
+LoadLimits ParameterServer::Limits() const {
+  return {.memory_bytes = options_.memory_limit_bytes,
+          .non_finite = options_.non_finite,
+          .helpers = options_.helpers,
+          .journal_directory = JournalDirectory()};
+}
+
+void ParameterServer::NoteJournal(const RestoredJournal& journal) {
+  if (journal.pushes > 0) {
+    LOG(INFO) << "took " << journal.pushes << " pushes from the journal";
+    metrics_.replayed_pushes_total.Add(journal.pushes);
+  }
+  if (journal.lost.empty()) return;
+  LOG(ERROR) << "acknowledged pushes are lost: " << journal.lost;
+  metrics_.lost_journals_total.Add();
+}
+
+absl::StatusOr<std::optional<ShardState>> ParameterServer::TakeStandby(
+    const wire::LoadRequest& request) {
+  const uint64_t number = request.standby().number();
+  if (number == 0) return std::nullopt;
+  absl::Status gone =
+      absl::NotFoundError("the process before had no standby when it was lost");
+  if (number != kAlone) {
+    absl::StatusOr<ShardState> state = options_.take_standby(request);
+    if (state.ok()) {
+      metrics_.taken_standbys_total.Add();
+      return *std::move(state);
+    }
+    // The standby may be there when the order comes again.
+    if (!absl::IsNotFound(state.status())) {
+      return absl::UnavailableError(state.status().message());
+    }
+    gone = state.status();
+  }
+  LOG(ERROR) << "acknowledged pushes since "
+             << (request.checkpoint().empty() ? "the initial values"
+                                              : request.checkpoint())
+             << " are lost: " << gone.message();
+  metrics_.lost_standbys_total.Add();
+  return std::nullopt;
+}
+
+absl::StatusOr<std::shared_ptr<ParameterShard>> ParameterServer::ShardFrom(
+    ShardState state, const wire::LoadRequest& request) const {
+  wire::LoadRequest order = request;
+  order.set_checkpoint(state.directory());
+  ASSIGN_OR_RETURN(ShardLoad load, ShardLoad::Create(order, Limits()));
+  RETURN_IF_ERROR(state.MakeCheckpoint(load.Manifest()));
+  RETURN_IF_ERROR(load.Open());
+  return load.Run();
+}
+
+}  // namespace parasol

@@ -1,0 +1,66 @@
+// The part of a shard that has to do with its standby.
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "ps/journal/standby_feed.h"
+#include "ps/shard/parameter_shard.h"
+
+namespace parasol {
+
+void ParameterShard::AcknowledgeWhenFed(absl::StatusOr<OperationResult> result,
+                                        CountedDone done) {
+  if (feed_ == nullptr || !result.ok()) return done(std::move(result));
+  const auto kept =
+      std::make_shared<std::pair<absl::StatusOr<OperationResult>, CountedDone>>(
+          std::move(result), std::move(done));
+  feed_->WhenKept([kept](const absl::Status& status) {
+    auto& [result, done] = *kept;
+    done(status.ok() ? std::move(result) : status);
+  });
+}
+
+void ParameterShard::GoOnAt(int64_t updates) {
+  if (!sync_.has_value() || !IsBehind(updates)) return;
+  Released released;
+  // The standby finds it at this place among the pushes.
+  gate_.WithoutPushes([&] {
+    if (feed_ != nullptr) {
+      wire::LoadRequest change;
+      change.set_global_step(updates);
+      feed_->AppendChange(change);
+    }
+    dense_->GoOnAt(updates, released);
+    for (const std::unique_ptr<SparseTable>& table : tables_) {
+      table->GoOnAt(updates, released);
+    }
+  });
+}
+
+bool ParameterShard::IsBehind(int64_t updates) const {
+  for (const std::unique_ptr<Chunk>& chunk : dense_->chunks()) {
+    if (!chunk->is_frozen() && chunk->updates() < updates) return true;
+  }
+  for (const std::unique_ptr<SparseTable>& table : tables_) {
+    if (table->updates().min < updates) return true;
+  }
+  return false;
+}
+
+absl::StatusOr<ShardSnapshot> ParameterShard::TakeSnapshotForStandby(
+    Clock& clock, const std::function<bool()>& is_cancelled) {
+  if (!sync_.has_value()) {
+    return Cut([this] { feed_->Begin(std::nullopt); }, /*stays=*/false);
+  }
+  // Nothing has had as many updates: all gradients of that step, and of later
+  // ones, are yet to come.
+  int64_t cut = 0;
+  gate_.WithoutPushes([&] {
+    cut = progress() + 1;
+    feed_->Begin(cut);
+  });
+  StepSnapshot at_step(*dense_, tables_, cut);
+  return at_step.Wait(clock, is_cancelled);
+}
+
+}  // namespace parasol

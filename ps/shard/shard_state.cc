@@ -1,0 +1,135 @@
+#include "ps/shard/shard_state.h"
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/crc32c.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "ps/shard/write_shard.h"
+#include "storage/checkpoint_manifest.h"
+
+namespace parasol {
+namespace {
+
+constexpr char kMemory[] = "/dev/shm";
+// Guesses: arrays of a variable, and bytes of all rows of tables.
+constexpr uint64_t kGuessedArrays = 3;
+constexpr uint64_t kGuessedRowBytes = uint64_t{1} << 30;
+constexpr absl::string_view kFileName = "shard.sst";
+
+// Returns true if twice as much fits: the size is a guess.
+bool HasRoom(const char* directory, uint64_t bytes) {
+  struct statvfs disk;
+  if (statvfs(directory, &disk) != 0) return false;
+  return uint64_t{disk.f_bavail} * disk.f_frsize / 2 >= bytes;
+}
+
+std::string ParentFor(uint64_t bytes) {
+  if (HasRoom(kMemory, bytes)) return kMemory;
+  const char* const named = std::getenv("TMPDIR");
+  return named == nullptr || *named == '\0' ? "/tmp" : named;
+}
+
+absl::Status WriteAll(int file, absl::string_view bytes,
+                      const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return FileError(errno, "write", path);
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ShardState> ShardState::Create(const wire::LoadRequest& order) {
+  uint64_t elements = 0;
+  for (const wire::PartSpec& part : order.part()) {
+    elements += static_cast<uint64_t>(part.elements());
+  }
+  return MakeFor(kGuessedArrays * sizeof(float) * elements +
+                 (order.table().empty() ? 0 : kGuessedRowBytes));
+}
+
+absl::StatusOr<ShardState> ShardState::MakeFor(uint64_t bytes) {
+  std::string name = absl::StrCat(ParentFor(bytes), "/parasol-shard.XXXXXX");
+  if (mkdtemp(name.data()) == nullptr) {
+    return FileError(errno, "make a folder", name);
+  }
+  return ShardState(std::move(name));
+}
+
+absl::StatusOr<ShardState> ShardState::Write(ShardSnapshot snapshot,
+                                             uint32_t shard,
+                                             uint32_t num_shards,
+                                             uint64_t bytes) {
+  ASSIGN_OR_RETURN(ShardState state, MakeFor(bytes));
+  ASSIGN_OR_RETURN(
+      const durable::CheckpointFile file,
+      WriteShard(std::move(snapshot), shard, num_shards, state.path()));
+  state.size_ = file.bytes();
+  state.crc_ = file.crc32c();
+  return state;
+}
+
+ShardState::ShardState(ShardState&& other) noexcept
+    : directory_(std::exchange(other.directory_, {})),
+      file_(std::exchange(other.file_, std::nullopt)),
+      size_(other.size_),
+      crc_(other.crc_) {}
+
+ShardState::~ShardState() {
+  if (directory_.empty()) return;
+  const absl::Status removed = RemoveTree(directory_);
+  if (!removed.ok()) LOG(WARNING) << removed.message();
+}
+
+std::string ShardState::path() const {
+  return absl::StrCat(directory_, "/", kFileName);
+}
+
+absl::Status ShardState::Append(absl::string_view bytes) {
+  if (!file_.has_value()) {
+    ASSIGN_OR_RETURN(file_,
+                     FileDescriptor::Open(path(), O_WRONLY | O_CREAT | O_EXCL));
+  }
+  RETURN_IF_ERROR(WriteAll(file_->get(), bytes, path()));
+  size_ += bytes.size();
+  crc_ = ExtendCrc32c(crc_, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status ShardState::ForEachPiece(
+    absl::FunctionRef<absl::Status(absl::string_view)> visit) const {
+  ASSIGN_OR_RETURN(const FileDescriptor file,
+                   FileDescriptor::OpenForReading(path()));
+  std::string piece(kPieceBytes, '\0');
+  while (true) {
+    const ssize_t got = read(file.get(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ReadError(errno, "read", path());
+    if (got == 0) return absl::OkStatus();
+    RETURN_IF_ERROR(visit(absl::string_view(piece).substr(0, got)));
+  }
+}
+
+absl::Status ShardState::MakeCheckpoint(durable::CheckpointManifest manifest) {
+  file_.reset();
+  durable::CheckpointFile& file = *manifest.add_file();
+  file.set_name(std::string(kFileName));
+  file.set_bytes(size_);
+  file.set_crc32c(crc_);
+  manifest.set_format_version(kFormatVersion);
+  return WriteFileDurably(absl::StrCat(directory_, "/", kManifestName),
+                          EncodeManifest(manifest));
+}
+
+}  // namespace parasol

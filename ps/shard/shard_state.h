@@ -1,0 +1,66 @@
+#ifndef PARASOL_PS_SHARD_SHARD_STATE_H_
+#define PARASOL_PS_SHARD_SHARD_STATE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/checkpoint.pb.h"
+#include "proto/parameter.pb.h"
+#include "ps/shard/shard_snapshot.h"
+#include "storage/durable_file.h"
+
+namespace parasol {
+
+// The whole contents of a shard as one shard file (storage/FORMAT.md) on their
+// way from one ps to another: in a folder of its own, which goes with the
+// object. The folder is in memory (/dev/shm) if there is room, else among the
+// system's temporary files. Not thread-safe. Errors are durable_file.h's.
+class ShardState {
+ public:
+  // Bytes of a piece of ForEachPiece().
+  static constexpr size_t kPieceBytes = 1 << 20;
+
+  // Makes an empty one for the shard of `order`, to be appended to.
+  static absl::StatusOr<ShardState> Create(const wire::LoadRequest& order);
+  // Writes the contents of shard `shard` of `num_shards`, of about `bytes`.
+  static absl::StatusOr<ShardState> Write(ShardSnapshot snapshot,
+                                          uint32_t shard, uint32_t num_shards,
+                                          uint64_t bytes);
+  ~ShardState();
+  ShardState(ShardState&& other) noexcept;
+  ShardState& operator=(ShardState&&) = delete;
+
+  // Appends to the file.
+  absl::Status Append(absl::string_view bytes);
+  // Calls `visit` with the file's bytes, piece by piece; returns its first
+  // error.
+  absl::Status ForEachPiece(
+      absl::FunctionRef<absl::Status(absl::string_view)> visit) const;
+
+  // Makes the folder a checkpoint, of this one shard file, that a Load can name
+  // (directory()). `manifest` lacks only the file.
+  absl::Status MakeCheckpoint(durable::CheckpointManifest manifest);
+  const std::string& directory() const { return directory_; }
+
+ private:
+  // Makes an empty one for about `bytes`.
+  static absl::StatusOr<ShardState> MakeFor(uint64_t bytes);
+  explicit ShardState(std::string directory)
+      : directory_(std::move(directory)) {}
+  std::string path() const;
+
+  std::string directory_;
+  std::optional<FileDescriptor> file_;  // open while it is appended to
+  uint64_t size_ = 0;
+  uint32_t crc_ = 0;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_SHARD_SHARD_STATE_H_

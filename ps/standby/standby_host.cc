@@ -1,0 +1,259 @@
+#include "ps/standby/standby_host.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "cluster/trust/process_secret.h"
+#include "cluster/trust/standby_ticket.h"
+#include "ps/shard/load_shard.h"
+#include "ps/shard/restore_journal.h"
+
+namespace parasol {
+namespace {
+
+std::string NameOfShard(const wire::FollowHeader& header) {
+  return absl::StrCat("the standby of shard ", header.shard(), " of run ",
+                      header.run_id());
+}
+
+}  // namespace
+
+struct StandbyHost::Standby {
+  Standby(const wire::FollowHeader& header, std::function<void()> cut)
+      : header(header),
+        cut(std::move(cut)),
+        newest_epoch(header.place_epoch()) {}
+  ~Standby() {
+    if (shard == nullptr) return;
+    shard->Abandon(absl::UnavailableError("the standby is let go"));
+  }
+
+  // Ends the stream, if it has not ended. `cut` is called with the lock held:
+  // the stream can't go away meanwhile.
+  void End(absl::Status why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
+    if (!ended.ok()) return;
+    ended = std::move(why);
+    cut();
+  }
+
+  const wire::FollowHeader header;
+  const std::function<void()> cut;
+
+  // Held while a message is taken, and while the state is.
+  absl::Mutex mu;
+  // Why no message is taken any more; OK as a rule.
+  absl::Status ended ABSL_GUARDED_BY(mu);
+  // Why the shard differs from the primary; OK as a rule.
+  absl::Status broken ABSL_GUARDED_BY(mu);
+  // The process that has taken the state last, or the primary.
+  int64_t newest_epoch ABSL_GUARDED_BY(mu);
+  std::optional<ShardState> state ABSL_GUARDED_BY(mu);  // while it comes
+  std::shared_ptr<ParameterShard> shard ABSL_GUARDED_BY(mu);
+  uint64_t number ABSL_GUARDED_BY(mu) = 0;  // 0: the state has not come yet
+  int64_t records ABSL_GUARDED_BY(mu) = 0;
+};
+
+absl::Status StandbyHost::CheckProcess(uint64_t public_number) const {
+  const uint64_t own = PublicNumber(options_.incarnation);
+  if (public_number == own) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrFormat(
+      "the message is meant for process %016x, but %s is process %016x",
+      public_number, options_.task, own));
+}
+
+std::shared_ptr<StandbyHost::Standby> StandbyHost::Find(uint32_t shard) const {
+  absl::MutexLock lock(&mu_);
+  const auto found = standbys_.find(shard);
+  return found == standbys_.end() ? nullptr : found->second;
+}
+
+absl::StatusOr<std::unique_ptr<StandbyHost::Stream>> StandbyHost::Follow(
+    const wire::FollowHeader& header, std::function<void()> cut) {
+  RETURN_IF_ERROR(CheckProcess(header.ps_incarnation()));
+  if (header.load().standby().number() != StandbyTicket(header.shard(),
+                                                        header.num_shards(),
+                                                        options_.incarnation)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("only the ps whose standby the chief wants on ",
+                     options_.task, " may make one there"));
+  }
+  auto standby = std::make_shared<Standby>(header, std::move(cut));
+  const std::shared_ptr<Standby> before = Find(header.shard());
+  if (before != nullptr) {
+    absl::MutexLock lock(&before->mu);
+    if (before->header.run_id() == header.run_id() &&
+        header.place_epoch() < before->newest_epoch) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(NameOfShard(header), " on ", options_.task,
+                       " belongs to a newer process of its place"));
+    }
+    before->broken = absl::FailedPreconditionError(absl::StrCat(
+        "another stream has taken the place of this one on ", options_.task));
+    // There may not be memory for both.
+    before->shard.reset();
+    before->state.reset();
+    before->End(before->broken);
+  }
+  absl::MutexLock lock(&mu_);
+  standbys_[header.shard()] = standby;
+  return std::unique_ptr<Stream>(new Stream(options_, std::move(standby)));
+}
+
+absl::StatusOr<ShardState> StandbyHost::Take(
+    const wire::TakeStandbyRequest& request) {
+  RETURN_IF_ERROR(CheckProcess(request.ps_incarnation()));
+  const std::shared_ptr<Standby> standby = Find(request.shard());
+  if (standby == nullptr) {
+    return absl::NotFoundError(absl::StrCat(
+        options_.task, " has no standby of shard ", request.shard()));
+  }
+  // What the primary has sent and was told of is applied.
+  absl::MutexLock lock(&standby->mu);
+  const wire::FollowHeader& header = standby->header;
+  const bool is_it = header.run_id() == request.run_id() &&
+                     header.layout() == request.layout() &&
+                     header.num_shards() == request.num_shards() &&
+                     request.number() != 0 &&
+                     standby->number == request.number();
+  if (!is_it || !standby->broken.ok()) {
+    return absl::NotFoundError(absl::StrCat(
+        options_.task, " has not this standby of shard ", request.shard(),
+        standby->broken.ok() ? "" : ": ", standby->broken.message()));
+  }
+  if (request.place_epoch() < standby->newest_epoch) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(NameOfShard(header), " on ", options_.task,
+                     " belongs to a newer process of its place"));
+  }
+  standby->newest_epoch = request.place_epoch();
+  standby->End(absl::FailedPreconditionError(absl::StrCat(
+      NameOfShard(header), " on ", options_.task,
+      " has been given to the successor of the process that it follows")));
+  return ShardState::Write(standby->shard->TakeSnapshot(), request.shard(),
+                           request.num_shards(), standby->shard->bytes().all());
+}
+
+void StandbyHost::EndAll() {
+  std::map<uint32_t, std::shared_ptr<Standby>> standbys;
+  {
+    absl::MutexLock lock(&mu_);
+    standbys = std::exchange(standbys_, {});
+  }
+  for (const auto& [shard, standby] : standbys) {
+    absl::MutexLock lock(&standby->mu);
+    standby->End(absl::UnavailableError(absl::StrCat(options_.task, " ends")));
+  }
+}
+
+uint64_t StandbyHost::bytes() const {
+  std::map<uint32_t, std::shared_ptr<Standby>> standbys;
+  {
+    absl::MutexLock lock(&mu_);
+    standbys = standbys_;
+  }
+  uint64_t bytes = 0;
+  for (const auto& [shard, standby] : standbys) {
+    absl::MutexLock lock(&standby->mu);
+    if (standby->shard != nullptr) bytes += standby->shard->bytes().all();
+  }
+  return bytes;
+}
+
+// The standby stays, as it is, for the primary's successor.
+StandbyHost::Stream::~Stream() {
+  absl::MutexLock lock(&standby_->mu);
+  standby_->state.reset();
+  if (standby_->ended.ok()) {
+    standby_->ended = absl::UnavailableError("the stream has ended");
+  }
+}
+
+absl::StatusOr<std::optional<wire::FollowResponse>> StandbyHost::Stream::Take(
+    const wire::FollowRequest& message) {
+  absl::MutexLock lock(&standby_->mu);
+  RETURN_IF_ERROR(standby_->ended);
+  absl::StatusOr<std::optional<wire::FollowResponse>> answer = TakeNow(message);
+  if (answer.ok()) return answer;
+  standby_->ended = answer.status();
+  standby_->broken = answer.status();
+  standby_->shard.reset();
+  return answer;
+}
+
+absl::StatusOr<std::optional<wire::FollowResponse>>
+StandbyHost::Stream::TakeNow(const wire::FollowRequest& message) {
+  Standby& standby = *standby_;
+  if (standby.number == 0) {
+    if (!standby.state.has_value()) {
+      // What can be wrong is found before all comes.
+      RETURN_IF_ERROR(LoadFrom("the state that comes").status());
+      ASSIGN_OR_RETURN(ShardState state,
+                       ShardState::Create(standby.header.load()));
+      standby.state.emplace(std::move(state));
+    }
+    RETURN_IF_ERROR(standby.state->Append(message.state()));
+    if (!message.state_end()) return std::nullopt;
+    RETURN_IF_ERROR(MakeShard());
+    absl::BitGen random;
+    standby.number = absl::Uniform<uint64_t>(absl::IntervalClosed, random, 1,
+                                             UINT64_MAX - 1);
+  } else if (message.has_header()) {
+    RETURN_IF_ERROR(Change(message.header().load()));
+    ++standby.records;
+  }
+  for (const std::string& record : message.record()) {
+    RETURN_IF_ERROR(ApplyRecord(record, *standby.shard));
+    ++standby.records;
+  }
+  wire::FollowResponse answer;
+  answer.set_number(standby.number);
+  answer.set_held(standby.records);
+  return answer;
+}
+
+absl::StatusOr<ShardLoad> StandbyHost::Stream::LoadFrom(
+    const std::string& directory) const {
+  wire::LoadRequest order = standby_->header.load();
+  order.clear_standby();
+  order.clear_journal();
+  order.set_checkpoint(directory);
+  const uint64_t own =
+      std::min(options_.own_bytes(), options_.memory_limit_bytes);
+  absl::StatusOr<ShardLoad> load = ShardLoad::Create(
+      order, {.memory_bytes = options_.memory_limit_bytes - own,
+              .non_finite = options_.non_finite,
+              .helpers = options_.helpers});
+  RETURN_IF_ERROR(load.status())
+      << NameOfShard(standby_->header) << " beside the shard of "
+      << options_.task << ", of " << own << " bytes";
+  return load;
+}
+
+absl::Status StandbyHost::Stream::MakeShard() {
+  Standby& standby = *standby_;
+  ASSIGN_OR_RETURN(ShardLoad load, LoadFrom(standby.state->directory()));
+  RETURN_IF_ERROR(standby.state->MakeCheckpoint(load.Manifest()));
+  RETURN_IF_ERROR(load.Open());
+  ASSIGN_OR_RETURN(standby.shard, load.Run());
+  standby.state.reset();
+  return absl::OkStatus();
+}
+
+absl::Status StandbyHost::Stream::Change(const wire::LoadRequest& change) {
+  if (change.global_step() > 0) {
+    standby_->shard->GoOnAt(change.global_step());
+    return absl::OkStatus();
+  }
+  wire::LoadRequest order = change;
+  // It is not loaded: initial values are not looked at.
+  order.set_checkpoint("the state that is there");
+  ASSIGN_OR_RETURN(ShardLoad load, ShardLoad::Create(order, LoadLimits()));
+  return load.GiveRulesTo(*standby_->shard);
+}
+
+}  // namespace parasol

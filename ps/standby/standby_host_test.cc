@@ -1,0 +1,323 @@
+#include "ps/standby/standby_host.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/status_macros.h"
+#include "base/status_matchers.h"
+#include "cluster/trust/process_secret.h"
+#include "cluster/trust/standby_ticket.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ps/journal/standby_feed.h"
+#include "ps/shard/parameter_server.h"
+#include "ps/shard/ps_metrics.h"
+#include "ps/testing/parameter_server_fixture.h"
+#include "ps/testing/requests.h"
+
+// A shard, its standby on another ps, and the shard's successor.
+namespace parasol::parameter_server_testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint64_t kHostIncarnation = 0x99;
+
+// A ps whose shard has a standby.
+struct Primary {
+  explicit Primary(StandbyHost* takes_from = nullptr, int64_t epoch = 1)
+      : metrics(registry),
+        server(
+            {.task = "ps/0",
+             .incarnation = kIncarnation,
+             .take_standby = [takes_from, epoch](const wire::LoadRequest& order)
+                 -> absl::StatusOr<ShardState> {
+               return takes_from->Take(TakeRequest(order, epoch));
+             },
+             .on_loaded =
+                 [this](const std::shared_ptr<ParameterShard>& loaded,
+                        const wire::LoadRequest& given, bool) {
+                   shard = loaded;
+                   order = given;
+                 }},
+            clock, metrics) {}
+
+  static wire::TakeStandbyRequest TakeRequest(const wire::LoadRequest& order,
+                                              int64_t epoch) {
+    wire::TakeStandbyRequest request;
+    request.set_run_id(order.run_id());
+    request.set_layout(order.order().layout());
+    request.set_shard(order.shard());
+    request.set_num_shards(order.num_shards());
+    request.set_number(order.standby().number());
+    request.set_ps_incarnation(PublicNumber(kHostIncarnation));
+    request.set_place_epoch(epoch);
+    return request;
+  }
+
+  SimulatedClock clock;
+  MetricsRegistry registry;
+  PsMetrics metrics;
+  std::shared_ptr<ParameterShard> shard;
+  wire::LoadRequest order;
+  ParameterServer server;
+};
+
+class StandbyHostTest : public testing::Test {
+ protected:
+  StandbyHostTest()
+      : host_({.task = "ps/1", .incarnation = kHostIncarnation}) {}
+
+  static wire::LoadRequest Order(uint64_t standby = 0) {
+    wire::LoadRequest order = AdamOrder();
+    order.mutable_standby()->set_number(standby);
+    return order;
+  }
+  static wire::FollowHeader Header(const wire::LoadRequest& order,
+                                   int64_t epoch = 1) {
+    wire::FollowHeader header;
+    header.set_run_id(order.run_id());
+    header.set_layout(order.order().layout());
+    header.set_shard(order.shard());
+    header.set_num_shards(order.num_shards());
+    header.set_place_epoch(epoch);
+    header.set_ps_incarnation(PublicNumber(kHostIncarnation));
+    *header.mutable_load() = order;
+    header.mutable_load()->clear_order();
+    header.mutable_load()->mutable_standby()->set_number(
+        StandbyTicket(order.shard(), order.num_shards(), kHostIncarnation));
+    return header;
+  }
+
+  // Makes a standby of the primary's shard; returns its number.
+  uint64_t Follow(Primary& primary, int64_t epoch = 1) {
+    auto stream = host_.Follow(Header(primary.order, epoch), [] {});
+    EXPECT_OK(stream);
+    stream_ = *std::move(stream);
+    const auto snapshot = primary.shard->TakeSnapshotForStandby(
+        primary.clock, [] { return false; });
+    EXPECT_OK(snapshot);
+    const auto state = ShardState::Write(*snapshot, primary.order.shard(),
+                                         primary.order.num_shards(), 1 << 20);
+    EXPECT_OK(state);
+    EXPECT_OK(state->ForEachPiece([this](absl::string_view piece) {
+      wire::FollowRequest message;
+      message.set_state(std::string(piece));
+      return stream_->Take(message).status();
+    }));
+    wire::FollowRequest end;
+    end.set_state_end(true);
+    const auto answer = stream_->Take(end);
+    EXPECT_OK(answer);
+    return answer.ok() ? (*answer)->number() : 0;
+  }
+  // Has the standby take what the feed has.
+  absl::Status Pump(Primary& primary) {
+    StandbyFeed& feed = *primary.shard->feed();
+    while (feed.behind() > 0) {
+      for (const wire::FollowRequest& message :
+           feed.Take(1 << 20, absl::ZeroDuration())) {
+        ASSIGN_OR_RETURN(const std::optional<wire::FollowResponse> answer,
+                         stream_->Take(message));
+        if (!answer) continue;
+        RETURN_IF_ERROR(feed.Held(answer->held()));
+      }
+    }
+    return absl::OkStatus();
+  }
+  static void Push(Primary& primary, uint64_t sequence,
+                   std::optional<int64_t> step = std::nullopt,
+                   int32_t replica = 0) {
+    wire::RequestHeader header = PushRequest(sequence);
+    if (step) {
+      wire::SyncStep& sync =
+          *header.mutable_operation(0)->mutable_push()->mutable_sync();
+      sync.set_step(*step);
+      sync.set_replica(replica);
+    }
+    const std::string gradient =
+        Floats(kElements, .01f * static_cast<float>(sequence % 7));
+    const auto message = ReceivedMessage::Create(header, {ViewOf(gradient)});
+    ASSERT_OK(message);
+    primary.server.Execute(*message, 0, [](absl::StatusOr<OperationResult>) {});
+  }
+  static std::vector<float> Values(Primary& primary) {
+    const wire::RequestHeader request = PullRequest();
+    const auto message = ReceivedMessage::Create(request, {});
+    std::vector<float> values;
+    primary.server.Execute(*message, 0,
+                           [&](absl::StatusOr<OperationResult> result) {
+                             EXPECT_OK(result);
+                             if (result.ok())
+                               values = FloatsOf(result->payloads);
+                           });
+    return values;
+  }
+
+  StandbyHost host_;
+  std::unique_ptr<StandbyHost::Stream> stream_;
+};
+
+TEST_F(StandbyHostTest, TheSuccessorGoesOnExactlyWhereThePrimaryWas) {
+  Primary primary;
+  ASSERT_OK(primary.server.Load(Order()));
+  for (uint64_t i = 1; i <= 5; ++i) Push(primary, i);
+  const uint64_t number = Follow(primary);
+  for (uint64_t i = 6; i <= 9; ++i) Push(primary, i);
+  ASSERT_OK(Pump(primary));
+  EXPECT_EQ(primary.shard->feed()->behind(), 0);
+
+  Primary successor(&host_, /*epoch=*/2);
+  ASSERT_OK(successor.server.Load(Order(number)));
+  EXPECT_EQ(Values(successor), Values(primary));
+  EXPECT_EQ(successor.metrics.taken_standbys_total.value(), 1);
+  EXPECT_EQ(successor.metrics.lost_standbys_total.value(), 0);
+  // It knows what was applied, and goes on as the primary would.
+  Push(successor, 9);
+  EXPECT_EQ(Values(successor), Values(primary));
+  Push(successor, 10);
+  Push(primary, 10);
+  EXPECT_EQ(Values(successor), Values(primary));
+}
+
+TEST_F(StandbyHostTest, APrimaryWhoseStandbyWasTakenIsRefused) {
+  Primary primary;
+  ASSERT_OK(primary.server.Load(Order()));
+  const uint64_t number = Follow(primary);
+  Primary successor(&host_, 2);
+  ASSERT_OK(successor.server.Load(Order(number)));
+  const std::vector<float> taken = Values(successor);
+  // It was stopped, and goes on.
+  Push(primary, 1);
+  EXPECT_THAT(Pump(primary), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(primary.shard->feed()->behind(), 1);
+  EXPECT_THAT(host_.Follow(Header(primary.order, /*epoch=*/1), [] {}).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  // What was taken can be taken again, by a later process alone.
+  Primary third(&host_, 3);
+  ASSERT_OK(third.server.Load(Order(number)));
+  EXPECT_EQ(Values(third), taken);
+  EXPECT_THAT(host_.Take(Primary::TakeRequest(Order(number), 2)).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(StandbyHostTest, WhatIsNotThereIsALossThatIsSaid) {
+  Primary primary;
+  ASSERT_OK(primary.server.Load(Order()));
+  const uint64_t number = Follow(primary);
+  for (const uint64_t wrong : {number + 2, UINT64_MAX}) {
+    Primary successor(&host_, 2);
+    ASSERT_OK(successor.server.Load(Order(wrong)));
+    EXPECT_EQ(successor.metrics.lost_standbys_total.value(), 1);
+    EXPECT_EQ(successor.metrics.taken_standbys_total.value(), 0);
+  }
+}
+
+TEST_F(StandbyHostTest, AHostThatDoesNotAnswerIsAskedAgain) {
+  Primary successor(&host_, 2);
+  wire::TakeStandbyRequest request = Primary::TakeRequest(Order(7), 2);
+  request.set_ps_incarnation(1);
+  EXPECT_THAT(
+      host_.Take(request).status(),
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("meant for process")));
+}
+
+TEST_F(StandbyHostTest, OnlyWhomTheChiefSendsMayMakeAStandby) {
+  Primary primary;
+  ASSERT_OK(primary.server.Load(Order()));
+  wire::FollowHeader header = Header(primary.order);
+  header.mutable_load()->mutable_standby()->set_number(1);
+  EXPECT_THAT(host_.Follow(header, [] {}).status(),
+              StatusIs(absl::StatusCode::kPermissionDenied));
+  header = Header(primary.order);
+  header.set_ps_incarnation(1);
+  EXPECT_THAT(host_.Follow(header, [] {}).status(),
+              StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(StandbyHostTest, ANewJobsRulesComeInTheirPlaceAmongThePushes) {
+  Primary primary;
+  ASSERT_OK(primary.server.Load(Order()));
+  const uint64_t number = Follow(primary);
+  Push(primary, 1);
+  wire::LoadRequest faster = Order();
+  faster.mutable_optimizer()->mutable_adam()->set_learning_rate(.5);
+  ASSERT_OK(primary.server.Load(faster));
+  Push(primary, 2);
+  ASSERT_OK(Pump(primary));
+  Primary successor(&host_, 2);
+  faster.mutable_standby()->set_number(number);
+  ASSERT_OK(successor.server.Load(faster));
+  EXPECT_EQ(Values(successor), Values(primary));
+}
+
+TEST_F(StandbyHostTest, ASynchronousShardGoesOnInItsStep) {
+  Primary primary;
+  wire::LoadRequest order = Order();
+  order.mutable_sync()->set_replicas_to_aggregate(2);
+  order.mutable_sync()->set_total_replicas(2);
+  ASSERT_OK(primary.server.Load(order));
+  Push(primary, 1, /*step=*/0, /*replica=*/0);
+  Push(primary, 2, 0, 1);
+  // Of step 1 one gradient has come: the cut is behind that step.
+  Push(primary, 3, 1, 1);
+  std::thread completes([&primary] {
+    while (!primary.shard->feed()->is_streaming()) std::this_thread::yield();
+    Push(primary, 4, 1, 0);
+  });
+  const uint64_t number = Follow(primary);
+  completes.join();
+  Push(primary, 5, 2, 0);
+  Push(primary, 6, 2, 1);
+  Push(primary, 7, 3, 1);
+  ASSERT_OK(Pump(primary));
+  Primary successor(&host_, 2);
+  order.mutable_standby()->set_number(number);
+  ASSERT_OK(successor.server.Load(order));
+  EXPECT_EQ(Values(successor), Values(primary));
+  // The gradient of the step that is not complete was not acknowledged: it
+  // comes again.
+  Push(successor, 7, 3, 1);
+  Push(successor, 8, 3, 0);
+  Push(primary, 8, 3, 0);
+  EXPECT_EQ(Values(successor), Values(primary));
+}
+
+TEST_F(StandbyHostTest, APushThatFitsNotIsNoStandbysAnyMore) {
+  Primary primary;
+  ASSERT_OK(primary.server.Load(Order()));
+  const uint64_t number = Follow(primary);
+  wire::FollowRequest message;
+  message.add_record("no push");
+  EXPECT_THAT(stream_->Take(message).status(),
+              StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(host_.Take(Primary::TakeRequest(Order(number), 2)).status(),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(StandbyHostTest, AStandbyThatDoesNotFitIsRefusedBeforeItComes) {
+  StandbyHost small({.task = "ps/1",
+                     .incarnation = kHostIncarnation,
+                     .memory_limit_bytes = 3 * kElements * sizeof(float),
+                     .own_bytes = [] { return uint64_t{100}; }});
+  Primary primary;
+  ASSERT_OK(primary.server.Load(Order()));
+  const auto stream = small.Follow(Header(primary.order), [] {});
+  ASSERT_OK(stream);
+  wire::FollowRequest message;
+  message.set_state("the first piece");
+  EXPECT_THAT((*stream)->Take(message).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("beside the shard of ps/1, of 100 bytes")));
+}
+
+}  // namespace
+}  // namespace parasol::parameter_server_testing
