@@ -39,7 +39,9 @@ PsPeers::PsPeers(Options options, Clock& clock)
       registry_(MetricsOf(options_.settings, own_metrics_)),
       metrics_(registry_),
       recorded_(registry_),
-      reporter_(clock) {}
+      inspection_(std::make_shared<TaskInspection>(clock)),
+      reporter_(clock, /*hooks=*/nullptr, &inspection_->recorder(),
+                "training") {}
 
 PsPeers::~PsPeers() { Disconnect(); }
 
@@ -69,6 +71,8 @@ absl::Status PsPeers::Join(const job::Job& job) {
   options.metrics_address = options_.settings.metrics_address;
   options.chief_timeout = options_.peer_timeout;
   options.checkpoint_directory = options_.settings.checkpoint_directory;
+  options.inspection = inspection_;
+  inspection_->ShowThisThreadFirst();
   options.on_registered =
       [this, job](const wire::RegisterResponse& first,
                   const wire::RegisterResponse& answer) -> absl::Status {
@@ -118,6 +122,7 @@ absl::Status PsPeers::Connect(ParameterStore& store) {
     names.push_back(spec.name);
   }
   ParameterClient::Options options;
+  options.trace = &inspection_->recorder();
   options.worker_incarnation = options_.task.incarnation();
   options.shard_timeout = options_.peer_timeout;
   options.trust = options_.trust;

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cluster/client/chief_session.h"
+#include "cluster/inspection/task_inspection.h"
 #include "cluster/rpc/server.h"
 #include "cluster/trust/trust.h"
 #include "loop/peers/local_peers.h"
@@ -106,6 +107,7 @@ class PsPeers : public LocalPeers {
   MetricsRegistry& registry_;
   WorkerMetrics metrics_;
   RecordedGauges recorded_;
+  const std::shared_ptr<TaskInspection> inspection_;
   TrainingReporter reporter_;
   TrainingReport reported_;  // the reporting thread's
   ParameterStore* store_ = nullptr;
