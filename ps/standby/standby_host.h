@@ -101,11 +101,14 @@ class StandbyHost::Stream {
   Stream(const Options& options, std::shared_ptr<Standby> standby)
       : options_(options), standby_(std::move(standby)) {}
 
+  // Functions that are called with the standby's lock held.
   absl::StatusOr<std::optional<wire::FollowResponse>> TakeNow(
-      const wire::FollowRequest& message);
+      const wire::FollowRequest& message) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  absl::Status MakeShard() ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  absl::Status Change(const wire::LoadRequest& change)
+      ABSL_NO_THREAD_SAFETY_ANALYSIS;
+
   absl::StatusOr<ShardLoad> LoadFrom(const std::string& directory) const;
-  absl::Status MakeShard();
-  absl::Status Change(const wire::LoadRequest& change);
 
   const Options& options_;
   const std::shared_ptr<Standby> standby_;

@@ -24,7 +24,8 @@ constexpr absl::Duration kLook = absl::Milliseconds(50);
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
 constexpr size_t kMessageBytes = 1 << 20;
 
-absl::Status CallEnded() { return absl::UnavailableError("the stream ended"); }
+// The code that nothing else has here.
+absl::Status CallEnded() { return absl::UnknownError("the stream ended"); }
 
 }  // namespace
 
@@ -171,7 +172,8 @@ void StandbyKeeper::Follow(const Primary& primary,
   {
     std::jthread answers([&] { Hear(primary, *call); });
     ended = Send(primary, place, *call);
-    call->Cancel();
+    // One that has ended says why.
+    if (!absl::IsUnknown(ended)) call->Cancel();
   }
   bool counted = false;
   // What is applied from now on it does not get.
@@ -190,11 +192,11 @@ void StandbyKeeper::Follow(const Primary& primary,
   const absl::Status finished = call->Finish();
   if (CheckWanted(primary).code() == absl::StatusCode::kCancelled) return;
   // Its ps ends, or has given it to a successor of this process.
-  if (absl::IsCancelled(finished) && absl::IsUnavailable(ended)) {
+  if (absl::IsCancelled(finished) && absl::IsUnknown(ended)) {
     LOG(INFO) << place.task() << " has ended the standby of this shard";
     return;
   }
-  const absl::string_view why = absl::IsUnavailable(ended) && !finished.ok()
+  const absl::string_view why = absl::IsUnknown(ended) && !finished.ok()
                                     ? finished.message()
                                     : ended.message();
   if (counted) {
@@ -304,9 +306,9 @@ void StandbyKeeper::Hear(const Primary& primary, StandbyCall& call) {
     const absl::Status held = feed.Held(answer.held());
     if (held.ok()) continue;
     LOG(ERROR) << held.message();
+    call.Cancel();
     break;
   }
-  call.Cancel();
   absl::MutexLock lock(&mu_);
   has_ended_ = true;
 }
