@@ -113,7 +113,6 @@ PsTask::PsTask(const PsTaskOptions& options, std::unique_ptr<PayloadHost> lanes,
 PsTask::~PsTask() {
   const std::shared_ptr<ChiefSession> session = BeginStop();
   if (session != nullptr) session->Stop();
-  standby_keeper_.Stop();
 }
 
 absl::Status PsTask::Wait() {

@@ -37,6 +37,7 @@ StandbyKeeper::StandbyKeeper(Options options, StandbyClient& client,
       metrics_(metrics) {}
 
 void StandbyKeeper::Start() {
+  absl::MutexLock lock(&threads_mu_);
   reports_ = std::thread([this] { RunReports(); });
   streams_ = std::thread([this] { RunStreams(); });
 }
@@ -47,6 +48,7 @@ void StandbyKeeper::Stop() {
     is_stopping_ = true;
     if (call_ != nullptr) call_->Cancel();
   }
+  absl::MutexLock lock(&threads_mu_);
   if (reports_.joinable()) reports_.join();
   if (streams_.joinable()) streams_.join();
 }

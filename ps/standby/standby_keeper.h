@@ -51,7 +51,7 @@ class StandbyKeeper {
   ~StandbyKeeper() { Stop(); }
 
   // Starts the threads, once the ps has registered. Called once.
-  void Start();
+  void Start() ABSL_LOCKS_EXCLUDED(threads_mu_);
 
   // ParameterServer::Options::on_loaded.
   void Loaded(const std::shared_ptr<ParameterShard>& shard,
@@ -59,7 +59,7 @@ class StandbyKeeper {
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Ends and joins the threads. May be called twice.
-  void Stop() ABSL_LOCKS_EXCLUDED(mu_);
+  void Stop() ABSL_LOCKS_EXCLUDED(threads_mu_, mu_);
 
  private:
   // A shard that has a standby, and its order.
@@ -109,8 +109,10 @@ class StandbyKeeper {
   bool has_work_ ABSL_GUARDED_BY(mu_) = false;
   int64_t chief_epoch_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Time urgent_since_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
-  std::thread reports_;
-  std::thread streams_;
+  // Held while the threads are started, or joined.
+  absl::Mutex threads_mu_;
+  std::thread reports_ ABSL_GUARDED_BY(threads_mu_);
+  std::thread streams_ ABSL_GUARDED_BY(threads_mu_);
 };
 
 }  // namespace parasol
