@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "ps/shard/write_shard.h"
 #include "storage/checkpoint_manifest.h"
+#include "storage/durable_file.h"
 
 namespace parasol {
 namespace {
@@ -80,9 +81,12 @@ absl::StatusOr<ShardState> ShardState::Write(ShardSnapshot snapshot,
   return state;
 }
 
+ShardState::ShardState(std::string directory)
+    : directory_(std::move(directory)) {}
+
 ShardState::ShardState(ShardState&& other) noexcept
     : directory_(std::exchange(other.directory_, {})),
-      file_(std::exchange(other.file_, std::nullopt)),
+      file_(std::move(other.file_)),
       size_(other.size_),
       crc_(other.crc_) {}
 
@@ -97,9 +101,10 @@ std::string ShardState::path() const {
 }
 
 absl::Status ShardState::Append(absl::string_view bytes) {
-  if (!file_.has_value()) {
-    ASSIGN_OR_RETURN(file_,
+  if (file_ == nullptr) {
+    ASSIGN_OR_RETURN(FileDescriptor file,
                      FileDescriptor::Open(path(), O_WRONLY | O_CREAT | O_EXCL));
+    file_ = std::make_unique<const FileDescriptor>(std::move(file));
   }
   RETURN_IF_ERROR(WriteAll(file_->get(), bytes, path()));
   size_ += bytes.size();

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 
 #include "absl/functional/function_ref.h"
@@ -13,9 +13,10 @@
 #include "proto/checkpoint.pb.h"
 #include "proto/parameter.pb.h"
 #include "ps/shard/shard_snapshot.h"
-#include "storage/durable_file.h"
 
 namespace parasol {
+
+class FileDescriptor;  // storage/durable_file.h
 
 // The whole contents of a shard as one shard file (storage/FORMAT.md) on their
 // way from one ps to another: in a folder of its own, which goes with the
@@ -51,12 +52,11 @@ class ShardState {
  private:
   // Makes an empty one for about `bytes`.
   static absl::StatusOr<ShardState> MakeFor(uint64_t bytes);
-  explicit ShardState(std::string directory)
-      : directory_(std::move(directory)) {}
+  explicit ShardState(std::string directory);
   std::string path() const;
 
   std::string directory_;
-  std::optional<FileDescriptor> file_;  // open while it is appended to
+  std::unique_ptr<const FileDescriptor> file_;  // null: not appended to
   uint64_t size_ = 0;
   uint32_t crc_ = 0;
 };

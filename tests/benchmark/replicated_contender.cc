@@ -29,7 +29,8 @@ namespace {
 constexpr uint64_t kStandbysPs = 0x5b;
 
 // Answers as a chief does that keeps what it is told.
-wire::HeartbeatResponse Kept(const wire::HeartbeatRequest& request, int port) {
+wire::HeartbeatResponse ChiefsAnswer(const wire::HeartbeatRequest& request,
+                                     int port) {
   wire::HeartbeatResponse answer;
   const wire::StandbyPlace& reported = request.standby().place();
   answer.set_kept_standby(reported.task().empty() ? 0 : reported.number());
@@ -84,7 +85,7 @@ void ServeReplicated(const Contents& contents) {
       {.task = "ps/0",
        .heartbeat =
            [port = standby.port()](const wire::HeartbeatRequest& request) {
-             return Kept(request, port);
+             return ChiefsAnswer(request, port);
            },
        .place_epoch = [] { return int64_t{1}; }},
       *client, Clock::Real(), metrics);
