@@ -58,16 +58,6 @@ void ParameterServer::TraceOperation(const wire::Operation& operation,
   Trace(NameOfOperation(operation), begin, bytes);
 }
 
-void ParameterServer::NoteJournal(const RestoredJournal& journal) {
-  if (journal.pushes > 0) {
-    LOG(INFO) << "took " << journal.pushes << " pushes from the journal";
-    metrics_.replayed_pushes_total.Add(journal.pushes);
-  }
-  if (journal.lost.empty()) return;
-  LOG(ERROR) << "acknowledged pushes are lost: " << journal.lost;
-  metrics_.lost_journals_total.Add();
-}
-
 wire::PsLoad ParameterServer::LoadNow() {
   const absl::Time now = clock_.Now();
   wire::PsLoad load = watch_.Load(metrics_.push_bytes_total.value(),

@@ -355,13 +355,13 @@ ShardSnapshot ParameterShard::TakeSnapshot(bool stays,
   if (journal_ != nullptr) {
     journal = journal_->BeginCut(this->progress(), std::nullopt);
   }
-  ShardSnapshot snapshot = Cut([] {}, stays);
+  ShardSnapshot snapshot = Cut([] {}, stays, turn);
   snapshot.journal = journal;
   return snapshot;
 }
 
-ShardSnapshot ParameterShard::Cut(absl::FunctionRef<void()> at_cut,
-                                  bool stays) {
+ShardSnapshot ParameterShard::Cut(absl::FunctionRef<void()> at_cut, bool stays,
+                                  const SnapshotTurn& turn) {
   std::vector<ChunkContents> contents;
   contents.reserve(dense_->chunks().size());
   std::vector<RowSnapshot> tables;

@@ -50,7 +50,8 @@ bool ParameterShard::IsBehind(int64_t updates) const {
 absl::StatusOr<ShardSnapshot> ParameterShard::TakeSnapshotForStandby(
     Clock& clock, const std::function<bool()>& is_cancelled) {
   if (!sync_.has_value()) {
-    return Cut([this] { feed_->Begin(std::nullopt); }, /*stays=*/false);
+    return Cut([this] { feed_->Begin(std::nullopt); }, /*stays=*/false,
+               SnapshotTurn());
   }
   // Nothing has had as many updates: all gradients of that step, and of later
   // ones, are yet to come.

@@ -1,9 +1,9 @@
-// What ThreadSanitizer is told to leave alone: what Debian's gRPC, Protobuf,
-// oneDNN, Abseil, prometheus-cpp and CivetWeb do themselves. Of these libraries
-// it sees malloc, memcpy and the like but not what orders them. Compiled in, so
-// that a binary that is started by hand, or by a test, has them too. Each line
-// matches one library. CivetWeb's threads call localtime() for their log at
-// once.
+// What ThreadSanitizer is told to leave alone: what Debian's gRPC, OpenSSL,
+// Protobuf, oneDNN, Abseil, prometheus-cpp and CivetWeb do themselves. Of these
+// libraries it sees malloc, memcpy and the like but not what orders them.
+// Compiled in, so that a binary that is started by hand, or by a test, has them
+// too. Each line matches one library. CivetWeb's threads call localtime() for
+// their log at once.
 //
 // Not ignore_noninstrumented_modules=1: with GCC's runtime that silences memcpy
 // and free() in this repository's code as well. Never name that code here.
@@ -12,6 +12,7 @@ extern "C" const char* __tsan_default_suppressions() {
          "called_from_lib:libgpr.so\n"
          "called_from_lib:libgrpc.so\n"
          "called_from_lib:libgrpc++.so\n"
+         "called_from_lib:libcrypto.so\n"
          "called_from_lib:libdnnl.so\n"
          "called_from_lib:libprotobuf.so\n"
          "called_from_lib:libabsl_cord.so\n"
@@ -23,6 +24,7 @@ extern "C" const char* __tsan_default_suppressions() {
          "called_from_lib:libabsl_strings.so\n"
          "called_from_lib:libabsl_strings_internal.so\n"
          "called_from_lib:libabsl_synchronization.so\n"
+         "called_from_lib:libssl.so\n"
          // Allocates through std::string's functions, of which the dynamic
          // linker picks this repository's, instrumented, copy.
          "race:grpc_error_get_str\n"
