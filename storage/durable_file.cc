@@ -216,7 +216,7 @@ absl::Status MakeDirectories(const std::string& path) {
     // Another process may make it, too: who finds it syncs its name, as well.
     if (mkdir(made.c_str(), 0777) != 0 &&
         !(errno == EEXIST && IsDirectory(made))) {
-      return FileError(errno, "make", made);
+      return FileError(errno == EEXIST ? ENOTDIR : errno, "make", path);
     }
     RETURN_IF_ERROR(SyncDirectory(parent));
   }

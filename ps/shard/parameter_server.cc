@@ -124,6 +124,11 @@ absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
   if (request.run_id().empty()) {
     return absl::InvalidArgumentError("the load request names no run_id");
   }
+  if (request.has_standby() && options_.on_loaded == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the load request names a standby, but ", options_.task,
+                     " makes none of its shard"));
+  }
   ASSIGN_OR_RETURN(std::shared_ptr<Shard> held, BeginLoad(request.order()));
   absl::Cleanup end = [this] { EndLoad(); };
   const ParameterShard* const before =

@@ -58,7 +58,8 @@ class ParameterServer {
     std::shared_ptr<WorkHelpers> helpers = nullptr;
     // Directory in which journals are; empty: the chief's checkpoint directory.
     std::string journal_directory = {};
-    // Fetches the state of the standby that a Load names.
+    // Fetches the state of the standby that a Load names. Set with on_loaded,
+    // or a Load that names a standby is refused.
     //   NotFound   it is gone for good; the message says why.
     //   any other  it may be had later.
     std::function<absl::StatusOr<ShardState>(const wire::LoadRequest& order)>

@@ -197,7 +197,7 @@ class ParameterShard {
   // Copies references to all that there is, when no push is being applied, and
   // calls `at_cut` meanwhile.
   ShardSnapshot Cut(absl::FunctionRef<void()> at_cut, bool stays,
-                      const SnapshotTurn& turn);
+                    const SnapshotTurn& turn);
   absl::StatusOr<StepPush> CheckStep(const wire::SyncStep& step) const;
   absl::Status CheckMode(bool is_synchronous) const;
   absl::Status CheckWait(int64_t min_updates) const;

@@ -199,6 +199,16 @@ TEST_P(RefusedOrdersTest, ALoadOfTheHeldShardWithOtherPartsIsRefused) {
   ExpectObedience("a load without parts");
 }
 
+// Pushes would wait for it, for ever.
+TEST_P(RefusedOrdersTest, AStandbyThatNobodyMakesIsRefused) {
+  wire::LoadRequest order = load_;
+  order.mutable_standby();
+  EXPECT_THAT(ps_.server.Load(order),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("makes none of its shard")));
+  EXPECT_OK(ps_.server.Load(load_));
+}
+
 TEST_P(RefusedOrdersTest, MoreThanTheMemoryIsRefusedBeforeAnythingChanges) {
   ASSERT_OK(ps_.server.Load(load_));
   wire::LoadRequest huge = load_;

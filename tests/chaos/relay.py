@@ -6,15 +6,15 @@ import threading
 
 
 class Relay:
-    """Forwards connections to `target`, a port of this machine.
+    """Forwards connections to `target`, a port of this machine, once it is set.
 
     cut() ends all connections as a crashed machine's system does, with a reset;
     hold() forwards nothing, so that each end believes that the other one is
     there, until release().
     """
 
-    def __init__(self, target):
-        self.target = target
+    def __init__(self):
+        self.target = None
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.port = self.listener.getsockname()[1]
         self.pairs = set()

@@ -23,6 +23,9 @@ uint64_t DrawNumber() {
 absl::StatusOr<wire::InspectResponse> AskOnce(
     ChiefClient& chief, const wire::InspectRequest& request) {
   absl::StatusOr<wire::InspectResponse> answer = chief.Inspect(request);
+  if (absl::IsCancelled(answer.status())) {
+    return absl::UnavailableError("it ended while it was asked");
+  }
   if (!absl::IsUnimplemented(answer.status())) return answer;
   return absl::InvalidArgumentError(
       absl::StrCat(answer.status().message(),
