@@ -3,6 +3,20 @@
 #include <utility>
 
 namespace parasol {
+namespace {
+
+constexpr absl::Duration kLastInterval = absl::Milliseconds(50);
+
+// Returns true if workers have yet to tell losses of epochs that have ended, as
+// they do with their heartbeats.
+bool AwaitsLosses(const wire::JobStatus& status) {
+  for (const wire::EpochEnd& end : status.epoch_end()) {
+    if (!end.is_complete()) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 HookWatch::HookWatch(std::unique_ptr<ChiefClient> chief, TrainingHooks& hooks,
                      Clock& clock)
@@ -20,15 +34,22 @@ HookWatch::~HookWatch() {
 }
 
 void HookWatch::Run() {
-  bool is_last = false;
+  bool is_stopping = false;
+  absl::Time end = absl::InfiniteFuture();
   while (true) {
     // A chief that is gone comes back, or has nothing to tell any more.
     const absl::StatusOr<wire::JobStatus> status = chief_->GetStatus();
     if (status.ok()) hooks_.Look(*status, /*is_exact=*/false);
-    if (is_last) return;
+    if (is_stopping) {
+      const bool is_all = !status.ok() || !AwaitsLosses(*status);
+      if (is_all || clock_.Now() >= end) return;
+      clock_.Pause(kLastInterval);
+      continue;
+    }
     absl::MutexLock lock(&mu_);
-    is_last =
+    is_stopping =
         clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_), kInterval);
+    if (is_stopping) end = clock_.Now() + kLastLimit;
   }
 }
 

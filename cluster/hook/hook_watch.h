@@ -18,11 +18,13 @@ namespace parasol {
 class HookWatch {
  public:
   static constexpr absl::Duration kInterval = absl::Seconds(1);
+  // Longest time that the end waits for the losses of epochs that have ended.
+  static constexpr absl::Duration kLastLimit = absl::Seconds(3);
 
   // Begins to ask. `hooks` and `clock` must outlive this object.
   HookWatch(std::unique_ptr<ChiefClient> chief, TrainingHooks& hooks,
             Clock& clock);
-  // Asks for the last time, and returns when the thread has ended.
+  // Asks until the losses of all epochs are known, for kLastLimit at most.
   ~HookWatch();
 
  private:
