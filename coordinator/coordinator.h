@@ -97,7 +97,7 @@ class Coordinator {
   // Returns the checkpoints that keep_best has a use for now.
   KeptCheckpoints Kept() const { return evaluations_.Kept(); }
 
-  // What is kept of the shards' standbys. The caller records it before it
+  // The standbys that the chief keeps. The caller records them before it
   // answers a heartbeat that has a report of one (StandbyBoard::AnswerTo()).
   StandbyBoard& standbys() { return standbys_; }
 

@@ -50,8 +50,7 @@ struct CoordinatorOptions {
   // The newest process at each ps's place, by index, as an earlier chief has
   // recorded it: its place epoch.
   std::map<int, int64_t> ps_epochs;
-  // What an earlier chief has recorded of the standby of each ps's shard
-  // (StandbyBoard).
+  // The standby of each ps's shard, as an earlier chief has recorded it.
   StandbyBoard::Kept standbys;
   // The variables and tables in the manifests of checkpoints to be written.
   CheckpointContents contents;

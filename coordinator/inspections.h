@@ -15,10 +15,10 @@
 
 namespace parasol {
 
-// What tasks are asked to show, one inspection at a time, and what has come of
-// it. An inspection ends when all of its tasks have shown all, or have had the
-// time; what came is kept for a while, until another one begins. What is out of
-// bounds is cut, or left out and counted. Pure.
+// The inspections that somebody asks for, one at a time: asks the tasks, and
+// keeps what they show. An inspection ends when all of its tasks have shown
+// all, or have had the time; what came is kept for a while, until another one
+// begins. What is out of bounds is cut, or left out and counted. Pure.
 class Inspections {
  public:
   // Time until tasks that are asked for a trace begin it together: all have
@@ -48,7 +48,7 @@ class Inspections {
                 wire::HeartbeatResponse& answer);
 
  private:
-  // What one task has shown.
+  // The part of one task.
   struct Shown {
     uint64_t incarnation = 0;
     wire::InspectionPart part = {};  // all of its parts

@@ -32,8 +32,8 @@ namespace parasol::loop {
 //
 // --strategy, --devices, --threads and --checkpoint_dir choose how it runs, and
 // --status_address and --metrics_address where it says how it goes; flags of
-// its own are ABSL_FLAGs. The same program is started on each worker, and on
-// the chief of a cluster with ps.
+// its own are ABSL_FLAGs. Start the program on each worker, and on the
+// chief of a cluster with ps.
 class Program {
  public:
   // Parses the command line: first thing in main(). A wrong flag or cluster

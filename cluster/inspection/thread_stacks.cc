@@ -11,11 +11,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <utility>
@@ -29,7 +31,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "base/clock.h"
 
 namespace parasol {
 namespace {
@@ -42,21 +43,26 @@ constexpr int kHandlerFrames = 2;
 
 int StackSignal() { return SIGRTMIN + 6; }
 
-// Whose turn it is, and how far it is: four times a number, plus a phase. The
-// handler takes a turn only if it is still wanted.
-enum : uint32_t { kIdle, kAsked, kWriting, kWritten };
-std::atomic<uint32_t> stack_turn = kIdle;
+// A question to one thread, which its handler answers in this memory alone: one
+// that is late spoils no other thread's answer.
+struct Question {
+  enum Phase { kAsked, kWriting, kWritten, kGivenUp };
+  std::atomic<int> phase = kAsked;
+  int count = 0;
+  void* frames[kMaxFrames];
+};
+// The question that is asked; a handler looks at no other.
+std::atomic<Question*> asked_question = nullptr;
 int stack_written = -1;  // an eventfd
-void* stack_frames[kMaxFrames];
-int stack_frame_count = 0;
 
 void WriteStack(int, siginfo_t* info, void*) {
   const int saved_errno = errno;
-  const auto turn = static_cast<uint32_t>(info->si_value.sival_int) * 4;
-  uint32_t asked = turn + kAsked;
-  if (stack_turn.compare_exchange_strong(asked, turn + kWriting)) {
-    stack_frame_count = backtrace(stack_frames, kMaxFrames);
-    stack_turn.store(turn + kWritten);
+  Question* const question = asked_question.load();
+  int asked = Question::kAsked;
+  if (question != nullptr && info->si_value.sival_ptr == question &&
+      question->phase.compare_exchange_strong(asked, Question::kWriting)) {
+    question->count = backtrace(question->frames, kMaxFrames);
+    question->phase.store(Question::kWritten);
     const uint64_t one = 1;
     // It can't be full.
     if (write(stack_written, &one, sizeof(one)) < 0) errno = saved_errno;
@@ -76,10 +82,16 @@ void Install() {
   sigaction(StackSignal(), &action, nullptr);
 }
 
-// Uses no lock and no other thread, which may be the ones that hang.
-bool AwaitTurn(uint32_t wanted, absl::Time deadline) {
-  while (stack_turn.load() != wanted) {
-    const absl::Duration left = deadline - Clock::Real().Now();
+// A clock that nobody sets.
+absl::Duration Uptime() {
+  return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+// Returns true if the question is answered by then. Uses no lock and no other
+// thread, which may be the ones that hang.
+bool AwaitAnswer(const Question& question, absl::Duration end) {
+  while (question.phase.load() != Question::kWritten) {
+    const absl::Duration left = end - Uptime();
     if (left <= absl::ZeroDuration()) return false;
     pollfd polled = {stack_written, POLLIN, 0};
     poll(&polled, 1, 1 + static_cast<int>(absl::ToInt64Milliseconds(left)));
@@ -91,27 +103,34 @@ bool AwaitTurn(uint32_t wanted, absl::Time deadline) {
   return true;
 }
 
-// Returns the frames of thread `tid`; none if it does not answer.
-std::vector<void*> FramesOf(int tid, uint32_t number, absl::Duration limit) {
-  const uint32_t turn = number * 4;
-  stack_turn.store(turn + kAsked);
+// Returns the frames of thread `tid`; none if it does not answer. One call at a
+// time.
+std::vector<void*> FramesOf(int tid, absl::Duration limit) {
+  // Handlers that are late still look at theirs.
+  static auto* const unanswered = new std::vector<std::unique_ptr<Question>>;
+  auto question = std::make_unique<Question>();
+  asked_question.store(question.get());
   siginfo_t info = {};
   info.si_signo = StackSignal();
   info.si_code = SI_QUEUE;
   info.si_pid = getpid();
   info.si_uid = getuid();
-  info.si_value.sival_int = static_cast<int>(number);
+  info.si_value.sival_ptr = question.get();
   const bool is_sent =
       syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, StackSignal(), &info) == 0;
-  if (!is_sent || !AwaitTurn(turn + kWritten, Clock::Real().Now() + limit)) {
-    uint32_t asked = turn + kAsked;
-    if (stack_turn.compare_exchange_strong(asked, kIdle)) return {};
-    // It writes: that takes no time, once it runs.
-    if (!AwaitTurn(turn + kWritten, Clock::Real().Now() + limit)) return {};
+  if (!is_sent || !AwaitAnswer(*question, Uptime() + limit)) {
+    int asked = Question::kAsked;
+    const bool is_given_up =
+        question->phase.compare_exchange_strong(asked, Question::kGivenUp);
+    // One that writes takes no time, once it runs.
+    if (is_given_up || !AwaitAnswer(*question, Uptime() + limit)) {
+      if (is_sent) unanswered->push_back(std::move(question));
+      return {};
+    }
   }
-  const int skipped = std::min(kHandlerFrames, stack_frame_count);
-  return std::vector<void*>(stack_frames + skipped,
-                            stack_frames + stack_frame_count);
+  const int skipped = std::min(kHandlerFrames, question->count);
+  return std::vector<void*>(question->frames + skipped,
+                            question->frames + question->count);
 }
 
 std::string NameOfFrame(void* frame, bool is_return) {
@@ -193,7 +212,6 @@ std::vector<ThreadLook> LookAtThreads(int first) {
                    [&](const ThreadLook& a, const ThreadLook& b) {
                      return rank(a) < rank(b);
                    });
-  if (threads.size() > kMaxThreads) threads.resize(kMaxThreads);
   return threads;
 }
 
@@ -217,20 +235,20 @@ std::string TextOf(const std::vector<ThreadGroup>& groups) {
 std::string StacksOfThreads(int first, absl::Duration limit) {
   static absl::Mutex mu;
   static std::once_flag installed;
-  static uint32_t number = 0;
   absl::MutexLock lock(&mu);
   std::call_once(installed, Install);
-  const absl::Time deadline = Clock::Real().Now() + kMostLimits * limit;
+  const absl::Duration deadline = Uptime() + kMostLimits * limit;
   const int self = static_cast<int>(gettid());
   std::vector<ThreadGroup> groups;
   std::map<std::string, size_t> known;  // stack -> group
-  for (const ThreadLook& thread : LookAtThreads(first)) {
+  const std::vector<ThreadLook> threads = LookAtThreads(first);
+  for (size_t i = 0; i < std::min(threads.size(), kMaxThreads); ++i) {
+    const ThreadLook& thread = threads[i];
     // This one takes the stacks.
     if (thread.tid == self) continue;
-    const bool is_late = Clock::Real().Now() >= deadline;
+    const bool is_late = Uptime() >= deadline;
     const std::vector<void*> frames =
-        is_late ? std::vector<void*>()
-                : FramesOf(thread.tid, ++number & 0x0fffffff, limit);
+        is_late ? std::vector<void*>() : FramesOf(thread.tid, limit);
     const std::string stack =
         frames.empty()
             ? (is_late ? "    (not asked: the others took too long)\n"
@@ -242,7 +260,12 @@ std::string StacksOfThreads(int first, absl::Duration limit) {
                                                       " \"", thread.name, "\" ",
                                                       StateWord(thread.state)));
   }
-  return TextOf(groups);
+  std::string text = TextOf(groups);
+  if (threads.size() > kMaxThreads) {
+    absl::StrAppend(&text, "(", threads.size() - kMaxThreads,
+                    " more threads are not shown)\n");
+  }
+  return text;
 }
 
 }  // namespace parasol

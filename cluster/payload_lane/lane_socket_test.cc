@@ -1,5 +1,5 @@
-// Lanes of a job with certificates: messages in TLS, between the tasks that the
-// certificates name.
+// What carries a lane's messages: a socket in clear text or, in a job with
+// certificates, TLS between the tasks that the certificates name.
 
 #include "cluster/payload_lane/lane_socket.h"
 
@@ -33,7 +33,8 @@ std::shared_ptr<const Trust> TrustOf(absl::string_view task) {
 
 class EncryptedLaneTest : public LaneTest {
  protected:
-  EncryptedLaneTest() : LaneTest(TrustOf("mnist/ps/0")) {}
+  explicit EncryptedLaneTest(bool has_certificates = true)
+      : LaneTest(has_certificates ? TrustOf("mnist/ps/0") : nullptr) {}
 
   // Opens a lane of worker/1; its certificate is `task`'s.
   void OpenInTls(absl::string_view task = "mnist/worker/1",
@@ -51,9 +52,24 @@ class EncryptedLaneTest : public LaneTest {
   std::shared_ptr<const Trust> trust_;
 };
 
-TEST_F(EncryptedLaneTest, MessagesOfAllSizesGoBothWays) {
-  OpenInTls();
-  for (const size_t size : {0, 1, 100, 16375, 16376, 16384, 300000, 20 << 20}) {
+// Lanes in clear text and in TLS, which no message can tell apart.
+class LaneCarrierTest : public EncryptedLaneTest,
+                        public testing::WithParamInterface<bool> {
+ protected:
+  LaneCarrierTest() : EncryptedLaneTest(GetParam()) {}
+
+  void Open() { GetParam() ? OpenInTls() : OpenEnds(); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Carriers, LaneCarrierTest, testing::Bool(),
+                         [](const auto& info) {
+                           return info.param ? "Tls" : "ClearText";
+                         });
+
+TEST_P(LaneCarrierTest, MessagesOfAllSizesGoBothWays) {
+  Open();
+  for (const size_t size :
+       {0, 1, 100, 16375, 16376, 16383, 16384, 300000, 20 << 20}) {
     std::string bytes(size, '\0');
     for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 31 / 7);
     ASSERT_OK(worker_.Write(BufferOf(bytes, 3)));
@@ -63,8 +79,8 @@ TEST_F(EncryptedLaneTest, MessagesOfAllSizesGoBothWays) {
   }
 }
 
-TEST_F(EncryptedLaneTest, SeveralMessagesOfAWriteComeOneByOne) {
-  OpenInTls();
+TEST_P(LaneCarrierTest, SeveralMessagesOfAWriteComeOneByOne) {
+  Open();
   std::vector<std::string> texts;
   std::vector<grpc::ByteBuffer> messages;
   for (const size_t size : {3, 0, 3 << 20, 20, 300000, 1}) {
@@ -78,8 +94,10 @@ TEST_F(EncryptedLaneTest, SeveralMessagesOfAWriteComeOneByOne) {
   }
 }
 
-TEST_F(EncryptedLaneTest, BothEndsCanWriteAtOnce) {
-  OpenInTls();
+// More than the kernel keeps of a socket: the ends must not wait for each
+// other.
+TEST_P(LaneCarrierTest, BothEndsCanWriteAtOnce) {
+  Open();
   const std::string bytes(32 << 20, 'x');
   worker_.BeginWrite(BufferOf(bytes));
   ps_.BeginWrite(BufferOf(bytes));
@@ -89,8 +107,19 @@ TEST_F(EncryptedLaneTest, BothEndsCanWriteAtOnce) {
   EXPECT_EQ(ps_.Read()->size(), bytes.size());
 }
 
-TEST_F(EncryptedLaneTest, ALaneThatLingersDeliversWhatWasWritten) {
-  OpenInTls();
+TEST_P(LaneCarrierTest, AnEndThatIsClosedEndsWhatTheOtherOneHasUnderWay) {
+  Open();
+  ps_.Close();
+  EXPECT_THAT(ps_.Read().status(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(worker_.Read().status(),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(worker_.Write(BufferOf(std::string(1 << 20, 'x'))),
+              StatusIs(absl::StatusCode::kUnavailable));
+}
+
+// A close with bytes that nobody has received would drop what was written.
+TEST_P(LaneCarrierTest, ALaneThatLingersDeliversWhatWasWritten) {
+  Open();
   const std::string last(4 << 20, 'x');
   ps_.BeginWrite(BufferOf(last));
   worker_.BeginWrite(BufferOf(std::string(16 << 20, 'y')));
@@ -101,8 +130,8 @@ TEST_F(EncryptedLaneTest, ALaneThatLingersDeliversWhatWasWritten) {
               StatusIs(absl::StatusCode::kUnavailable));
 }
 
-TEST_F(EncryptedLaneTest, WhatIsReceivedAheadIsDeliveredOnceAndInOrder) {
-  OpenInTls();
+TEST_P(LaneCarrierTest, WhatIsReceivedAheadIsDeliveredOnceAndInOrder) {
+  Open();
   const std::string large(3 << 20, 'x');
   worker_.BeginWrite({BufferOf("first"), BufferOf(large), BufferOf("last")});
   ps_.ReceiveAhead({[] {}, [] {}, [] {}});
@@ -111,16 +140,6 @@ TEST_F(EncryptedLaneTest, WhatIsReceivedAheadIsDeliveredOnceAndInOrder) {
     EXPECT_EQ(*ps_.Read(), text);
   }
   EXPECT_OK(worker_.AwaitWrite());
-}
-
-TEST_F(EncryptedLaneTest, AnEndThatIsClosedEndsWhatTheOtherOneHasUnderWay) {
-  OpenInTls();
-  ps_.Close();
-  EXPECT_THAT(ps_.Read().status(), StatusIs(absl::StatusCode::kCancelled));
-  EXPECT_THAT(worker_.Read().status(),
-              StatusIs(absl::StatusCode::kUnavailable));
-  EXPECT_THAT(worker_.Write(BufferOf(std::string(1 << 20, 'x'))),
-              StatusIs(absl::StatusCode::kUnavailable));
 }
 
 // The lane's secret in another task's hands.

@@ -20,69 +20,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST_F(LaneTest, MessagesOfAllSizesGoBothWays) {
-  OpenEnds();
-  for (const size_t size : {0, 1, 100, 16383, 16384, 300000, 20 << 20}) {
-    std::string bytes(size, '\0');
-    for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 31 / 7);
-    ASSERT_OK(worker_.Write(BufferOf(bytes, 3)));
-    EXPECT_EQ(*ps_.Read(), bytes);
-    ASSERT_OK(ps_.Write(BufferOf(bytes, 2000)));
-    EXPECT_EQ(*worker_.Read(), bytes);
-  }
-}
-
-TEST_F(LaneTest, SeveralMessagesOfAWriteComeOneByOne) {
-  OpenEnds();
-  std::vector<std::string> texts;
-  std::vector<grpc::ByteBuffer> messages;
-  for (const size_t size : {3, 0, 3 << 20, 20, 300000, 1}) {
-    texts.push_back(std::string(size, static_cast<char>('a' + texts.size())));
-    messages.push_back(BufferOf(texts.back(), 2));
-  }
-  for (int i = 0; i < 3; ++i) {
-    worker_.BeginWrite(messages);
-    EXPECT_OK(worker_.AwaitWrite());
-    for (const std::string& text : texts) EXPECT_EQ(*ps_.Read(), text);
-  }
-}
-
-// More than the kernel keeps of a socket: the ends must not wait for each
-// other.
-TEST_F(LaneTest, BothEndsCanWriteAtOnce) {
-  OpenEnds();
-  const std::string bytes(32 << 20, 'x');
-  worker_.BeginWrite(BufferOf(bytes));
-  ps_.BeginWrite(BufferOf(bytes));
-  EXPECT_OK(worker_.AwaitWrite());
-  EXPECT_OK(ps_.AwaitWrite());
-  EXPECT_EQ(worker_.Read()->size(), bytes.size());
-  EXPECT_EQ(ps_.Read()->size(), bytes.size());
-}
-
-TEST_F(LaneTest, AnEndThatIsClosedEndsWhatTheOtherOneHasUnderWay) {
-  OpenEnds();
-  ps_.Close();
-  EXPECT_THAT(ps_.Read().status(), StatusIs(absl::StatusCode::kCancelled));
-  EXPECT_THAT(worker_.Read().status(),
-              StatusIs(absl::StatusCode::kUnavailable));
-  EXPECT_THAT(worker_.Write(BufferOf(std::string(1 << 20, 'x'))),
-              StatusIs(absl::StatusCode::kUnavailable));
-}
-
-// A close with bytes that nobody has received would drop what was written.
-TEST_F(LaneTest, ALaneThatLingersDeliversWhatWasWritten) {
-  OpenEnds();
-  const std::string last(4 << 20, 'x');
-  ps_.BeginWrite(BufferOf(last));
-  worker_.BeginWrite(BufferOf(std::string(16 << 20, 'y')));
-  ASSERT_OK(ps_.AwaitWrite());
-  ps_.Linger();
-  EXPECT_EQ(*worker_.Read(), last);
-  EXPECT_THAT(worker_.Read().status(),
-              StatusIs(absl::StatusCode::kUnavailable));
-}
-
 TEST_F(LaneTest, AFloodOfMessagesLeavesTurnsToOthers) {
   OpenEnds();
   Taken taken, connected;
@@ -135,18 +72,6 @@ TEST_F(LaneTest, AnObserverThatClosesTheLaneInAReadIsNotCalledLater) {
   EXPECT_THAT(worker_.Read().status(),
               StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(worker_.AwaitWrite(), StatusIs(absl::StatusCode::kUnavailable));
-}
-
-TEST_F(LaneTest, WhatIsReceivedAheadIsDeliveredOnceAndInOrder) {
-  OpenEnds();
-  const std::string large(3 << 20, 'x');
-  worker_.BeginWrite({BufferOf("first"), BufferOf(large), BufferOf("last")});
-  ps_.ReceiveAhead({[] {}, [] {}, [] {}});
-  for (const std::string& text : {std::string("first"), large, {"last"}}) {
-    ps_.ReceiveAhead({[] {}});
-    EXPECT_EQ(*ps_.Read(), text);
-  }
-  EXPECT_OK(worker_.AwaitWrite());
 }
 
 TEST_F(LaneTest, WhatEndsALaneIsToldAlsoIfItIsFoundAhead) {

@@ -27,8 +27,8 @@ class ShardLoads {
     // True if the process says that it holds the shard: it keeps its values,
     // and takes over this chief's job.
     bool holds_shard = false;
-    // What is kept of the shard's standby (wire::LoadRequest); nullopt: the job
-    // does not replicate.
+    // The standby that is kept for the shard (wire::LoadRequest); nullopt: the
+    // job does not replicate.
     std::optional<wire::StandbyPlace> standby = std::nullopt;
   };
 

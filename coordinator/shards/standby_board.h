@@ -16,12 +16,11 @@ namespace parasol {
 //
 // A ps relies on a standby, or does without, only when it has been answered
 // that the chief has kept it; and it is answered only when that is recorded
-// durably. So what is kept here is decided first (wanted), then recorded, then
-// told.
+// durably. So a number is decided first (wanted), then recorded, then told.
 class StandbyBoard {
  public:
-  // What is kept for the shard of a ps: the number of the standby that has all
-  // acknowledged pushes; kSaved: the newest checkpoint has; kAlone: neither.
+  // The number of the standby that has all acknowledged pushes of a ps's shard.
+  // kSaved: the newest checkpoint has them. kAlone: neither has.
   static constexpr uint64_t kSaved = 0;
   static constexpr uint64_t kAlone = UINT64_MAX;
   using Kept = std::map<int, uint64_t>;
@@ -33,8 +32,8 @@ class StandbyBoard {
   bool is_used() const { return !wanted_.empty(); }
   // The ps that has the standby of a ps's shard: the next one.
   int HostOf(int ps_index) const;
-  // What is kept for a ps's shard, whether or not it is recorded already: who
-  // takes the ps's place goes on from there.
+  // Returns the number for a ps's shard, whether or not it is recorded already:
+  // whoever takes the ps's place goes on from there.
   uint64_t KeptFor(int ps_index) const;
 
   // Notes the report of the process that has the shard of this place.

@@ -43,7 +43,11 @@ PsPeers::PsPeers(Options options, Clock& clock)
       reporter_(clock, /*hooks=*/nullptr, &inspection_->recorder(),
                 "training") {}
 
-PsPeers::~PsPeers() { Disconnect(); }
+PsPeers::~PsPeers() {
+  // Its thread uses the parameters.
+  if (session_ != nullptr) session_->Stop();
+  Disconnect();
+}
 
 absl::StatusOr<int64_t> PsPeers::Begin(ParameterStore& store,
                                        const std::vector<std::string>&) {
@@ -61,6 +65,10 @@ absl::StatusOr<int64_t> PsPeers::Begin(ParameterStore& store,
     return JobHasFailed(session_->state());
   }
   RETURN_IF_ERROR(Why(Connect(store)));
+  // It may have ended while this worker waited for the ps.
+  if (session_->state().phase() == wire::FAILED) {
+    return JobHasFailed(session_->state());
+  }
   if (session_->state().phase() == wire::COMPLETE) TakeLastValues();
   return session_->state().global_step();
 }
@@ -187,7 +195,9 @@ absl::StatusOr<std::optional<int64_t>> PsPeers::NextIteration(int64_t) {
     steps = steps_.get();
   }
   const absl::StatusOr<std::optional<int64_t>> next = steps->Start();
-  if (session_->state().phase() == wire::COMPLETE) {
+  // Claims may hear that the job is complete before heartbeats do.
+  const bool is_complete = next.ok() && !next->has_value();
+  if (is_complete || session_->state().phase() == wire::COMPLETE) {
     TakeLastValues();
     return std::nullopt;
   }

@@ -18,10 +18,10 @@ namespace parasol {
 
 // The pushes that a shard has taken, in the order in which it took them.
 //
-// What is read back later is more than a checkpoint lacks: a shard recognises
-// what it has, by the windows of sequences, or by the numbers of updates in
-// synchronous training. So a checkpoint need not name the exact record at which
-// it was cut, only a segment from which on nothing is missing. Thread-safe.
+// A reader takes more than a checkpoint lacks: a shard recognises what it has,
+// by the windows of sequences, or by the numbers of updates in synchronous
+// training. So a checkpoint need not name the exact record at which it was cut,
+// only a segment from which on nothing is missing. Thread-safe.
 class PushJournal {
  public:
   // The segments that are there, and the updates that the shard had at most
