@@ -213,7 +213,7 @@ absl::Status MakeDirectories(const std::string& path) {
     made = made.empty() ? part.string()
                         : (std::filesystem::path(made) / part).string();
     if (IsDirectory(made)) continue;
-    // Another process may make it, too: who finds it syncs its name, as well.
+    // Another process may make it at the same time.
     if (mkdir(made.c_str(), 0777) != 0 &&
         !(errno == EEXIST && IsDirectory(made))) {
       return FileError(errno == EEXIST ? ENOTDIR : errno, "make", path);

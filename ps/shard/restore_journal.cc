@@ -18,6 +18,7 @@
 #include "ps/journal/push_journal.h"
 #include "ps/journal/push_record.h"
 #include "storage/durable_file.h"
+#include "storage/journal/journal_fence.h"
 #include "storage/journal/journal_format.h"
 #include "storage/journal/journal_reader.h"
 #include "storage/journal/journal_writer.h"
@@ -111,6 +112,9 @@ absl::StatusOr<RestoredJournal> RestoreJournal(
                       order.num_shards());
   const Kept kept = KeptBy(order);
   RestoredJournal restored;
+  // From here on a predecessor that was only stopped acknowledges nothing.
+  ASSIGN_OR_RETURN(std::unique_ptr<const JournalFence> fence,
+                   JournalFence::Take(path));
   std::optional<JournalReader> reader;
   if (place.has_value() || order.checkpoint().empty()) {
     absl::StatusOr<JournalReader> opened =
@@ -146,7 +150,7 @@ absl::StatusOr<RestoredJournal> RestoreJournal(
   }
   segments.push_back({.number = next.segment, .progress = next.progress});
   ASSIGN_OR_RETURN(std::unique_ptr<JournalWriter> writer,
-                   JournalWriter::Create(path, next, kept));
+                   JournalWriter::Create(path, next, kept, std::move(fence)));
   shard.KeepJournal(
       std::make_unique<PushJournal>(std::move(writer), std::move(segments)));
   return restored;

@@ -63,6 +63,15 @@ absl::StatusOr<bool> HasRecord(const FileDescriptor& file,
   return false;
 }
 
+absl::StatusOr<bool> HasAnyRecord(const std::string& directory,
+                                  uint64_t segment) {
+  const std::string path = absl::StrCat(directory, "/", SegmentName(segment));
+  ASSIGN_OR_RETURN(const FileDescriptor file,
+                   FileDescriptor::OpenForReading(path));
+  ASSIGN_OR_RETURN(const uint64_t size, FileSize(path));
+  return HasRecord(file, path, 0, size, /*record=*/1);
+}
+
 absl::StatusOr<std::set<uint64_t>> SegmentsIn(const std::string& directory) {
   std::set<uint64_t> numbers;
   const auto names = ListDirectory(directory);
@@ -128,7 +137,11 @@ absl::StatusOr<JournalReader> JournalReader::Open(
     }
     // A process that ended while it made a segment has no record in it.
     const bool is_last = std::next(number) == numbers.end();
-    if (is_last && absl::IsDataLoss(segment.status())) break;
+    if (is_last && absl::IsDataLoss(segment.status())) {
+      ASSIGN_OR_RETURN(const bool has_records,
+                       HasAnyRecord(directory, *number));
+      if (!has_records) break;
+    }
     reader.rest_ =
         segment.ok() ? reader.Join(*std::move(segment)) : segment.status();
     if (!reader.rest_.ok() && !absl::IsDataLoss(reader.rest_)) {

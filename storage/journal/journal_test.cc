@@ -132,6 +132,35 @@ TEST_F(JournalTest, AnotherWriterGoesOnWhereTheFirstWasStopped) {
   EXPECT_THAT(Read().records, ElementsAre("a", "b", "c"));
 }
 
+TEST_F(JournalTest, WhoHasLostItsFenceAppendsNothing) {
+  auto fence = JournalFence::Take(directory_);
+  ASSERT_OK(fence.status());
+  const auto writer = JournalWriter::Create(directory_, First(), Kept::kWritten,
+                                            *std::move(fence));
+  ASSERT_OK(writer.status());
+  ASSERT_OK((*writer)->Append({"a"}));
+  ASSERT_OK(JournalFence::Take(directory_).status());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT((*writer)->Append({"late"}),
+                StatusIs(absl::StatusCode::kUnavailable,
+                         HasSubstr("another process has taken this journal")));
+  }
+}
+
+TEST_F(JournalTest, ADamagedHeadBeforeRecordsIsALoss) {
+  const auto writer = Write(First());
+  ASSERT_OK(writer->Append({"a"}));
+  ASSERT_OK(writer->BeginSegment(1).status());
+  ASSERT_OK(writer->Append({"b"}));
+  std::string bytes = Bytes(2);
+  bytes[20] ^= 1;
+  SetBytes(2, bytes);
+  const Found found = Read();
+  EXPECT_THAT(found.records, ElementsAre("a"));
+  EXPECT_THAT(found.status, StatusIs(absl::StatusCode::kDataLoss,
+                                     HasSubstr("segment-000000000002")));
+}
+
 TEST_F(JournalTest, ARecordThatWasCutOffIsLeftOut) {
   {
     const auto writer = Write(First());

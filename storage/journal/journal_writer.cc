@@ -47,14 +47,15 @@ iovec PartOf(absl::string_view bytes) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Create(
-    const std::string& directory, const SegmentHeader& header, Kept kept) {
+    const std::string& directory, const SegmentHeader& header, Kept kept,
+    std::unique_ptr<const JournalFence> fence) {
   RETURN_IF_ERROR(MakeDirectories(directory));
   // Other shards make the parent, too, and may be about to sync its name.
   const auto parent = std::filesystem::absolute(directory).parent_path();
   RETURN_IF_ERROR(SyncDirectory(parent));
   RETURN_IF_ERROR(SyncDirectory(parent.parent_path()));
   std::unique_ptr<JournalWriter> writer(
-      new JournalWriter(directory, header, kept));
+      new JournalWriter(directory, header, kept, std::move(fence)));
   {
     absl::MutexLock lock(&writer->mu_);
     RETURN_IF_ERROR(writer->Begin(header));
@@ -67,9 +68,11 @@ absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Create(
 }
 
 JournalWriter::JournalWriter(std::string directory, const SegmentHeader& header,
-                             Kept kept)
+                             Kept kept,
+                             std::unique_ptr<const JournalFence> fence)
     : directory_(std::move(directory)),
       kept_(kept),
+      fence_(std::move(fence)),
       journal_(header.journal),
       next_record_(header.first_record),
       kept_up_to_(header.first_record - 1) {}
@@ -152,6 +155,15 @@ absl::Status JournalWriter::Write(absl::Span<const absl::string_view> pieces) {
   }
   size_ += sizeof head + length;
   ++next_record_;
+  // Asked behind the write: who has taken the journal before may not read it.
+  if (fence_ != nullptr && !fence_->IsHeld()) {
+    broken_ = absl::UnavailableError(absl::StrCat(
+        directory_,
+        ": another process has taken this journal; pushes go to the "
+        "ps that has taken this one's place"));
+    LOG(ERROR) << broken_.message();
+    return broken_;
+  }
   if (kept_ == Kept::kWritten) kept_up_to_ = next_record_ - 1;
   return absl::OkStatus();
 }

@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "storage/journal/journal_fence.h"
 #include "storage/journal/journal_format.h"
 
 namespace parasol {
@@ -36,10 +37,13 @@ class JournalWriter {
   using Done = std::function<void(const absl::Status&)>;
 
   // Makes the directory if it is missing, and a new file in it: the segment
-  // that `header` says. It must be the journal's newest one.
+  // that `header` says. It must be the journal's newest one. `fence`: taken
+  // before the journal was read; nothing is appended once it is lost. Null: no
+  // other process writes the journal.
   // Fails as durable_file.h says.
   static absl::StatusOr<std::unique_ptr<JournalWriter>> Create(
-      const std::string& directory, const SegmentHeader& header, Kept kept);
+      const std::string& directory, const SegmentHeader& header, Kept kept,
+      std::unique_ptr<const JournalFence> fence = nullptr);
   ~JournalWriter() { Close(); }
 
   // Appends nothing any more, calls all that wait with Unavailable, and returns
@@ -49,8 +53,9 @@ class JournalWriter {
 
   // Appends a record: `pieces`, one behind the other. A record that was not
   // appended is not in the journal.
-  //   Unavailable  the disk has no room, or has failed: says what to do. With
-  //                room again, later records are appended.
+  //   Unavailable  the disk has no room, or has failed, or another process has
+  //                taken the journal: says what to do. With room again, later
+  //                records are appended.
   absl::Status Append(absl::Span<const absl::string_view> pieces)
       ABSL_LOCKS_EXCLUDED(mu_);
   // Calls `done` when all records that were appended so far are kept: before it
@@ -83,7 +88,8 @@ class JournalWriter {
     Done done;
   };
 
-  JournalWriter(std::string directory, const SegmentHeader& header, Kept kept);
+  JournalWriter(std::string directory, const SegmentHeader& header, Kept kept,
+                std::unique_ptr<const JournalFence> fence);
 
   std::string PathOf(uint64_t segment) const;
   absl::Status Begin(const SegmentHeader& header)
@@ -101,6 +107,7 @@ class JournalWriter {
 
   const std::string directory_;
   const Kept kept_;
+  const std::unique_ptr<const JournalFence> fence_;  // null: none
   const uint64_t journal_;
 
   // Held while files are synced: the system tells of an error once, and whoever
@@ -117,7 +124,7 @@ class JournalWriter {
   uint64_t bytes_before_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t next_record_ ABSL_GUARDED_BY(mu_);
   uint64_t kept_up_to_ ABSL_GUARDED_BY(mu_);  // the last record that is kept
-  // Why nothing is appended any more; OK as a rule.
+  // The reason why nothing is appended any more; OK as a rule.
   absl::Status broken_ ABSL_GUARDED_BY(mu_);
   bool is_ending_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<Waiting> waiting_ ABSL_GUARDED_BY(mu_);  // ascending records
