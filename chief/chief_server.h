@@ -111,8 +111,9 @@ class ChiefServer {
   // Returns the answers to those claims that wait for nothing any more.
   std::vector<std::pair<StepClaim::Done, ClaimAnswer>> AnswerClaims()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Records what is kept of the shards' standbys, if it is not recorded.
-  absl::Status RecordStandbys() ABSL_LOCKS_EXCLUDED(record_mu_, mu_);
+  // Records the shards' standbys, if they are not recorded. Fails at once, or
+  // soon, if the disk does.
+  absl::Status RecordStandbys() ABSL_LOCKS_EXCLUDED(mu_);
   void RunOrders();
   void CarryOutOrders();
   void CarryOut(const LoadOrder& order);
@@ -139,10 +140,12 @@ class ChiefServer {
   ChiefMetrics metrics_;
   TaskInspection self_;  // the time thread's, but for its recorder
 
-  // Held while standbys are recorded: what is decided later is recorded later.
-  absl::Mutex record_mu_ ABSL_ACQUIRED_BEFORE(mu_);
   mutable absl::Mutex mu_;
   Coordinator coordinator_ ABSL_GUARDED_BY(mu_);
+  // True while standbys are recorded, one call after the other; the time before
+  // which it is not tried again.
+  bool is_recording_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Time next_record_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
   Inspections inspections_ ABSL_GUARDED_BY(mu_);
   // True if there may be an order to carry out.
   bool has_news_ ABSL_GUARDED_BY(mu_) = true;

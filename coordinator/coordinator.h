@@ -141,7 +141,6 @@ class Coordinator {
   void AddMembers(wire::ClaimStepsResponse& response) const;
   JobView View() const;
   Orders::Job ForOrders() const;
-  // Notes the result of an order. Returns what follows, as Orders does.
   // Takes a ps's report of its shard's standby, and names the place for it.
   void HearOfStandby(const wire::HeartbeatRequest& request,
                      wire::HeartbeatResponse& response);
@@ -149,6 +148,7 @@ class Coordinator {
   // Completes an order to load: which standbys the shards are restored from.
   // Leaves out those whose standby's ps is yet to come back.
   void AddStandbys(LoadOrder& order);
+  // Notes the result of an order. Returns what follows, as Orders does.
   std::optional<absl::Status> Note(const LoadResult& result, absl::Time now);
   std::optional<absl::Status> Note(const CheckpointResult& result,
                                    absl::Time now);

@@ -20,8 +20,8 @@ constexpr int64_t kTransportBuffers = 4;
 // Less than half of a lease: one call may go into a dead connection.
 constexpr absl::Duration kChiefCallDeadline = absl::Seconds(4);
 
-// A state of 100 GB, at .3 GB/s.
-constexpr absl::Duration kTakeDeadline = absl::Minutes(6);
+// A state of 500 GB, written and sent at .3 GB/s.
+constexpr absl::Duration kTakeDeadline = absl::Minutes(30);
 
 // For the answer to a heartbeat of a ps that was told to stop.
 constexpr absl::Duration kFreshStateLimit = absl::Seconds(1);
@@ -42,6 +42,7 @@ bool HasEnded(const wire::HeartbeatResponse& state) {
 
 absl::StatusOr<std::unique_ptr<PsTask>> PsTask::Start(
     const PsTaskOptions& options, Clock& clock, MetricsRegistry& metrics) {
+  ShardState::RemoveStale();
   std::unique_ptr<PayloadHost> lanes;
   if (options.payload_port >= 0) {
     ASSIGN_OR_RETURN(
@@ -71,6 +72,7 @@ PsTask::PsTask(const PsTaskOptions& options, std::unique_ptr<PayloadHost> lanes,
       metrics_registry_(metrics),
       metrics_(metrics),
       inspection_(std::make_shared<TaskInspection>(clock)),
+      helpers_(std::make_shared<WorkHelpers>(WorkHelpers::ThreadsForServer())),
       standby_client_(StandbyClient::Create(options.trust)),
       standby_keeper_({.task = NameOf(options.task),
                        .heartbeat =
@@ -83,8 +85,7 @@ PsTask::PsTask(const PsTaskOptions& options, std::unique_ptr<PayloadHost> lanes,
                .incarnation = options.task.incarnation(),
                .memory_limit_bytes = options.memory_limit_bytes,
                .non_finite = options.non_finite,
-               .helpers = std::make_shared<WorkHelpers>(
-                   WorkHelpers::ThreadsForServer()),
+               .helpers = helpers_,
                .journal_directory = options.journal_directory,
                .take_standby =
                    [this](const wire::LoadRequest& order) {
@@ -101,7 +102,8 @@ PsTask::PsTask(const PsTaskOptions& options, std::unique_ptr<PayloadHost> lanes,
                  .incarnation = options.task.incarnation(),
                  .memory_limit_bytes = options.memory_limit_bytes,
                  .own_bytes = [this] { return server_.shard_bytes(); },
-                 .non_finite = options.non_finite}),
+                 .non_finite = options.non_finite,
+                 .helpers = helpers_}),
       lanes_(std::move(lanes)),
       service_(
           server_, metrics_, options.buffer_bytes, lanes_.get(),

@@ -122,6 +122,7 @@ class PsTask {
   MetricsRegistry& metrics_registry_;
   PsMetrics metrics_;
   const std::shared_ptr<TaskInspection> inspection_;
+  const std::shared_ptr<WorkHelpers> helpers_;
   std::atomic<int64_t> place_epoch_ = 0;
   const std::unique_ptr<StandbyClient> standby_client_;
   StandbyKeeper standby_keeper_;

@@ -85,12 +85,13 @@ int64_t Chunk::HoldNow() {
   return state_.updates();
 }
 
-void Chunk::GoOnAt(int64_t updates, Released& released) {
-  if (is_frozen_) return;
+bool Chunk::GoOnAt(int64_t updates, Released& released) {
+  if (is_frozen_) return false;
   absl::MutexLock lock(&mu_);
-  if (!state_.GoOnAt(updates, released)) return;
+  if (!state_.GoOnAt(updates, released)) return false;
   previous_ = ArrayRef();
   sum_.Clear();
+  return true;
 }
 
 void Chunk::SnapshotAt(int64_t updates, std::shared_ptr<ChunkContents> out,

@@ -89,8 +89,8 @@ class Chunk {
   // Lets the chunk have no more updates than it has, and returns how many.
   int64_t HoldNow() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Goes on at `updates` if the chunk was restored and is behind.
-  void GoOnAt(int64_t updates, Released& released) ABSL_LOCKS_EXCLUDED(mu_);
+  // Goes on at `updates` if the chunk was restored and is behind: true then.
+  bool GoOnAt(int64_t updates, Released& released) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Writes the chunk's contents at exactly `updates` to `*out`, then counts
   // `latch` down.

@@ -243,10 +243,12 @@ void DenseParts::Hold(int64_t updates, Released& released) {
   }
 }
 
-void DenseParts::GoOnAt(int64_t updates, Released& released) {
+bool DenseParts::GoOnAt(int64_t updates, Released& released) {
+  bool has_jumped = false;
   for (const std::unique_ptr<Chunk>& chunk : chunks_) {
-    chunk->GoOnAt(updates, released);
+    has_jumped |= chunk->GoOnAt(updates, released);
   }
+  return has_jumped;
 }
 
 void DenseParts::Abandon(const absl::Status& status, Released& released) {

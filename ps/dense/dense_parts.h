@@ -75,7 +75,7 @@ class DenseParts {
   // Functions of synchronous training that act on all chunks.
   void HoldNow(UpdateBounds& updates);
   void Hold(int64_t updates, Released& released);
-  void GoOnAt(int64_t updates, Released& released);
+  bool GoOnAt(int64_t updates, Released& released);
   void Abandon(const absl::Status& status, Released& released);
 
   //   InvalidArgument  a range is wrong, or the ranges hold more than 48 MiB.

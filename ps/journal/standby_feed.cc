@@ -31,17 +31,18 @@ absl::Status LetGo() {
 absl::Status StandbyFeed::ApplyAndAppend(const ReceivedPush& push,
                                          std::optional<int64_t> step,
                                          absl::FunctionRef<bool()> apply) {
-  RETURN_IF_ERROR(AwaitRoom());
   bool is_wanted;
   {
     // No stream begins while this push is being applied.
     absl::MutexLock lock(&mu_);
+    if (is_closed_) return LetGo();
     is_wanted = IsWanted(step);
   }
   if (!is_wanted) {
     apply();
     return absl::OkStatus();
   }
+  RETURN_IF_ERROR(AwaitRoom());
   std::string record = BytesOfRecord(PushRecord(push));
   absl::MutexLock order(&order_mu_);
   if (!apply()) return absl::OkStatus();
@@ -196,14 +197,14 @@ absl::Status StandbyFeed::Held(int64_t records) {
   return absl::OkStatus();
 }
 
-bool StandbyFeed::is_streaming() const {
-  absl::MutexLock lock(&mu_);
-  return is_streaming_;
-}
-
 int64_t StandbyFeed::appended() const {
   absl::MutexLock lock(&mu_);
   return appended_;
+}
+
+bool StandbyFeed::is_streaming() const {
+  absl::MutexLock lock(&mu_);
+  return is_streaming_;
 }
 
 int64_t StandbyFeed::behind() const {
@@ -223,7 +224,8 @@ void StandbyFeed::End() {
 
 void StandbyFeed::SetRule(Rule rule) {
   absl::MutexLock lock(&mu_);
-  rule_ = rule;
+  // Without a stream the standby holds nothing that is applied from now on.
+  rule_ = rule == Rule::kHeld && !is_streaming_ ? Rule::kWait : rule;
 }
 
 void StandbyFeed::Close() {

@@ -34,7 +34,7 @@ class StandbyFeed {
 
   static constexpr size_t kWindowBytes = 64 << 20;
   // Time that a push waits for room before it has to be sent again.
-  static constexpr absl::Duration kRoomWait = absl::Seconds(1);
+  static constexpr absl::Duration kRoomWait = absl::Milliseconds(100);
 
   // The moment at which a push is acknowledged.
   enum class Rule {
@@ -89,7 +89,8 @@ class StandbyFeed {
   // kHeld becomes kWait.
   void End() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Sets the rule; Release() then calls those that wait for nothing any more.
+  // Sets the rule, of which kHeld is kWait while there is no stream; Release()
+  // then calls those that wait for nothing any more.
   void SetRule(Rule rule) ABSL_LOCKS_EXCLUDED(mu_);
   void Release() ABSL_LOCKS_EXCLUDED(mu_);
 

@@ -112,6 +112,18 @@ TEST_F(StandbyFeedTest, AfterTheStreamsEndPushesWait) {
   EXPECT_THAT(acknowledged_, ElementsAre(1, 2));
 }
 
+TEST_F(StandbyFeedTest, WithoutAStreamNothingCountsAsHeld) {
+  feed_.Begin(std::nullopt);
+  SetRule(Rule::kHeld);
+  feed_.End();
+  // An answer of the stream that was on its way says so.
+  SetRule(Rule::kHeld);
+  ASSERT_OK(Push(1));
+  EXPECT_THAT(acknowledged_, IsEmpty());
+  SetRule(Rule::kAlone);
+  EXPECT_THAT(acknowledged_, ElementsAre(1));
+}
+
 TEST_F(StandbyFeedTest, GradientsOfStepsThatACutHasAreNotSent) {
   feed_.Begin(/*from_step=*/5);
   ASSERT_OK(Push(1, true, /*step=*/4));

@@ -131,8 +131,8 @@ absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
   }
   ASSIGN_OR_RETURN(std::shared_ptr<Shard> held, BeginLoad(request.order()));
   absl::Cleanup end = [this] { EndLoad(); };
-  const ParameterShard* const before =
-      held == nullptr ? nullptr : held->parameters.get();
+  const std::weak_ptr<ParameterShard> before =
+      held == nullptr ? nullptr : held->parameters;
   const bool is_held =
       held != nullptr && MessageDifferencer::Equals(WithoutSource(held->order),
                                                     WithoutSource(request));
@@ -141,7 +141,7 @@ absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
   const std::shared_ptr<Shard> loaded = shard();
   // Pushes are acknowledged when the chief has kept what the standby is.
   if (loaded->parameters->feed() != nullptr) {
-    const bool is_new = loaded->parameters.get() != before;
+    const bool is_new = loaded->parameters != before.lock();
     options_.on_loaded(loaded->parameters, request, is_new);
   }
   loaded->parameters->GoOn();

@@ -64,8 +64,8 @@ class ParameterServer {
     //   any other  it may be had later.
     std::function<absl::StatusOr<ShardState>(const wire::LoadRequest& order)>
         take_standby = {};
-    // Called when the ps is loaded, before it takes pushes; true: it did not
-    // hold these parameters before. Null parameters: they are let go.
+    // Called when the ps is loaded, before a push is acknowledged; true: it did
+    // not hold these parameters before. Null parameters: they are let go.
     std::function<void(const std::shared_ptr<ParameterShard>& parameters,
                        const wire::LoadRequest& order, bool is_new)>
         on_loaded = {};

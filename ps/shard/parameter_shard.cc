@@ -239,6 +239,8 @@ void ParameterShard::ContributeStep(const Place& place,
           return absl::OkStatus();
         });
       });
+      // The standby may have had the room, and taken the gradient.
+      if (entries->no_room > 0 && feed_ != nullptr) feed_->End();
     });
   }
   // Nothing has the latch then.

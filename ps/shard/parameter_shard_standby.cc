@@ -23,17 +23,17 @@ void ParameterShard::AcknowledgeWhenFed(absl::StatusOr<OperationResult> result,
 void ParameterShard::GoOnAt(int64_t updates) {
   if (!sync_.has_value() || !IsBehind(updates)) return;
   Released released;
-  // The standby finds it at this place among the pushes.
   gate_.WithoutPushes([&] {
-    if (feed_ != nullptr) {
-      wire::LoadRequest change;
-      change.set_global_step(updates);
-      feed_->AppendChange(change);
-    }
-    dense_->GoOnAt(updates, released);
+    bool has_jumped = dense_->GoOnAt(updates, released);
     for (const std::unique_ptr<SparseTable>& table : tables_) {
-      table->GoOnAt(updates, released);
+      has_jumped |= table->GoOnAt(updates, released);
     }
+    // The standby finds it at this place among the pushes. It was restored in
+    // any case, and would jump where this shard does not.
+    if (!has_jumped || feed_ == nullptr) return;
+    wire::LoadRequest change;
+    change.set_global_step(updates);
+    feed_->AppendChange(change);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "ps/shard/shard_state.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/crc32c.h"
 #include "base/log.h"
@@ -20,6 +22,7 @@ namespace parasol {
 namespace {
 
 constexpr char kMemory[] = "/dev/shm";
+constexpr absl::string_view kPrefix = "parasol-shard.";
 // Guesses: arrays of a variable, and bytes of all rows of tables.
 constexpr uint64_t kGuessedArrays = 3;
 constexpr uint64_t kGuessedRowBytes = uint64_t{1} << 30;
@@ -32,10 +35,28 @@ bool HasRoom(const char* directory, uint64_t bytes) {
   return uint64_t{disk.f_bavail} * disk.f_frsize / 2 >= bytes;
 }
 
-std::string ParentFor(uint64_t bytes) {
-  if (HasRoom(kMemory, bytes)) return kMemory;
+std::string TemporaryFolder() {
   const char* const named = std::getenv("TMPDIR");
   return named == nullptr || *named == '\0' ? "/tmp" : named;
+}
+
+std::string ParentFor(uint64_t bytes) {
+  return HasRoom(kMemory, bytes) ? kMemory : TemporaryFolder();
+}
+
+// Removes the folder unless a process has it locked.
+void RemoveIfStale(const std::string& path) {
+  const absl::StatusOr<FileDescriptor> folder =
+      FileDescriptor::Open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!folder.ok() || flock(folder->get(), LOCK_EX | LOCK_NB) != 0) return;
+  const absl::Status removed = RemoveTree(path);
+  if (!removed.ok()) LOG(WARNING) << removed.message();
+}
+
+// A folder or file that is not there, or has gone, is none of a standby's.
+absl::Status NotGone(const absl::Status& status) {
+  return absl::IsNotFound(status) ? absl::UnavailableError(status.message())
+                                  : status;
 }
 
 absl::Status WriteAll(int file, absl::string_view bytes,
@@ -61,11 +82,17 @@ absl::StatusOr<ShardState> ShardState::Create(const wire::LoadRequest& order) {
 }
 
 absl::StatusOr<ShardState> ShardState::MakeFor(uint64_t bytes) {
-  std::string name = absl::StrCat(ParentFor(bytes), "/parasol-shard.XXXXXX");
+  std::string name = absl::StrCat(ParentFor(bytes), "/", kPrefix, "XXXXXX");
   if (mkdtemp(name.data()) == nullptr) {
-    return FileError(errno, "make a folder", name);
+    return NotGone(FileError(errno, "make a folder", name));
   }
-  return ShardState(std::move(name));
+  absl::StatusOr<FileDescriptor> folder =
+      FileDescriptor::Open(name, O_RDONLY | O_DIRECTORY);
+  if (!folder.ok()) return NotGone(folder.status());
+  // For RemoveStale().
+  flock(folder->get(), LOCK_EX | LOCK_NB);
+  return ShardState(std::move(name),
+                    std::make_unique<const FileDescriptor>(*std::move(folder)));
 }
 
 absl::StatusOr<ShardState> ShardState::Write(ShardSnapshot snapshot,
@@ -73,19 +100,32 @@ absl::StatusOr<ShardState> ShardState::Write(ShardSnapshot snapshot,
                                              uint32_t num_shards,
                                              uint64_t bytes) {
   ASSIGN_OR_RETURN(ShardState state, MakeFor(bytes));
-  ASSIGN_OR_RETURN(
-      const durable::CheckpointFile file,
-      WriteShard(std::move(snapshot), shard, num_shards, state.path()));
-  state.size_ = file.bytes();
-  state.crc_ = file.crc32c();
+  const absl::StatusOr<durable::CheckpointFile> file =
+      WriteShard(std::move(snapshot), shard, num_shards, state.path());
+  if (!file.ok()) return NotGone(file.status());
+  state.size_ = file->bytes();
+  state.crc_ = file->crc32c();
   return state;
 }
 
-ShardState::ShardState(std::string directory)
-    : directory_(std::move(directory)) {}
+void ShardState::RemoveStale() {
+  for (const std::string& parent : {std::string(kMemory), TemporaryFolder()}) {
+    const auto names = ListDirectory(parent);
+    if (!names.ok()) continue;
+    for (const std::string& name : *names) {
+      if (!absl::StartsWith(name, kPrefix)) continue;
+      RemoveIfStale(absl::StrCat(parent, "/", name));
+    }
+  }
+}
+
+ShardState::ShardState(std::string directory,
+                       std::unique_ptr<const FileDescriptor> folder)
+    : directory_(std::move(directory)), folder_(std::move(folder)) {}
 
 ShardState::ShardState(ShardState&& other) noexcept
     : directory_(std::exchange(other.directory_, {})),
+      folder_(std::move(other.folder_)),
       file_(std::move(other.file_)),
       size_(other.size_),
       crc_(other.crc_) {}
@@ -102,9 +142,10 @@ std::string ShardState::path() const {
 
 absl::Status ShardState::Append(absl::string_view bytes) {
   if (file_ == nullptr) {
-    ASSIGN_OR_RETURN(FileDescriptor file,
-                     FileDescriptor::Open(path(), O_WRONLY | O_CREAT | O_EXCL));
-    file_ = std::make_unique<const FileDescriptor>(std::move(file));
+    absl::StatusOr<FileDescriptor> file =
+        FileDescriptor::Open(path(), O_WRONLY | O_CREAT | O_EXCL);
+    if (!file.ok()) return NotGone(file.status());
+    file_ = std::make_unique<const FileDescriptor>(*std::move(file));
   }
   RETURN_IF_ERROR(WriteAll(file_->get(), bytes, path()));
   size_ += bytes.size();
@@ -114,13 +155,14 @@ absl::Status ShardState::Append(absl::string_view bytes) {
 
 absl::Status ShardState::ForEachPiece(
     absl::FunctionRef<absl::Status(absl::string_view)> visit) const {
-  ASSIGN_OR_RETURN(const FileDescriptor file,
-                   FileDescriptor::OpenForReading(path()));
+  const absl::StatusOr<FileDescriptor> file =
+      FileDescriptor::OpenForReading(path());
+  if (!file.ok()) return NotGone(file.status());
   std::string piece(kPieceBytes, '\0');
   while (true) {
-    const ssize_t got = read(file.get(), piece.data(), piece.size());
+    const ssize_t got = read(file->get(), piece.data(), piece.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ReadError(errno, "read", path());
+    if (got < 0) return NotGone(ReadError(errno, "read", path()));
     if (got == 0) return absl::OkStatus();
     RETURN_IF_ERROR(visit(absl::string_view(piece).substr(0, got)));
   }

@@ -21,7 +21,8 @@ class FileDescriptor;  // storage/durable_file.h
 // The whole contents of a shard as one shard file (storage/FORMAT.md) on their
 // way from one ps to another: in a folder of its own, which goes with the
 // object. The folder is in memory (/dev/shm) if there is room, else among the
-// system's temporary files. Not thread-safe. Errors are durable_file.h's.
+// system's temporary files. Not thread-safe. Errors are durable_file.h's, but
+// never NotFound: try again.
 class ShardState {
  public:
   // Bytes of a piece of ForEachPiece().
@@ -33,6 +34,8 @@ class ShardState {
   static absl::StatusOr<ShardState> Write(ShardSnapshot snapshot,
                                           uint32_t shard, uint32_t num_shards,
                                           uint64_t bytes);
+  // Removes the folders that processes have left which were killed.
+  static void RemoveStale();
   ~ShardState();
   ShardState(ShardState&& other) noexcept;
   ShardState& operator=(ShardState&&) = delete;
@@ -52,10 +55,13 @@ class ShardState {
  private:
   // Makes an empty one for about `bytes`.
   static absl::StatusOr<ShardState> MakeFor(uint64_t bytes);
-  explicit ShardState(std::string directory);
+  ShardState(std::string directory,
+             std::unique_ptr<const FileDescriptor> folder);
   std::string path() const;
 
   std::string directory_;
+  // The folder, locked as long as it is used.
+  std::unique_ptr<const FileDescriptor> folder_;
   std::unique_ptr<const FileDescriptor> file_;  // null: not appended to
   uint64_t size_ = 0;
   uint32_t crc_ = 0;

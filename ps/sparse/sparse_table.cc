@@ -174,11 +174,12 @@ int64_t SparseTable::HoldNow() {
   return state_.updates();
 }
 
-void SparseTable::GoOnAt(int64_t updates, Released& released) {
+bool SparseTable::GoOnAt(int64_t updates, Released& released) {
   absl::MutexLock lock(&mu_);
-  if (!state_.GoOnAt(updates, released)) return;
+  if (!state_.GoOnAt(updates, released)) return false;
   previous_.reset();
   sums_.Clear();
+  return true;
 }
 
 void SparseTable::SnapshotAt(int64_t updates, const SnapshotTurn& turn,

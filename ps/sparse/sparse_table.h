@@ -79,7 +79,7 @@ class SparseTable {
                 Released& released) ABSL_LOCKS_EXCLUDED(mu_);
   void Hold(int64_t updates, Released& released) ABSL_LOCKS_EXCLUDED(mu_);
   int64_t HoldNow() ABSL_LOCKS_EXCLUDED(mu_);
-  void GoOnAt(int64_t updates, Released& released) ABSL_LOCKS_EXCLUDED(mu_);
+  bool GoOnAt(int64_t updates, Released& released) ABSL_LOCKS_EXCLUDED(mu_);
   void SnapshotAt(int64_t updates, const SnapshotTurn& turn,
                   std::shared_ptr<std::optional<RowSnapshot>> out,
                   std::shared_ptr<Latch> latch, Released& released)

@@ -1,5 +1,7 @@
 #include "ps/standby/standby_duty.h"
 
+#include <algorithm>
+
 #include "cluster/rpc/proto_duration.h"
 
 namespace parasol {
@@ -43,7 +45,10 @@ void StandbyDuty::Hear(const wire::HeartbeatResponse& answer) {
   host_.reset();
   if (answer.has_standby_host()) host_ = answer.standby_host();
   // It was lost with the process that was there.
-  if (host_ && host_->ps_incarnation() != former) next_ = absl::InfinitePast();
+  if (host_ && host_->ps_incarnation() != former) {
+    next_ = absl::InfinitePast();
+    retry_ = kRetry;
+  }
   if (!has_shard_ || !answer.has_kept_standby() || reported_ != version_) {
     return;
   }
@@ -78,6 +83,7 @@ void StandbyDuty::HearStandby(const wire::FollowResponse& answer,
                               StandbyFeed& feed) {
   if (standing_ == Standing::kMaking) {
     standing_ = Standing::kJoined;
+    retry_ = kRetry;
     place_.set_number(answer.number());
     feed.SetRule(rule());
     joined_at_ = feed.appended();
@@ -97,7 +103,8 @@ void StandbyDuty::Lost(absl::Time now) {
   }
   standing_ = Standing::kNone;
   is_confirmed_ = false;
-  next_ = now + kRetry;
+  next_ = now + retry_;
+  retry_ = std::min(2 * retry_, kMaxRetry);
   Change();
 }
 

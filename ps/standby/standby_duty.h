@@ -20,8 +20,10 @@ namespace parasol {
 // is about to keep.
 class StandbyDuty {
  public:
-  // Time between two attempts to make a standby.
+  // Time between two attempts to make a standby; doubles up to kMaxRetry while
+  // none succeeds.
   static constexpr absl::Duration kRetry = absl::Milliseconds(200);
+  static constexpr absl::Duration kMaxRetry = absl::Minutes(1);
 
   // Notes that the ps has been loaded, with a shard that it did not hold
   // (`is_new`) or the one that it held. `kept`: the number that the chief has
@@ -36,7 +38,7 @@ class StandbyDuty {
   // was not answered has none.
   void Hear(const wire::HeartbeatResponse& answer);
 
-  // The place at which a standby is to be made now; nullopt: not now.
+  // Returns the place at which a standby is to be made now; nullopt: not now.
   std::optional<wire::StandbyPlace> ToMake(absl::Time now) const;
   // Returns true if the standby that there is, or that is being made, is at no
   // place that the chief names: it is to be given up.
@@ -82,6 +84,7 @@ class StandbyDuty {
   // The number of the last standby that was given up.
   uint64_t given_up_ = 0;
   absl::Time next_ = absl::InfinitePast();
+  absl::Duration retry_ = kRetry;
   // The place that the chief names.
   std::optional<wire::StandbyPlace> host_;
   // Numbers of the state that is reported, now and last.

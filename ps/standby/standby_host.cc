@@ -33,21 +33,33 @@ struct StandbyHost::Standby {
     shard->Abandon(absl::UnavailableError("the standby is let go"));
   }
 
-  // Ends the stream, if it has not ended. `cut` is called with the lock held:
-  // the stream can't go away meanwhile.
-  void End(absl::Status why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
+  // Ends the stream, if it has not ended, without waiting for the message that
+  // is being taken. `cut` is called with the lock held: the stream can't go
+  // away meanwhile.
+  void End(absl::Status why) ABSL_LOCKS_EXCLUDED(end_mu) {
+    absl::MutexLock lock(&end_mu);
     if (!ended.ok()) return;
     ended = std::move(why);
     cut();
+  }
+  // Notes that nobody reads the stream any more.
+  void NoteEnd(absl::Status why) ABSL_LOCKS_EXCLUDED(end_mu) {
+    absl::MutexLock lock(&end_mu);
+    if (ended.ok()) ended = std::move(why);
+  }
+  absl::Status WhyEnded() ABSL_LOCKS_EXCLUDED(end_mu) {
+    absl::MutexLock lock(&end_mu);
+    return ended;
   }
 
   const wire::FollowHeader header;
   const std::function<void()> cut;
 
   // Held while a message is taken, and while the state is.
-  absl::Mutex mu;
+  absl::Mutex mu ABSL_ACQUIRED_BEFORE(end_mu);
+  absl::Mutex end_mu;
   // Why no message is taken any more; OK as a rule.
-  absl::Status ended ABSL_GUARDED_BY(mu);
+  absl::Status ended ABSL_GUARDED_BY(end_mu);
   // Why the shard differs from the primary; OK as a rule.
   absl::Status broken ABSL_GUARDED_BY(mu);
   // The process that has taken the state last, or the primary.
@@ -83,25 +95,37 @@ absl::StatusOr<std::unique_ptr<StandbyHost::Stream>> StandbyHost::Follow(
                      options_.task, " may make one there"));
   }
   auto standby = std::make_shared<Standby>(header, std::move(cut));
-  const std::shared_ptr<Standby> before = Find(header.shard());
-  if (before != nullptr) {
-    absl::MutexLock lock(&before->mu);
-    if (before->header.run_id() == header.run_id() &&
-        header.place_epoch() < before->newest_epoch) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(NameOfShard(header), " on ", options_.task,
-                       " belongs to a newer process of its place"));
+  while (true) {
+    const std::shared_ptr<Standby> before = Find(header.shard());
+    if (before != nullptr) {
+      RETURN_IF_ERROR(Replace(*before, header));
     }
-    before->broken = absl::FailedPreconditionError(absl::StrCat(
-        "another stream has taken the place of this one on ", options_.task));
-    // There may not be memory for both.
-    before->shard.reset();
-    before->state.reset();
-    before->End(before->broken);
+    absl::MutexLock lock(&mu_);
+    std::shared_ptr<Standby>& place = standbys_[header.shard()];
+    // Another stream may have come meanwhile: the newer process stays.
+    if (place != before) continue;
+    place = standby;
+    return std::unique_ptr<Stream>(new Stream(options_, std::move(standby)));
   }
-  absl::MutexLock lock(&mu_);
-  standbys_[header.shard()] = standby;
-  return std::unique_ptr<Stream>(new Stream(options_, std::move(standby)));
+}
+
+absl::Status StandbyHost::Replace(Standby& before,
+                                  const wire::FollowHeader& header) const {
+  absl::MutexLock lock(&before.mu);
+  if (before.header.run_id() == header.run_id() &&
+      header.place_epoch() < before.newest_epoch) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(NameOfShard(header), " on ", options_.task,
+                     " belongs to a newer process of its place"));
+  }
+  before.newest_epoch = header.place_epoch();
+  before.broken = absl::FailedPreconditionError(absl::StrCat(
+      "another stream has taken the place of this one on ", options_.task));
+  // There may not be memory for both.
+  before.shard.reset();
+  before.state.reset();
+  before.End(before.broken);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ShardState> StandbyHost::Take(
@@ -145,41 +169,24 @@ void StandbyHost::EndAll() {
     standbys = std::exchange(standbys_, {});
   }
   for (const auto& [shard, standby] : standbys) {
-    absl::MutexLock lock(&standby->mu);
     standby->End(absl::UnavailableError(absl::StrCat(options_.task, " ends")));
   }
-}
-
-uint64_t StandbyHost::bytes() const {
-  std::map<uint32_t, std::shared_ptr<Standby>> standbys;
-  {
-    absl::MutexLock lock(&mu_);
-    standbys = standbys_;
-  }
-  uint64_t bytes = 0;
-  for (const auto& [shard, standby] : standbys) {
-    absl::MutexLock lock(&standby->mu);
-    if (standby->shard != nullptr) bytes += standby->shard->bytes().all();
-  }
-  return bytes;
 }
 
 // The standby stays, as it is, for the primary's successor.
 StandbyHost::Stream::~Stream() {
   absl::MutexLock lock(&standby_->mu);
   standby_->state.reset();
-  if (standby_->ended.ok()) {
-    standby_->ended = absl::UnavailableError("the stream has ended");
-  }
+  standby_->NoteEnd(absl::UnavailableError("the stream has ended"));
 }
 
 absl::StatusOr<std::optional<wire::FollowResponse>> StandbyHost::Stream::Take(
     const wire::FollowRequest& message) {
   absl::MutexLock lock(&standby_->mu);
-  RETURN_IF_ERROR(standby_->ended);
+  RETURN_IF_ERROR(standby_->WhyEnded());
   absl::StatusOr<std::optional<wire::FollowResponse>> answer = TakeNow(message);
   if (answer.ok()) return answer;
-  standby_->ended = answer.status();
+  standby_->NoteEnd(answer.status());
   standby_->broken = answer.status();
   standby_->shard.reset();
   return answer;

@@ -64,15 +64,15 @@ class StandbyHost {
   absl::StatusOr<ShardState> Take(const wire::TakeStandbyRequest& request)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Ends all streams and lets the standbys go.
+  // Ends all streams and lets the standbys go. Does not block.
   void EndAll() ABSL_LOCKS_EXCLUDED(mu_);
-
-  // Bytes of the standbys' values, slots and rows.
-  uint64_t bytes() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct Standby;
 
+  // Lets the standby before go for a stream with this header.
+  //   FailedPrecondition  a newer process has the shard's place.
+  absl::Status Replace(Standby& before, const wire::FollowHeader& header) const;
   absl::Status CheckProcess(uint64_t public_number) const;
   std::shared_ptr<Standby> Find(uint32_t shard) const ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -89,8 +89,7 @@ class StandbyHost::Stream {
   // Takes a message, which follows the header. Returns what is to be answered;
   // nullopt: nothing. After an error the standby is none any more.
   //   FailedPrecondition  the standby has been given to the primary's
-  //   successor,
-  //                       or another stream has taken its place.
+  //                       successor, or another stream has taken its place.
   //   InvalidArgument, DataLoss, ResourceExhausted  the message says what can't
   //                       be taken.
   absl::StatusOr<std::optional<wire::FollowResponse>> Take(

@@ -23,6 +23,8 @@ constexpr absl::Duration kPlaceInterval = absl::Milliseconds(100);
 constexpr absl::Duration kLook = absl::Milliseconds(50);
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
 constexpr size_t kMessageBytes = 1 << 20;
+// Longest time that the standby takes to load the state.
+constexpr absl::Duration kLoadLimit = absl::Minutes(10);
 
 // The code that nothing else has here.
 absl::Status CallEnded() { return absl::UnknownError("the stream ended"); }
@@ -96,6 +98,7 @@ void StandbyKeeper::RunReports() {
           mu_, absl::Condition(&has_work),
           duty_.HasNone() ? kPlaceInterval : kReportInterval);
       if (is_stopping_) return;
+      EndStalledCall();
       has_report_ = false;
       if (primary_.shard == nullptr) continue;
     }
@@ -113,6 +116,29 @@ void StandbyKeeper::RunReports() {
     }
     if (is_urgent) clock_.Pause(kUrgentInterval);
   }
+}
+
+void StandbyKeeper::EndStalledCall() {
+  if (call_ == nullptr || clock_.Now() - writing_since_ < Patience()) return;
+  LOG(WARNING) << "the ps of this shard's standby has read nothing for "
+               << absl::FormatDuration(Patience());
+  call_->Cancel();
+}
+
+absl::Duration StandbyKeeper::Patience() const {
+  return is_loading_ ? kLoadLimit : kStall;
+}
+
+bool StandbyKeeper::Write(StandbyCall& call,
+                          const wire::FollowRequest& message) {
+  {
+    absl::MutexLock lock(&mu_);
+    writing_since_ = clock_.Now();
+  }
+  const bool is_written = call.Write(message);
+  absl::MutexLock lock(&mu_);
+  writing_since_ = absl::InfiniteFuture();
+  return is_written;
 }
 
 void StandbyKeeper::Report() {
@@ -169,6 +195,9 @@ void StandbyKeeper::Follow(const Primary& primary,
     absl::MutexLock lock(&mu_);
     call_ = call.get();
     has_ended_ = false;
+    is_loading_ = false;
+    // Nobody could cancel it before.
+    if (is_stopping_ || primary_.shard != primary.shard) call->Cancel();
   }
   absl::Status ended;
   {
@@ -178,10 +207,11 @@ void StandbyKeeper::Follow(const Primary& primary,
     if (!absl::IsUnknown(ended)) call->Cancel();
   }
   bool counted = false;
-  // What is applied from now on it does not get.
-  primary.shard->feed()->End();
   {
+    // One step: a report that is answered in between would have pushes rely on
+    // a stream that has ended.
     absl::MutexLock lock(&mu_);
+    primary.shard->feed()->End();
     call_ = nullptr;
     if (primary_.shard == primary.shard) {
       counted = duty_.rule() == StandbyFeed::Rule::kHeld;
@@ -245,7 +275,7 @@ absl::Status StandbyKeeper::CheckWanted(const Primary& primary) const {
 absl::Status StandbyKeeper::Send(const Primary& primary,
                                  const wire::StandbyPlace& place,
                                  StandbyCall& call) {
-  if (!call.Write(HeaderFor(primary, place))) return CallEnded();
+  if (!Write(call, HeaderFor(primary, place))) return CallEnded();
   RETURN_IF_ERROR(SendState(primary, call));
   return SendPushes(primary, call);
 }
@@ -262,12 +292,16 @@ absl::Status StandbyKeeper::SendState(const Primary& primary,
   wire::FollowRequest message;
   RETURN_IF_ERROR(state.ForEachPiece([&](absl::string_view piece) {
     message.set_state(piece.data(), piece.size());
-    if (!call.Write(message)) return CallEnded();
+    if (!Write(call, message)) return CallEnded();
     return CheckWanted(primary);
   }));
   message.clear_state();
   message.set_state_end(true);
-  return call.Write(message) ? absl::OkStatus() : CallEnded();
+  {
+    absl::MutexLock lock(&mu_);
+    is_loading_ = true;
+  }
+  return Write(call, message) ? absl::OkStatus() : CallEnded();
 }
 
 absl::Status StandbyKeeper::SendPushes(const Primary& primary,
@@ -277,8 +311,17 @@ absl::Status StandbyKeeper::SendPushes(const Primary& primary,
   int64_t held = -1;
   while (true) {
     RETURN_IF_ERROR(CheckWanted(primary));
+    if (!feed.is_streaming()) {
+      return absl::AbortedError(
+          "this shard had no room for a gradient that it may have taken");
+    }
     for (const wire::FollowRequest& message : feed.Take(kMessageBytes, kLook)) {
-      if (!call.Write(message)) return CallEnded();
+      if (!Write(call, message)) return CallEnded();
+    }
+    absl::Duration patience;
+    {
+      absl::MutexLock lock(&mu_);
+      patience = Patience();
     }
     const int64_t behind = feed.behind();
     metrics_.standby_records_behind.Set(static_cast<double>(behind));
@@ -286,10 +329,10 @@ absl::Status StandbyKeeper::SendPushes(const Primary& primary,
     const absl::Time now = clock_.Now();
     if (behind == 0 || holds != held) moved = now;
     held = holds;
-    if (now - moved > kStall) {
+    if (now - moved > patience) {
       return absl::DeadlineExceededError(
           absl::StrCat("it has taken no push for ",
-                       absl::FormatDuration(kStall), ", and lacks ", behind));
+                       absl::FormatDuration(patience), ", and lacks ", behind));
     }
   }
 }
@@ -300,6 +343,7 @@ void StandbyKeeper::Hear(const Primary& primary, StandbyCall& call) {
   while (call.Read(answer)) {
     {
       absl::MutexLock lock(&mu_);
+      is_loading_ = false;
       if (primary_.shard == primary.shard) {
         duty_.HearStandby(answer, feed);
         UseRule();

@@ -80,9 +80,16 @@ class StandbyKeeper {
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status SendPushes(const Primary& primary, StandbyCall& call)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // Writes to the call. EndStalledCall() ends one that takes longer than
+  // Patience().
+  bool Write(StandbyCall& call, const wire::FollowRequest& message)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void EndStalledCall() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Longest time for which the standby may take nothing.
+  absl::Duration Patience() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Reads the standby's answers.
   void Hear(const Primary& primary, StandbyCall& call) ABSL_LOCKS_EXCLUDED(mu_);
-  // Why the stream has to end; OK if it need not.
+  // Returns why the stream has to end; OK if it need not.
   absl::Status CheckWanted(const Primary& primary) const
       ABSL_LOCKS_EXCLUDED(mu_);
   wire::FollowRequest HeaderFor(const Primary& primary,
@@ -104,6 +111,10 @@ class StandbyKeeper {
   // The stream that there is; null: none. And whether it has ended.
   StandbyCall* call_ ABSL_GUARDED_BY(mu_) = nullptr;
   bool has_ended_ ABSL_GUARDED_BY(mu_) = false;
+  // True from the state's end to the first answer.
+  bool is_loading_ ABSL_GUARDED_BY(mu_) = false;
+  // The beginning of the write that is under way.
+  absl::Time writing_since_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
   // True if a thread has something to look at.
   bool has_report_ ABSL_GUARDED_BY(mu_) = false;
   bool has_work_ ABSL_GUARDED_BY(mu_) = false;
