@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/shown_text.h"
 #include "base/status_macros.h"
+#include "cluster/inspection/cut_text.h"
 #include "cluster/rpc/proto_duration.h"
 
 namespace parasol {
@@ -17,12 +18,19 @@ namespace {
 
 constexpr size_t kMaxSpanText = 64;
 constexpr int64_t kMinSpans = 256;
+constexpr size_t kMinStackBytes = 4 << 10;
 // Nobody's clock, and no span, is off by more: a hundred years.
 constexpr int64_t kMostMicros = int64_t{100} * 366 * 24 * 3600 * 1'000'000;
 
 absl::Status CheckInspection(const wire::Inspection& asked) {
   if (asked.number() == 0) {
     return absl::InvalidArgumentError("the inspection has no number");
+  }
+  // Somebody fetches what was shown.
+  if (asked.kind() == wire::Inspection::KIND_UNSPECIFIED) {
+    return absl::NotFoundError(
+        "that trace, or these stacks, are gone: another inspection has begun, "
+        "or the chief has been started again; ask once more");
   }
   if (asked.kind() == wire::Inspection::STACKS) return absl::OkStatus();
   if (asked.kind() != wire::Inspection::TRACE) {
@@ -58,8 +66,8 @@ bool IsSane(const wire::TraceSpan& span) {
 }
 
 // Text of several lines from outside.
-std::string Lines(absl::string_view text) {
-  std::string lines(text.substr(0, Inspections::kMaxStackBytes));
+std::string Lines(absl::string_view text, size_t most) {
+  std::string lines = CutText(text, most);
   for (char& c : lines) {
     const auto byte = static_cast<unsigned char>(c);
     if (c != '\n' && !absl::ascii_isprint(byte)) c = '?';
@@ -91,12 +99,17 @@ absl::Status Inspections::Begin(const wire::InspectRequest& request,
         absl::StrCat(ShownText(request.task()),
                      " is not there; there are: ", ShownList(present)));
   }
-  asked_ = request.inspection();
-  asked_->clear_begin_unix_micros();
+  // Without what this chief does not know, which may be large.
+  asked_.emplace();
+  asked_->set_kind(request.inspection().kind());
+  asked_->set_number(request.inspection().number());
   deadline_ = now + kSendLimit;
   if (is_trace) {
+    const absl::Duration limit = FromProto(request.inspection().limit());
+    asked_->set_steps(request.inspection().steps());
+    *asked_->mutable_limit() = ToProto(limit);
     asked_->set_begin_unix_micros(absl::ToUnixMicros(now + kLead));
-    deadline_ += kLead + FromProto(asked_->limit());
+    deadline_ += kLead + limit;
   }
   tasks_ = std::move(tasks);
   return absl::OkStatus();
@@ -119,7 +132,6 @@ absl::StatusOr<wire::InspectResponse> Inspections::Inspect(
 
 wire::InspectResponse Inspections::Answer(absl::string_view task) const {
   wire::InspectResponse response;
-  const bool is_trace = asked_->kind() == wire::Inspection::TRACE;
   for (const auto& [name, shown] : tasks_) {
     if (!shown.part.is_complete()) response.add_missing_task(name);
     if (!task.empty() && name != task) continue;
@@ -127,10 +139,11 @@ wire::InspectResponse Inspections::Answer(absl::string_view task) const {
     if (shown.incarnation == 0) continue;
     wire::InspectedTask& entry = *response.add_task();
     entry.set_task(name);
-    if (!is_trace || !task.empty()) {
+    if (!task.empty()) {
       *entry.add_part() = shown.part;
       continue;
     }
+    // Without what is large: who asks again and again gets it task by task.
     wire::InspectionPart& part = *entry.add_part();
     part.set_number(asked_->number());
     part.set_first_span(shown.part.span_size());
@@ -186,20 +199,10 @@ void Inspections::Keep(const wire::InspectionPart& part, Shown& shown) const {
   wire::InspectionPart& kept = shown.part;
   // One that was sent before the last answer.
   if (part.first_span() != shown.spans()) return;
-  const int64_t most =
-      std::clamp(kMaxSpansOfAll / static_cast<int64_t>(tasks_.size()),
-                 kMinSpans, kMaxSpans);
-  for (const wire::TraceSpan& span : part.span()) {
-    if (kept.span_size() >= most || !IsSane(span)) {
-      ++shown.left_out;
-      continue;
-    }
-    wire::TraceSpan& entry = *kept.add_span();
-    entry = span;
-    entry.set_name(SpanText(span.name()));
-    entry.set_track(SpanText(span.track()));
-  }
-  kept.set_stacks(Lines(part.stacks()));
+  for (const wire::TraceSpan& span : part.span()) KeepSpan(span, shown);
+  kept.set_stacks(
+      Lines(part.stacks(), std::clamp(kMaxStackBytesOfAll / tasks_.size(),
+                                      kMinStackBytes, kMaxStackBytes)));
   kept.set_number(asked_->number());
   kept.set_dropped(std::clamp<int64_t>(part.dropped(), 0, kMostMicros) +
                    shown.left_out);
@@ -209,6 +212,24 @@ void Inspections::Keep(const wire::InspectionPart& part, Shown& shown) const {
   kept.set_clock_offset_micros(sane(part.clock_offset_micros()));
   kept.set_clock_delay_micros(sane(part.clock_delay_micros()));
   kept.set_is_complete(part.is_complete());
+}
+
+// Field by field: a copy would have what the sender wrote behind them, too.
+void Inspections::KeepSpan(const wire::TraceSpan& span, Shown& shown) const {
+  const int64_t most =
+      std::clamp(kMaxSpansOfAll / static_cast<int64_t>(tasks_.size()),
+                 kMinSpans, kMaxSpans);
+  if (shown.part.span_size() >= most || !IsSane(span)) {
+    ++shown.left_out;
+    return;
+  }
+  wire::TraceSpan& entry = *shown.part.add_span();
+  entry.set_name(SpanText(span.name()));
+  entry.set_track(SpanText(span.track()));
+  entry.set_begin_micros(span.begin_micros());
+  entry.set_duration_micros(span.duration_micros());
+  if (span.has_step()) entry.set_step(span.step());
+  entry.set_bytes(span.bytes());
 }
 
 }  // namespace parasol

@@ -34,7 +34,10 @@ class Inspections {
   // but 256 at least.
   static constexpr int64_t kMaxSpans = 16384;
   static constexpr int64_t kMaxSpansOfAll = 1 << 19;
+  // Bytes of a task's stacks, and of all together: as with spans, but 4 KiB at
+  // least.
   static constexpr size_t kMaxStackBytes = 256 << 10;
+  static constexpr size_t kMaxStackBytesOfAll = 16 << 20;
 
   // Answers an Inspect of proto/chief.proto, given the tasks that are there.
   absl::StatusOr<wire::InspectResponse> Inspect(
@@ -64,6 +67,7 @@ class Inspections {
   // Returns true if all workers have shown all.
   bool HaveWorkersShown() const;
   void Keep(const wire::InspectionPart& part, Shown& shown) const;
+  void KeepSpan(const wire::TraceSpan& span, Shown& shown) const;
   wire::InspectResponse Answer(absl::string_view task) const;
 
   // nullopt: none was asked for, or it has been forgotten.

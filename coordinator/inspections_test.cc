@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "cluster/rpc/proto_duration.h"
 #include "gmock/gmock.h"
@@ -13,8 +14,10 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 const std::vector<std::string> kPresent = {"chief/0", "ps/0", "worker/0",
@@ -34,6 +37,13 @@ wire::InspectRequest StacksRequest(uint64_t number, const char* task) {
   wire::InspectRequest request;
   request.set_task(task);
   request.mutable_inspection()->set_kind(wire::Inspection::STACKS);
+  request.mutable_inspection()->set_number(number);
+  return request;
+}
+
+wire::InspectRequest FetchRequest(uint64_t number, const char* task) {
+  wire::InspectRequest request;
+  request.set_task(task);
   request.mutable_inspection()->set_number(number);
   return request;
 }
@@ -176,6 +186,55 @@ TEST_F(InspectionsTest, OneTaskShowsItsStacks) {
                        AllOf(HasSubstr("worker/9"), HasSubstr("worker/0"))));
 }
 
+TEST_F(InspectionsTest, StacksOfAllTasksAreFetchedTaskByTask) {
+  ASSERT_OK(Ask(StacksRequest(5, "")));
+  for (const std::string& task : kPresent) {
+    wire::InspectionPart part = LastPart(5, 0, 0);
+    part.set_stacks(task);
+    Beat(task, part);
+  }
+  const auto all = Ask(StacksRequest(5, ""));
+  ASSERT_OK(all);
+  EXPECT_THAT(all->missing_task(), IsEmpty());
+  EXPECT_EQ(all->task_size(), 4);
+  for (const wire::InspectedTask& task : all->task()) {
+    EXPECT_EQ(task.part(0).stacks(), "");
+    const auto one = Ask(FetchRequest(5, task.task().c_str()));
+    ASSERT_OK(one);
+    ASSERT_EQ(one->task_size(), 1);
+    EXPECT_EQ(one->task(0).part(0).stacks(), task.task());
+  }
+}
+
+TEST_F(InspectionsTest, StacksOfManyTasksHaveABound) {
+  constexpr int kTasks = 128;
+  std::vector<std::string> present;
+  for (int i = 0; i < kTasks; ++i) present.push_back(absl::StrCat("ps/", i));
+  ASSERT_OK(inspections_.Inspect(StacksRequest(5, ""), present, now_));
+  wire::InspectionPart part = LastPart(5, 0, 0);
+  part.set_stacks(std::string(1 << 20, 'x'));
+  Beat("ps/7", part);
+  const auto one = inspections_.Inspect(FetchRequest(5, "ps/7"), present, now_);
+  ASSERT_OK(one);
+  const std::string& stacks = one->task(0).part(0).stacks();
+  EXPECT_EQ(stacks.size(), Inspections::kMaxStackBytesOfAll / kTasks);
+  EXPECT_THAT(stacks, EndsWith("x\n(cut)\n"));
+}
+
+TEST_F(InspectionsTest, AFetchBeginsNothing) {
+  EXPECT_THAT(Ask(FetchRequest(5, "worker/0")).status(),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_FALSE(Beat("worker/0").has_inspection());
+  ASSERT_OK(Ask(TraceRequest(5)));
+  for (const std::string& task : kPresent) Beat(task, LastPart(5, 0, 1));
+  EXPECT_OK(Ask(FetchRequest(5, "worker/0")));
+  ASSERT_OK(Ask(TraceRequest(6)));
+  EXPECT_THAT(Ask(FetchRequest(5, "worker/1")).status(),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("another inspection has begun")));
+  EXPECT_EQ(Beat("worker/0").inspection().number(), 6);
+}
+
 TEST_F(InspectionsTest, QuestionsThatMakeNoSenseAreRefused) {
   wire::InspectRequest request = TraceRequest(0);
   EXPECT_THAT(Ask(request).status(),
@@ -212,12 +271,16 @@ TEST_F(InspectionsTest, WhatIsOutOfBoundsIsLeftOut) {
   part.mutable_span(3)->set_duration_micros(INT64_MAX);
   part.set_clock_offset_micros(INT64_MIN);
   part.set_dropped(INT64_MAX);
+  // Fields that no version has, and that nobody shows.
+  part.mutable_span(0)->MergeFromString("\xfa\x01\x04more");
+  ASSERT_THAT(part.span(0).SerializeAsString(), HasSubstr("more"));
   EXPECT_EQ(Beat("worker/0", part).inspection_spans(), 4);
   const auto shown = Ask(TraceRequest(5, "worker/0"));
   ASSERT_OK(shown);
   const wire::InspectionPart& kept = shown->task(0).part(0);
   ASSERT_EQ(kept.span_size(), 2);
   EXPECT_LE(kept.span(0).name().size(), 64);
+  EXPECT_THAT(kept.span(0).SerializeAsString(), Not(HasSubstr("more")));
   EXPECT_EQ(kept.span(1).track().find('\n'), std::string::npos);
   EXPECT_GE(kept.dropped(), 2);
   EXPECT_GT(kept.clock_offset_micros(), INT64_MIN);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cluster/inspection/cut_text.h"
 #include "cluster/inspection/thread_stacks.h"
 #include "cluster/rpc/proto_duration.h"
 
@@ -26,8 +27,7 @@ void TaskInspection::Begin(const wire::Inspection& asked) {
   shown_->is_over = true;
   if (asked.kind() == wire::Inspection::STACKS) {
     const int first = number_ != nullptr ? number_() : first_.load();
-    shown_->stacks = StacksOfThreads(first, kStackLimit);
-    shown_->stacks.resize(std::min(shown_->stacks.size(), kPartBytes));
+    shown_->stacks = CutText(StacksOfThreads(first, kStackLimit), kPartBytes);
   }
 }
 

@@ -1,4 +1,4 @@
-// What the tasks of a cluster do is recorded, and shown, when somebody asks.
+// Tasks of a cluster record what they do, and show it, when somebody asks.
 // All roles are in one process.
 
 #include <algorithm>
@@ -81,16 +81,20 @@ class InspectionTest : public ClusterRunsTest {
     return request;
   }
 
-  // A trace of all tasks, task by task.
-  std::map<std::string, wire::InspectionPart> Trace() {
-    wire::InspectRequest request = Question(wire::Inspection::TRACE, 5);
+  // All that all tasks show, fetched task by task.
+  std::map<std::string, wire::InspectionPart> AskTaskByTask(
+      wire::InspectRequest request) {
     const wire::InspectResponse names = Ask(request);
+    request.mutable_inspection()->set_kind(wire::Inspection::KIND_UNSPECIFIED);
     std::map<std::string, wire::InspectionPart> parts;
     for (const wire::InspectedTask& task : names.task()) {
       request.set_task(task.task());
       parts[task.task()] = Ask(request).task(0).part(0);
     }
     return parts;
+  }
+  std::map<std::string, wire::InspectionPart> Trace() {
+    return AskTaskByTask(Question(wire::Inspection::TRACE, 5));
   }
 
   static std::multiset<std::string> NamesOf(const wire::InspectionPart& part) {
@@ -159,10 +163,10 @@ TEST_F(InspectionTest, ATaskShowsTheStacksOfItsThreads) {
   const std::string& stacks = one.task(0).part(0).stacks();
   EXPECT_THAT(stacks.substr(0, stacks.find("\nthread")),
               AllOf(HasSubstr("thread "), HasSubstr("parasol::")));
-  const wire::InspectResponse all = Ask(Question(wire::Inspection::STACKS, 7));
-  EXPECT_EQ(all.task_size(), 4);  // and the evaluator
-  for (const wire::InspectedTask& task : all.task()) {
-    EXPECT_THAT(task.part(0).stacks(), HasSubstr("    ")) << task.task();
+  const auto all = AskTaskByTask(Question(wire::Inspection::STACKS, 7));
+  EXPECT_EQ(all.size(), 4);  // and the evaluator
+  for (const auto& [task, part] : all) {
+    EXPECT_THAT(part.stacks(), HasSubstr("    ")) << task;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <random>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -33,6 +34,30 @@ absl::StatusOr<wire::InspectResponse> AskOnce(
                    "chief, or no chief: none can be inspected)"));
 }
 
+// Asks without a kind: no other inspection begins if this one is gone.
+absl::StatusOr<wire::InspectResponse> AskAgain(ChiefClient& chief,
+                                               wire::InspectRequest request) {
+  request.mutable_inspection()->set_kind(wire::Inspection::KIND_UNSPECIFIED);
+  absl::StatusOr<wire::InspectResponse> answer = AskOnce(chief, request);
+  // Not the operator's mistake.
+  if (!absl::IsNotFound(answer.status())) return answer;
+  return absl::AbortedError(answer.status().message());
+}
+
+// Fetches all that one task has shown: of all tasks, it would be too much for
+// one answer.
+absl::StatusOr<wire::InspectedTask> Fetch(ChiefClient& chief,
+                                          wire::InspectRequest request,
+                                          const std::string& task) {
+  request.set_task(task);
+  ASSIGN_OR_RETURN(const wire::InspectResponse whole, AskAgain(chief, request));
+  if (whole.task_size() == 1) return whole.task(0);
+  return absl::AbortedError(
+      absl::StrCat("what ", task,
+                   " has shown is gone, as its process is: ask "
+                   "again"));
+}
+
 }  // namespace
 
 absl::StatusOr<InspectedTasks> AskForInspection(ChiefClient& chief,
@@ -45,7 +70,7 @@ absl::StatusOr<InspectedTasks> AskForInspection(ChiefClient& chief,
   ASSIGN_OR_RETURN(wire::InspectResponse answer, AskOnce(chief, request));
   while (answer.missing_task_size() > 0 && clock.Now() < end) {
     clock.Pause(kAskAgain);
-    ASSIGN_OR_RETURN(answer, AskOnce(chief, request));
+    ASSIGN_OR_RETURN(answer, AskAgain(chief, request));
     if (clock.Now() - named < kNameMissing) continue;
     named = clock.Now();
     fprintf(stderr, "waiting for %s\n",
@@ -54,15 +79,14 @@ absl::StatusOr<InspectedTasks> AskForInspection(ChiefClient& chief,
   InspectedTasks inspected;
   inspected.missing.assign(answer.missing_task().begin(),
                            answer.missing_task().end());
-  const bool is_trace = request.inspection().kind() == wire::Inspection::TRACE;
   for (const wire::InspectedTask& task : answer.task()) {
-    inspected.tasks.push_back(task);
-    if (!is_trace) continue;
-    // All spans in one answer would be too many.
-    request.set_task(task.task());
-    ASSIGN_OR_RETURN(const wire::InspectResponse whole,
-                     AskOnce(chief, request));
-    if (whole.task_size() == 1) inspected.tasks.back() = whole.task(0);
+    if (!request.task().empty()) {
+      inspected.tasks.push_back(task);
+      continue;
+    }
+    ASSIGN_OR_RETURN(wire::InspectedTask whole,
+                     Fetch(chief, request, task.task()));
+    inspected.tasks.push_back(std::move(whole));
   }
   return inspected;
 }

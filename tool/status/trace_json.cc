@@ -21,6 +21,9 @@ using Json = nlohmann::ordered_json;
 // A span may end later than the one that it is in by this, as times are cut to
 // microseconds.
 constexpr int64_t kCutMicros = 2;
+// Lanes of one track. Each operation that a stream has under way has one; a
+// span that none has room for is left out, and counted.
+constexpr size_t kMaxLanes = 1024;
 
 // A span on the chief's clock.
 struct PlacedSpan {
@@ -51,7 +54,7 @@ struct TraceLane {
 };
 
 // The lanes of a track, so that none has spans that overlap.
-std::vector<TraceLane> LanesOf(Track track) {
+std::vector<TraceLane> LanesOf(Track track, TraceSummary& summary) {
   std::sort(track.begin(), track.end(),
             [](const PlacedSpan& a, const PlacedSpan& b) {
               return std::tuple(a.begin, -a.end) < std::tuple(b.begin, -b.end);
@@ -61,7 +64,13 @@ std::vector<TraceLane> LanesOf(Track track) {
     const auto it =
         std::find_if(lanes.begin(), lanes.end(),
                      [&](TraceLane& lane) { return lane.Take(placed); });
-    if (it == lanes.end()) lanes.emplace_back().Take(placed);
+    if (it != lanes.end()) continue;
+    if (lanes.size() < kMaxLanes) {
+      lanes.emplace_back().Take(placed);
+    } else {
+      --summary.spans;
+      ++summary.dropped;
+    }
   }
   return lanes;
 }
@@ -95,6 +104,7 @@ std::map<std::string, Track> TracksOf(const wire::InspectedTask& task,
   for (const wire::InspectionPart& part : task.part()) {
     for (const wire::TraceSpan& span : part.span()) {
       const int64_t begin = span.begin_micros() + part.clock_offset_micros();
+      // The chief leaves out numbers whose sum would be too large.
       const int64_t end = begin + span.duration_micros();
       if (end < window.first || begin > window.last) continue;
       tracks[span.track()].push_back({&span, begin, end});
@@ -133,12 +143,13 @@ void Append(const Json& event, std::string& events) {
 }
 
 void AppendTask(const std::string& name, std::map<std::string, Track> tracks,
-                int process, int64_t first, std::string& events) {
+                int process, int64_t first, TraceSummary& summary,
+                std::string& events) {
   Append(NameEvent("process_name", process, 0, name), events);
   int thread = 0;
   for (auto& [track, spans] : tracks) {
     int number = 0;
-    for (const TraceLane& lane : LanesOf(std::move(spans))) {
+    for (const TraceLane& lane : LanesOf(std::move(spans), summary)) {
       ++thread;
       Append(NameEvent("thread_name", process, thread,
                        ++number == 1 ? track
@@ -187,7 +198,7 @@ std::string TraceJson(const std::vector<wire::InspectedTask>& tasks,
   std::string events;
   int process = 0;
   for (auto& [name, tracks] : shown) {
-    AppendTask(name, std::move(tracks), ++process, first, events);
+    AppendTask(name, std::move(tracks), ++process, first, summary, events);
   }
   return absl::StrCat("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n",
                       events, "\n]}\n");

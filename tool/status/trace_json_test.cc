@@ -108,6 +108,17 @@ TEST(TraceJsonTest, SpansThatOverlapAreBesideEachOther) {
           "worker/0 training input 0+40", "worker/0 training push 40+59"));
 }
 
+TEST(TraceJsonTest, SpansBeyondTheLanesAreCounted) {
+  wire::InspectedTask task = TaskWithSpans("worker/0", 0);
+  for (int i = 0; i < 1500; ++i) {
+    AddSpan(task, "stream", "push", 10 * i, 20'000);
+  }
+  TraceSummary summary;
+  EXPECT_THAT(SpansOf(TraceJson({task}, summary)), SizeIs(1024));
+  EXPECT_EQ(summary.spans, 1024);
+  EXPECT_EQ(summary.dropped, 1500 - 1024);
+}
+
 TEST(TraceJsonTest, WhateverATaskSaysIsJson) {
   wire::InspectedTask task = TaskWithSpans("worker/0", 0);
   AddSpan(task, "a\"b\\\n", "\x01", 0, 1);
