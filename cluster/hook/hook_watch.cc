@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/log.h"
+
 namespace parasol {
 namespace {
 
@@ -14,6 +16,12 @@ bool AwaitsLosses(const wire::JobStatus& status) {
     if (!end.is_complete()) return true;
   }
   return false;
+}
+
+void LogUntold(const absl::Status& asked) {
+  LOG(WARNING) << "hooks may not have been told of the last epochs: "
+               << (asked.ok() ? "workers have not reported their losses"
+                              : asked.message());
 }
 
 }  // namespace
@@ -41,8 +49,8 @@ void HookWatch::Run() {
     const absl::StatusOr<wire::JobStatus> status = chief_->GetStatus();
     if (status.ok()) hooks_.Look(*status, /*is_exact=*/false);
     if (is_stopping) {
-      const bool is_all = !status.ok() || !AwaitsLosses(*status);
-      if (is_all || clock_.Now() >= end) return;
+      if (status.ok() && !AwaitsLosses(*status)) return;
+      if (clock_.Now() >= end) return LogUntold(status.status());
       clock_.Pause(kLastInterval);
       continue;
     }

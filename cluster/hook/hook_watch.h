@@ -18,13 +18,15 @@ namespace parasol {
 class HookWatch {
  public:
   static constexpr absl::Duration kInterval = absl::Seconds(1);
-  // Longest time that the end waits for the losses of epochs that have ended.
+  // Longest time that the end waits for the losses of epochs that have ended,
+  // and then for the answer to the last call.
   static constexpr absl::Duration kLastLimit = absl::Seconds(3);
 
   // Begins to ask. `hooks` and `clock` must outlive this object.
   HookWatch(std::unique_ptr<ChiefClient> chief, TrainingHooks& hooks,
             Clock& clock);
-  // Asks until the losses of all epochs are known, for kLastLimit at most.
+  // Asks until the losses of all epochs are known, for kLastLimit and the
+  // deadline of a call at most, and logs it if they are not.
   ~HookWatch();
 
  private:

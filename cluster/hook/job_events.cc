@@ -24,6 +24,7 @@ JobEvents::Seen JobEvents::Observe(const wire::JobStatus& status,
     step_ = status.global_step();
     loss_sum_ = status.loss_sum();
     examples_ = status.loss_examples();
+    seen_from_ = status.seen_from();
     return seen;
   }
   if (!status.checkpoint().empty() && status.checkpoint() != checkpoint_) {
@@ -33,35 +34,37 @@ JobEvents::Seen JobEvents::Observe(const wire::JobStatus& status,
   const int64_t steps = status.steps_per_epoch();
   if (steps == 0) return seen;
   if (is_exact) {
-    const int64_t step = status.global_step();
-    if (step / steps > step_ / steps) {
-      EndEpoch(step / steps, step, status.loss_sum(), status.loss_examples(),
-               seen);
-    }
+    wire::EpochEnd end;
+    end.set_step(status.global_step());
+    end.set_loss_sum(status.loss_sum());
+    end.set_loss_examples(status.loss_examples());
+    end.set_seen_from(seen_from_);
+    const int64_t number = end.step() / steps;
+    if (number > step_ / steps) EndEpoch(number, end, seen);
     return seen;
   }
   for (const wire::EpochEnd& end : status.epoch_end()) {
     if (!end.is_complete()) break;
     // Of parts of epochs there are points of curves alone.
     if (end.step() <= step_ || end.step() % steps != 0) continue;
-    EndEpoch(end.step() / steps, end.step(), end.loss_sum(),
-             end.loss_examples(), seen);
+    EndEpoch(end.step() / steps, end, seen);
   }
   return seen;
 }
 
-void JobEvents::EndEpoch(int64_t number, int64_t step, double loss_sum,
-                         int64_t examples, Seen& seen) {
+void JobEvents::EndEpoch(int64_t number, const wire::EpochEnd& end,
+                         Seen& seen) {
   TrainingHook::Epoch& epoch = seen.epochs.emplace_back();
   epoch.number = number;
-  epoch.step = step;
-  if (examples > examples_) {
-    epoch.loss =
-        (loss_sum - loss_sum_) / static_cast<double>(examples - examples_);
+  epoch.step = end.step();
+  const int64_t examples = end.loss_examples() - examples_;
+  if (end.seen_from() == seen_from_ && examples > 0) {
+    epoch.loss = (end.loss_sum() - loss_sum_) / static_cast<double>(examples);
   }
-  step_ = step;
-  loss_sum_ = loss_sum;
-  examples_ = examples;
+  step_ = end.step();
+  loss_sum_ = end.loss_sum();
+  examples_ = end.loss_examples();
+  seen_from_ = end.seen_from();
 }
 
 }  // namespace parasol

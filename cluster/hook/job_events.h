@@ -26,8 +26,7 @@ class JobEvents {
   Seen Observe(const wire::JobStatus& status, bool is_exact);
 
  private:
-  void EndEpoch(int64_t number, int64_t step, double loss_sum, int64_t examples,
-                Seen& seen);
+  void EndEpoch(int64_t number, const wire::EpochEnd& end, Seen& seen);
 
   bool has_begun_ = false;
   std::string checkpoint_;  // path of the newest one
@@ -35,6 +34,9 @@ class JobEvents {
   int64_t step_ = 0;
   double loss_sum_ = 0;
   int64_t examples_ = 0;
+  // The step from which on these sums have all. Sums that have all from another
+  // one are another chief's, or lack losses: they don't compare.
+  int64_t seen_from_ = 0;
 };
 
 }  // namespace parasol

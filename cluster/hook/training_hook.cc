@@ -33,6 +33,8 @@ std::vector<std::unique_ptr<TrainingHook>> MakeTrainingHooks(
   std::vector<std::unique_ptr<TrainingHook>> hooks;
   for (const auto& [name, factory] : Registered()) {
     hooks.push_back(factory(task));
+    CHECK(hooks.back() != nullptr)
+        << "the factory of hook \"" << name << "\" returns null";
   }
   return hooks;
 }

@@ -25,9 +25,9 @@ namespace parasol {
 //         return std::make_unique<Curves>();
 //       });
 //
-// A hook only looks on: what it does takes the training's time, and it can't
-// end the training. Calls of one process come one at a time, from several
-// threads.
+// A hook only looks on: it can't end the training. Calls of one process come
+// one at a time, from several threads: one that waits holds up the others, and
+// with them the training's steps.
 class TrainingHook {
  public:
   // The process that a hook is in.
@@ -91,7 +91,7 @@ class TrainingHookRegistration {
 // Returns the names of the hooks that are linked into this program, in their
 // order.
 std::vector<std::string> TrainingHookNames();
-// Makes all of them.
+// Makes all of them. A factory that returns null is a bug of the program.
 std::vector<std::unique_ptr<TrainingHook>> MakeTrainingHooks(
     const TrainingHook::Task& task);
 

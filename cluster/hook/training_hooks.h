@@ -13,7 +13,8 @@
 
 namespace parasol {
 
-// The hooks of a process. Thread-safe: calls of hooks come one at a time.
+// The hooks of a process. Thread-safe: calls of hooks come one at a time, with
+// the mutex held.
 class TrainingHooks {
  public:
   explicit TrainingHooks(std::vector<std::unique_ptr<TrainingHook>> hooks)

@@ -1,5 +1,7 @@
 #include "cluster/hook/training_hooks.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -45,10 +47,13 @@ class Listener : public TrainingHook {
 
 class TrainingHooksTest : public testing::Test {
  protected:
-  TrainingHooksTest() {
+  TrainingHooksTest()
+      : hooks_(std::make_unique<TrainingHooks>(OneListener())) {}
+
+  std::vector<std::unique_ptr<TrainingHook>> OneListener() {
     std::vector<std::unique_ptr<TrainingHook>> hooks;
     hooks.push_back(std::make_unique<Listener>(told_));
-    hooks_ = std::make_unique<TrainingHooks>(std::move(hooks));
+    return hooks;
   }
 
   // A status of a job whose epochs have ten steps and as many examples.
@@ -100,6 +105,32 @@ TEST_F(TrainingHooksTest, AnEpochIsToldWhenAllOfItIsReported) {
               ElementsAre("epoch 1 at 10 with 1", "epoch 2 at 20 with 1.5"));
 }
 
+// Its sums begin anew, where it goes on.
+TEST_F(TrainingHooksTest, SumsOfTwoChiefsAreNotCompared) {
+  for (const int64_t seen_from : {int64_t{15}, int64_t{23}}) {
+    SCOPED_TRACE(seen_from);
+    told_.clear();
+    hooks_ = std::make_unique<TrainingHooks>(OneListener());
+    hooks_->Look(At(0, 0), /*is_exact=*/false);
+    wire::JobStatus status = At(21, 0);
+    AddEnd(10, 10, /*is_complete=*/true, status);
+    AddEnd(20, 25, true, status);
+    hooks_->Look(status, false);
+    told_.clear();
+    status = At(41, 0);
+    status.set_seen_from(seen_from);
+    for (const int64_t step : {20, 30, 40}) {
+      AddEnd(step, 3 * (step - seen_from), true, status);
+      wire::EpochEnd& end = *status.mutable_epoch_end()->rbegin();
+      end.set_seen_from(std::min(seen_from, step));
+      end.set_loss_examples(std::max<int64_t>(0, step - seen_from));
+    }
+    hooks_->Look(status, false);
+    EXPECT_THAT(told_,
+                ElementsAre("epoch 3 at 30 with -1", "epoch 4 at 40 with 3"));
+  }
+}
+
 TEST_F(TrainingHooksTest, WhatWasThereAtTheBeginningIsNotTold) {
   wire::JobStatus status = At(10, 0);
   status.set_checkpoint("/c/ckpt-000000000010");
@@ -125,6 +156,16 @@ TEST_F(TrainingHooksTest, LinkedHooksAreMadeForEachTask) {
   EXPECT_THAT(TrainingHookNames(), ElementsAre("counting"));
   EXPECT_FALSE(TrainingHooks({.role = "worker", .index = 3}).is_empty());
   EXPECT_EQ(made, 3);
+}
+
+TEST(TrainingHookDeathTest, AHookThatIsNotMadeIsNamed) {
+  EXPECT_DEATH(
+      {
+        const TrainingHookRegistration registration(
+            "nothing", [](const TrainingHook::Task&) { return nullptr; });
+        MakeTrainingHooks({.role = "worker"});
+      },
+      "hook \"nothing\"");
 }
 
 }  // namespace
