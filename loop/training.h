@@ -70,8 +70,9 @@ class Training {
   // directory its name is a field of the lines of training.jsonl, which have
   // the mean of the values since the line before, a curve in TensorBoard, and a
   // label of the metric parasol_worker_recorded_value, which is the last value.
-  // A name that a line has anyway ("loss"), is empty or has more than 100
-  // characters, and more than 100 names, are an error of the next Next().
+  // A name that a line has anyway ("loss"), is empty, has more than 100
+  // characters or is no text of one line (UTF-8), and more than 100 names, are
+  // an error of the next Next().
   void Record(absl::string_view name, double value);
 
  private:

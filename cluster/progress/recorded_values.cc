@@ -25,12 +25,13 @@ absl::Status CheckRecordedName(absl::string_view name) {
   constexpr absl::string_view kTaken[] = {
       "global_step",         "from_step", "epoch",   "loss",  "learning_rate",
       "examples_per_second", "staleness", "seconds", "run_id"};
-  if (name.empty() || name.size() > kMostCharacters) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", ShownText(name),
-                     "\" is no name of a recorded "
-                     "value: give one of 1 to ",
-                     kMostCharacters, " characters"));
+  // No message may have bytes that are no UTF-8.
+  const bool is_text = OneLine(name) == name;
+  if (name.empty() || name.size() > kMostCharacters || !is_text) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", ShownText(name),
+        "\" is no name of a recorded value: give one of 1 to ", kMostCharacters,
+        " characters", is_text ? "" : ", all printable (UTF-8)"));
   }
   if (std::find(std::begin(kTaken), std::end(kTaken), name) ==
       std::end(kTaken)) {

@@ -21,7 +21,8 @@ namespace parasol {
 inline constexpr size_t kMostRecordedNames = 100;
 
 // Returns InvalidArgument unless a program may record values by this name: one
-// that no line of training.jsonl has anyway, of 1 to 100 characters.
+// that no line of training.jsonl has anyway, of 1 to 100 bytes of UTF-8 without
+// control characters.
 absl::Status CheckRecordedName(absl::string_view name);
 
 // Totals of the values of a name. Both numbers and the sum only grow by what is

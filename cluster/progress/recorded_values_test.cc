@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/shown_text.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -36,6 +37,16 @@ TEST(RecordedValuesTest, SomeNamesAreTaken) {
   EXPECT_THAT(CheckRecordedName(std::string(101, 'a')),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("1 to 100 characters")));
+}
+
+TEST(RecordedValuesTest, NamesAreTextOfOneLine) {
+  EXPECT_OK(CheckRecordedName("größe, 報酬"));
+  for (const char* name : {"re\xffward", "two\nlines", "\x1b[2J"}) {
+    const absl::Status refused = CheckRecordedName(name);
+    EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInvalidArgument,
+                                  HasSubstr("all printable (UTF-8)")));
+    EXPECT_EQ(OneLine(refused.message()), refused.message());
+  }
 }
 
 TEST(RecordedValuesTest, MeansAreOfWhatWasAddedSince) {
