@@ -4,6 +4,7 @@ Factors of users and items, by two columns of a table: its steps take
 milliseconds, and it has variables and rows, checkpoints and an evaluator.
 """
 
+import http.client
 import json
 import os
 import random
@@ -188,7 +189,7 @@ class SmallCluster:
                     f"http://{host}:{self.metrics_ports[name]}/metrics",
                     timeout=limit) as page:
                 return page.read().decode()
-        except OSError:
+        except (OSError, http.client.HTTPException):
             return None
 
     def steps(self):
