@@ -36,7 +36,7 @@ checkpoint {{ every_steps: {every} max_to_keep: 4 }}
 
 class CountedJob:
     def __init__(self, ids, epochs, every, replicas, settings):
-        """`replicas`: those of a synchronous step, or 1."""
+        """`replicas`: number of replicas of a synchronous step, or 1."""
         self.ids = ids
         self.epochs = epochs
         self.steps = ids * epochs // (BATCH * replicas)

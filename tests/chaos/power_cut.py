@@ -11,7 +11,10 @@ import shutil
 def cut(folder, notes):
     """Returns the number of bytes, and of files and folders, that went."""
     sizes, entries = read(notes)
-    lost = give_back_names(folder, entries)
+    removed = []
+    lost = give_back_names(folder, entries, removed)
+    with open(notes, "a") as out:
+        out.writelines(f"U {inode} by the cut\n" for inode in removed)
     gone = 0
     for path, _, files in os.walk(folder):
         for name in files:
@@ -37,13 +40,33 @@ def read(notes):
                 listed = entries[int(number)] = {}
             elif kind == "E":
                 listed[rest] = int(number)
+            elif kind == "U":
+                forget(int(number), sizes, entries)
     return sizes, entries
 
 
-def give_back_names(folder, entries):
+def forget(inode, sizes, entries):
+    """Forgets what is gone: the next file with its inode is another one."""
+    sizes.pop(inode, None)
+    entries.pop(inode, None)
+    for names in entries.values():
+        for name in [name for name, number in names.items() if number == inode]:
+            del names[name]
+
+
+def inodes(path):
+    """Returns the inodes of a file, or of a folder and all that is in it."""
+    found = [os.lstat(path).st_ino]
+    if os.path.isdir(path) and not os.path.islink(path):
+        for name in os.listdir(path):
+            found += inodes(os.path.join(path, name))
+    return found
+
+
+def give_back_names(folder, entries, removed):
     """Removes names that are not durable; undoes renames that are not.
 
-    Returns how many files and folders went.
+    Returns how many files and folders went, and adds their inodes to `removed`.
     """
     durable = entries.get(os.lstat(folder).st_ino, {})
     lost = 0
@@ -56,6 +79,7 @@ def give_back_names(folder, entries):
                       not os.path.lexists(os.path.join(folder, old))]
             if not before:
                 lost += 1
+                removed += inodes(full)
                 if os.path.isdir(full):
                     shutil.rmtree(full)
                 else:
@@ -64,5 +88,5 @@ def give_back_names(folder, entries):
             os.rename(full, os.path.join(folder, before[0]))
             full = os.path.join(folder, before[0])
         if os.path.isdir(full):
-            lost += give_back_names(full, entries)
+            lost += give_back_names(full, entries, removed)
     return lost
