@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-// What a chief does for shards that have standbys.
+// Decisions of a chief about shards that have standbys.
 namespace parasol::coordinator_testing {
 namespace {
 

@@ -23,8 +23,8 @@ namespace parasol::loop {
 class Optimizer {
  public:
   // Makes an optimizer from text as in a job file, such as
-  // "adam { learning_rate: 2e-4 beta_1: 0.5 }". Its name is that of its slots
-  // in errors and checkpoints.
+  // "adam { learning_rate: 2e-4 beta_1: 0.5 }". Its slots have its name in
+  // errors and checkpoints.
   //   InvalidArgument      the text is no optimizer: says where; or a variable
   //                        is not trainable.
   //   AlreadyExists        an optimizer has this name.

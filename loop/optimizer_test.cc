@@ -27,7 +27,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// What has happened, by all threads.
+// Notes of all threads, in order.
 class Notes {
  public:
   void Add(absl::string_view note) {
@@ -153,11 +153,11 @@ TEST_F(OptimizerTest, AVariableWithoutAGradientOnSomeReplicasIsNamed) {
   };
   EXPECT_THAT(run(1), StatusIs(absl::StatusCode::kInvalidArgument,
                                HasSubstr("variable w has a gradient on some")));
-  // What the step has left is gone.
+  // Nothing is left of that step.
   EXPECT_THAT(run(0), IsOk());
 }
 
-// A layer's gradients go off before those of the layers below it.
+// A layer's gradients go off before the gradients of the layers below it.
 TEST_F(OptimizerTest, AModelsGradientsAreAddedFromItsLastLayerOn) {
   ASSERT_OK_AND_ASSIGN(
       const Model model,

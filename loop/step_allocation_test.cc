@@ -1,4 +1,4 @@
-// What a step like the ones before it takes from the system's memory.
+// Memory that a step like the ones before it takes from the system.
 
 #include <cstdint>
 #include <memory>

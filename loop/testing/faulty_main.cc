@@ -40,7 +40,7 @@ bool Has(const std::string& fault) {
   return absl::GetFlag(FLAGS_fault) == fault;
 }
 
-// What is made before there is a strategy.
+// A variable that is made before there is a strategy.
 std::optional<Variable> outside;
 
 absl::Status Train(Strategy& strategy) {
