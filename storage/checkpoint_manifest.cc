@@ -102,6 +102,12 @@ absl::StatusOr<durable::CheckpointManifest> DecodeManifest(
         "its format_version is ", manifest.format_version(),
         "; this program knows ", kOldestFormatVersion, " to ", kFormatVersion));
   }
+  if (manifest.format_version() < kFormatVersion &&
+      FormatVersionFor(manifest) == kFormatVersion) {
+    return absl::DataLossError(
+        absl::StrCat("its format_version is ", manifest.format_version(),
+                     ", which has no increments, and it lists some"));
+  }
   if (const absl::Status names = CheckFileNames(manifest); !names.ok()) {
     return absl::DataLossError(names.message());
   }

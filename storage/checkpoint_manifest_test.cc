@@ -75,6 +75,21 @@ TEST(CheckpointManifestTest, FormatVersionsBackToTheFirstAreRead) {
   }
 }
 
+TEST(CheckpointManifestTest, OlderFormatVersionsHaveNoIncrements) {
+  durable::CheckpointManifest manifest = ManifestWithFile("shard.sst");
+  durable::CheckpointFile& increment = *manifest.add_file();
+  increment.set_name("shard.1.sst");
+  increment.set_increment(1);
+  EXPECT_OK(DecodeManifest(EncodeManifest(manifest)));
+  for (const uint32_t version : {1, 2}) {
+    manifest.set_format_version(version);
+    EXPECT_THAT(DecodeManifest(EncodeManifest(manifest)),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         HasSubstr(absl::StrCat("format_version is ", version,
+                                                ", which has no"))));
+  }
+}
+
 TEST(CheckpointManifestTest, ANameThatLeavesTheDirectoryIsRefused) {
   for (const std::string& name :
        {std::string(), std::string("."), std::string(".."),

@@ -267,10 +267,13 @@ absl::Status Rename(const std::string& from, const std::string& to) {
 }
 
 absl::Status Link(const std::string& from, const std::string& to) {
-  if (link(from.c_str(), to.c_str()) != 0) {
-    return FileError(errno, absl::StrCat("link ", from, " as"), to);
+  if (link(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
+  if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS ||
+      errno == EXDEV) {
+    return absl::UnimplementedError(absl::StrCat(
+        "can't link ", from, " as ", to, ": ", std::strerror(errno)));
   }
-  return absl::OkStatus();
+  return FileError(errno, absl::StrCat("link ", from, " as"), to);
 }
 
 absl::Status Exchange(const std::string& a, const std::string& b) {

@@ -108,6 +108,7 @@ absl::Status Rename(const std::string& from, const std::string& to);
 
 // Gives the file at `from` another name, `to`, on the same file system (a hard
 // link). What one name's bytes are, the other's are.
+//   Unimplemented  the file system can't do this, or `to` is on another one.
 absl::Status Link(const std::string& from, const std::string& to);
 
 // Exchanges the names of two paths atomically.

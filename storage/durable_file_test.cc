@@ -15,6 +15,7 @@ namespace parasol {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 class DurableFileTest : public ::testing::Test {
@@ -128,6 +129,29 @@ TEST_F(DurableFileTest, ExchangedDirectoriesHaveEachOthersContents) {
   if (absl::IsUnimplemented(exchanged)) GTEST_SKIP() << exchanged;
   ASSERT_OK(exchanged);
   EXPECT_THAT(ReadFile(root_ + "/b/f", 100), IsOkAndHolds("of a"));
+}
+
+TEST_F(DurableFileTest, ALinkIsAnotherNameOfTheFile) {
+  ASSERT_OK(WriteFileDurably(root_ + "/f", "bytes"));
+  ASSERT_OK(Link(root_ + "/f", root_ + "/g"));
+  EXPECT_THAT(ReadFile(root_ + "/g", 100), IsOkAndHolds("bytes"));
+  EXPECT_THAT(Link(root_ + "/none", root_ + "/h"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none")));
+}
+
+TEST_F(DurableFileTest, AFileSystemThatHasNoLinksSaysSo) {
+  ASSERT_OK(WriteFileDurably(root_ + "/f", "bytes"));
+  for (const int code : {EPERM, EOPNOTSUPP, ENOSYS, EXDEV}) {
+    FailLinksOf(root_ + "/f", code);
+    EXPECT_THAT(Link(root_ + "/f", root_ + "/g"),
+                StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("/g")));
+  }
+  for (const int code : {EIO, ENOSPC, EMLINK}) {
+    FailLinksOf(root_ + "/f", code);
+    EXPECT_THAT(Link(root_ + "/f", root_ + "/g").code(),
+                Not(absl::StatusCode::kUnimplemented));
+  }
+  FailLinksOf("", 0);
 }
 
 TEST_F(DurableFileTest, TheNamesOfDirectoriesThatAreMadeAreSynced) {

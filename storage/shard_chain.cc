@@ -126,7 +126,8 @@ absl::Status ShardChain::ReadRows(const std::string& prefix, RowVisit visit,
     for (const ShardIndex::Table& table : file.index().tables) {
       if (table.prefix != prefix) continue;
       RETURN_IF_ERROR(file.ReadRows(table, [&](const RowBatch& batch) {
-        if (i > 0) ids.insert(ids.end(), batch.ids.begin(), batch.ids.end());
+        if (i > first_file)
+          ids.insert(ids.end(), batch.ids.begin(), batch.ids.end());
         return visit(older.Select(batch));
       }));
     }

@@ -58,8 +58,8 @@ class ShardChain {
   // Calls `visit` with each row of the table with these keys once, in batches:
   // the newest file's batches first, perhaps without rows, with the number of
   // updates of the table in that file. Fails as ShardFile::ReadRows() does.
-  // Takes 16 bytes of memory for each row of the increments. Reads the files
-  // from number `first_file` of the chain on alone.
+  // Reads the files from number `first_file` of the chain on alone; takes 25 to
+  // 50 bytes of memory for each row of those behind it.
   absl::Status ReadRows(const std::string& prefix, RowVisit visit,
                         size_t first_file = 0) const;
 

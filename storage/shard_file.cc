@@ -96,8 +96,13 @@ class SstShardFile : public ShardFile {
     if (properties != nullptr) {
       const auto& own = properties->user_collected_properties;
       const auto journal = own.find(kJournalProperty);
-      if (journal != own.end())
+      if (journal != own.end()) {
         journal_ = JournalPlace::Decode(journal->second);
+        if (!journal_.has_value()) {
+          return absl::DataLossError(absl::StrCat(
+              path(), ": its place in the journal can't be parsed"));
+        }
+      }
       const auto base = own.find(kIncrementProperty);
       if (base != own.end()) {
         base_ = IncrementBase::Decode(base->second);

@@ -189,10 +189,12 @@ std::optional<IncrementBase> IncrementBase::Decode(absl::string_view bytes) {
 }
 
 std::optional<JournalPlace> JournalPlace::Decode(absl::string_view bytes) {
-  if (bytes.size() != 2 * sizeof(uint64_t)) return std::nullopt;
-  return JournalPlace{
-      .journal = LoadLittleEndian<uint64_t>(bytes.data()),
-      .segment = LoadLittleEndian<uint64_t>(bytes.data() + sizeof(uint64_t))};
+  Taker taker(bytes);
+  JournalPlace place;
+  place.journal = taker.Take<uint64_t>();
+  place.segment = taker.Take<uint64_t>();
+  if (!taker.AtEnd()) return std::nullopt;
+  return place;
 }
 
 }  // namespace parasol

@@ -1,15 +1,29 @@
 #include "storage/shard_index.h"
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/crc32c.h"
 #include "base/status_matchers.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rocksdb/options.h"
+#include "rocksdb/sst_file_writer.h"
+#include "rocksdb/table_properties.h"
 #include "storage/row_entry.h"
+#include "storage/shard_file.h"
+#include "storage/shard_key.h"
+#include "storage/testing/checkpoint_fixture.h"
 
 namespace parasol {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 ShardIndex SomeIndex() {
   ShardIndex index;
@@ -64,6 +78,87 @@ TEST(ShardIndexTest, TruncationsAndAlteredBytesDoNoHarm) {
     (void)ShardIndex::Decode(altered);
   }
   EXPECT_FALSE(ShardIndex::Decode(bytes + "x").has_value());
+}
+
+using Properties = std::map<std::string, std::string>;
+
+// Writes any bytes as a file's properties.
+class GivenProperties : public rocksdb::TablePropertiesCollector,
+                        public rocksdb::TablePropertiesCollectorFactory {
+ public:
+  explicit GivenProperties(Properties properties)
+      : properties_(std::move(properties)) {}
+
+  rocksdb::TablePropertiesCollector* CreateTablePropertiesCollector(
+      rocksdb::TablePropertiesCollectorFactory::Context) override {
+    return new GivenProperties(properties_);  // RocksDB deletes it
+  }
+  rocksdb::Status AddUserKey(const rocksdb::Slice&, const rocksdb::Slice&,
+                             rocksdb::EntryType, rocksdb::SequenceNumber,
+                             uint64_t) override {
+    return rocksdb::Status::OK();
+  }
+  rocksdb::Status Finish(rocksdb::UserCollectedProperties* out) override {
+    out->insert(properties_.begin(), properties_.end());
+    return rocksdb::Status::OK();
+  }
+  rocksdb::UserCollectedProperties GetReadableProperties() const override {
+    return {};
+  }
+  const char* Name() const override { return "GivenProperties"; }
+
+ private:
+  const Properties properties_;
+};
+
+class ShardFilePropertiesTest : public CheckpointFixture {
+ protected:
+  // Opens a file without contents that has these properties.
+  absl::StatusOr<std::unique_ptr<const ShardFile>> OpenWith(
+      const Properties& properties) {
+    const std::string path = root() + "/0.sst";
+    rocksdb::Options options;
+    options.compression = rocksdb::kNoCompression;
+    options.table_properties_collector_factories.push_back(
+        std::make_shared<GivenProperties>(properties));
+    rocksdb::SstFileWriter writer(rocksdb::EnvOptions(), options);
+    EXPECT_TRUE(writer.Open(path).ok());
+    EXPECT_TRUE(
+        writer.Put(std::string(kHeaderKey), std::string(kHeaderValue)).ok());
+    EXPECT_TRUE(writer.Finish().ok());
+    const std::string bytes = MustRead(path);
+    durable::CheckpointFile file;
+    file.set_name("0.sst");
+    file.set_bytes(bytes.size());
+    file.set_crc32c(Crc32cOf(bytes));
+    return ShardFile::Open(root(), file);
+  }
+};
+
+TEST_F(ShardFilePropertiesTest, APropertyThatCantBeParsedIsDamage) {
+  const Properties sound = {
+      {kIndexProperty, ShardIndex().Encode()},
+      {kJournalProperty, JournalPlace{.journal = 9, .segment = 2}.Encode()},
+      {kIncrementProperty, IncrementBase{.bytes = 5, .crc32c = 6}.Encode()}};
+  ASSERT_OK_AND_ASSIGN(const auto file, OpenWith(sound));
+  EXPECT_EQ(file->journal(), (JournalPlace{.journal = 9, .segment = 2}));
+  EXPECT_EQ(file->base(), (IncrementBase{.bytes = 5, .crc32c = 6}));
+
+  const Properties named = {{kIndexProperty, "its index"},
+                            {kJournalProperty, "its place in the journal"},
+                            {kIncrementProperty, "the file before it"}};
+  for (const auto& [property, words] : named) {
+    for (const std::string& end : {std::string("x"), std::string()}) {
+      Properties altered = sound;
+      std::string& bytes = altered[property];
+      bytes = end.empty() ? bytes.substr(1) : bytes + end;
+      EXPECT_THAT(OpenWith(altered),
+                  StatusIs(absl::StatusCode::kDataLoss,
+                           AllOf(HasSubstr("0.sst"), HasSubstr(words),
+                                 HasSubstr("can't be parsed"))))
+          << property << end;
+    }
+  }
 }
 
 }  // namespace

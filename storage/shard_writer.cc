@@ -24,7 +24,8 @@
 namespace parasol {
 namespace {
 
-// What one entry may hold: a reader of few elements reads whole entries.
+// Elements that one entry may hold: a reader of few elements reads whole
+// entries.
 constexpr size_t kEntryElements = 65536;
 constexpr int kMaxArray = 255;
 
@@ -56,7 +57,7 @@ class Crc32cGeneratorFactory : public rocksdb::FileChecksumGenFactory {
   const char* Name() const override { return "Crc32c"; }
 };
 
-// What a file's properties say of it.
+// Facts about a file that its properties have.
 struct Description {
   ShardIndex index;
   std::optional<JournalPlace> journal;

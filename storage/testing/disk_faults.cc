@@ -1,6 +1,7 @@
 #include "storage/testing/disk_faults.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,6 +23,8 @@ struct Faults {
   int fsync_code ABSL_GUARDED_BY(mu) = 0;
   std::string read_path ABSL_GUARDED_BY(mu);
   int read_code ABSL_GUARDED_BY(mu) = 0;
+  std::string link_path ABSL_GUARDED_BY(mu);
+  int link_code ABSL_GUARDED_BY(mu) = 0;
 };
 
 Faults& TheFaults() {
@@ -58,6 +61,13 @@ void FailReadsOf(const std::string& path, int code) {
   faults.read_code = code;
 }
 
+void FailLinksOf(const std::string& path, int code) {
+  Faults& faults = TheFaults();
+  absl::MutexLock lock(&faults.mu);
+  faults.link_path = path;
+  faults.link_code = code;
+}
+
 // The errno with which a call on the descriptor fails; 0 if it does not.
 int FsyncFault(int descriptor) {
   Faults& faults = TheFaults();
@@ -72,6 +82,14 @@ int ReadFault(int descriptor) {
   absl::MutexLock lock(&faults.mu);
   return !faults.read_path.empty() && IsOpenAt(descriptor, faults.read_path)
              ? faults.read_code
+             : 0;
+}
+
+int LinkFault(const char* path) {
+  Faults& faults = TheFaults();
+  absl::MutexLock lock(&faults.mu);
+  return !faults.link_path.empty() && faults.link_path == path
+             ? faults.link_code
              : 0;
 }
 
@@ -96,6 +114,16 @@ extern "C" ssize_t pread(int descriptor, void* out, size_t count,
                          off_t offset) {
   const int fault = parasol::ReadFault(descriptor);
   if (fault == 0) return syscall(SYS_pread64, descriptor, out, count, offset);
+  errno = fault;
+  return -1;
+}
+
+extern "C" int link(const char* from, const char* to) noexcept {
+  const int fault = parasol::LinkFault(from);
+  if (fault == 0) {
+    return static_cast<int>(
+        syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0));
+  }
   errno = fault;
   return -1;
 }

@@ -17,6 +17,10 @@ void FailFsyncOf(const std::string& path, int code = EIO);
 // ends the faults.
 void FailReadsOf(const std::string& path, int code);
 
+// Makes every later link(2) of `path` to another name fail with `code` (errno);
+// an empty path ends the faults.
+void FailLinksOf(const std::string& path, int code);
+
 }  // namespace parasol
 
 #endif  // PARASOL_STORAGE_TESTING_DISK_FAULTS_H_
