@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -18,10 +16,16 @@ namespace {
 
 constexpr char kFirstFile[] = "first-0.sst";
 
-using FileIdentity = std::tuple<std::string, uint64_t, uint32_t>;
+bool HasIncrements(const durable::CheckpointManifest& manifest) {
+  return std::any_of(manifest.file().begin(), manifest.file().end(),
+                     [](const auto& file) { return file.increment() > 0; });
+}
 
-FileIdentity IdentityOf(const durable::CheckpointFile& file) {
-  return {file.name(), file.bytes(), file.crc32c()};
+// Nobody goes back to a checkpoint whose manifest can't be read for one of
+// these; any other may only be out of reach.
+bool IsNoCheckpoint(const absl::Status& manifest) {
+  return absl::IsDataLoss(manifest) || absl::IsNotFound(manifest) ||
+         absl::IsFailedPrecondition(manifest);
 }
 
 // Returns the steps of the store's checkpoints that `kept` spares.
@@ -56,16 +60,14 @@ absl::Status AddKept(const CheckpointStore& store, const Retention& retention,
                      std::vector<int64_t>& spared) {
   const bool keeps_by_time = retention.keep_every < absl::InfiniteDuration();
   const bool may_share =
-      std::any_of(newest.file().begin(), newest.file().end(),
-                  [](const auto& file) { return file.increment() > 0; });
+      HasIncrements(newest) || newest.job().checkpoint().full_every() > 1;
   if (!keeps_by_time && !may_share) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store.ListSteps());
   std::vector<durable::CheckpointManifest> manifests;
   for (const int64_t step : steps) {
     if (step > newest.global_step()) break;
     auto manifest = store.ReadManifest(step);
-    // Nobody goes back to a damaged one; another may only be out of reach.
-    if (absl::IsDataLoss(manifest.status())) continue;
+    if (IsNoCheckpoint(manifest.status())) continue;
     RETURN_IF_ERROR(manifest.status());
     manifests.push_back(*std::move(manifest));
   }
@@ -116,27 +118,28 @@ std::vector<int64_t> KeptByTime(
   return kept;
 }
 
+bool ShareFiles(const durable::CheckpointManifest& a,
+                const durable::CheckpointManifest& b) {
+  return std::any_of(a.file().begin(), a.file().end(), [&b](const auto& file) {
+    return std::any_of(
+        b.file().begin(), b.file().end(), [&file](const auto& other) {
+          return file.name() == other.name() && file.bytes() == other.bytes() &&
+                 file.crc32c() == other.crc32c();
+        });
+  });
+}
+
 std::optional<int64_t> NewestApart(
     absl::Span<const durable::CheckpointManifest> manifests) {
-  if (manifests.empty()) return std::nullopt;
-  const auto& last = manifests.back().file();
-  std::set<FileIdentity> files;
-  for (const durable::CheckpointFile& file : last)
-    files.insert(IdentityOf(file));
-  if (std::none_of(last.begin(), last.end(),
-                   [](const auto& file) { return file.increment() > 0; })) {
+  if (std::none_of(manifests.begin(), manifests.end(), HasIncrements)) {
     return std::nullopt;
   }
-  for (auto manifest = manifests.rbegin(); manifest != manifests.rend();
-       ++manifest) {
-    if (std::none_of(manifest->file().begin(), manifest->file().end(),
-                     [&files](const durable::CheckpointFile& file) {
-                       return files.contains(IdentityOf(file));
-                     })) {
-      return manifest->global_step();
-    }
-  }
-  return std::nullopt;
+  const auto apart = std::find_if_not(
+      manifests.rbegin(), manifests.rend(), [&manifests](const auto& manifest) {
+        return ShareFiles(manifest, manifests.back());
+      });
+  if (apart == manifests.rend()) return std::nullopt;
+  return apart->global_step();
 }
 
 absl::Status StoreCheckpoint(CheckpointStore& store,

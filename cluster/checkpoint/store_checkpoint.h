@@ -45,10 +45,14 @@ std::vector<int64_t> KeptByTime(
     absl::Span<const durable::CheckpointManifest> manifests,
     absl::Duration keep_every);
 
+// Returns true if one file, by its name, size and checksum, is in both. Pure.
+bool ShareFiles(const durable::CheckpointManifest& a,
+                const durable::CheckpointManifest& b);
+
 // Returns the step of the newest of the manifests, ascending by step, that has
 // no file of the last one: checkpoints of increments share files, and what
-// damages a file damages all of them. nullopt: there is none, or the last one
-// has no increments and so shares nothing. Pure.
+// damages a file damages all of them. nullopt: there is none, or none of them
+// has increments and so nothing is shared. Pure.
 std::optional<int64_t> NewestApart(
     absl::Span<const durable::CheckpointManifest> manifests);
 
@@ -71,11 +75,11 @@ inline KeptCheckpoints NoneKept() { return {}; }
 
 // Writes one checkpoint: begins it, has `write_files` write its files, commits
 // it with `manifest`, which lacks only the files, and removes all checkpoints
-// but what `retention` and `kept` say, and one that shares no
-// file with the new one (NewestApart()). Calls `check_owner` before each of
-// these changes. A failure to prune is logged: the checkpoint is there.
-// Leaves nothing of a checkpoint that failed, unless the owner is another one
-// now: then touches nothing more. Fails as `check_owner`, `write_files`,
+// but what `retention` and `kept` say, and one that shares no file with the new
+// one (NewestApart()). Calls `check_owner` before each of these changes. A
+// failure to prune is logged: the checkpoint is there. Leaves nothing of a
+// checkpoint that failed, unless the owner is another one now: then touches
+// nothing more. Fails as `check_owner`, `write_files`,
 // CheckpointStore::Begin() and Commit() do.
 absl::Status StoreCheckpoint(
     CheckpointStore& store, durable::CheckpointManifest manifest,

@@ -10,6 +10,8 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "storage/checkpoint_manifest.h"
+#include "storage/durable_file.h"
 
 namespace parasol {
 namespace {
@@ -36,6 +38,21 @@ class StoreCheckpointTest : public testing::Test {
         store, manifest, retention_, write_files,
         [this] { return ++checks_ < lost_at_ ? absl::OkStatus() : lost_; },
         [this] { return kept_; });
+  }
+
+  // Writes checkpoints of which each third is whole, and the others increments.
+  absl::Status WriteInChainsOfThree(CheckpointStore& store, int64_t number) {
+    return Write(store, number,
+                 [number](const std::string& directory,
+                          durable::CheckpointManifest& manifest) {
+                   for (int64_t i = number / 3 * 3; i <= number; ++i) {
+                     durable::CheckpointFile& file = *manifest.add_file();
+                     file.set_name(absl::StrCat(i, ".sst"));
+                     file.set_increment(i % 3);
+                     std::ofstream(absl::StrCat(directory, "/", file.name()));
+                   }
+                   return absl::OkStatus();
+                 });
   }
 
   // The check, counted from 1, from which on the directory has another owner.
@@ -124,26 +141,43 @@ TEST_F(StoreCheckpointTest, OneOfEverySoManyHoursIsKept) {
 TEST_F(StoreCheckpointTest, OneOfAnotherChainIsKept) {
   ASSERT_OK_AND_ASSIGN(CheckpointStore store,
                        CheckpointStore::OpenForWriting(directory_));
-  // Chains of three: a whole file and two increments.
-  const auto write = [](int64_t number) {
-    return [number](const std::string& directory,
-                    durable::CheckpointManifest& manifest) {
-      for (int64_t i = number / 3 * 3; i <= number; ++i) {
-        durable::CheckpointFile& file = *manifest.add_file();
-        file.set_name(absl::StrCat(i, ".sst"));
-        file.set_increment(i % 3);
-        std::ofstream(absl::StrCat(directory, "/", file.name()));
-      }
-      return absl::OkStatus();
-    };
-  };
   for (int64_t number = 0; number < 8; ++number) {
-    ASSERT_OK(Write(store, number, write(number)));
+    ASSERT_OK(WriteInChainsOfThree(store, number));
   }
   // Of the files of 5 the newest ones, 6 and 7, have none.
   EXPECT_THAT(store.ListSteps(), IsOkAndHolds(ElementsAre(5, 6, 7)));
-  ASSERT_OK(Write(store, 8, write(8)));
+  ASSERT_OK(WriteInChainsOfThree(store, 8));
   EXPECT_THAT(store.ListSteps(), IsOkAndHolds(ElementsAre(5, 7, 8)));
+}
+
+TEST_F(StoreCheckpointTest, OneOfTheChainBeforeOutlivesItsEnd) {
+  ASSERT_OK_AND_ASSIGN(CheckpointStore store,
+                       CheckpointStore::OpenForWriting(directory_));
+  retention_.max_to_keep = 1;
+  job_.mutable_checkpoint()->set_full_every(3);
+  const std::vector<std::vector<int64_t>> kept = {{0},    {1},    {2},   {2, 3},
+                                                  {2, 4}, {2, 5}, {5, 6}};
+  for (size_t number = 0; number < kept.size(); ++number) {
+    ASSERT_OK(WriteInChainsOfThree(store, number));
+    EXPECT_THAT(store.ListSteps(), IsOkAndHolds(kept[number])) << number;
+  }
+}
+
+TEST_F(StoreCheckpointTest, WhatIsNoCheckpointDoesNotEndTheRemoval) {
+  ASSERT_OK_AND_ASSIGN(CheckpointStore store,
+                       CheckpointStore::OpenForWriting(directory_));
+  ASSERT_OK(WriteInChainsOfThree(store, 0));
+  std::filesystem::create_directories(store.PathOf(1));
+  std::filesystem::create_directories(store.PathOf(2));
+  durable::CheckpointManifest newer;
+  newer.set_format_version(kFormatVersion + 1);
+  newer.set_global_step(2);
+  ASSERT_OK(
+      WriteFileDurably(store.PathOf(2) + "/MANIFEST", EncodeManifest(newer)));
+  for (int64_t number = 3; number < 8; ++number) {
+    ASSERT_OK(WriteInChainsOfThree(store, number));
+  }
+  EXPECT_THAT(store.ListSteps(), IsOkAndHolds(ElementsAre(5, 6, 7)));
 }
 
 TEST_F(StoreCheckpointTest, NothingIsLeftOfOneThatFailed) {
@@ -256,13 +290,14 @@ TEST(RetentionTest, OneThatStaysOnceStaysForGood) {
 TEST(RetentionTest, TheNewestOneOfAnotherChainIsFound) {
   std::vector<durable::CheckpointManifest> manifests = {
       Chained(0, 1, 0), Chained(10, 1, 1), Chained(20, 2, 0)};
-  // Whole files are shared with nothing before.
-  EXPECT_EQ(NewestApart(manifests), std::nullopt);
+  EXPECT_EQ(NewestApart(manifests), 10);
   manifests.push_back(Chained(30, 2, 1));
   EXPECT_EQ(NewestApart(manifests), 10);
   manifests.erase(manifests.begin(), manifests.begin() + 2);
   EXPECT_EQ(NewestApart(manifests), std::nullopt);
   EXPECT_EQ(NewestApart({}), std::nullopt);
+  // Without increments nothing is shared.
+  EXPECT_EQ(NewestApart({Chained(0, 1, 0), Chained(10, 2, 0)}), std::nullopt);
 }
 
 TEST(RetentionTest, TheJobSaysWhatStays) {

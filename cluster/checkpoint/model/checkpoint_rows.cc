@@ -70,27 +70,33 @@ absl::Status CheckpointRows::LoadNewer(const CheckpointReader& checkpoint,
     return absl::FailedPreconditionError(
         absl::StrCat("table ", name_, ": its rows are not in memory"));
   }
-  auto newer = std::make_shared<RowMap>(width_);
-  RETURN_IF_ERROR(
-      checkpoint.ReadNewerRows(older, name_, [&](const RowBatch& batch) {
-        const size_t rows = batch.ids.size();
-        for (size_t i = 0; i < rows; ++i) {
-          newer->Set(batch.ids[i], &batch.rows[i * (batch.rows.size() / rows)]);
-        }
-        return absl::OkStatus();
-      }));
   layers_ = served.layers_;
+  size_t held = memory_bytes();
+  auto newer = std::make_shared<RowMap>(width_);
+  const auto check_fit = [&](size_t rows) -> absl::Status {
+    if (held + newer->BytesWith(rows) <= limits.memory_bytes) {
+      return absl::OkStatus();
+    }
+    return absl::FailedPreconditionError(
+        absl::StrCat("table ", name_, ": its rows do not fit in memory"));
+  };
+  RETURN_IF_ERROR(checkpoint.ReadNewerRows(
+      older, name_, [&](const RowBatch& batch) -> absl::Status {
+        RETURN_IF_ERROR(check_fit(batch.ids.size()));
+        return SetAll(batch, *newer);
+      }));
   while (!layers_.empty() && 2 * newer->rows() >= layers_[0]->rows()) {
+    held -= layers_[0]->BytesWith(0);
+    RETURN_IF_ERROR(check_fit(layers_[0]->rows()));
     auto merged = std::make_shared<RowMap>(width_);
     layers_[0]->CopyTo(*merged);
     newer->CopyTo(*merged);
     newer = std::move(merged);
     layers_.erase(layers_.begin());
   }
+  RETURN_IF_ERROR(check_fit(0));
   layers_.insert(layers_.begin(), std::move(newer));
-  if (memory_bytes() <= limits.memory_bytes) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("table ", name_, ": its rows do not fit in memory"));
+  return absl::OkStatus();
 }
 
 size_t CheckpointRows::memory_bytes() const {
@@ -121,14 +127,21 @@ absl::Status CheckpointRows::ReadAll(const CheckpointReader& checkpoint,
   return absl::OkStatus();
 }
 
-absl::Status CheckpointRows::Insert(const RowBatch& batch, const Limits& limits,
-                                    std::unique_ptr<RowFileWriter>& writer) {
+absl::Status CheckpointRows::SetAll(const RowBatch& batch, RowMap& rows) const {
   if (batch.ids.empty()) return absl::OkStatus();
   const size_t floats = batch.rows.size() / batch.ids.size();
   if (floats < width_) {
     return absl::DataLossError(
         absl::StrCat("rows of table ", name_, " have ", floats, " float32"));
   }
+  for (size_t i = 0; i < batch.ids.size(); ++i) {
+    rows.Set(batch.ids[i], &batch.rows[i * floats]);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointRows::Insert(const RowBatch& batch, const Limits& limits,
+                                    std::unique_ptr<RowFileWriter>& writer) {
   const bool is_limited = limits.memory_bytes != SIZE_MAX;
   const size_t more = batch.ids.size();
   if (is_limited && in_memory_.rows() > 0 &&
@@ -136,10 +149,7 @@ absl::Status CheckpointRows::Insert(const RowBatch& batch, const Limits& limits,
           std::max(limits.memory_bytes, kLeastRunBytes)) {
     RETURN_IF_ERROR(Spill(limits, writer));
   }
-  for (size_t i = 0; i < batch.ids.size(); ++i) {
-    in_memory_.Set(batch.ids[i], &batch.rows[i * floats]);
-  }
-  return absl::OkStatus();
+  return SetAll(batch, in_memory_);
 }
 
 absl::Status CheckpointRows::Spill(const Limits& limits,

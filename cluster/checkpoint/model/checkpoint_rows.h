@@ -52,7 +52,8 @@ class CheckpointRows {
   // threads. After an error the table is of no use. Fails as Load() does, and
   // with
   //   FailedPrecondition  the checkpoint does not continue that one, or the
-  //                       rows are not, or would not be, in memory: Load().
+  //                       rows are not in memory, or do not fit there beside
+  //                       the rows of `served`: Load().
   absl::Status LoadNewer(const CheckpointReader& checkpoint,
                          const CheckpointRows& served,
                          const durable::CheckpointManifest& older,
@@ -79,6 +80,9 @@ class CheckpointRows {
   absl::Status CheckWidth(const CheckpointReader& checkpoint) const;
   // Returns a row's values; null if no layer has it.
   const float* Find(uint64_t id) const;
+  // Takes the values of a batch's rows into `rows`.
+  //   DataLoss  the rows have another width.
+  absl::Status SetAll(const RowBatch& batch, RowMap& rows) const;
   absl::Status Insert(const RowBatch& batch, const Limits& limits,
                       std::unique_ptr<RowFileWriter>& writer);
   absl::Status ReadAll(const CheckpointReader& checkpoint, const Limits& limits,

@@ -189,6 +189,28 @@ TEST_F(NewerRowsTest, RowsOutsideOfMemoryAreLoadedWhole) {
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("do not fit")));
 }
 
+// Both versions are in memory while one is made of the other.
+TEST_F(NewerRowsTest, WhatDoesNotFitBesideTheServedOneIsLoadedWhole) {
+  std::vector<uint64_t> ids(kIds);
+  for (uint64_t id = 0; id < kIds; ++id) ids[id] = id;
+  Write(1, ids, true);
+  const durable::CheckpointManifest before = newest_;
+  CheckpointRows served = Empty();
+  ASSERT_OK(served.Load(*Newest(), {}));
+  Write(2, ids, false);
+  const CheckpointRows::Limits limits = {
+      .memory_bytes = served.memory_bytes() + served.memory_bytes() / 2};
+  CheckpointRows next = Empty();
+  EXPECT_THAT(
+      next.LoadNewer(*Newest(), served, before, limits),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("do not fit")));
+  CheckpointRows whole = Empty();
+  ASSERT_OK(whole.Load(*Newest(), limits));
+  EXPECT_FALSE(whole.is_in_file());
+  EXPECT_THAT(All(whole), Each(2.f));
+  EXPECT_THAT(All(served), Each(1.f));
+}
+
 // The version that is served answers while the next one is made of it.
 TEST_F(NewerRowsTest, AServedTableKeepsItsRowsWhileAnotherIsMadeOfIt) {
   std::vector<uint64_t> ids(kIds);
