@@ -43,11 +43,11 @@ ServingMetrics::ServingMetrics(MetricsRegistry& registry)
                                         {{"result", "client_error"}})),
       server_errors(registry.AddCounter(kAnswers, kAnswersHelp,
                                         {{"result", "server_error"}})),
-      lag(registry.AddHistogram(
-          "parasol_serve_lag_seconds",
-          "Time from the begin of a checkpoint until it is served, of those "
-          "that took another one's place.",
-          LatencyBounds())),
+      lag(registry.AddHistogram("parasol_serve_lag_seconds",
+                                "Time from the begin of a checkpoint until it "
+                                "is served, of the checkpoints that took "
+                                "another one's place.",
+                                LatencyBounds())),
       latency(registry.AddHistogram(
           "parasol_serve_latency_seconds",
           "Time from a whole request for predictions to its answer.",

@@ -38,7 +38,7 @@ constexpr int64_t kMaxTableWidth = 65536;
 constexpr int64_t kMaxBytes = int64_t{1} << 50;
 constexpr int64_t kMaxNiceness = 19;
 // A reader opens all files of a chain.
-constexpr int64_t kMaxFullEvery = 1000;
+constexpr int64_t kMaxFullEvery = 100;
 
 absl::Status ValidateName(absl::string_view name) {
   const auto is_allowed = [](char c) {

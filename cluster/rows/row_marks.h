@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace parasol {
@@ -68,8 +69,7 @@ class RowMarks {
   // changes since one that is taken now; the older snapshot is then the one
   // that was the newest.
   std::shared_ptr<const RowSet> TakeSinceNewest() {
-    before_ = std::make_shared<const RowSet>(since_newest_);
-    since_newest_.clear();
+    before_ = std::make_shared<const RowSet>(std::exchange(since_newest_, {}));
     return before_;
   }
 

@@ -239,6 +239,19 @@ TEST_F(IncrementTest, SinceACheckpointThatItDoesNotKnowAShardWritesAll) {
               IsOkAndHolds(false));
 }
 
+// A whole snapshot begins the marks anew, whatever becomes of its checkpoint.
+TEST_F(IncrementTest, BehindAWholeSnapshotThatFailedAShardWritesAll) {
+  for (int i = 0; i < 2; ++i) ASSERT_OK(Save());
+  ASSERT_OK(PushRows(ps_, ++sequence_, {1, 2}));
+  EXPECT_THAT(Save(), IsOkAndHolds(true));
+  EXPECT_THAT(SaveSince("", /*is_committed=*/false), IsOkAndHolds(false));
+  ASSERT_OK(PushRows(ps_, ++sequence_, {3}));
+  EXPECT_THAT(Save(), IsOkAndHolds(false));
+  ASSERT_OK(PushRows(ps_, ++sequence_, {4}));
+  EXPECT_THAT(Save(), IsOkAndHolds(true));
+  ExpectRestored({1, 2, 3, 4});
+}
+
 TEST_F(IncrementTest, AFileOfThatNameFromAnotherIsNoBase) {
   for (int i = 0; i < 2; ++i) ASSERT_OK(Save());
   // Another owner of the directory has replaced the checkpoint.

@@ -26,10 +26,10 @@
 
 namespace parasol {
 
-// The contents of a shard at one moment, or what of them has changed since
-// another one: each push is in it together with
-// its sequence number, or neither is. Holds references, no copies: a push to a
-// chunk while the snapshot lives takes that chunk's memory once more.
+// The contents of a shard at one moment, or the part of them that has changed
+// since another one: each push is in it together with its sequence number, or
+// neither is. Holds references, no copies: a push to a chunk while the snapshot
+// lives takes that chunk's memory once more.
 struct ShardSnapshot {
   struct Chunk {
     std::string variable;
