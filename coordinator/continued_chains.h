@@ -44,8 +44,6 @@ class ContinuedChains {
              durable::CheckpointFile newest) const;
 
  private:
-  absl::Span<const durable::CheckpointFile* const> FilesOf(size_t shard) const;
-
   std::string path_;
   durable::CheckpointManifest manifest_;
   std::vector<FileChain> chains_;

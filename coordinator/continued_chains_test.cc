@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -18,12 +20,14 @@
 #include "gtest/gtest.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/durable_file.h"
+#include "storage/testing/disk_faults.h"
 
 namespace parasol {
 namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
 
 // Two ps that know what has changed, and a job that lets one checkpoint of
 // three be whole.
@@ -55,6 +59,7 @@ class IncrementOrdersTest : public testing::Test {
     order.manifest.set_global_step(step);
     order.manifest.set_run_id("run-a");
     order.incarnations = {10, 11};
+    order.at_one_step = at_one_step_;
     return executor.WriteCheckpoint(order, absl::FromUnixSeconds(step))
         .status();
   }
@@ -88,6 +93,7 @@ class IncrementOrdersTest : public testing::Test {
 
   const std::string directory_ = testing::TempDir() + "/increment_orders_test";
   job::Job job_;
+  bool at_one_step_ = false;
   FakePs ps0_;
   FakePs ps1_;
 };
@@ -161,14 +167,62 @@ TEST_F(IncrementOrdersTest, AnotherChiefGoesOnWithTheChains) {
   EXPECT_EQ(ChainsAt(2), "0 1 | 0 1");
 }
 
+TEST_F(IncrementOrdersTest, WhatIsCutOffOrGoneIsNotContinued) {
+  const auto executor = NewExecutor();
+  ASSERT_OK(Write(*executor, 1));
+  std::filesystem::resize_file(PathOf(1) + "/shard-00001-of-00002.sst", 100);
+  ASSERT_OK(Write(*executor, 2));
+  EXPECT_EQ(ChainsAt(2), "0 | 0");
+  EXPECT_OK(executor->store().Verify(2));
+  std::filesystem::remove(PathOf(2) + "/shard-00001-of-00002.sst");
+  ASSERT_OK(Write(*executor, 3));
+  EXPECT_EQ(ChainsAt(3), "0 | 0");
+  ASSERT_OK(Write(*executor, 4));
+  EXPECT_EQ(ChainsAt(4), "0 1 | 0 1");
+}
+
 TEST_F(IncrementOrdersTest, WithoutLinksAllAreWhole) {
   const auto executor = NewExecutor();
   ASSERT_OK(Write(*executor, 1));
-  std::filesystem::remove(PathOf(1) + "/shard-00001-of-00002.sst");
+  FailLinksOf(PathOf(1) + "/shard-00000-of-00002.sst", EXDEV);
   ASSERT_OK(Write(*executor, 2));
-  EXPECT_EQ(ChainsAt(2), "0 1 | 0");
+  FailLinksOf("", 0);
+  EXPECT_EQ(ChainsAt(2), "0 | 0");
   ASSERT_OK(Write(*executor, 3));
   EXPECT_EQ(ChainsAt(3), "0 | 0");
+}
+
+TEST_F(IncrementOrdersTest, OneLinkThatFailsMakesOneShardWhole) {
+  const auto executor = NewExecutor();
+  ASSERT_OK(Write(*executor, 1));
+  FailLinksOf(PathOf(1) + "/shard-00001-of-00002.sst", EIO);
+  ASSERT_OK(Write(*executor, 2));
+  FailLinksOf("", 0);
+  EXPECT_EQ(ChainsAt(2), "0 1 | 0");
+  ASSERT_OK(Write(*executor, 3));
+  EXPECT_EQ(ChainsAt(3), "0 1 2 | 0 1");
+}
+
+// A shard that stands at the cut waits for nothing that could be done before.
+TEST_F(IncrementOrdersTest, OlderFilesAreLinkedBeforeTheCutIsChosen) {
+  job_.mutable_parameter_server()->mutable_synchronous();
+  const auto executor = NewExecutor();
+  ASSERT_OK(Write(*executor, 1));
+  std::vector<std::string> names;
+  ps1_.OnPrepare([&] {
+    for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+      const std::string name = entry.path().filename().string();
+      if (!CheckpointStore::IsWorkingName(name)) continue;
+      names = *ListDirectory(entry.path().string());
+    }
+  });
+  ps0_.SetUpdates(2, 2);
+  ps1_.SetUpdates(2, 2);
+  at_one_step_ = true;
+  ASSERT_OK(Write(*executor, 2));
+  EXPECT_THAT(names, UnorderedElementsAre("shard-00000-of-00002.sst",
+                                          "shard-00001-of-00002.sst"));
+  EXPECT_EQ(ChainsAt(2), "0 1 | 0 1");
 }
 
 TEST_F(IncrementOrdersTest, NoFileOfADamagedCheckpointGoesIntoAnother) {
@@ -178,6 +232,17 @@ TEST_F(IncrementOrdersTest, NoFileOfADamagedCheckpointGoesIntoAnother) {
   EXPECT_THAT(executor->Load({{{0, 10}, {1, 11}}, true}), Each(IsOk()));
   ASSERT_OK(Write(*executor, 3));
   EXPECT_EQ(ChainsAt(3), "0 | 0");
+}
+
+TEST_F(IncrementOrdersTest, BehindADamagedCheckpointChainsGoOn) {
+  const auto executor = NewExecutor();
+  for (const int64_t step : {10, 20}) ASSERT_OK(Write(*executor, step));
+  ps0_.CallDamaged(PathOf(20));
+  EXPECT_THAT(executor->Load({{{0, 10}, {1, 11}}, true}), Each(IsOk()));
+  // The damaged one shares files with the one before it, but not with 12.
+  for (const int64_t step : {12, 14}) ASSERT_OK(Write(*executor, step));
+  EXPECT_EQ(ChainsAt(12), "0 | 0");
+  EXPECT_EQ(ChainsAt(14), "0 1 | 0 1");
 }
 
 TEST_F(IncrementOrdersTest, WithoutTheFieldAllAreWhole) {

@@ -193,17 +193,18 @@ absl::StatusOr<int64_t> OrderExecutor::WriteCheckpoint(
   durable::CheckpointManifest manifest = order.manifest;
   manifest.set_created_unix_micros(absl::ToUnixMicros(now));
   int64_t step = manifest.global_step();
-  // The shards wait between the cut and the snapshots: the directory is there
-  // before.
+  // The shards wait between the cut and the snapshots: the directory, with what
+  // it has of older checkpoints, is there before.
   const auto snapshot =
       [&](const std::string& directory,
           durable::CheckpointManifest& files) -> absl::Status {
+    const OlderFiles older = LinkOlderFiles(directory);
     if (order.at_one_step) {
       RETURN_IF_ERROR(ChooseCut(order, files));
       step = files.global_step();
       files.set_evaluation_due(order.IsEvaluatedAt(step));
     }
-    return SnapshotShards(order, files, directory);
+    return SnapshotShards(order, files, directory, older);
   };
   absl::Status written =
       StoreCheckpoint(store_, std::move(manifest), retention_, snapshot,
@@ -250,19 +251,28 @@ absl::Status OrderExecutor::ChooseCut(const CheckpointOrder& order,
 
 ContinuedChains OrderExecutor::ChainsToContinue() const {
   if (full_every_ <= 1 || refuses_links_) return ContinuedChains();
-  const absl::StatusOr<std::vector<int64_t>> steps = RunCheckpoints();
-  if (!steps.ok() || steps->empty()) return ContinuedChains();
-  if (found_damaged_.contains(steps->back())) return ContinuedChains();
+  absl::StatusOr<std::vector<int64_t>> steps = RunCheckpoints();
+  if (!steps.ok()) return ContinuedChains();
+  std::erase_if(*steps, [this](int64_t s) { return IsFoundDamaged(s); });
+  if (steps->empty()) return ContinuedChains();
+  // A file that is cut off would fail all checkpoints that it is linked into.
+  if (!store_.CheckComplete(steps->back()).ok()) return ContinuedChains();
   auto manifest = store_.ReadManifest(steps->back());
   if (!manifest.ok()) return ContinuedChains();
+  for (const int64_t step : found_damaged_) {
+    const auto damaged = store_.ReadManifest(step);
+    if (IsUnreadable(damaged.status())) continue;
+    if (!damaged.ok() || ShareFiles(*manifest, *damaged)) {
+      return ContinuedChains();
+    }
+  }
   return ContinuedChains(store_.PathOf(steps->back()), *std::move(manifest),
                          clients_.size(), full_every_);
 }
 
 absl::Status OrderExecutor::SnapshotShards(
     const CheckpointOrder& order, durable::CheckpointManifest& manifest,
-    const std::string& directory) {
-  const ContinuedChains chains = ChainsToContinue();
+    const std::string& directory, const OlderFiles& older) {
   std::vector<absl::StatusOr<NewFile>> results(clients_.size(),
                                                absl::UnknownError("not asked"));
   absl::Mutex mu;
@@ -280,7 +290,7 @@ absl::Status OrderExecutor::SnapshotShards(
   });
   ForEachAtOnce(clients_.size(), [&](size_t i) {
     results[i] =
-        SnapshotShard(order, i, manifest.global_step(), directory, chains);
+        SnapshotShard(order, i, manifest.global_step(), directory, older);
     absl::MutexLock lock(&mu);
     finished[i] = true;
     // The others may await a step that cannot come without this shard. A call
@@ -300,7 +310,7 @@ absl::Status OrderExecutor::SnapshotShards(
   RETURN_IF_ERROR(first);
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i]->is_increment) {
-      chains.AddTo(manifest, i, results[i]->file);
+      older.chains.AddTo(manifest, i, results[i]->file);
     } else {
       *manifest.add_file() = results[i]->file;
     }
@@ -308,24 +318,30 @@ absl::Status OrderExecutor::SnapshotShards(
   return absl::OkStatus();
 }
 
-bool OrderExecutor::LinkOlderFiles(const ContinuedChains& chains, size_t shard,
-                                   const std::string& directory) {
-  if (chains.empty()) return false;
-  const absl::Status linked = chains.LinkInto(directory, shard);
-  if (linked.ok()) return true;
-  if (!refuses_links_.exchange(true)) {
+OrderExecutor::OlderFiles OrderExecutor::LinkOlderFiles(
+    const std::string& directory) {
+  OlderFiles older = {.chains = ChainsToContinue(),
+                      .is_linked = std::vector<bool>(clients_.size())};
+  if (older.chains.empty()) return older;
+  for (size_t i = 0; i < clients_.size() && !refuses_links_; ++i) {
+    const absl::Status linked = older.chains.LinkInto(directory, i);
+    older.is_linked[i] = linked.ok();
+    if (linked.ok()) continue;
+    refuses_links_ = absl::IsUnimplemented(linked);
     LOG(WARNING)
-        << "all checkpoints are whole, also with checkpoint.full_every: "
+        << (refuses_links_
+                ? "all checkpoints are whole, also with checkpoint.full_every: "
+                : absl::StrCat(names_[i], " writes all of its shard: "))
         << linked.message();
   }
-  return false;
+  return older;
 }
 
 absl::StatusOr<OrderExecutor::NewFile> OrderExecutor::SnapshotShard(
     const CheckpointOrder& order, size_t shard, int64_t cut,
-    const std::string& directory, const ContinuedChains& chains) {
-  // A shard that stands at the cut waits for no link behind it.
-  const bool is_linked = LinkOlderFiles(chains, shard, directory);
+    const std::string& directory, const OlderFiles& older) {
+  const ContinuedChains& chains = older.chains;
+  const bool is_linked = older.is_linked[shard];
   NewFile added;
   added.file.set_name(chains.NextName(shard, clients_.size()));
   wire::SnapshotRequest request;

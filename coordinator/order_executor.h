@@ -118,27 +118,37 @@ class OrderExecutor {
   // global_step to the cut.
   absl::Status ChooseCut(const CheckpointOrder& order,
                          durable::CheckpointManifest& manifest);
-  // Returns the files of the run's newest checkpoint, if the next one may
-  // continue them.
+  bool IsFoundDamaged(int64_t step) const {
+    return found_damaged_.contains(step);
+  }
+  // Returns the files of the run's newest checkpoint that nobody has found
+  // damaged, if the next one may continue them: they are there, with their
+  // sizes, and none of them is a file of a damaged one.
   ContinuedChains ChainsToContinue() const;
+  // The files that a checkpoint continues, and the shards whose files have
+  // names in its directory.
+  struct OlderFiles {
+    ContinuedChains chains;
+    std::vector<bool> is_linked = {};
+  };
+  // Gives the files of ChainsToContinue() names in `directory`. Logs which
+  // can't have one, and notes if none can.
+  OlderFiles LinkOlderFiles(const std::string& directory);
   absl::Status SnapshotShards(const CheckpointOrder& order,
                               durable::CheckpointManifest& manifest,
-                              const std::string& directory);
+                              const std::string& directory,
+                              const OlderFiles& older);
   // A shard's new file, and whether it is an increment to the older ones.
   struct NewFile {
     durable::CheckpointFile file = {};
     bool is_increment = false;
   };
-  // Snapshots one shard. The files of `chains` have names in `directory` if the
-  // new one is an increment.
+  // Snapshots one shard. Its new file is an increment only if the older ones
+  // are linked, and they are no more if it is none.
   absl::StatusOr<NewFile> SnapshotShard(const CheckpointOrder& order,
                                         size_t shard, int64_t cut,
                                         const std::string& directory,
-                                        const ContinuedChains& chains);
-  // Returns true if the shard's older files have names in `directory` now.
-  // Notes if there can be none.
-  bool LinkOlderFiles(const ContinuedChains& chains, size_t shard,
-                      const std::string& directory);
+                                        const OlderFiles& older);
   // Returns the names of the shards' ps for which `is_meant(shard)`.
   std::string NamesOf(absl::FunctionRef<bool(size_t shard)> is_meant) const;
   // Returns the header of an order for the ps process `incarnation`.
@@ -160,8 +170,8 @@ class OrderExecutor {
   std::vector<bool> in_step_;
   CheckpointStore store_;
   std::atomic<bool> awaits_workers_ = false;
-  // True once the file system has refused to give a file another name.
-  std::atomic<bool> refuses_links_ = false;
+  // True once the file system has refused to give any file another name.
+  bool refuses_links_ = false;
   const Directory directory_;
   // Number of the Loads.
   int64_t loads_ = 0;

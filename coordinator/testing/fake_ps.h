@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -67,6 +68,11 @@ class FakePs {
     absl::MutexLock lock(&mu_);
     updates_.set_min_updates(min);
     updates_.set_max_updates(max);
+  }
+  // Has it call `seen` when a cut is chosen, before it answers.
+  void OnPrepare(std::function<void()> seen) {
+    absl::MutexLock lock(&mu_);
+    on_prepare_ = std::move(seen);
   }
   // Makes later snapshots increments to the last one if they are asked to be
   // increments at all; or, without `knows`, whole ones.
@@ -138,6 +144,7 @@ class FakePs {
     absl::StatusOr<wire::PrepareSnapshotResponse> PrepareSnapshot(
         const wire::PrepareSnapshotRequest&) override {
       absl::MutexLock lock(&ps_.mu_);
+      if (ps_.on_prepare_) ps_.on_prepare_();
       return ps_.updates_;
     }
 
@@ -184,6 +191,7 @@ class FakePs {
   wire::SnapshotRequest last_snapshot_ ABSL_GUARDED_BY(mu_);
   absl::Status snapshot_status_ ABSL_GUARDED_BY(mu_);
   wire::PrepareSnapshotResponse updates_ ABSL_GUARDED_BY(mu_);
+  std::function<void()> on_prepare_ ABSL_GUARDED_BY(mu_);
   std::set<std::string> damaged_ ABSL_GUARDED_BY(mu_);
   std::set<std::string> missed_ ABSL_GUARDED_BY(mu_);
   std::set<std::string> vanishing_ ABSL_GUARDED_BY(mu_);
