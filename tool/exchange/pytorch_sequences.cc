@@ -109,7 +109,9 @@ class ComposedTensors : public TensorReader {
       for (const size_t source : made.sources) {
         ASSIGN_OR_RETURN(sources.emplace_back(), ReadWhole(source));
       }
+      read_.reset();
       values_ = made.make(sources);
+      RETURN_IF_ERROR(CheckSize(made.info));
       read_ = tensor;
     }
     std::memcpy(out.data(),
@@ -127,6 +129,16 @@ class ComposedTensors : public TensorReader {
     Values values(elements);
     ToFloat32(info.type, bytes, absl::MakeSpan(values));
     return values;
+  }
+
+  // Checks that `values_` are all elements of the variable.
+  absl::Status CheckSize(const TensorInfo& variable) const {
+    ASSIGN_OR_RETURN(const uint64_t elements, CountElements(variable.shape));
+    if (values_.size() == elements) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        variable.name, " ", ShapeText(variable.shape), " has ", elements,
+        " elements, and PyTorch's layer has ", values_.size(),
+        " for it: give the job's layer the same widths"));
   }
 
   bool Has(const std::string& name) const { return by_name_.contains(name); }

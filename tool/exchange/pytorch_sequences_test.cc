@@ -141,6 +141,34 @@ TEST_F(PyTorchSequencesTest, AttentionIsCutIntoItsParts) {
   EXPECT_THAT(Elements("look/attention_output/bias"), ElementsAre(0, 1));
 }
 
+TEST_F(PyTorchSequencesTest, AttentionWhoseValuesAreWiderIsRefused) {
+  ASSERT_OK(Translate({{"look.in_proj_weight", {6, 2}},
+                       {"look.in_proj_bias", {6}},
+                       {"look.out_proj.weight", {2, 2}}},
+                      {{"look/query/kernel", {2, 2, 1}},
+                       {"look/key/kernel", {2, 2, 1}},
+                       {"look/value/kernel", {2, 2, 3}},
+                       {"look/value/bias", {2, 3}},
+                       {"look/attention_output/kernel", {2, 3, 2}}}));
+  EXPECT_THAT(Elements("look/query/kernel"), ElementsAre(0, 2, 1, 3));
+  const std::map<std::string, std::string> words = {
+      {"look/value/kernel",
+       "look/value/kernel [2, 2, 3] has 12 elements, and "
+       "PyTorch's layer has 4"},
+      {"look/value/bias", "look/value/bias [2, 3] has 6 elements"},
+      {"look/attention_output/kernel", "[2, 3, 2] has 12 elements"}};
+  for (size_t i = 0; i < reader_->tensors().size(); ++i) {
+    const auto expected = words.find(reader_->tensors()[i].name);
+    if (expected == words.end()) continue;
+    char first[sizeof(float)];
+    for (int tries = 0; tries < 2; ++tries) {
+      EXPECT_THAT(reader_->Read(i, 0, absl::MakeSpan(first)),
+                  StatusIs(absl::StatusCode::kInvalidArgument,
+                           HasSubstr(expected->second)));
+    }
+  }
+}
+
 TEST_F(PyTorchSequencesTest, AnotherShapeIsNamed) {
   EXPECT_THAT(
       Translate({{"read.weight_ih_l0", {4, 3}}},
