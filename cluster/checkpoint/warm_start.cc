@@ -150,6 +150,23 @@ class WarmShard {
   int64_t rows_ = 0;
 };
 
+// An open source, and what it gives.
+struct MatchedSource {
+  std::unique_ptr<WarmSource> source;
+  WarmMatch match;
+};
+
+absl::StatusOr<MatchedSource> OpenMatched(const job::WarmStart& warm_start,
+                                          const CheckpointContents& contents) {
+  MatchedSource opened;
+  ASSIGN_OR_RETURN(opened.source, WarmSource::Open(warm_start.checkpoint()),
+                   _ << "warm_start");
+  ASSIGN_OR_RETURN(opened.match,
+                   MatchWarmStart(warm_start, contents, *opened.source),
+                   _ << "warm_start: " << opened.source->description());
+  return opened;
+}
+
 void Log(const WarmRun& run, const WarmMatch& match, const WarmSource& source,
          int64_t rows) {
   std::vector<std::string> taken, anew;
@@ -169,20 +186,20 @@ void Log(const WarmRun& run, const WarmMatch& match, const WarmSource& source,
 
 }  // namespace
 
+absl::Status CheckWarmStart(const job::WarmStart& warm_start,
+                            const CheckpointContents& contents) {
+  return OpenMatched(warm_start, contents).status();
+}
+
 absl::Status WriteWarmStart(const WarmRun& run, CheckpointStore& store,
                             CheckOwner check_owner) {
-  const job::WarmStart& warm_start = run.job.warm_start();
-  ASSIGN_OR_RETURN(const std::unique_ptr<WarmSource> source,
-                   WarmSource::Open(warm_start.checkpoint()),
-                   _ << "warm_start");
-  ASSIGN_OR_RETURN(const WarmMatch match,
-                   MatchWarmStart(warm_start, run.contents, *source),
-                   _ << "warm_start: " << source->description());
+  ASSIGN_OR_RETURN(const MatchedSource matched,
+                   OpenMatched(run.job.warm_start(), run.contents));
   int64_t rows = 0;
   const auto write = [&](ShardWriter& writer) -> absl::Status {
-    WarmShard shard(run, match, *source, writer);
+    WarmShard shard(run, matched.match, *matched.source, writer);
     absl::Status status = shard.Write();
-    if (status.ok()) status = source->Verify();
+    if (status.ok()) status = matched.source->Verify();
     // Another try would find the same damage.
     if (absl::IsDataLoss(status)) {
       status = absl::InvalidArgumentError(status.message());
@@ -196,7 +213,7 @@ absl::Status WriteWarmStart(const WarmRun& run, CheckpointStore& store,
                                         .now = run.now},
                                        store, check_owner, write))
       << "warm_start";
-  Log(run, match, *source, rows);
+  Log(run, matched.match, *matched.source, rows);
   return absl::OkStatus();
 }
 

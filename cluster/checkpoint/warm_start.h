@@ -23,6 +23,11 @@ struct WarmRun {
   absl::Time now;
 };
 
+// Opens what a job's warm_start names, and checks that it has all that it is to
+// give. Fails as WriteWarmStart() does before it writes.
+absl::Status CheckWarmStart(const job::WarmStart& warm_start,
+                            const CheckpointContents& contents);
+
 // Writes the checkpoint of step 0 from which all roles then go on as from any
 // other: the values that job.warm_start says, initial values for what it
 // excludes, initial slots, no updates. Logs what was and was not taken. Memory

@@ -209,6 +209,8 @@ absl::StatusOr<Imported> ImportWarmStart(const LoadedJob& job,
   }
   ASSIGN_OR_RETURN(const CheckpointContents contents,
                    ContentsOf(job.graph.variables, job.job));
+  // A source that can't be used takes no directory.
+  RETURN_IF_ERROR(CheckWarmStart(job.job.warm_start(), contents));
   job::Job own = job.job;
   own.mutable_checkpoint()->set_directory(options.checkpoint_dir);
   ASSIGN_OR_RETURN(TakenDirectory taken,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -165,6 +166,8 @@ TEST_F(ProgramModelTest, WhatTheProgramLacksIsNamed) {
                            "\" map {from: \"generator/\"}}")});
   EXPECT_EQ(lacking.end.code(), 2);
   EXPECT_THAT(lacking.standard_error, HasSubstr("first/kernel"));
+  // Nobody is taken for the owner of a directory for nothing.
+  EXPECT_FALSE(std::filesystem::exists(Path("model")));
   const CompletedProcess cold = Import({});
   EXPECT_EQ(cold.end.code(), 2);
   EXPECT_THAT(cold.standard_error, HasSubstr("the job has no warm_start"));
