@@ -41,8 +41,9 @@ constexpr char kCheckpointUsage[] =
     "  parasol checkpoint show /ckpt/mnist --best\n"
     "  parasol checkpoint show /ckpt/mnist --json | jq .variables[].name\n"
     "\n"
-    "Exit code: 0 done; 1 show: the checkpoint is damaged; 2 verify: one is "
-    "damaged; 2 there is none, or bad flags; 138 it can't be read now.";
+    "Exit code: 0 done; 1 show and verify: one is damaged; 1 one is of a newer "
+    "format; 2 there is none, or bad flags; 138 one can't be read now. ls of a "
+    "directory without checkpoints is no error.";
 
 absl::Status ShowCheckpoint(const std::string& path) {
   ASSIGN_OR_RETURN(const Inspection inspection, Inspect(path));
@@ -52,14 +53,20 @@ absl::Status ShowCheckpoint(const std::string& path) {
   return absl::OkStatus();
 }
 
+// Damage, which is in the list, goes before what `ls` and `verify` return.
 absl::Status List(const std::string& path, Look look, bool& has_damage) {
   ASSIGN_OR_RETURN(const CheckpointList list, ListCheckpoints(path, look));
+  // All are whole where there is none; that is not what verify is asked.
+  if (look == Look::kAll && list.checkpoints.empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        list.directory, ": has no checkpoint; name a directory that has some"));
+  }
   const absl::Time now = Clock::Real().Now();
   const std::string text =
       absl::GetFlag(FLAGS_json) ? ToJson(list, now) : ToText(list, now);
   fputs(text.c_str(), stdout);
   has_damage = list.HasDamage();
-  return absl::OkStatus();
+  return list.Unreadable();
 }
 
 int RunCheckpoint(const std::vector<std::string>& arguments) {
@@ -73,7 +80,7 @@ int RunCheckpoint(const std::vector<std::string>& arguments) {
   if (action == "ls") return ExitWith(List(path, Look::kEnds, has_damage));
   if (action == "verify") {
     const int code = ExitWith(List(path, Look::kAll, has_damage));
-    return has_damage ? static_cast<int>(ExitCode::kBadConfiguration) : code;
+    return has_damage ? static_cast<int>(ExitCode::kPermanentFailure) : code;
   }
   return ExitWith(absl::InvalidArgumentError(
       absl::StrCat("unknown action ", ShownText(action),

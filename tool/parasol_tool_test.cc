@@ -10,6 +10,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "proto/checkpoint.pb.h"
+#include "storage/checkpoint_manifest.h"
+#include "storage/durable_file.h"
 #include "tool/testing/run_tool.h"
 
 namespace parasol {
@@ -125,7 +128,7 @@ TEST(ParasolToolTest, CheckpointsAreShownAsTextOrJson) {
   EXPECT_EQ(nlohmann::json::parse(json.standard_output)["global_step"], 12);
 }
 
-TEST(ParasolToolTest, DamageIsExitCode1OfShowAnd2OfDiffAndVerify) {
+TEST(ParasolToolTest, DamageIsExitCode1OfShowAndVerifyAnd2OfDiff) {
   const std::string directory = EmptyTestDirectory();
   ASSERT_OK(ModelCheckpoint().Write(directory));
   const std::string checkpoint = ModelCheckpoint().PathIn(directory);
@@ -137,7 +140,7 @@ TEST(ParasolToolTest, DamageIsExitCode1OfShowAnd2OfDiffAndVerify) {
   EXPECT_EQ(list.end.code(), 0);
   EXPECT_THAT(list.standard_output, HasSubstr("damaged"));
   const CompletedProcess verify = RunTool({"checkpoint", "verify", directory});
-  EXPECT_EQ(verify.end.code(), 2);
+  EXPECT_EQ(verify.end.code(), 1);
   EXPECT_THAT(verify.standard_output, HasSubstr("ps-1.sst: has 100 bytes"));
   EXPECT_THAT(verify.standard_error, IsEmpty());
   const CompletedProcess diff = RunTool({"diff", checkpoint, checkpoint});
@@ -161,6 +164,56 @@ TEST(ParasolToolTest, WholeCheckpointsAreListedAndVerified) {
   const CompletedProcess list = RunTool({"checkpoint", "ls", directory});
   EXPECT_EQ(list.end.code(), 0);
   EXPECT_THAT(list.standard_output, HasSubstr("whole"));
+}
+
+TEST(ParasolToolTest, VerifyDoesNotSucceedWithoutACheckpoint) {
+  const std::string directory = EmptyTestDirectory();
+  const CompletedProcess verify = RunTool({"checkpoint", "verify", directory});
+  EXPECT_EQ(verify.end.code(), 2);
+  EXPECT_THAT(verify.standard_error,
+              IsOneErrorLineWith(directory + ": has no checkpoint"));
+  EXPECT_EQ(RunTool({"checkpoint", "ls", directory}).end.code(), 0);
+  // A checkpoint without its manifest is damaged, however it is named.
+  ASSERT_OK(ModelCheckpoint().Write(directory));
+  const std::string checkpoint = ModelCheckpoint().PathIn(directory);
+  std::filesystem::remove(checkpoint + "/MANIFEST");
+  for (const std::string& name : {checkpoint, checkpoint + "/", directory}) {
+    EXPECT_EQ(RunTool({"checkpoint", "verify", name}).end.code(), 1) << name;
+  }
+}
+
+TEST(ParasolToolTest, OneThatCantBeReadHidesNoOther) {
+  const std::string directory = EmptyTestDirectory();
+  ModelCheckpoint model;
+  for (const int64_t step : {10, 20, 30}) {
+    model.step = step;
+    ASSERT_OK(model.Write(directory));
+  }
+  durable::CheckpointManifest newer;
+  newer.set_global_step(20);
+  newer.set_format_version(1000);
+  model.step = 20;
+  ASSERT_OK(WriteFileDurably(model.PathIn(directory) + "/MANIFEST",
+                             EncodeManifest(newer)));
+  for (const char* action : {"ls", "verify"}) {
+    const CompletedProcess run = RunTool({"checkpoint", action, directory});
+    EXPECT_EQ(run.end.code(), 1) << action;
+    EXPECT_THAT(run.standard_error, IsOneErrorLineWith("format_version"));
+    EXPECT_THAT(run.standard_output,
+                AllOf(HasSubstr("\n  10 "), HasSubstr("\n  30 "),
+                      HasSubstr("unreadable"), HasSubstr("format_version")));
+  }
+  // Damage is told of before what can't be read.
+  model.step = 30;
+  std::filesystem::resize_file(model.PathIn(directory) + "/ps-1.sst", 100);
+  const CompletedProcess verify =
+      RunTool({"checkpoint", "verify", directory, "--json"});
+  EXPECT_EQ(verify.end.code(), 1);
+  const auto json = nlohmann::json::parse(verify.standard_output);
+  EXPECT_TRUE(json["checkpoints"][0]["unreadable"].is_null());
+  EXPECT_THAT(json["checkpoints"][1]["unreadable"].get<std::string>(),
+              HasSubstr("format_version"));
+  EXPECT_EQ(json["checkpoints"][2]["damage"].size(), 1);
 }
 
 TEST(ParasolToolTest, DiffEndsAsDiffDoes) {

@@ -14,9 +14,10 @@
 #include "tool/status/asked_inspection.h"
 #include "tool/status/why_text.h"
 
-ABSL_FLAG(std::string, stacks, "",
-          "Task whose threads' stacks are shown, e.g. worker/3; all: those of "
-          "all tasks.");
+ABSL_FLAG(
+    std::string, stacks, "",
+    "Task whose threads' stacks are shown, e.g. worker/3; all: the stacks "
+    "of all tasks.");
 
 namespace parasol {
 namespace {
@@ -41,7 +42,8 @@ constexpr char kWhyUsage[] =
     "Exit code: 0 the chief has answered; 1 a task has not shown its stacks; 2 "
     "bad flags, or a server that is no chief; 138 no answer.";
 
-// What a task has for hearing of it, with its next heartbeat, and sending them.
+// Time that a task has for hearing of it, with its next heartbeat, and sending
+// them.
 constexpr absl::Duration kStacksLimit = absl::Seconds(15);
 
 absl::StatusOr<int> ShowStacks(ChiefClient& chief, const std::string& task) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,9 @@
 
 namespace parasol {
 namespace {
+
+// A checkpoint that is replaced meanwhile is looked at so many times.
+constexpr int kMostLooks = 5;
 
 // The damage that `status` tells of goes to `damage`; other errors are
 // returned.
@@ -62,25 +66,22 @@ void Describe(const durable::CheckpointManifest& manifest,
   }
 }
 
-absl::StatusOr<CheckpointSummary> ListOne(const std::string& path, Look look) {
-  CheckpointSummary listed;
-  listed.path = path;
-  const std::filesystem::path name(path);
-  listed.step = StepOfName(name.filename().string()).value_or(0);
-  const auto bytes = ReadManifestBytes(path);
+// Fills `listed` with what the checkpoint at `path` is, whose manifest was read
+// as `bytes`. Its damage goes to `listed`; other errors are returned.
+absl::Status LookAt(const std::string& path,
+                    const absl::StatusOr<std::string>& bytes, Look look,
+                    CheckpointSummary& listed) {
   if (absl::IsNotFound(bytes.status()) && IsDirectory(path)) {
     listed.damage.push_back(
         absl::StrCat(path, "/", kManifestName, ": is missing"));
-    return listed;
+    return absl::OkStatus();
   }
-  RETURN_IF_ERROR(NoteDamage(bytes.status(), listed.damage));
-  if (!bytes.ok()) return listed;
+  if (!bytes.ok()) return NoteDamage(bytes.status(), listed.damage);
   const auto manifest = DecodeManifestIn(path, *bytes);
-  RETURN_IF_ERROR(NoteDamage(manifest.status(), listed.damage));
-  if (!manifest.ok()) return listed;
+  if (!manifest.ok()) return NoteDamage(manifest.status(), listed.damage);
   Describe(*manifest, listed);
   RETURN_IF_ERROR(VerifyFiles(path, *manifest, look, listed.damage));
-  // What the files say of themselves, and whether they fit together.
+  // Opening compares what the files say of themselves.
   const auto reader = CheckpointReader::Open(path);
   if (reader.ok()) {
     ASSIGN_OR_RETURN(const auto journals, (*reader)->Journals());
@@ -88,10 +89,57 @@ absl::StatusOr<CheckpointSummary> ListOne(const std::string& path, Look look) {
   } else if (listed.damage.empty() || !absl::IsDataLoss(reader.status())) {
     RETURN_IF_ERROR(NoteDamage(reader.status(), listed.damage));
   }
+  return absl::OkStatus();
+}
+
+bool IsReplaced(const std::string& path,
+                const absl::StatusOr<std::string>& before) {
+  const absl::StatusOr<std::string> now = ReadManifestBytes(path);
+  return before.ok() != now.ok() || (now.ok() && *now != *before);
+}
+
+// Returns NotFound if there is no checkpoint; any other error is in the result.
+absl::StatusOr<CheckpointSummary> ListOne(const std::string& path, Look look) {
+  const std::filesystem::path name(path);
+  CheckpointSummary listed;
+  listed.path = path;
+  listed.step = StepOfName(name.filename().string()).value_or(0);
+  for (int i = 0; i < kMostLooks; ++i) {
+    CheckpointSummary seen = listed;
+    const absl::StatusOr<std::string> manifest = ReadManifestBytes(path);
+    seen.unreadable = LookAt(path, manifest, look, seen);
+    // Files of another checkpoint than the manifest's only look damaged.
+    if (!seen.damage.empty() && IsReplaced(path, manifest)) continue;
+    if (absl::IsNotFound(seen.unreadable)) return seen.unreadable;
+    return seen;
+  }
+  listed.unreadable = absl::UnavailableError(absl::StrCat(
+      path, ": was replaced ", kMostLooks, " times meanwhile; try again"));
   return listed;
 }
 
+// Returns the directory that the checkpoint `path` lies in.
+std::string DirectoryOf(const std::string& path) {
+  std::filesystem::path checkpoint(path);
+  const std::string name = checkpoint.filename().string();
+  if (name == "." || name == "..") {
+    std::error_code error;
+    const std::filesystem::path full =
+        std::filesystem::canonical(checkpoint, error);
+    if (!error) checkpoint = full;
+  }
+  const std::string directory = checkpoint.parent_path().string();
+  return directory.empty() ? "." : directory;
+}
+
 }  // namespace
+
+absl::Status CheckpointList::Unreadable() const {
+  for (const CheckpointSummary& checkpoint : checkpoints) {
+    RETURN_IF_ERROR(checkpoint.unreadable);
+  }
+  return absl::OkStatus();
+}
 
 bool CheckpointList::HasDamage() const {
   return std::any_of(checkpoints.begin(), checkpoints.end(),
@@ -102,20 +150,25 @@ bool CheckpointList::HasDamage() const {
 
 absl::StatusOr<CheckpointList> ListCheckpoints(const std::string& path,
                                                Look look) {
+  std::string name = path;
+  while (name.size() > 1 && name.ends_with('/')) name.pop_back();
   CheckpointList list;
   std::vector<std::string> paths;
-  const bool is_one =
-      DirectoryOfBest(path).has_value() ||
-      StepOfName(std::filesystem::path(path).filename().string()).has_value() ||
-      FileSize(absl::StrCat(path, "/", kManifestName)).ok();
+  const bool has_step =
+      StepOfName(std::filesystem::path(name).filename().string()).has_value();
+  const bool is_one = has_step || DirectoryOfBest(name).has_value() ||
+                      FileSize(absl::StrCat(name, "/", kManifestName)).ok();
   if (is_one) {
-    ASSIGN_OR_RETURN(const std::string one, CheckpointAt(path));
-    list.directory = std::filesystem::path(one).parent_path().string();
-    paths.push_back(one);
+    // A checkpoint without a manifest is one still.
+    if (!has_step) {
+      ASSIGN_OR_RETURN(name, CheckpointAt(name));
+    }
+    list.directory = DirectoryOf(name);
+    paths.push_back(name);
   } else {
-    RETURN_IF_ERROR(ListDirectory(path).status());
-    list.directory = path;
-    const CheckpointStore store(path);
+    RETURN_IF_ERROR(ListDirectory(name).status());
+    list.directory = name;
+    const CheckpointStore store(name);
     ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store.ListSteps());
     for (const int64_t step : steps) paths.push_back(store.PathOf(step));
   }

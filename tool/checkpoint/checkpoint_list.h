@@ -5,13 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
 namespace parasol {
 
-// A checkpoint of a directory: what its manifest says, and what is wrong with
-// it.
+// A checkpoint of a directory: what its manifest says, as far as it could be
+// read, and what is wrong with it.
 struct CheckpointSummary {
   std::string path;
   int64_t step = 0;
@@ -25,6 +26,10 @@ struct CheckpointSummary {
   int journals = 0;      // shards whose files name a place in a journal
   // Each names a file and what is wrong with it; empty: nothing was found.
   std::vector<std::string> damage;
+  // Why not all was looked at:
+  //   FailedPrecondition  its format_version is not known here.
+  //   InvalidArgument, Unavailable  something can't be read now.
+  absl::Status unreadable;
 };
 
 struct CheckpointList {
@@ -33,19 +38,22 @@ struct CheckpointList {
   std::vector<CheckpointSummary> checkpoints;
 
   bool HasDamage() const;
+  // Returns the first error of a checkpoint that could not be read.
+  absl::Status Unreadable() const;
 };
 
-// How much of the checkpoints is looked at.
+// Parts of the checkpoints that are looked at.
 enum class Look {
   kEnds,  // the manifests, the sizes of files, and their ends
   kAll,   // all bytes, too
 };
 
 // Lists the checkpoints of a directory, or one of them, if `path` is its own
-// directory or "DIR/BEST". A checkpoint that is removed meanwhile is left out.
-//   NotFound           there is no such directory, or no BEST.
-//   FailedPrecondition a checkpoint has a format_version that is not known
-//   here. InvalidArgument, Unavailable  something can't be read now.
+// directory or "DIR/BEST". A checkpoint that is removed meanwhile is left out;
+// one that can't be read says so in its place.
+//   NotFound  there is no such directory, or no BEST.
+//   DataLoss  BEST is damaged.
+//   InvalidArgument, Unavailable  the directory can't be read now.
 absl::StatusOr<CheckpointList> ListCheckpoints(const std::string& path,
                                                Look look);
 

@@ -1,7 +1,10 @@
 #include "tool/checkpoint/checkpoint_list.h"
 
+#include <atomic>
 #include <filesystem>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
@@ -159,6 +162,47 @@ TEST_F(CheckpointListTest, IncrementsAndJournalsAreListed) {
   ASSERT_OK_AND_ASSIGN(list, ListCheckpoints(directory_, Look::kAll));
   EXPECT_THAT(list.checkpoints[0].damage,
               ElementsAre(HasSubstr("is an increment, but")));
+}
+
+TEST_F(CheckpointListTest, OneThatIsReplacedMeanwhileIsNotDamaged) {
+  const std::string path = WriteModel(20);
+  std::atomic<bool> is_over = false;
+  std::thread writer([&] {
+    ModelCheckpoint model;
+    model.step = 20;
+    for (int i = 0; !is_over; ++i) {
+      model.run_id = absl::StrCat("run-", i);
+      model.kernel[0] = static_cast<float>(i);
+      EXPECT_OK(model.Write(directory_));
+    }
+  });
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_OK_AND_ASSIGN(const CheckpointList list,
+                         ListCheckpoints(path, Look::kAll));
+    EXPECT_THAT(list.checkpoints[0].damage, IsEmpty());
+  }
+  is_over = true;
+  writer.join();
+}
+
+TEST_F(CheckpointListTest, TheBestOneIsFoundWhereverTheUserStands) {
+  const std::string path = WriteModel(20);
+  const std::string name = std::filesystem::path(path).filename().string();
+  ASSERT_OK(WriteFileDurably(
+      directory_ + "/BEST",
+      absl::StrCat(R"({"checkpoint":")", name,
+                   R"(","global_step":20,"metric":"loss","value":0.5,)"
+                   R"("run_id":"0123456789abcdef","chief_epoch":0})")));
+  const std::string before = std::filesystem::current_path().string();
+  const std::pair<std::string, std::string> cases[] = {
+      {directory_, name}, {directory_, "./" + name}, {path, "."}, {path, "./"}};
+  for (const auto& [at, one] : cases) {
+    std::filesystem::current_path(at);
+    const auto list = ListCheckpoints(one, Look::kEnds);
+    std::filesystem::current_path(before);
+    ASSERT_OK(list) << at << " " << one;
+    EXPECT_TRUE(list->checkpoints[0].is_best) << at << " " << one;
+  }
 }
 
 TEST_F(CheckpointListTest, AnEmptyDirectoryIsNoError) {

@@ -23,6 +23,7 @@ std::string AgeOf(const CheckpointSummary& checkpoint, absl::Time now) {
 std::string NotesOf(const CheckpointSummary& checkpoint) {
   std::vector<std::string> notes;
   if (!checkpoint.damage.empty()) notes.push_back("damaged");
+  if (!checkpoint.unreadable.ok()) notes.push_back("unreadable");
   if (checkpoint.is_final) notes.push_back("final");
   if (checkpoint.is_best) notes.push_back("best");
   if (checkpoint.increments > 0) {
@@ -45,7 +46,11 @@ ListJson JsonOf(const CheckpointSummary& checkpoint, absl::Time now) {
                    {"final", checkpoint.is_final},
                    {"best", checkpoint.is_best},
                    {"journals", checkpoint.journals},
-                   {"damage", checkpoint.damage}};
+                   {"damage", checkpoint.damage},
+                   {"unreadable", nullptr}};
+  if (!checkpoint.unreadable.ok()) {
+    json["unreadable"] = std::string(checkpoint.unreadable.message());
+  }
   if (checkpoint.written > absl::InfinitePast()) {
     json["written"] = absl::FormatTime(checkpoint.written, absl::UTCTimeZone());
     json["age_seconds"] = absl::ToDoubleSeconds(now - checkpoint.written);
@@ -61,16 +66,19 @@ std::string ToText(const CheckpointList& list, absl::Time now) {
   }
   std::vector<std::vector<std::string>> rows = {
       {"step", "age", "bytes", "files", "state"}};
-  std::string damage;
+  std::string faults;
   for (const CheckpointSummary& checkpoint : list.checkpoints) {
     rows.push_back({absl::StrCat(checkpoint.step), AgeOf(checkpoint, now),
                     absl::StrCat(checkpoint.bytes),
                     absl::StrCat(checkpoint.files), NotesOf(checkpoint)});
     for (const std::string& found : checkpoint.damage) {
-      absl::StrAppend(&damage, OneLine(found), "\n");
+      absl::StrAppend(&faults, OneLine(found), "\n");
+    }
+    if (!checkpoint.unreadable.ok()) {
+      absl::StrAppend(&faults, OneLine(checkpoint.unreadable.message()), "\n");
     }
   }
-  return absl::StrCat(AlignedText(rows), damage);
+  return absl::StrCat(AlignedText(rows), faults);
 }
 
 std::string ToJson(const CheckpointList& list, absl::Time now) {
