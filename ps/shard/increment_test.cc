@@ -252,6 +252,24 @@ TEST_F(IncrementTest, BehindAWholeSnapshotThatFailedAShardWritesAll) {
   ExpectRestored({1, 2, 3, 4});
 }
 
+TEST_F(IncrementTest, BehindAWholeSnapshotThatWasNotWrittenAShardWritesAll) {
+  for (int i = 0; i < 2; ++i) ASSERT_OK(Save());
+  ASSERT_OK(PushRows(ps_, ++sequence_, {1, 2}));
+  EXPECT_THAT(Save(), IsOkAndHolds(true));
+  ASSERT_OK(PushRows(ps_, ++sequence_, {3}));
+  wire::SnapshotRequest request;
+  request.set_run_id("run-a");
+  *request.mutable_order() = OrderHeader();
+  request.set_directory(directory_ +
+                        "/.tmp-ckpt-000000000009-0123456789abcdef");
+  request.set_file_name("shard.sst");
+  EXPECT_THAT(ps_.server.Snapshot(request),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("shard.sst")));
+  // The file of the last checkpoint is known, but not what has changed since.
+  EXPECT_THAT(Save(), IsOkAndHolds(false));
+  ExpectRestored({1, 2, 3});
+}
+
 TEST_F(IncrementTest, AFileOfThatNameFromAnotherIsNoBase) {
   for (int i = 0; i < 2; ++i) ASSERT_OK(Save());
   // Another owner of the directory has replaced the checkpoint.
