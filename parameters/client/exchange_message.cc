@@ -176,6 +176,7 @@ grpc::ByteBuffer EncodeOperations(
   header.set_layout(address.layout);
   header.set_ps_incarnation(address.ps_incarnation);
   header.set_more(more);
+  header.set_acknowledged(address.acknowledged);
   std::vector<PayloadRef> payloads;
   payloads.reserve(operations.size());
   PayloadWriter writer(owner, payloads);

@@ -41,6 +41,8 @@ struct MessageAddress {
   uint64_t worker_incarnation = 0;
   uint64_t layout = 0;
   uint64_t ps_incarnation = 0;
+  // As ShardOutbox::acknowledged().
+  uint64_t acknowledged = 0;
 };
 
 // Returns the encoded message, or several that stand for it (`more` of

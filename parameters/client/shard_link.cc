@@ -133,6 +133,7 @@ ShardLink::Departures ShardLink::TakeDepartures() {
       departures.push_back({.stream = lanes_[i].stream,
                             .message = std::move(message),
                             .ps_incarnation = ps_incarnation_,
+                            .acknowledged = outbox_.acknowledged(),
                             .is_full = is_full});
     }
   }
@@ -173,7 +174,8 @@ void ShardLink::Write(const Departures& departures) {
         EncodeMessage(departure.message,
                       {.worker_incarnation = options_.worker_incarnation,
                        .layout = options_.layout,
-                       .ps_incarnation = departure.ps_incarnation},
+                       .ps_incarnation = departure.ps_incarnation,
+                       .acknowledged = departure.acknowledged},
                       shared, is_cut ? kLaneMessageBytes : SIZE_MAX));
     if (is_written) PassOn(departure);
   }
@@ -285,6 +287,9 @@ ShardLink::Answered ShardLink::TakeAnswered(
     }
     OperationPtr operation = outbox_.Answer(index, result.id()).operation;
     if (operation != nullptr) {
+      if (result.code() != 0 && operation->asked.has_sequence()) {
+        outbox_.NoteRefusal();
+      }
       const absl::Time sent = lane.FirstSent(result.id());
       const auto note = [sent](std::optional<absl::Time>& first) {
         if (!first.has_value()) first = sent;

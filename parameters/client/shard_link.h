@@ -147,6 +147,7 @@ class ShardLink : private ShardStream::Observer {
     std::shared_ptr<ShardStream> stream;
     std::shared_ptr<const OutgoingMessage> message;
     uint64_t ps_incarnation = 0;
+    uint64_t acknowledged = 0;
     // True if a following operation could hardly have joined the message.
     bool is_full = false;
   };

@@ -136,6 +136,7 @@ ShardOutbox::Message ShardOutbox::TakeAll() {
     lane.entries.clear();
   }
   unanswered_ = 0;
+  all_acknowledged_ &= oldest_unanswered_ == next_sequence_;
   oldest_unanswered_ = next_sequence_;
   answered_.reset();
   return all;

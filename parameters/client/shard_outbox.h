@@ -89,6 +89,14 @@ class ShardOutbox {
   // shard.
   Message TakeAll();
 
+  // Notes that the shard has refused a push that Answer() has returned.
+  void NoteRefusal() { all_acknowledged_ = false; }
+  // Returns the sequence up to which all pushes were acknowledged; 0 for good
+  // once one was refused, or given up.
+  uint64_t acknowledged() const {
+    return all_acknowledged_ ? oldest_unanswered_ - 1 : 0;
+  }
+
   // Returns the oldest id of the lane that is not answered, or the next one.
   uint64_t oldest_id(size_t lane) const { return lanes_[lane].first_id; }
 
@@ -138,6 +146,8 @@ class ShardOutbox {
   uint64_t oldest_unanswered_ = 1;
   uint64_t next_sequence_ = 1;
   std::bitset<kDedupWindow> answered_;
+  // True as long as what was answered was acknowledged.
+  bool all_acknowledged_ = true;
 };
 
 }  // namespace parasol

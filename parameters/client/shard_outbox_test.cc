@@ -150,6 +150,29 @@ TEST(ShardOutboxTest, AnAnswerIsTakenOnce) {
   EXPECT_EQ(outbox.unanswered(), 0u);
 }
 
+TEST(ShardOutboxTest, KnowsUpToWhichSequenceAllWereAcknowledged) {
+  ShardOutbox outbox(1, {});
+  for (int i = 0; i < 4; ++i) outbox.Add(Push());
+  outbox.Take(0);
+  EXPECT_EQ(outbox.acknowledged(), 0u);
+  outbox.Answer(0, 1);
+  outbox.Answer(0, 3);
+  EXPECT_EQ(outbox.acknowledged(), 1u);
+  outbox.Answer(0, 2);
+  EXPECT_EQ(outbox.acknowledged(), 3u);
+  outbox.Answer(0, 4);
+  outbox.NoteRefusal();
+  EXPECT_EQ(outbox.acknowledged(), 0u) << "one of them is in no shard";
+}
+
+TEST(ShardOutboxTest, WhatIsGivenUpIsNotAcknowledged) {
+  ShardOutbox outbox(1, {});
+  outbox.Add(Push());
+  outbox.Take(0);
+  outbox.TakeAll();
+  EXPECT_EQ(outbox.acknowledged(), 0u);
+}
+
 TEST(ShardOutboxTest, WhatAStreamDidNotAnswerLeavesAgainAsItWas) {
   ShardOutbox outbox(2, {.message_operations = 3});
   for (int i = 0; i < 5; ++i) outbox.Add(Push(0));

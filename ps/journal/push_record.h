@@ -18,6 +18,8 @@ struct ReceivedPush {
   uint64_t worker_incarnation = 0;
   const wire::Operation& operation;
   absl::Span<const PayloadView> payloads;
+  // As in its message. No record has it.
+  uint64_t acknowledged = 0;
 };
 
 // The record of a push in a journal: storage/FORMAT.md, "Journal".

@@ -36,6 +36,8 @@ class ReceivedMessage {
 
   const std::string& run_id() const { return header_->run_id(); }
   uint64_t worker_incarnation() const { return header_->worker_incarnation(); }
+  // The sequence up to which the worker's pushes were acknowledged; 0: unknown.
+  uint64_t acknowledged() const { return header_->acknowledged(); }
   // The layout and the ps process that the message is meant for; 0: any.
   uint64_t layout() const { return header_->layout(); }
   uint64_t ps_incarnation() const { return header_->ps_incarnation(); }
@@ -87,6 +89,9 @@ struct UpdateBounds {
 struct OperationResult {
   bool duplicate = false;
   bool stale = false;
+  // Number of the worker's earlier pushes that the shard is found to lack,
+  // though a process before this one acknowledged them.
+  uint64_t lost = 0;
   int64_t min_updates = 0;
   int64_t max_updates = 0;
   // The values that were pulled.

@@ -54,6 +54,15 @@ void DedupWindow::Unmark(uint64_t sequence) {
   beyond_.reset(sequence - floor_ - 1);
 }
 
+uint64_t DedupWindow::Lacks(uint64_t last) const {
+  if (last <= floor_) return 0;
+  uint64_t lacking = last - floor_;
+  for (size_t i = 0; i < std::min<uint64_t>(last - floor_, kDedupWindow); ++i) {
+    lacking -= beyond_.test(i);
+  }
+  return lacking;
+}
+
 std::string DedupWindow::Serialize() const {
   std::string bytes(kSerializedBytes, '\0');
   bytes[0] = kWindowVersion;
@@ -89,8 +98,8 @@ absl::StatusOr<DedupWindow> DedupWindow::Parse(absl::string_view bytes) {
   return window;
 }
 
-absl::StatusOr<Claim> DedupIndex::Mark(uint64_t incarnation,
-                                       uint64_t sequence) {
+absl::StatusOr<Claim> DedupIndex::Mark(uint64_t incarnation, uint64_t sequence,
+                                       uint64_t acknowledged) {
   if (incarnation == 0) {
     return absl::InvalidArgumentError("the push names no worker incarnation");
   }
@@ -107,11 +116,17 @@ absl::StatusOr<Claim> DedupIndex::Mark(uint64_t incarnation,
         " ahead of the newest one of its worker: sequences have no gaps"));
   }
   Worker& worker = workers_[incarnation];
+  if (!worker.has_come) worker.lost += worker.window.Lacks(acknowledged);
   worker.has_come = true;
   worker.last_claim = ++claims_;
   const Claim claim = worker.window.Mark(sequence);
   if (claim == Claim::kNew) under_way_.emplace(incarnation, sequence);
   return claim;
+}
+
+uint64_t DedupIndex::TakeLost(uint64_t incarnation) {
+  const auto worker = workers_.find(incarnation);
+  return worker == workers_.end() ? 0 : std::exchange(worker->second.lost, 0);
 }
 
 void DedupIndex::Confirm(uint64_t incarnation, uint64_t sequence) {
@@ -137,6 +152,10 @@ void DedupIndex::Restore(const DedupWindows& windows) {
     if (workers_.size() >= max_workers_) ForgetIdlest();
     workers_[incarnation].window = window;
   }
+}
+
+void DedupIndex::EndRestoring() {
+  for (auto& [incarnation, worker] : workers_) worker.has_come = false;
 }
 
 void DedupIndex::ForgetIdlest() {

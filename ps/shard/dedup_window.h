@@ -41,6 +41,10 @@ class DedupWindow {
   // all. `sequence` must be one of the newest kDedupWindow.
   void Unmark(uint64_t sequence);
 
+  // Returns the number of sequences from 1 to `last` that are not marked, as
+  // far as the window knows: of those that a jump has passed over it does not.
+  uint64_t Lacks(uint64_t last) const;
+
   // Returns opaque bytes: version, floor, bits; each little-endian.
   std::string Serialize() const;
   //   DataLoss  `bytes` are not a result of Serialize().
@@ -68,12 +72,18 @@ class DedupIndex {
   explicit DedupIndex(size_t max_workers = kMaxWorkers)
       : max_workers_(max_workers) {}
 
-  // Claims `sequence` for the caller. A claim that is kNew is under way until
-  // Confirm(), or until Unmark() if the push has not been applied after all.
+  // Claims `sequence` for the caller. `acknowledged`: the sequence up to which
+  // the worker's pushes were acknowledged, 0 if it is not known. A claim that
+  // is kNew is under way until Confirm(), or until Unmark() if the push has not
+  // been applied after all.
   //   InvalidArgument  incarnation or sequence is 0, or the sequence is a jump
   //                    and not the worker's first one here; nothing has
   //                    changed.
-  absl::StatusOr<Claim> Mark(uint64_t incarnation, uint64_t sequence);
+  absl::StatusOr<Claim> Mark(uint64_t incarnation, uint64_t sequence,
+                             uint64_t acknowledged = 0);
+  // Returns how many of the acknowledged pushes were not marked at the worker's
+  // first claim after the shard was loaded; from then on 0.
+  uint64_t TakeLost(uint64_t incarnation);
   void Confirm(uint64_t incarnation, uint64_t sequence);
   void Unmark(uint64_t incarnation, uint64_t sequence);
 
@@ -82,6 +92,9 @@ class DedupIndex {
   // Adds the windows of workers that have not pushed since the shard was
   // loaded.
   void Restore(const DedupWindows& windows);
+  // Notes that the claims so far were a journal's: the shard has been loaded
+  // now. Call it while no claim is under way.
+  void EndRestoring();
 
  private:
   struct Worker {
@@ -89,6 +102,7 @@ class DedupIndex {
     uint64_t last_claim = 0;
     // True if it has claimed a sequence since the shard was loaded.
     bool has_come = false;
+    uint64_t lost = 0;  // of what TakeLost() returns
   };
 
   void ForgetIdlest();

@@ -103,6 +103,43 @@ TEST(DedupWindowTest, WhatIsUnmarkedIsNewAgainAndNothingElse) {
   }
 }
 
+TEST(DedupWindowTest, LacksWhatIsNotMarked) {
+  DedupWindow window;
+  EXPECT_EQ(window.Lacks(0), 0u);
+  EXPECT_EQ(window.Lacks(3), 3u);
+  for (const uint64_t sequence : {1, 2, 5}) window.Mark(sequence);
+  EXPECT_EQ(window.Lacks(2), 0u);
+  EXPECT_EQ(window.Lacks(5), 2u);
+  EXPECT_EQ(window.Lacks(5000), 4997u);
+}
+
+TEST(DedupIndexTest, WhatASuccessorLacksIsCountedOnce) {
+  DedupIndex lost;
+  DedupWindow window;
+  for (const uint64_t sequence : {1, 2, 4}) window.Mark(sequence);
+  lost.Restore({{7, window}});
+  ASSERT_OK(lost.Mark(7, 5, /*acknowledged=*/4));
+  EXPECT_EQ(lost.TakeLost(7), 1u);
+  lost.Confirm(7, 5);
+  ASSERT_OK(lost.Mark(7, 6, /*acknowledged=*/5));
+  EXPECT_EQ(lost.TakeLost(7), 0u);
+  // Of this worker there is nothing at all.
+  ASSERT_OK(lost.Mark(8, 3, /*acknowledged=*/2));
+  EXPECT_EQ(lost.TakeLost(8), 2u);
+}
+
+TEST(DedupIndexTest, BehindAJournalAWorkerMayJumpOnce) {
+  DedupIndex index;
+  ASSERT_OK(index.Mark(7, 1));
+  index.Confirm(7, 1);
+  index.EndRestoring();
+  EXPECT_THAT(index.Mark(7, 5000, /*acknowledged=*/4999),
+              IsOkAndHolds(Claim::kNew));
+  EXPECT_EQ(index.TakeLost(7), 4998u);
+  EXPECT_THAT(index.Mark(7, 9000),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
 TEST(DedupIndexTest, RefusesNumbersThatMeanNobody) {
   DedupIndex index;
   EXPECT_THAT(index.Mark(0, 1), StatusIs(absl::StatusCode::kInvalidArgument));

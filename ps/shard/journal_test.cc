@@ -202,6 +202,27 @@ TEST_P(ShardJournalTest, DamageIsSaidAndWhatPrecedesItIsKept) {
   EXPECT_EQ(third->metrics.lost_journals_total.value(), 0);
 }
 
+// A machine without power keeps what its disk had.
+TEST_P(ShardJournalTest, ALostEndOfTheJournalIsCounted) {
+  {
+    const auto ps = NextPs(Order());
+    ASSERT_OK(PushOf(*ps, 1));
+    const std::string segment = Segments().back();
+    const uint64_t size = std::filesystem::file_size(segment);
+    ASSERT_OK(PushOf(*ps, 2));
+    std::filesystem::resize_file(segment, size);
+  }
+  const auto successor = NextPs(Order());
+  wire::RequestHeader next = PushRequest(2000);
+  next.set_acknowledged(1999);
+  ASSERT_OK(PushAndWait(*successor, next, Floats(kElements, 1)));
+  EXPECT_EQ(successor->metrics.lost_pushes_total.value(), 1998);
+  next = PushRequest(2001);
+  next.set_acknowledged(2000);
+  ASSERT_OK(PushAndWait(*successor, next, Floats(kElements, 1)));
+  EXPECT_EQ(successor->metrics.lost_pushes_total.value(), 1998);
+}
+
 TEST_P(ShardJournalTest, ARefusedPushIsRefusedAgain) {
   std::vector<float> values;
   {

@@ -313,7 +313,8 @@ void ParameterServer::Execute(const ReceivedMessage& message, size_t operation,
   parameters.Execute(
       message.worker_incarnation(), order, payloads,
       is_push ? CountedPush(*shard, BytesOf(payloads), std::move(done))
-              : CountedPull(*shard, std::move(done)));
+              : CountedPull(*shard, std::move(done)),
+      message.acknowledged());
   running.End(clock_.Now());
   TraceOperation(order, now, is_push ? BytesOf(payloads) : 0);
   if (is_of_rows) metrics_.row_bytes.Set(parameters.bytes().rows);
@@ -362,6 +363,7 @@ CountedDone ParameterServer::CountedPush(std::shared_ptr<Shard> shard,
   return [this, shard = std::move(shard), bytes, start = clock_.Now(),
           done = std::move(done)](absl::StatusOr<OperationResult> result) {
     if (!result.ok()) return Reject(result.status(), done);
+    if (result->lost > 0) NoteLost(result->lost);
     if (result->duplicate) {
       metrics_.duplicate_pushes_total.Add();
     } else if (result->stale) {
@@ -375,6 +377,14 @@ CountedDone ParameterServer::CountedPush(std::shared_ptr<Shard> shard,
     if (!result->payloads.empty()) CountPull(result);
     done(std::move(result));
   };
+}
+
+void ParameterServer::NoteLost(uint64_t pushes) {
+  metrics_.lost_pushes_total.Add(static_cast<double>(pushes));
+  LOG(WARNING) << pushes
+               << " pushes that were acknowledged to a worker are lost: they "
+                  "are not in what this ps was loaded from; "
+                  "docs/durability.md says how to keep them";
 }
 
 CountedDone ParameterServer::CountedPull(std::shared_ptr<Shard> shard,

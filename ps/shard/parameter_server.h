@@ -263,6 +263,8 @@ class ParameterServer {
   // calls `done`. It keeps `shard` until then.
   CountedDone CountedPush(std::shared_ptr<Shard> shard, uint64_t bytes,
                           OperationDone done);
+  // Says that acknowledged pushes were lost before this ps was loaded.
+  void NoteLost(uint64_t pushes);
   CountedDone CountedPull(std::shared_ptr<Shard> shard, OperationDone done);
   void CountPull(const absl::StatusOr<OperationResult>& result);
   void Reject(const absl::Status& status, const OperationDone& done);

@@ -90,13 +90,13 @@ ParameterShard::ParameterShard(std::unique_ptr<DenseParts> dense,
 void ParameterShard::Execute(uint64_t worker_incarnation,
                              const wire::Operation& operation,
                              absl::Span<const PayloadView> payloads,
-                             CountedDone done) {
+                             CountedDone done, uint64_t acknowledged) {
   switch (operation.kind_case()) {
     case wire::Operation::kPush:
-      return PushDense({worker_incarnation, operation, payloads},
+      return PushDense({worker_incarnation, operation, payloads, acknowledged},
                        std::move(done));
     case wire::Operation::kRowPush:
-      return PushRows({worker_incarnation, operation, payloads},
+      return PushRows({worker_incarnation, operation, payloads, acknowledged},
                       std::move(done));
     case wire::Operation::kPull:
       return PullDense(operation.pull(), std::move(done));
@@ -177,11 +177,12 @@ template <typename Message, typename Place>
 absl::StatusOr<OperationResult> ParameterShard::Apply(const Place& place,
                                                       const ReceivedPush& push,
                                                       const Message& message) {
-  return gate_.ApplyOnce(push.worker_incarnation, message.sequence(), [&] {
-    return WithJournal(push, [&] {
-      return WithFeed(push, std::nullopt, [&] { return place.Apply(); });
-    });
-  });
+  return gate_.ApplyOnce(
+      push.worker_incarnation, message.sequence(), push.acknowledged, [&] {
+        return WithJournal(push, [&] {
+          return WithFeed(push, std::nullopt, [&] { return place.Apply(); });
+        });
+      });
 }
 
 template <typename Message, typename Place>
@@ -190,17 +191,18 @@ absl::StatusOr<OperationResult> ParameterShard::ApplyAndPull(
   ASSIGN_OR_RETURN(const job::Encoding encoding,
                    EncodingOf(message.encoding()));
   absl::StatusOr<typename Place::Pulled> pulled;
-  ASSIGN_OR_RETURN(OperationResult result,
-                   gate_.ApplyOnce(push.worker_incarnation, message.sequence(),
-                                   [&]() -> absl::StatusOr<UpdateBounds> {
-                                     pulled = WithJournal(push, [&] {
-                                       return WithFeed(push, std::nullopt, [&] {
-                                         return place.ApplyAndPull(encoding);
-                                       });
-                                     });
-                                     RETURN_IF_ERROR(pulled.status());
-                                     return pulled->updates;
-                                   }));
+  ASSIGN_OR_RETURN(
+      OperationResult result,
+      gate_.ApplyOnce(push.worker_incarnation, message.sequence(),
+                      push.acknowledged, [&]() -> absl::StatusOr<UpdateBounds> {
+                        pulled = WithJournal(push, [&] {
+                          return WithFeed(push, std::nullopt, [&] {
+                            return place.ApplyAndPull(encoding);
+                          });
+                        });
+                        RETURN_IF_ERROR(pulled.status());
+                        return pulled->updates;
+                      }));
   // What was applied before is looked up alone.
   if (result.duplicate) pulled = place.Pull(encoding);
   RETURN_IF_ERROR(pulled.status());

@@ -55,6 +55,7 @@ class ParameterShard {
   // is kept there. Call it before the shard is used by several threads.
   void KeepJournal(std::unique_ptr<PushJournal> journal) {
     journal_ = std::move(journal);
+    gate_.EndRestoring();
   }
   // Null without one.
   PushJournal* journal() const { return journal_.get(); }
@@ -66,6 +67,7 @@ class ParameterShard {
   const std::shared_ptr<StandbyFeed>& feed() const { return feed_; }
 
   // Carries out an operation; no reference to it or to its `payloads` is kept.
+  // `acknowledged` is the message's.
   // Errors, after which nothing has been changed:
   //   InvalidArgument    the message, a payload's size or an element is wrong.
   //   ResourceExhausted  a sparse table can't make the rows.
@@ -75,7 +77,8 @@ class ParameterShard {
   //                      a part may have been taken.
   // and the status of Abandon().
   void Execute(uint64_t worker_incarnation, const wire::Operation& operation,
-               absl::Span<const PayloadView> payloads, CountedDone done);
+               absl::Span<const PayloadView> payloads, CountedDone done,
+               uint64_t acknowledged = 0);
 
   // Goes on with the optimizers, and with the initializers and seeds of `rows`,
   // which are in the order of the tables, as `order` says. Every push goes by

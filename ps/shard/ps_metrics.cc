@@ -27,6 +27,9 @@ PsMetrics::PsMetrics(MetricsRegistry& registry)
       replayed_pushes_total(registry.AddCounter(
           "parasol_ps_replayed_pushes_total",
           "Push messages that were read back from a journal.")),
+      lost_pushes_total(registry.AddCounter(
+          "parasol_ps_lost_pushes_total",
+          "Acknowledged pushes that were not in what the ps was loaded from.")),
       lost_journals_total(registry.AddCounter(
           "parasol_ps_lost_journals_total",
           "Loads behind whose checkpoint acknowledged pushes were lost, though "

@@ -19,6 +19,7 @@ struct PsMetrics {
   Counter stale_pushes_total;
   Counter push_bytes_total;
   Counter replayed_pushes_total;
+  Counter lost_pushes_total;
   Counter lost_journals_total;
   Counter taken_standbys_total;
   Counter lost_standbys_total;

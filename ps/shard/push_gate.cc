@@ -12,7 +12,7 @@ PushGate::PushGate(const DedupWindows& applied) {
 }
 
 absl::StatusOr<OperationResult> PushGate::ApplyOnce(
-    uint64_t worker_incarnation, uint64_t sequence,
+    uint64_t worker_incarnation, uint64_t sequence, uint64_t acknowledged,
     absl::FunctionRef<absl::StatusOr<UpdateBounds>()> apply) {
   absl::ReaderMutexLock applying(&mu_);
   if (is_sealed_) {
@@ -27,8 +27,11 @@ absl::StatusOr<OperationResult> PushGate::ApplyOnce(
   {
     absl::MutexLock lock(&dedup_mu_);
     ASSIGN_OR_RETURN(const Claim claim,
-                     dedup_.Mark(worker_incarnation, sequence));
-    if (claim == Claim::kDuplicate) return OperationResult{.duplicate = true};
+                     dedup_.Mark(worker_incarnation, sequence, acknowledged));
+    if (claim == Claim::kDuplicate) {
+      return OperationResult{.duplicate = true,
+                             .lost = dedup_.TakeLost(worker_incarnation)};
+    }
     if (claim == Claim::kUnderWay) {
       return absl::UnavailableError(absl::StrCat(
           "push ", sequence, " came on another stream and is being applied"));
@@ -42,8 +45,15 @@ absl::StatusOr<OperationResult> PushGate::ApplyOnce(
   }
   applied_.fetch_add(1, std::memory_order_release);
   dedup_.Confirm(worker_incarnation, sequence);
-  return OperationResult{.min_updates = updates->min,
+  return OperationResult{.lost = dedup_.TakeLost(worker_incarnation),
+                         .min_updates = updates->min,
                          .max_updates = updates->max};
+}
+
+void PushGate::EndRestoring() {
+  absl::WriterMutexLock no_push(&mu_);
+  absl::MutexLock lock(&dedup_mu_);
+  dedup_.EndRestoring();
 }
 
 void PushGate::Enter(absl::FunctionRef<void()> enter) {

@@ -21,15 +21,19 @@ class PushGate {
 
   // Runs `apply`, a push of asynchronous training, if the worker's sequence is
   // new; the result is a duplicate if it is not. A sequence whose `apply` fails
-  // may come again.
+  // may come again. `acknowledged`: the sequence up to which the worker's
+  // pushes were acknowledged. The first result for each worker says how many of
+  // them the shard lacks.
   //   InvalidArgument  as DedupIndex::Mark().
   //   Unavailable      another thread is applying the push right now; or the
   //                    gate is sealed, or stays.
   // and the errors of `apply`.
   absl::StatusOr<OperationResult> ApplyOnce(
-      uint64_t worker_incarnation, uint64_t sequence,
+      uint64_t worker_incarnation, uint64_t sequence, uint64_t acknowledged,
       absl::FunctionRef<absl::StatusOr<UpdateBounds>()> apply)
       ABSL_LOCKS_EXCLUDED(mu_, dedup_mu_);
+  // Notes that the pushes so far were a journal's.
+  void EndRestoring() ABSL_LOCKS_EXCLUDED(mu_, dedup_mu_);
   // Runs `enter` beside pushes, never during WithoutPushes().
   void Enter(absl::FunctionRef<void()> enter) ABSL_LOCKS_EXCLUDED(mu_);
 

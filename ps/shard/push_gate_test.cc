@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 constexpr uint64_t kWorker = 7;
 
 absl::StatusOr<OperationResult> Push(PushGate& gate, uint64_t sequence) {
-  return gate.ApplyOnce(kWorker, sequence,
+  return gate.ApplyOnce(kWorker, sequence, /*acknowledged=*/0,
                         [] { return UpdateBounds{.min = 1, .max = 2}; });
 }
 
@@ -37,7 +37,7 @@ TEST(PushGateTest, OneThatFailedMayComeAgain) {
   const auto fail = []() -> absl::StatusOr<UpdateBounds> {
     return absl::ResourceExhaustedError("no memory");
   };
-  EXPECT_THAT(gate.ApplyOnce(kWorker, 1, fail),
+  EXPECT_THAT(gate.ApplyOnce(kWorker, 1, 0, fail),
               StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_EQ(gate.applied(), 0);
   ASSERT_OK_AND_ASSIGN(const OperationResult again, Push(gate, 1));
@@ -54,7 +54,7 @@ TEST(PushGateTest, OneThatIsBeingAppliedIsNotAppliedBesideItself) {
                                  HasSubstr("is being applied")));
     return UpdateBounds();
   };
-  EXPECT_OK(gate.ApplyOnce(kWorker, 1, apply));
+  EXPECT_OK(gate.ApplyOnce(kWorker, 1, 0, apply));
   EXPECT_EQ(gate.applied(), 1);
 }
 
@@ -103,7 +103,7 @@ TEST(PushGateTest, NobodyIsInsideWithoutPushes) {
   for (uint64_t worker = 1; worker <= 3; ++worker) {
     threads.emplace_back([&, worker] {
       for (uint64_t sequence = 1; sequence <= 200; ++sequence) {
-        EXPECT_OK(gate.ApplyOnce(worker, sequence,
+        EXPECT_OK(gate.ApplyOnce(worker, sequence, 0,
                                  [&]() -> absl::StatusOr<UpdateBounds> {
                                    enter();
                                    return UpdateBounds();
