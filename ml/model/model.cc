@@ -283,7 +283,7 @@ class GraphModel final : public Model, private DeviceTraining {
   absl::StatusOr<BatchResult> Result(const StagedInputs& batch) {
     BatchResult result = {.examples = batch.examples()};
     const PassMemory& memory = executor_.memory();
-    RETURN_IF_ERROR(executor_.memory().AwaitLosses());
+    RETURN_IF_ERROR(executor_.memory().Await());
     result.loss_sum = memory.TermSum() * static_cast<double>(result.examples);
     if (!graph_.has_named_outputs()) {
       result.loss_sum = memory.AddLosses(0, result.loss_sum);

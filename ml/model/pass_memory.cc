@@ -58,6 +58,7 @@ absl::Status PassMemory::FetchToHost(const float* from, size_t size,
 }
 
 absl::Status PassMemory::FetchLosses() {
+  if (NumLosses() == 0) return absl::OkStatus();
   return FetchToHost(losses_.data(), NumLosses(), host_losses_);
 }
 
@@ -70,7 +71,7 @@ absl::Status PassMemory::FetchOutputs() {
   return absl::OkStatus();
 }
 
-absl::Status PassMemory::AwaitLosses() { return device_.Wait(*fetched_); }
+absl::Status PassMemory::Await() { return device_.Wait(*fetched_); }
 
 double PassMemory::TermSum() const {
   const float* const terms = LossesOnHost();
@@ -86,7 +87,7 @@ double PassMemory::AddLosses(size_t output, double sum) const {
 }
 
 absl::StatusOr<absl::Span<const float>> PassMemory::AwaitOutputs() {
-  RETURN_IF_ERROR(device_.Wait(*fetched_));
+  RETURN_IF_ERROR(Await());
   if (plan_.outputs.size() == 1) {
     return absl::MakeConstSpan(OutputOnHost(0),
                                examples_ * plan_.outputs.front().elements);

@@ -46,10 +46,16 @@ class PassMemory {
   // are enqueued behind the work that is on the compute stream now.
   absl::Status FetchLosses();
   absl::Status FetchOutputs();
-  // Two functions that block until the fetched values are on the host. Outputs
-  // are [examples, elements of all outputs].
-  absl::Status AwaitLosses();
+  // Two functions that block until the fetched values are on the host.
+  // AwaitOutputs() returns [examples, elements of all outputs].
+  absl::Status Await();
   absl::StatusOr<absl::Span<const float>> AwaitOutputs();
+  // Returns one of the outputs, [examples, elements], behind Await().
+  const float* OutputOnHost(size_t output) const {
+    return device_.shares_host_memory()
+               ? this->output(plan_.outputs[output].step).As<float>()
+               : host_outputs_[output].data();
+  }
   // Two functions that add losses on the host, one after the other: the terms,
   // and an output's losses to `sum`.
   double TermSum() const;
@@ -63,11 +69,6 @@ class PassMemory {
   }
   const float* LossesOnHost() const {
     return device_.shares_host_memory() ? losses_.data() : host_losses_.data();
-  }
-  const float* OutputOnHost(size_t output) const {
-    return device_.shares_host_memory()
-               ? this->output(plan_.outputs[output].step).As<float>()
-               : host_outputs_[output].data();
   }
 
   const Plan& plan_;

@@ -76,7 +76,7 @@ TensorError::TensorError(absl::Status status)
     : std::runtime_error(std::string(status.message())),
       status_(std::move(status)) {}
 
-TensorBody::TensorBody() : id(NextId()) {}
+TensorBody::TensorBody() : id(NextId()), elements_id(id) {}
 
 Tensor::Tensor(float value) {
   const std::shared_ptr<TensorBody> body = NewBody();
@@ -209,6 +209,7 @@ Tensor TensorAccess::View(const Tensor& tensor, const TensorShape& shape,
   body->dtype = from.dtype;
   body->shape = shape;
   body->leaf = leaf;
+  body->elements_id = from.elements_id;
   body->data = from.data;
   if (from.data == from.few) {
     std::memcpy(body->few, from.few, sizeof(from.few));

@@ -25,6 +25,9 @@ struct TensorBody {
   TensorShape shape;
   // Number of this value: no other value of the process has it.
   uint64_t id;
+  // Number of the elements, which views have, too: it stands for the same
+  // elements everywhere.
+  uint64_t elements_id;
   // Key of a leaf; null for all other values.
   const void* leaf = nullptr;
   // Elements: in `few`, or in memory that `owner` keeps. Null if there are

@@ -1,5 +1,6 @@
 // Gradients of each kind of layer, as a function, agree with finite
-// differences: by inputs, rows and variables, with and without training.
+// differences: by inputs, rows and variables, with and without training. On
+// other devices outputs and gradients are the CPU's.
 
 #include <algorithm>
 #include <cmath>
@@ -15,12 +16,16 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
 #include "gtest/gtest.h"
+#include "ml/device/device.h"
 #include "ml/layer/custom_layer.h"
 #include "ml/layer/kinds/layer_kinds.h"
 #include "ml/model/function/testing/function_fixture.h"
 
 namespace parasol {
 namespace {
+
+using ::testing::FloatNear;
+using ::testing::Pointwise;
 
 constexpr int64_t kExamples = 3;
 constexpr float kStep = .01f;
@@ -357,6 +362,72 @@ TEST_P(DifferencesTest, GradientsOfEvaluationAreThoseOfDifferences) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, DifferencesTest, ::testing::Values("cpu"),
+                         DeviceName);
+
+class KindsOnDevicesTest : public DifferencesTest {
+ protected:
+  // Outputs, gradients and changes of a case.
+  struct Results {
+    std::vector<float> output;
+    Computed gradients;
+    Values changes = {};
+  };
+
+  static Results ResultsOf(const Case& c, bool training, Device& device) {
+    const std::unique_ptr<ModelFunction> function =
+        *ModelFunction::Create(*ResolveFunction(ParseModel(c.model)), device);
+    const Values values = ValuesFor(function->graph());
+    const Batch batch = BatchOf(c);
+    const BatchViews inputs(batch);
+    const absl::StatusOr<ModelFunction::Call> call = Forward(
+        *function, inputs.all(), values, {.training = training, .seed = 3});
+    EXPECT_OK(call);
+    Results results = {
+        .output = {call->output(0).begin(), call->output(0).end()},
+        .gradients = {.variables = WantTrained(function->graph()),
+                      .inputs = WantInputs(batch)}};
+    EXPECT_OK(Backward(*function, *call,
+                       {Spread(static_cast<int64_t>(results.output.size()), 9)},
+                       results.gradients));
+    for (size_t i = 0; i < values.size(); ++i) {
+      results.changes.emplace_back(
+          function->IsChangedByCalls(i) ? values[i].size() : 0);
+    }
+    if (training) {
+      EXPECT_OK(function->ReadChanges(*call, Spans(results.changes)));
+    }
+    return results;
+  }
+
+  // Sums of a few products of numbers below 1, in other orders.
+  static void ExpectNear(const Values& got, const Values& want) {
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < got.size(); ++i) {
+      EXPECT_THAT(got[i], Pointwise(FloatNear(1e-4), want[i])) << i;
+    }
+  }
+};
+
+TEST_P(KindsOnDevicesTest, EachKindOfLayerHasTheResultsOfTheCpu) {
+  const std::unique_ptr<Device> cpu = *Device::Open("cpu");
+  for (const auto& [name, c] : Cases()) {
+    // Its code is the host's.
+    if (name == "custom") continue;
+    for (const bool training : {true, false}) {
+      SCOPED_TRACE(absl::StrCat(name, training ? " in training" : ""));
+      const Results got = ResultsOf(c, training, device());
+      const Results want = ResultsOf(c, training, *cpu);
+      ExpectNear({got.output}, {want.output});
+      ExpectNear(got.gradients.variables, want.gradients.variables);
+      ExpectNear(got.gradients.inputs, want.gradients.inputs);
+      ExpectNear(got.gradients.rows, want.gradients.rows);
+      ExpectNear(got.changes, want.changes);
+      EXPECT_EQ(got.gradients.ids, want.gradients.ids);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, KindsOnDevicesTest, DevicesUnderTest(),
                          DeviceName);
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "ml/loss/loss.h"
 #include "ml/model/check_batch.h"
 #include "ml/model/function/planned_backward.h"
+#include "ml/model/function/variable_copies.h"
 #include "ml/model/pass_executor.h"
 #include "ml/model/plan.h"
 #include "ml/model/staged_inputs.h"
@@ -19,6 +20,9 @@ namespace {
 // Calls of one function that may be open at once. Each has the activations of
 // a batch, so a program that keeps more of them has a mistake.
 constexpr size_t kMaxOpenCalls = 1024;
+
+// Values that have no number get one from here on.
+constexpr uint64_t kFirstOwnVersion = uint64_t{1} << 63;
 
 // What is checked is named in errors only: a string of it would be allocated.
 absl::Status CheckSize(absl::string_view kind, absl::string_view name,
@@ -42,13 +46,17 @@ Graph WithoutLosses(Graph graph) {
 
 class GraphFunction final : public ModelFunction {
  public:
-  GraphFunction(Graph graph, Device& device)
+  // `copies`: of the graph's variables; null if the device shares the host's
+  // memory.
+  GraphFunction(Graph graph, Device& device,
+                std::unique_ptr<VariableCopies> copies)
       : ModelFunction(std::move(graph)),
         passes_graph_(WithoutLosses(this->graph())),
         device_(device),
+        copies_(std::move(copies)),
         plan_(MakePlan(passes_graph_, NoGradients(passes_graph_),
                        device.edge_type())),
-        backwards_(passes_graph_, device) {}
+        backwards_(passes_graph_, device, copies_.get()) {}
 
   absl::Status Backward(
       const Call& call,
@@ -58,20 +66,7 @@ class GraphFunction final : public ModelFunction {
     RETURN_IF_ERROR(CheckOutputGradients(slot, output_gradients));
     RETURN_IF_ERROR(CheckGradients(slot, gradients));
     Want(output_gradients, gradients);
-    PlannedBackward& backward = backwards_.For(wanted_);
-    RETURN_IF_ERROR(backward.Begin(slot.inputs.examples(), output_gradients,
-                                   gradients.variables));
-    RETURN_IF_ERROR(slot.executor.RunBackward(
-        backward.pass(), backward.variable_gradients(),
-        [&](const VariableRange& range) {
-          for (size_t i = range.begin; i < range.end; ++i) {
-            if (wanted_.variables[i]) gradients.written(i);
-          }
-          return absl::OkStatus();
-        }));
-    backward.ReadInputGradients(slot.inputs.examples(), gradients.inputs);
-    if (gradients.rows) DeliverRows(slot, *gradients.rows);
-    return absl::OkStatus();
+    return Settled(RunBackward(slot, output_gradients, gradients));
   }
 
   absl::Status ReadChanges(
@@ -83,14 +78,12 @@ class GraphFunction final : public ModelFunction {
     }
     RETURN_IF_ERROR(CheckCount("arrays of changes", changes.size(),
                                graph().variables.size()));
-    changes_.clear();
     for (size_t i = 0; i < changes.size(); ++i) {
       const VariableSpec& variable = graph().variables[i];
       RETURN_IF_ERROR(CheckSize("variable", variable.name, changes[i].size(),
                                 IsChangedByCalls(i) ? variable.elements() : 0));
-      changes_.push_back(changes[i].empty() ? nullptr : changes[i].data());
     }
-    return slot.executor.RunUntrainedChanges(changes_);
+    return Settled(RunChanges(slot, changes));
   }
 
  private:
@@ -101,7 +94,8 @@ class GraphFunction final : public ModelFunction {
 
     StagedInputs inputs;
     PassExecutor executor;
-    std::vector<const float*> variables;
+    VariableCopies::Lent lent;
+    std::vector<const float*> variables;  // where the device reads them
     bool training = false;
   };
 
@@ -131,7 +125,19 @@ class GraphFunction final : public ModelFunction {
                    const Mode& mode, RowSource rows) override {
     Slot& slot = *slots_[index];
     RETURN_IF_ERROR(CheckInputs(passes_graph_, inputs));
-    RETURN_IF_ERROR(SetVariables(slot, variables));
+    RETURN_IF_ERROR(SetVariables(slot, variables, mode.versions));
+    return Settled(RunForward(slot, inputs, mode, rows));
+  }
+
+  // Waits for the work of a function that fails: it reads and writes memory
+  // that the next one uses.
+  absl::Status Settled(absl::Status status) {
+    if (!status.ok()) device_.Synchronize().IgnoreError();
+    return status;
+  }
+
+  absl::Status RunForward(Slot& slot, const InputViews& inputs,
+                          const Mode& mode, RowSource rows) {
     RETURN_IF_ERROR(slot.inputs.Load(inputs));
     for (const StagedBatch::Rows& one : slot.inputs.rows()) {
       if (one.ids.empty()) continue;
@@ -139,12 +145,50 @@ class GraphFunction final : public ModelFunction {
           << "table \"" << graph().tables[one.table].name << "\"";
     }
     slot.training = mode.training;
+    if (copies_ != nullptr) {
+      RETURN_IF_ERROR(copies_->Send(slot.lent));
+    }
     RETURN_IF_ERROR(
         slot.executor.Begin(slot.inputs, {.training = mode.training,
                                           .row_gradients = true,
                                           .seed = mode.seed,
                                           .variables = slot.variables}));
-    return slot.executor.RunForward();
+    RETURN_IF_ERROR(slot.executor.RunForward());
+    RETURN_IF_ERROR(slot.executor.memory().FetchOutputs());
+    return slot.executor.memory().Await();
+  }
+
+  // Sends the call's values again, if a later call had others.
+  absl::Status UseVariables(const Slot& slot) {
+    if (copies_ == nullptr) return absl::OkStatus();
+    RETURN_IF_ERROR(copies_->Send(slot.lent));
+    return device_.Order(Device::Stream::kCopyIn, Device::Stream::kCompute);
+  }
+
+  absl::Status RunBackward(
+      Slot& slot, absl::Span<const absl::Span<const float>> output_gradients,
+      const Gradients& gradients) {
+    RETURN_IF_ERROR(UseVariables(slot));
+    RETURN_IF_ERROR(backwards_.For(wanted_).Run(
+        slot.inputs.examples(), output_gradients, gradients, slot.executor));
+    return gradients.rows ? DeliverRows(slot, *gradients.rows)
+                          : absl::OkStatus();
+  }
+
+  absl::Status RunChanges(Slot& slot,
+                          absl::Span<const absl::Span<float>> changes) {
+    if (copies_ != nullptr) {
+      RETURN_IF_ERROR(UseVariables(slot));
+      ASSIGN_OR_RETURN(const absl::Span<float* const> on_device,
+                       copies_->Changes());
+      RETURN_IF_ERROR(slot.executor.RunUntrainedChanges(on_device));
+      return copies_->FetchChanges(changes);
+    }
+    changes_.clear();
+    for (const absl::Span<float> change : changes) {
+      changes_.push_back(change.empty() ? nullptr : change.data());
+    }
+    return slot.executor.RunUntrainedChanges(changes_);
   }
 
   int64_t ExamplesOf(size_t slot) const override {
@@ -153,13 +197,14 @@ class GraphFunction final : public ModelFunction {
 
   absl::Span<const float> OutputOf(size_t index, size_t output) const override {
     Slot& slot = *slots_[index];
-    const PlanOutput& one = plan_.outputs[output];
-    const float* const values = slot.executor.memory().output(one.step);
-    return absl::MakeConstSpan(values, slot.inputs.examples() * one.elements);
+    return absl::MakeConstSpan(
+        slot.executor.memory().OutputOnHost(output),
+        slot.inputs.examples() * plan_.outputs[output].elements);
   }
 
-  absl::Status SetVariables(
-      Slot& slot, absl::Span<const absl::Span<const float>> variables) const {
+  absl::Status SetVariables(Slot& slot,
+                            absl::Span<const absl::Span<const float>> variables,
+                            absl::Span<const uint64_t> versions) {
     RETURN_IF_ERROR(CheckCount("values of variables", variables.size(),
                                graph().variables.size()));
     slot.variables.clear();
@@ -167,8 +212,17 @@ class GraphFunction final : public ModelFunction {
       const VariableSpec& variable = graph().variables[i];
       RETURN_IF_ERROR(CheckSize("variable", variable.name, variables[i].size(),
                                 variable.elements()));
-      slot.variables.push_back(variables[i].data());
+      slot.variables.push_back(copies_ == nullptr ? variables[i].data()
+                                                  : copies_->values()[i]);
     }
+    slot.lent.values.assign(variables.begin(), variables.end());
+    if (versions.empty()) {
+      slot.lent.versions.assign(variables.size(), next_version_++);
+      return absl::OkStatus();
+    }
+    RETURN_IF_ERROR(CheckCount("numbers of variables' values", versions.size(),
+                               variables.size()));
+    slot.lent.versions.assign(versions.begin(), versions.end());
     return absl::OkStatus();
   }
 
@@ -240,17 +294,21 @@ class GraphFunction final : public ModelFunction {
     }
   }
 
-  void DeliverRows(Slot& slot, RowSink sink) {
+  absl::Status DeliverRows(Slot& slot, RowSink sink) {
+    RETURN_IF_ERROR(slot.executor.row_gradients().Await());
     for (size_t table = 0; table < graph().tables.size(); ++table) {
       if (graph().tables[table].frozen) continue;
       const RowGradientMemory::Fetched rows =
           slot.executor.row_gradients().OnHost(table);
       sink(table, rows.ids, rows.gradients);
     }
+    return absl::OkStatus();
   }
 
   const Graph passes_graph_;
   Device& device_;
+  const std::unique_ptr<VariableCopies> copies_;
+  uint64_t next_version_ = kFirstOwnVersion;
   const std::vector<Loss> no_losses_;
   const Plan plan_;  // of the forward passes; its backward pass is empty
   PlannedBackwards backwards_;
@@ -269,12 +327,12 @@ absl::StatusOr<std::unique_ptr<ModelFunction>> ModelFunction::Create(
   for (const GraphNode& node : graph.nodes) {
     RETURN_IF_ERROR(node.layer->CheckCode()) << "layer \"" << node.name << "\"";
   }
+  std::unique_ptr<VariableCopies> copies;
   if (!device.shares_host_memory()) {
-    return absl::UnimplementedError(
-        absl::StrCat("device ", device.name(),
-                     ": models as functions are computed on the CPU only"));
+    ASSIGN_OR_RETURN(copies, VariableCopies::Create(graph, device));
   }
-  return std::make_unique<GraphFunction>(std::move(graph), device);
+  return std::make_unique<GraphFunction>(std::move(graph), device,
+                                         std::move(copies));
 }
 
 absl::StatusOr<ModelFunction::Call> ModelFunction::Forward(

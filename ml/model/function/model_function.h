@@ -27,8 +27,10 @@ namespace parasol {
 // terms: the graph's (Graph::variable_l2, GraphTable::l2) are left to whoever
 // computes a loss of the outputs. Several calls may be open at once.
 // Their memory is used again by later calls, so a step like an earlier one
-// allocates nothing. Not thread-safe: one thread at a time uses a function and
-// its calls; threads have a function each, on a device each.
+// allocates nothing. What is given and returned is in the host's memory,
+// wherever the device computes; no work is left on it when a function returns.
+// Not thread-safe: one thread at a time uses a function and its calls; threads
+// have a function each, on a device each.
 class ModelFunction {
  public:
   struct Mode {
@@ -36,6 +38,10 @@ class ModelFunction {
     bool training = false;
     // Seed of all randomness of the call: the same seed draws the same.
     uint64_t seed = 0;
+    // Numbers of the variables' values, one each, from 1 to 2^63 - 1: the same
+    // number stands for the same value in all calls, so that a device with
+    // memory of its own is not sent what it has. None: values are new.
+    absl::Span<const uint64_t> versions = {};
   };
 
   // One call: its outputs, and what its gradients need, until it is destroyed.
@@ -101,7 +107,7 @@ class ModelFunction {
   // Borrows `device`. `graph`: of ResolveFunction(), or another one, whose
   // losses are not looked at.
   //   FailedPrecondition  this program lacks the code of a custom layer.
-  //   Unimplemented       the device does not share the host's memory.
+  //   ResourceExhausted   the device is full.
   static absl::StatusOr<std::unique_ptr<ModelFunction>> Create(Graph graph,
                                                                Device& device);
   virtual ~ModelFunction() = default;
@@ -125,6 +131,8 @@ class ModelFunction {
   // looked up; an error of it is returned.
   //   InvalidArgument    inputs or values do not fit: names the one at fault.
   //   ResourceExhausted  out of memory, or too many calls are open.
+  //   Unavailable        the device was lost.
+  //   others             a custom layer does not compute on this device.
   absl::StatusOr<Call> Forward(
       const InputViews& inputs,
       absl::Span<const absl::Span<const float>> variables, const Mode& mode,
@@ -143,6 +151,7 @@ class ModelFunction {
   //   InvalidArgument    an array does not fit, or a gradient is wanted by a
   //                      variable that is not trained: names it.
   //   ResourceExhausted  out of memory.
+  //   Unavailable        the device was lost.
   virtual absl::Status Backward(
       const Call& call,
       absl::Span<const absl::Span<const float>> output_gradients,
@@ -154,6 +163,8 @@ class ModelFunction {
   // of the graph, empty for all others.
   //   InvalidArgument     an array does not fit.
   //   FailedPrecondition  the call is one without training.
+  //   ResourceExhausted   out of memory.
+  //   Unavailable         the device was lost.
   virtual absl::Status ReadChanges(
       const Call& call, absl::Span<const absl::Span<float>> changes) = 0;
 

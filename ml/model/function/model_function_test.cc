@@ -13,6 +13,8 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ml/device/device.h"
+#include "ml/device/testing/lazy_copy_device.h"
 #include "ml/loss/loss.h"
 #include "ml/model/function/testing/function_fixture.h"
 
@@ -106,16 +108,24 @@ class ModelFunctionTest : public FunctionTestBase {
   std::vector<float> LossGradient(const job::Model& spec, const Batch& batch,
                                   absl::Span<const float> outputs) {
     const Loss loss(ResolveGraph(spec)->outputs.front().loss);
-    std::vector<float> losses(batch.size);
-    std::vector<float> gradient(outputs.size());
-    std::vector<float> scratch(loss.ScratchElements(batch.size));
-    EXPECT_OK(loss.Compute(device(),
-                           {.outputs = outputs.data(),
-                            .labels = batch.labels.data(),
-                            .examples = batch.size,
-                            .scratch = scratch.data()},
-                           losses.data(), gradient.data()));
-    return gradient;
+    const auto blank = [this](size_t size) {
+      return Put(std::vector<float>(size));
+    };
+    float* const gradient = blank(outputs.size());
+    EXPECT_OK(loss.Compute(
+        device(),
+        {.outputs = Put(std::vector<float>(outputs.begin(), outputs.end())),
+         .labels = Put(batch.labels),
+         .examples = batch.size,
+         .scratch = blank(loss.ScratchElements(batch.size))},
+        blank(batch.size), gradient));
+    return Get(gradient, static_cast<int64_t>(outputs.size()));
+  }
+
+  // Opens the device under test once more.
+  static std::unique_ptr<Device> OpenAnother() {
+    if (GetParam() == kLazyCopies) return std::make_unique<LazyCopyDevice>();
+    return *Device::Open(GetParam());
   }
 
   void ExpectBitsOfModel(const std::string& layers, const Batch& batch) {
@@ -349,8 +359,8 @@ TEST_P(ModelFunctionTest, ThreadsHaveAFunctionEach) {
   std::vector<Values> gradients(3);
   std::vector<std::thread> threads;
   for (Values& result : gradients) {
-    threads.emplace_back([&inputs, &result] {
-      const std::unique_ptr<Device> device = *Device::Open("cpu");
+    threads.emplace_back([this, &inputs, &result] {
+      const std::unique_ptr<Device> device = OpenAnother();
       const std::unique_ptr<ModelFunction> function = *ModelFunction::Create(
           *ResolveFunction(ParseModel(kResidual)), *device);
       const Values values = ValuesFor(function->graph());
@@ -448,7 +458,7 @@ TEST_P(ModelFunctionTest, AModelNeedsALoss) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has no loss")));
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, ModelFunctionTest, ::testing::Values("cpu"),
+INSTANTIATE_TEST_SUITE_P(Devices, ModelFunctionTest, DevicesUnderTest(),
                          DeviceName);
 
 }  // namespace

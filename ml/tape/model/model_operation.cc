@@ -200,18 +200,20 @@ absl::StatusOr<std::vector<Tensor>> ModelOperation::OpenCall::Gradient(
   return gradients;
 }
 
-ModelOperation::ModelOperation(absl::string_view name,
+ModelOperation::ModelOperation(std::string name,
                                std::unique_ptr<ModelFunction> function)
-    : name_(absl::StrCat("model \"", name, "\"")),
-      function_(std::move(function)) {}
+    : name_(std::move(name)), function_(std::move(function)) {}
 
 absl::StatusOr<std::unique_ptr<ModelOperation>> ModelOperation::Create(
     absl::string_view name, Graph graph, Device& device) {
+  std::string shown = absl::StrCat("model \"", name, "\"");
+  if (!device.shares_host_memory()) {
+    absl::StrAppend(&shown, " on ", device.name());
+  }
   ASSIGN_OR_RETURN(std::unique_ptr<ModelFunction> function,
-                   ModelFunction::Create(std::move(graph), device),
-                   _ << "model \"" << name << "\"");
+                   ModelFunction::Create(std::move(graph), device), _ << shown);
   return std::unique_ptr<ModelOperation>(
-      new ModelOperation(name, std::move(function)));
+      new ModelOperation(std::move(shown), std::move(function)));
 }
 
 absl::Status ModelOperation::Check(const Arguments& arguments) const {
@@ -288,12 +290,9 @@ void ModelOperation::Record(std::shared_ptr<OpenCall> call,
   const std::vector<Tensor> sources = call->Sources();
   auto operation = std::make_shared<CustomOperation>();
   operation->name = name_;
-  operation->gradient = [call = std::move(call),
-                         name = name_](const CustomGradientCall& asked)
-      -> absl::StatusOr<std::vector<Tensor>> {
-    absl::StatusOr<std::vector<Tensor>> gradients = call->Gradient(asked);
-    RETURN_IF_ERROR(gradients.status()) << name;
-    return gradients;
+  operation->gradient = [call =
+                             std::move(call)](const CustomGradientCall& asked) {
+    return call->Gradient(asked);
   };
   RecordCustom(sources, outputs, std::move(operation));
 }
@@ -307,12 +306,18 @@ absl::StatusOr<ModelOperation::Result> ModelOperation::TryCall(
                                ? arguments.inputs[0].shape()[0]
                                : arguments.ids[0].shape()[0];
   if (examples == 0) return CallWithoutExamples(std::move(open));
+  versions_.clear();
+  for (const Tensor& variable : arguments.variables) {
+    versions_.push_back(TensorAccess::Body(variable).elements_id);
+  }
   ASSIGN_OR_RETURN(
       ModelFunction::Call call,
       function_->Forward(
           {.size = examples, .dense = open->views, .ids = open->id_views},
           open->values,
-          {.training = arguments.training, .seed = arguments.seed},
+          {.training = arguments.training,
+           .seed = arguments.seed,
+           .versions = versions_},
           [&open](size_t table, absl::Span<const uint64_t> ids,
                   absl::Span<float> rows) {
             return open->ReadRows(table, ids, rows);

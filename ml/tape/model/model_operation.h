@@ -17,7 +17,9 @@
 
 namespace parasol {
 
-// A whole model as one operation on tensors, which tapes record:
+// A whole model as one operation on tensors, which tapes record. It computes on
+// its device, and tensors are in the host's memory; a device with memory of its
+// own is sent the values of variables that have changed since the last call:
 //
 //   GradientTape tape;
 //   const Tensor images = generator.Call({.inputs = {noise}, …}).outputs[0];
@@ -64,7 +66,8 @@ class ModelOperation {
   };
 
   // `graph`: of ResolveFunction(), or another one, whose losses are not looked
-  // at. `name` names the model in errors: "generator". Borrows `device`.
+  // at. `name` names the model in errors: "generator"; on a device with memory
+  // of its own they name that, too. Borrows `device`.
   // Errors: as ModelFunction::Create() gives.
   static absl::StatusOr<std::unique_ptr<ModelOperation>> Create(
       absl::string_view name, Graph graph, Device& device);
@@ -78,7 +81,8 @@ class ModelOperation {
   // have gradients of 0. An error of an argument is all outputs' status.
   //   InvalidArgument    arguments do not fit the model: names the model and
   //                      the one at fault.
-  //   ResourceExhausted  there is no memory.
+  //   ResourceExhausted  there is no memory, on the host or the device.
+  //   Unavailable        the device was lost.
   Result Call(const Arguments& arguments);
 
   // Returns Σ l2 · (sum of squares) of the variables that have an l2 in the
@@ -90,8 +94,7 @@ class ModelOperation {
  private:
   struct OpenCall;
 
-  ModelOperation(absl::string_view name,
-                 std::unique_ptr<ModelFunction> function);
+  ModelOperation(std::string name, std::unique_ptr<ModelFunction> function);
 
   absl::Status Check(const Arguments& arguments) const;
   // Returns the error as a tensor, with the model's name.
@@ -106,6 +109,8 @@ class ModelOperation {
   const std::string name_;
   // Shared with tapes that have recorded calls.
   const std::shared_ptr<ModelFunction> function_;
+  // Numbers of a call's values; kept here lest each call allocates.
+  std::vector<uint64_t> versions_;
 };
 
 }  // namespace parasol

@@ -15,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/device/device.h"
+#include "ml/device/testing/device_fixture.h"
 #include "ml/kernel/testing/reference.h"
 #include "ml/model/function/function_graph.h"
 #include "ml/model/testing/model_fixture.h"
@@ -94,7 +95,7 @@ struct Net {
   std::vector<std::vector<float>> values;
 };
 
-class ModelOperationTest : public ::testing::Test {
+class ModelOperationTest : public DeviceTest {
  protected:
   // Compares gradients by a net's variables with differences of `loss`.
   static void ExpectDifferences(Net& net, const std::vector<Tensor>& gradients,
@@ -120,12 +121,10 @@ class ModelOperationTest : public ::testing::Test {
       }
     }
   }
-
-  const std::unique_ptr<Device> device_ = *Device::Open("cpu");
 };
 
-TEST_F(ModelOperationTest, ALossOfTensorsHasGradientsByAllVariables) {
-  Net net("g", kGenerator, *device_);
+TEST_P(ModelOperationTest, ALossOfTensorsHasGradientsByAllVariables) {
+  Net net("g", kGenerator, device());
   const Tensor x = Tensor::Of(Random(15, 7), {5, 3});
   const auto loss = [&] {
     return ReduceMean(Square(net.Call(x * 2.f) - .3f), {}) + .5f;
@@ -139,8 +138,8 @@ TEST_F(ModelOperationTest, ALossOfTensorsHasGradientsByAllVariables) {
   ExpectDifferences(net, gradients, loss);
 }
 
-TEST_F(ModelOperationTest, CallsThatShareVariablesAddTheirGradients) {
-  Net net("d", kDiscriminator, *device_);
+TEST_P(ModelOperationTest, CallsThatShareVariablesAddTheirGradients) {
+  Net net("d", kDiscriminator, device());
   const Tensor real = Tensor::Of(Random(12, 7), {3, 2, 2});
   const Tensor fake = Tensor::Of(Random(20, 8), {5, 2, 2});
   const auto loss = [&] {
@@ -157,9 +156,9 @@ TEST_F(ModelOperationTest, CallsThatShareVariablesAddTheirGradients) {
 
 // One forward pass of a GAN, of which two tapes take gradients by one model
 // each; the generator's go through the discriminator.
-TEST_F(ModelOperationTest, AGeneratorLearnsThroughTheDiscriminator) {
-  Net generator("generator", kGenerator, *device_);
-  Net discriminator("discriminator", kDiscriminator, *device_);
+TEST_P(ModelOperationTest, AGeneratorLearnsThroughTheDiscriminator) {
+  Net generator("generator", kGenerator, device());
+  Net discriminator("discriminator", kDiscriminator, device());
   const Tensor noise = Tensor::Of(Random(18, 7), {6, 3});
   const Tensor real = Tensor::Of(Random(24, 8), {6, 2, 2});
   struct Losses {
@@ -187,8 +186,8 @@ TEST_F(ModelOperationTest, AGeneratorLearnsThroughTheDiscriminator) {
                     [&] { return losses().discriminator; });
 }
 
-TEST_F(ModelOperationTest, AnInputThatIsWatchedHasAGradientWithoutTraining) {
-  Net net("d", kDiscriminator, *device_);
+TEST_P(ModelOperationTest, AnInputThatIsWatchedHasAGradientWithoutTraining) {
+  Net net("d", kDiscriminator, device());
   std::vector<float> values = Random(12, 7);
   GradientTape tape({.watch_variables = false});
   const Tensor x = Tensor::Of(values, {3, 2, 2});
@@ -211,12 +210,12 @@ TEST_F(ModelOperationTest, AnInputThatIsWatchedHasAGradientWithoutTraining) {
   }
 }
 
-TEST_F(ModelOperationTest, TablesHaveTheGradientsOfTheRowsThatWereRead) {
+TEST_P(ModelOperationTest, TablesHaveTheGradientsOfTheRowsThatWereRead) {
   Net net("t",
           "input { name: 'i' ids {} } sparse_table { name: 'rows' width: 2 }"
           "layer { embedding_bag { table: 'rows' } } layer { dense { units: 1 "
           "} }",
-          *device_);
+          device());
   std::vector<float> values = Random(10, 3);
   const Tensor ids = Tensor::Ints({0, 3, 3, 1}, {2, 2});
   int key = 0;
@@ -250,9 +249,9 @@ TEST_F(ModelOperationTest, TablesHaveTheGradientsOfTheRowsThatWereRead) {
   EXPECT_THAT(gradient.values().subspan(8), Each(0.f));
 }
 
-TEST_F(ModelOperationTest, ACallInTrainingSaysWhatMovingMomentsChangeBy) {
+TEST_P(ModelOperationTest, ACallInTrainingSaysWhatMovingMomentsChangeBy) {
   Net net("n", "input_shape: 2 layer { batch_normalization { momentum: .75 } }",
-          *device_);
+          device());
   net.values = {{1, 1}, {0, 0}, {8, 0}, {1, 1}};
   const Tensor x = Tensor::Of({1, 2, 3, 6}, {2, 2});
   const std::vector<Tensor> leaves = net.Leaves();
@@ -268,11 +267,11 @@ TEST_F(ModelOperationTest, ACallInTrainingSaysWhatMovingMomentsChangeBy) {
   EXPECT_THAT(result.changes[1].change.values(), ElementsAre(-.25f, -1.75f));
 }
 
-TEST_F(ModelOperationTest, RegularizationIsALossOfItsOwn) {
+TEST_P(ModelOperationTest, RegularizationIsALossOfItsOwn) {
   Net net("r",
           "input_shape: 2 layer { dense { units: 2 kernel_l2: .5 } }"
           "layer { dense { units: 1 bias_l2: 2 } }",
-          *device_);
+          device());
   net.values = {{1, 2, 3, 4}, {5, 6}, {7, 8}, {3}};
   GradientTape tape;
   const Tensor loss = net.operation->RegularizationLoss(net.Leaves());
@@ -285,10 +284,10 @@ TEST_F(ModelOperationTest, RegularizationIsALossOfItsOwn) {
 }
 
 // Outputs may end on another thread, long after the model.
-TEST_F(ModelOperationTest, OutputsOutliveTheModelAndTheTape) {
+TEST_P(ModelOperationTest, OutputsOutliveTheModelAndTheTape) {
   Tensor output;
   {
-    Net net("g", kGenerator, *device_);
+    Net net("g", kGenerator, device());
     GradientTape tape;
     output = net.Call(Tensor::Of(Random(6, 7), {2, 3}));
   }
@@ -299,8 +298,8 @@ TEST_F(ModelOperationTest, OutputsOutliveTheModelAndTheTape) {
 }
 
 // A replica that has no examples left takes part in its step all the same.
-TEST_F(ModelOperationTest, NoExamplesHaveGradientsOfZero) {
-  Net net("g", kGenerator, *device_);
+TEST_P(ModelOperationTest, NoExamplesHaveGradientsOfZero) {
+  Net net("g", kGenerator, device());
   GradientTape tape;
   const Tensor output = net.Call(Zeros({0, 3}));
   ASSERT_OK(output.status());
@@ -325,8 +324,8 @@ TEST_F(ModelOperationTest, NoExamplesHaveGradientsOfZero) {
 }
 
 // More calls than may be open at once.
-TEST_F(ModelOperationTest, ACallIsKeptAsLongAsATapeNeedsIt) {
-  Net net("g", kGenerator, *device_);
+TEST_P(ModelOperationTest, ACallIsKeptAsLongAsATapeNeedsIt) {
+  Net net("g", kGenerator, device());
   const Tensor x = Tensor::Of(Random(6, 7), {2, 3});
   std::vector<Tensor> outputs;
   for (int i = 0; i < 1100; ++i) {
@@ -339,8 +338,8 @@ TEST_F(ModelOperationTest, ACallIsKeptAsLongAsATapeNeedsIt) {
   EXPECT_EQ(outputs.front().values(), outputs.back().values());
 }
 
-TEST_F(ModelOperationTest, AModelHasNoSecondDerivative) {
-  Net net("d", kDiscriminator, *device_);
+TEST_P(ModelOperationTest, AModelHasNoSecondDerivative) {
+  Net net("d", kDiscriminator, device());
   const Tensor x = Tensor::Of(Random(12, 7), {3, 2, 2});
   GradientTape outer;
   GradientTape inner({.watch_variables = false});
@@ -354,12 +353,12 @@ TEST_F(ModelOperationTest, AModelHasNoSecondDerivative) {
                              HasSubstr("no second derivative"))));
 }
 
-TEST_F(ModelOperationTest, WhatDoesNotFitIsTheOutputsStatus) {
-  Net net("g", kGenerator, *device_);
+TEST_P(ModelOperationTest, WhatDoesNotFitIsTheOutputsStatus) {
+  Net net("g", kGenerator, device());
   const auto expect_fault = [](const Tensor& output, const std::string& fault) {
     EXPECT_THAT(output.status(),
                 StatusIs(absl::StatusCode::kInvalidArgument,
-                         AllOf(HasSubstr("model \"g\": "), HasSubstr(fault))));
+                         AllOf(HasSubstr("model \"g\""), HasSubstr(fault))));
   };
   expect_fault(net.Call(Zeros({5, 4})),
                "input \"input\" is [5, 4], not [3] behind an axis of examples");
@@ -384,6 +383,9 @@ TEST_F(ModelOperationTest, WhatDoesNotFitIsTheOutputsStatus) {
       absl::StrCat(leaves.size(), " variables, the model has ",
                    leaves.size() + 1));
 }
+
+INSTANTIATE_TEST_SUITE_P(Devices, ModelOperationTest, DevicesUnderTest(),
+                         DeviceName);
 
 }  // namespace
 }  // namespace parasol
