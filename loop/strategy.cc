@@ -1,6 +1,7 @@
 #include "loop/strategy.h"
 
 #include <algorithm>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -23,6 +24,38 @@ thread_local Strategy* in_scope = nullptr;
 
 Tensor OrError(absl::StatusOr<Tensor> value) {
   return value.ok() ? *std::move(value) : Tensor::Error(value.status());
+}
+
+// Opens the devices of a process's replicas.
+absl::StatusOr<std::vector<std::unique_ptr<Device>>> OpenDevices(
+    const std::vector<std::string>& names, int threads) {
+  std::vector<std::unique_ptr<Device>> devices;
+  std::set<std::string> distinct;
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(devices.emplace_back(),
+                     Device::Open(name, {.threads = threads}));
+    const Device& device = *devices.back();
+    if (device.kind() == Device::Kind::kCpu ||
+        distinct.insert(device.name()).second) {
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("device ", name, " appears twice: a CUDA device has one ",
+                     "replica; give that a larger batch"));
+  }
+  return devices;
+}
+
+// Opens CPUs in the place of a chief's devices: it leads a cluster whose
+// workers have them, makes variables and runs no step.
+absl::StatusOr<std::vector<std::unique_ptr<Device>>> OpenCpus(
+    const std::vector<std::string>& names, int threads) {
+  for (const std::string& name : names) {
+    if (name == "auto") continue;
+    RETURN_IF_ERROR(ParseDeviceName(name).status())
+        << "device \"" << name << "\"";
+  }
+  return OpenDevices(std::vector<std::string>(names.size(), "cpu"), threads);
 }
 
 }  // namespace
@@ -63,20 +96,9 @@ absl::StatusOr<std::unique_ptr<Strategy>> Strategy::WithPeers(
   if (devices.empty()) {
     return absl::InvalidArgumentError("a strategy without devices");
   }
-  for (const std::string& device : devices) {
-    if (device.rfind("cpu", 0) != 0) {
-      return absl::UnimplementedError(
-          absl::StrCat("device ", device,
-                       ": programs with a loop of their own compute on "
-                       "CPUs; jobs compute on CUDA devices, too"));
-    }
-  }
-  std::vector<std::unique_ptr<Device>> opened;
-  for (const std::string& device : devices) {
-    ASSIGN_OR_RETURN(opened.emplace_back(),
-                     Device::Open(device, {.threads = options.threads}),
-                     _ << "device " << device);
-  }
+  ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Device>> opened,
+                   peers->place() < 0 ? OpenCpus(devices, options.threads)
+                                      : OpenDevices(devices, options.threads));
   return std::unique_ptr<Strategy>(
       new Strategy(devices, std::move(opened), options, std::move(peers)));
 }

@@ -56,8 +56,12 @@ class Strategy {
   static absl::StatusOr<std::unique_ptr<Strategy>> Default() {
     return Default(Options());
   }
-  // One replica, on a device: "cpu", "cpu:1", "cuda:0".
-  //   NotFound  it is not here: names those that are.
+  // One replica, on a device: "cpu", "cpu:1", "cuda:0", or as TensorFlow names
+  // it. There its models compute; tensors, and operations on them, are the
+  // host's (docs/custom_loop.md).
+  //   InvalidArgument     it is not here: names it; or it appears twice in the
+  //                       list of the functions that follow.
+  //   FailedPrecondition  a library that it needs is not here.
   static absl::StatusOr<std::unique_ptr<Strategy>> OneDevice(
       const std::string& device, const Options& options);
   // A replica on each device.
@@ -207,7 +211,7 @@ Strategy& GetStrategy();
 Tensor ComputeAverageLoss(const Tensor& per_example_loss,
                           int64_t global_batch_size);
 
-// Returns the names of this machine's devices: "cpu:0", "cuda:0".
+// Returns the names of this machine's devices: "cpu", "cuda:0", "cuda:1".
 std::vector<std::string> ListDevices();
 
 }  // namespace parasol::loop

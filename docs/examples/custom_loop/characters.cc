@@ -23,7 +23,6 @@
 #include "ml/builder/layers.h"
 #include "ml/builder/model_builder.h"
 #include "ml/builder/sequence_layers.h"
-#include "ml/device/device.h"
 #include "ml/model/function/function_graph.h"
 #include "ml/tape/model/model_operation.h"
 #include "ml/tape/operations.h"
@@ -159,7 +158,7 @@ absl::StatusOr<job::Model> ModelOf(const Text& text) {
 // The model with its variables, which each replica calls for itself.
 class LanguageModel {
  public:
-  static absl::StatusOr<LanguageModel> Create(const Strategy& strategy,
+  static absl::StatusOr<LanguageModel> Create(Strategy& strategy,
                                               const Text& text) {
     LanguageModel made;
     ASSIGN_OR_RETURN(const job::Model spec, ModelOf(text));
@@ -176,10 +175,9 @@ class LanguageModel {
       made.variables_.push_back(variable);
     }
     for (int i = 0; i < strategy.num_local_replicas(); ++i) {
-      ASSIGN_OR_RETURN(std::unique_ptr<Device> device, Device::Open("cpu"));
       ASSIGN_OR_RETURN(std::unique_ptr<ModelOperation> operation,
-                       ModelOperation::Create("characters", graph, *device));
-      made.devices_.push_back(std::move(device));
+                       ModelOperation::Create("characters", graph,
+                                              strategy.world().device(i)));
       made.operations_.push_back(std::move(operation));
     }
     return made;
@@ -200,7 +198,6 @@ class LanguageModel {
 
  private:
   std::vector<Variable> variables_;
-  std::vector<std::unique_ptr<Device>> devices_;
   std::vector<std::unique_ptr<ModelOperation>> operations_;
 };
 
