@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "cluster/replica_sum/first_non_finite.h"
 #include "loop/core/blank_tensor.h"
-#include "loop/core/shared_variables.h"
+#include "loop/core/shared_push.h"
 #include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/clip.h"
 
@@ -56,6 +56,12 @@ absl::StatusOr<std::shared_ptr<OptimizerState>> OptimizerState::Create(
   }
   state->arrived_.resize(count);
   state->memory_.resize(count);
+  state->world().AtStepEnd(
+      [weak = std::weak_ptr<OptimizerState>(state)](const absl::Status&) {
+        const std::shared_ptr<OptimizerState> ended = weak.lock();
+        if (ended != nullptr) ended->EndStep();
+        return absl::OkStatus();
+      });
   return state;
 }
 
@@ -112,6 +118,8 @@ absl::Status OptimizerState::EnterStep() {
 }
 
 void OptimizerState::Clear() {
+  // Waits for pushes, which read what is cleared.
+  push_.reset();
   for (auto& of_variable : brought_) {
     std::fill(of_variable.begin(), of_variable.end(), std::nullopt);
   }
@@ -120,6 +128,14 @@ void OptimizerState::Clear() {
   is_summing_ = false;
   updated_.clear();
   sums_.clear();
+  checked_ = 0;
+  pushed_ = 0;
+  waiting_elements_ = 0;
+}
+
+void OptimizerState::EndStep() {
+  absl::MutexLock lock(&mu_);
+  push_.reset();
 }
 
 absl::Status OptimizerState::BeginSums() {
@@ -133,19 +149,21 @@ absl::Status OptimizerState::BeginSums() {
           absl::StrCat("variable ", variables_[variable]->spec().name,
                        " has a gradient on some replicas and none on others"));
     }
-    if (brought.front()->connected()) BeginSum(variable);
+    if (!brought.front()->connected()) continue;
+    RETURN_IF_ERROR(BeginSum(variable));
   }
   return absl::OkStatus();
 }
 
 // A single replica's gradient is the sum, and where it is, unless it is to be
 // clipped.
-void OptimizerState::BeginSum(size_t variable) {
+absl::Status OptimizerState::BeginSum(size_t variable) {
   const auto& brought = brought_[variable];
   updated_.push_back(variable);
+  waiting_elements_ += brought.front()->size();
   if (world().num_replicas() == 1 && !is_clipped()) {
     sums_.push_back(brought.front()->values());
-    return;
+    return PushIfWorthIt();
   }
   std::vector<Contribution> contributions;
   contributions.reserve(brought.size());
@@ -160,6 +178,22 @@ void OptimizerState::BeginSum(size_t variable) {
   world().peers().BeginAllReduce(gradient_names_[variable],
                                  std::move(contributions), absl::MakeSpan(sum));
   sums_.push_back(sum);
+  return PushIfWorthIt();
+}
+
+// Sums with ps are a process's own, and there at once. What is clipped has to
+// wait for all.
+absl::Status OptimizerState::PushIfWorthIt() {
+  if (!variables_.front()->is_shared() || is_clipped() ||
+      waiting_elements_ < TrainingParameters::kPackElements) {
+    return absl::OkStatus();
+  }
+  if (is_summing_) {
+    RETURN_IF_ERROR(world().peers().Await()) << "optimizer " << name_;
+  }
+  RETURN_IF_ERROR(CheckFinite());
+  RETURN_IF_ERROR(Push()) << "optimizer " << name_;
+  return absl::OkStatus();
 }
 
 absl::Status OptimizerState::Update() {
@@ -186,12 +220,11 @@ absl::Status OptimizerState::UpdateAll() {
   if (is_summing_) {
     RETURN_IF_ERROR(world().peers().Await()) << "optimizer " << name_;
   }
-  for (size_t i = updated_.size(); i-- > 0;) {
-    RETURN_IF_ERROR(CheckFinite(updated_[i], sums_[i]));
-  }
+  RETURN_IF_ERROR(CheckFinite());
   if (is_clipped()) Clip();
   if (variables_.front()->is_shared()) {
-    RETURN_IF_ERROR(PushAll()) << "optimizer " << name_;
+    RETURN_IF_ERROR(Push()) << "optimizer " << name_;
+    RETURN_IF_ERROR(push_->Finish()) << "optimizer " << name_;
   } else {
     for (size_t i = 0; i < updated_.size(); ++i) {
       RETURN_IF_ERROR(UpdateOne(updated_[i], sums_[i]));
@@ -202,6 +235,15 @@ absl::Status OptimizerState::UpdateAll() {
   return absl::OkStatus();
 }
 
+// The first variable's first.
+absl::Status OptimizerState::CheckFinite() {
+  for (size_t i = updated_.size(); i-- > checked_;) {
+    RETURN_IF_ERROR(CheckFinite(updated_[i], sums_[i]));
+  }
+  checked_ = updated_.size();
+  return absl::OkStatus();
+}
+
 absl::Status OptimizerState::CheckFinite(size_t variable,
                                          absl::Span<const float> sum) const {
   const size_t place = FirstNonFinite(
@@ -209,8 +251,9 @@ absl::Status OptimizerState::CheckFinite(size_t variable,
   if (place == sum.size()) return absl::OkStatus();
   return absl::OutOfRangeError(absl::StrCat(
       "the ", gradient_names_[variable], " has ", sum[place], " at element ",
-      place, " in update ", iterations_, " of optimizer ", name_,
-      ": nothing was updated; a lower learning rate or clipping may help"));
+      place, " in update ", iterations_, " of optimizer ", name_, ": ",
+      pushed_ == 0 ? "nothing was updated" : "its variable was not updated",
+      "; a lower learning rate or clipping may help"));
 }
 
 bool OptimizerState::is_clipped() const {
@@ -235,10 +278,11 @@ void OptimizerState::Clip() {
   }
 }
 
-absl::Status OptimizerState::PushAll() {
+absl::Status OptimizerState::Push() {
   if (world().peers().shared() == nullptr) return JobIsComplete();
+  if (!push_) push_.emplace(*world().peers().shared());
   std::vector<SharedGradient> gradients;
-  for (size_t i = updated_.size(); i-- > 0;) {
+  for (size_t i = updated_.size(); i-- > pushed_;) {
     VariableState& variable = *variables_[updated_[i]];
     if (variable.trainer() != this) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -248,7 +292,9 @@ absl::Status OptimizerState::PushAll() {
     }
     gradients.push_back({.variable = &variable, .values = sums_[i]});
   }
-  return PushShared(gradients, *world().peers().shared());
+  pushed_ = updated_.size();
+  waiting_elements_ = 0;
+  return gradients.empty() ? absl::OkStatus() : push_->Send(gradients);
 }
 
 absl::Status OptimizerState::UpdateOne(size_t variable,

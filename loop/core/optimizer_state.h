@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "loop/core/shared_push.h"
 #include "loop/core/variable_state.h"
 #include "ml/optimizer/optimizer.h"
 #include "ml/tape/tensor.h"
@@ -23,7 +24,8 @@ namespace parasol::loop {
 // An optimizer's rule, with the slots of the variables that it updates. The
 // gradients of all replicas of all processes are added, in the order of the
 // replicas, and the sum is applied once. Where ps hold the variables it is
-// pushed to them, and the slots here are not used.
+// pushed to them, large gradients while others are still computed, and the
+// slots here are not used.
 //
 // Used as VariableState is.
 class OptimizerState {
@@ -50,7 +52,8 @@ class OptimizerState {
   // that is not connected() the variable stays as it is, on all replicas alike.
   // Returns when the variables have been updated.
   //   InvalidArgument     a gradient's shape, or their number, does not fit.
-  //   OutOfRange          the sum of a gradient is not finite: names it.
+  //   OutOfRange          the sum of a gradient is not finite: names it, and is
+  //                       not applied.
   //   FailedPrecondition  outside of a step.
   absl::Status Apply(absl::Span<const Tensor> gradients);
 
@@ -85,16 +88,24 @@ class OptimizerState {
   // Begins the sums that are next, the last variable's first: the order is one
   // in all processes, whatever order they bring gradients in.
   absl::Status BeginSums() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void BeginSum(size_t variable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status BeginSum(size_t variable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Has ps make updates while others' gradients are computed, when they are
+  // worth a push of their own.
+  absl::Status PushIfWorthIt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Clear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Waits for what a step that has failed has pushed.
+  void EndStep() ABSL_LOCKS_EXCLUDED(mu_);
   // Updates the variables by the sums, when all replicas have brought all.
   absl::Status UpdateAll() ABSL_LOCKS_EXCLUDED(mu_);
   bool is_clipped() const;
   void Clip() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status CheckFinite(size_t variable, absl::Span<const float> sum) const;
+  // Checks the sums that are not checked yet.
+  absl::Status CheckFinite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status CheckFinite(size_t variable, absl::Span<const float> sum) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status UpdateOne(size_t variable, absl::Span<const float> gradient);
-  // Has ps make the updates.
-  absl::Status PushAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Has ps make the updates of sums that were not sent yet.
+  absl::Status Push() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::string name_;
   const job::Optimizer spec_;
@@ -117,6 +128,12 @@ class OptimizerState {
   // The variables that have gradients, with their sums.
   std::vector<size_t> updated_ ABSL_GUARDED_BY(mu_);
   std::vector<absl::Span<const float>> sums_ ABSL_GUARDED_BY(mu_);
+  // How many of them, the first ones, are known to be finite, and how many were
+  // pushed; the elements of the others.
+  size_t checked_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t pushed_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t waiting_elements_ ABSL_GUARDED_BY(mu_) = 0;
+  std::optional<SharedPush> push_ ABSL_GUARDED_BY(mu_);
   // Memory that is used again; index: variable.
   std::vector<std::vector<float>> memory_ ABSL_GUARDED_BY(mu_);
   std::vector<absl::Span<float>> clipped_ ABSL_GUARDED_BY(mu_);

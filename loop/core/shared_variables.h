@@ -1,12 +1,9 @@
 #ifndef PARASOL_LOOP_CORE_SHARED_VARIABLES_H_
 #define PARASOL_LOOP_CORE_SHARED_VARIABLES_H_
 
-#include <cstddef>
-#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/types/span.h"
 #include "loop/core/registry.h"
 #include "loop/core/variable_state.h"
 #include "parameters/training_parameters.h"
@@ -37,23 +34,6 @@ class SharedVariables {
   TrainingParameters& parameters_;
   std::vector<VariableState*> shared_;
 };
-
-// Takes gradients of shared variables to the ps, each of which applies its own
-// exactly once, and gives the variables the values behind these updates, and
-// behind others' that came before. Returns errors of Pending::Wait().
-struct SharedGradient {
-  VariableState* variable = nullptr;
-  absl::Span<const float> values;
-};
-absl::Status PushShared(absl::Span<const SharedGradient> gradients,
-                        TrainingParameters& parameters);
-
-// Returns the error of a change when the job is complete and ps have left.
-absl::Status JobIsComplete();
-
-// Gives a shared variable its newest value. Returns errors of Pending::Wait().
-absl::Status PullShared(VariableState& variable,
-                        TrainingParameters& parameters);
 
 }  // namespace parasol::loop
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "loop/core/reduce.h"
-#include "loop/core/shared_variables.h"
+#include "loop/core/shared_push.h"
 #include "ml/tape/operations.h"
 #include "ml/tape/tape.h"
 
@@ -50,7 +50,9 @@ Tensor VariableState::Read() {
   const int local = world_.current_local();
   if (local >= 0) return values_[local];
   if (is_shared() && world_.peers().shared() != nullptr) {
-    const absl::Status pulled = PullShared(*this, *world_.peers().shared());
+    VariableState* const own = this;
+    const absl::Status pulled =
+        PullShared(absl::MakeConstSpan(&own, 1), *world_.peers().shared());
     if (!pulled.ok()) return Tensor::Error(pulled);
   }
   return synchronization_ == Synchronization::kOnRead ? Aggregated(values_)
