@@ -86,7 +86,7 @@ int64_t AddData(const CheckOptions& options, CheckedJob& checked,
     report.vocabularies.push_back(std::move(vocabulary));
   }
   memory.rows = data.DistinctIds();
-  memory.data_bytes = data.file_bytes();
+  memory.data_bytes = data.memory_bytes();
   for (const DatasetReport& set : report.data_sets) {
     if (set.name == "train" && !set.is_sample) return set.examples;
   }

@@ -22,6 +22,7 @@
 #include "cluster/check/value_counts.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/input/file/file_set.h"
+#include "ml/input/file/set_memory.h"
 #include "ml/input/format/csv_fields.h"
 #include "ml/input/format/csv_set.h"
 #include "ml/input/input_pipeline.h"
@@ -210,6 +211,7 @@ void DataCheck::Finish() {
 bool DataCheck::FindAllFiles(const std::string& name,
                              const job::Dataset& dataset) {
   bool found_all = true;
+  uint64_t bytes_of_set = 0;
   for (const FileUse& use : FileUses(name, dataset)) {
     const absl::StatusOr<std::vector<std::string>> files =
         FindFiles(options_.data_dir, {use.pattern}, use.path);
@@ -221,9 +223,12 @@ bool DataCheck::FindAllFiles(const std::string& name,
     for (const std::string& file : *files) {
       std::error_code error;
       const auto bytes = std::filesystem::file_size(file, error);
-      if (!error) file_bytes_ += static_cast<int64_t>(bytes);
+      if (!error) bytes_of_set += bytes;
     }
   }
+  // A source of the user's own has what it likes in memory.
+  memory_bytes_ += static_cast<int64_t>(
+      dataset.has_custom() ? bytes_of_set : MemoryOfSet({}, bytes_of_set));
   return found_all;
 }
 

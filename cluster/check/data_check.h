@@ -49,8 +49,8 @@ class DataCheck {
   // Faults as "<field path>: …", warnings, data sets, and of the training data
   // the normalizations.
   const JobReport& found() const { return found_; }
-  // Bytes of the files.
-  int64_t file_bytes() const { return file_bytes_; }
+  // Bytes that the data sets take in memory, but for what unpacking adds.
+  int64_t memory_bytes() const { return memory_bytes_; }
   // Number of distinct ids of each of the graph's tables, up to a limit.
   std::vector<int64_t> DistinctIds() const;
 
@@ -81,7 +81,7 @@ class DataCheck {
   const Options options_;
   JobReport found_;
   std::set<std::string> faulty_;  // paths
-  int64_t file_bytes_ = 0;
+  int64_t memory_bytes_ = 0;
   bool is_partial_ = false;  // columns were not read to their end
   // Values of the columns of labels, of all data sets, by column.
   std::map<std::string, LabelValues> label_values_;

@@ -15,7 +15,7 @@ struct MemoryOptions {
   int ps = 1;  // 0: the job is trained without any
   // Number of rows of each table, in the order of the graph's.
   std::vector<int64_t> rows = {};
-  // Bytes of the data sets' files: examples are held in memory.
+  // Bytes that the data sets take in memory.
   int64_t data_bytes = 0;
 };
 

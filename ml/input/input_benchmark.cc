@@ -55,10 +55,10 @@ std::string DenseLibsvm() {
 }
 
 // As Criteo: 13 integers, 26 categories of 8 hexadecimal digits.
-std::string Criteo() {
+std::string Criteo(int examples = kExamples) {
   std::mt19937 random(1);
   std::string file;
-  for (int i = 0; i < kExamples; ++i) {
+  for (int i = 0; i < examples; ++i) {
     absl::StrAppend(&file, i % 2);
     for (int n = 0; n < 13; ++n) absl::StrAppend(&file, "\t", random() % 1000);
     for (int c = 0; c < 26; ++c) {
@@ -83,10 +83,10 @@ std::string Numbers() {
 }
 
 // 13 floats and 26 categories.
-std::string TfRecords() {
+std::string TfRecords(int examples = kExamples) {
   std::mt19937 random(1);
   std::string file;
-  for (int i = 0; i < kExamples; ++i) {
+  for (int i = 0; i < examples; ++i) {
     std::string features = IntegerFeature("label", {i % 2});
     for (int n = 1; n <= 13; ++n) {
       features += RealFeature(absl::StrCat("I", n),
@@ -135,7 +135,8 @@ std::string NumbersDataset() {
 }
 
 void Decode(benchmark::State& state, const std::string& bytes,
-            const std::string& dataset, const std::string& model) {
+            const std::string& dataset, const std::string& model,
+            const SetMemory& memory = {}) {
   const std::filesystem::path directory =
       std::filesystem::temp_directory_path() /
       absl::StrCat("input_benchmark_", getpid());
@@ -151,7 +152,7 @@ void Decode(benchmark::State& state, const std::string& bytes,
   CHECK(google::protobuf::TextFormat::ParseFromString(model, &inputs));
   auto pipeline = InputPipeline::Open(
       spec, *ModelInputsOf(inputs, {.is_probability = true}),
-      {.data_dir = directory.string(), .repeat = true});
+      {.data_dir = directory.string(), .repeat = true, .memory = memory});
   CHECK(pipeline.ok()) << pipeline.status();
   std::filesystem::remove_all(directory);
   int64_t examples = 0;
@@ -194,6 +195,38 @@ void BM_CifarAugmented(benchmark::State& state) {
          "input { name: 'x' dense { shape: [32, 32, 3] } }");
 }
 
+// Sets that are larger than the memory for them, beside the same ones in
+// memory. The disk is the system's page cache.
+constexpr int kManyExamples = 300000;
+constexpr SetMemory OnDisk(size_t cache_bytes) {
+  return {.whole = 0, .cache_bytes = cache_bytes};
+}
+
+const std::string& ManyCriteo() {
+  static const auto* const bytes = new std::string(Criteo(kManyExamples));
+  return *bytes;
+}
+const std::string& ManyTfRecords() {
+  static const auto* const bytes = new std::string(TfRecords(kManyExamples));
+  return *bytes;
+}
+
+void BM_LargeCriteo(benchmark::State& state) {
+  Decode(state, ManyCriteo(), "criteo { file: 'set' }", CriteoModel());
+}
+void BM_LargeCriteoOnDisk(benchmark::State& state) {
+  Decode(state, ManyCriteo(), "criteo { file: 'set' }", CriteoModel(),
+         OnDisk(32 << 20));
+}
+void BM_LargeTfRecord(benchmark::State& state) {
+  Decode(state, ManyTfRecords(), "tfrecord { file: 'set' label: 'label' }",
+         CriteoModel());
+}
+void BM_LargeTfRecordOnDisk(benchmark::State& state) {
+  Decode(state, ManyTfRecords(), "tfrecord { file: 'set' label: 'label' }",
+         CriteoModel(), OnDisk(128 << 20));
+}
+
 BENCHMARK(BM_LibsvmBinary)->MeasureProcessCPUTime();
 BENCHMARK(BM_LibsvmNumbers)->MeasureProcessCPUTime();
 BENCHMARK(BM_CsvNumbers)->MeasureProcessCPUTime();
@@ -201,6 +234,10 @@ BENCHMARK(BM_Criteo)->MeasureProcessCPUTime();
 BENCHMARK(BM_TfRecord)->MeasureProcessCPUTime();
 BENCHMARK(BM_Cifar)->MeasureProcessCPUTime();
 BENCHMARK(BM_CifarAugmented)->MeasureProcessCPUTime();
+BENCHMARK(BM_LargeCriteo)->MeasureProcessCPUTime()->MinTime(4);
+BENCHMARK(BM_LargeCriteoOnDisk)->MeasureProcessCPUTime()->MinTime(4);
+BENCHMARK(BM_LargeTfRecord)->MeasureProcessCPUTime()->MinTime(4);
+BENCHMARK(BM_LargeTfRecordOnDisk)->MeasureProcessCPUTime()->MinTime(4);
 
 }  // namespace
 }  // namespace parasol

@@ -219,6 +219,8 @@ absl::StatusOr<std::unique_ptr<InputPipeline>> InputPipeline::Open(
     const job::Dataset& dataset, const ModelInputs& inputs,
     const InputOptions& options) {
   RETURN_IF_ERROR(CheckSettings(dataset, options));
+  SetMemory memory = options.memory;
+  memory.shuffled = dataset.shuffle_buffer();
   ASSIGN_OR_RETURN(
       std::shared_ptr<const ExampleSet> examples,
       OpenExamples(dataset, {.data_dir = options.data_dir,
@@ -226,7 +228,8 @@ absl::StatusOr<std::unique_ptr<InputPipeline>> InputPipeline::Open(
                              .sample_bytes = options.sample_bytes,
                              .skip_corrupt = SkipsCorrupt(dataset),
                              .without_labels = options.without_labels,
-                             .label_columns = options.label_columns}));
+                             .label_columns = options.label_columns,
+                             .memory = memory}));
   Selection selection(examples->file_starts(),
                       dataset.has_split() ? &dataset.split() : nullptr);
   return Pipeline::Open(

@@ -9,13 +9,14 @@
 #include "absl/status/statusor.h"
 #include "ml/input/feature/batch.h"
 #include "ml/input/feature/model_inputs.h"
+#include "ml/input/file/set_memory.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
 
 struct InputOptions {
   // Directory that the dataset's paths are relative to.
-  std::string data_dir;
+  std::string data_dir = {};
   // Seed of the order, and of random crops and flips.
   uint64_t seed = 0;
   // Share of the set that this reader gets: dataset.auto_shard defines how the
@@ -49,13 +50,16 @@ struct InputOptions {
   // Only with `without_labels`: they need not be there, nor need the columns of
   // the outputs that it has. Open() alone reads this.
   std::vector<std::string> label_columns = {};
+  // Tests choose it. Open() alone reads this.
+  SetMemory memory = {};
 };
 
 // Reads, shuffles and batches a dataset for one model, decoding ahead on
 // threads of its own. The contents of each batch depend on (files, dataset,
 // model, options), but not on prefetch_batches or decode_threads. Next() is for
-// one thread. The set is in memory: the files may be deleted once Open() has
-// returned.
+// one thread. A set that takes up to an eighth of the memory that is free is in
+// memory: its files may be deleted once Open() has returned. Files of a larger
+// one stay as they are while it is read.
 class InputPipeline {
  public:
   // Reads the files and finds their records. Fields that are not set have their
@@ -65,8 +69,9 @@ class InputPipeline {
   //                     TFRecord, quotes of CSV that do not end, an incomplete
   //                     last record: names the file and the offset. All but the
   //                     first two are skipped like records.
-  //   InvalidArgument   a file is of another format, or does not fit the
-  //                     memory; the dataset is not set, a setting is out of
+  //   ResourceExhausted  there is no room on the disk for what is unpacked.
+  //   InvalidArgument   a file is of another format; the dataset is not set, a
+  //   setting is out of
   //                     range, the shard would be empty, or the data lacks
   //                     something that an input of the model or its loss needs.
   static absl::StatusOr<std::unique_ptr<InputPipeline>> Open(
@@ -74,8 +79,8 @@ class InputPipeline {
       const InputOptions& options);
   virtual ~InputPipeline() = default;
 
-  // Opens another reader of the same examples, which are in memory once for all
-  // readers. options.data_dir is not used.
+  // Opens another reader of the same examples, whose memory all readers share.
+  // options.data_dir is not used.
   //   InvalidArgument  as for Open().
   virtual absl::StatusOr<std::unique_ptr<InputPipeline>> OpenAgain(
       const InputOptions& options) const = 0;
@@ -110,9 +115,10 @@ class InputPipeline {
   // may one that had corrupt records. The batch is valid until the second next
   // call. Blocks while none is decoded. By number, SetNext() must have named a
   // batch that has not been returned.
-  //   DataLoss  a record is corrupt: names the file and the offset (in the
-  //             unpacked bytes; for a text the line, too); or, if corrupt
-  //             records are skipped, all are corrupt. Every later call gives
+  //   DataLoss  a record is corrupt, or its file has changed since it was
+  //             opened: names the file and the offset (in the unpacked bytes;
+  //             for a text the line, too); or, if corrupt records are skipped,
+  //             all are corrupt. Every later call gives
   //             the same error.
   virtual absl::StatusOr<const Batch*> Next() = 0;
 };

@@ -1,5 +1,6 @@
 #include "storage/tensor_files/npy_reader.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,11 @@ class NpyReader : public TensorReader {
   absl::Status Read(size_t /*tensor*/, uint64_t first,
                     absl::Span<char> out) override {
     return file_.Read(data_ + first, out);
+  }
+
+  absl::StatusOr<std::optional<uint64_t>> OffsetInFile(
+      size_t /*tensor*/) override {
+    return data_;
   }
 
  private:

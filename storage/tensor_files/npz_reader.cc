@@ -1,5 +1,6 @@
 #include "storage/tensor_files/npz_reader.h"
 
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -41,6 +42,14 @@ class NpzReader : public TensorReader {
                     absl::Span<char> out) override {
     const auto& [member, data] = places_[tensor];
     return archive_.Read(member, data + first, out);
+  }
+
+  absl::StatusOr<std::optional<uint64_t>> OffsetInFile(size_t tensor) override {
+    const auto& [member, data] = places_[tensor];
+    ASSIGN_OR_RETURN(std::optional<uint64_t> offset,
+                     archive_.OffsetInFile(member));
+    if (offset.has_value()) *offset += data;
+    return offset;
   }
 
  private:

@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "storage/tensor_files/tensor.h"
 
@@ -28,6 +30,14 @@ class TensorReader {
   //   Unavailable  the file system refuses.
   virtual absl::Status Read(size_t tensor, uint64_t first,
                             absl::Span<char> out) = 0;
+
+  // Returns the offset in the file of the tensor's first byte, behind which the
+  // others lie as they are; nullopt: they don't, or the format does not say.
+  // Errors as for Read().
+  virtual absl::StatusOr<std::optional<uint64_t>> OffsetInFile(
+      size_t /*tensor*/) {
+    return std::nullopt;
+  }
 };
 
 // Returns a reader of the same tensors, in which those that were written as

@@ -194,6 +194,16 @@ absl::Status ZipReader::Read(size_t member, uint64_t offset,
   return offset == place.checked ? CheckCrc(member, out) : absl::OkStatus();
 }
 
+absl::StatusOr<std::optional<uint64_t>> ZipReader::OffsetInFile(size_t member) {
+  RETURN_IF_ERROR(CheckReadable(member));
+  Place& place = places_[member];
+  if (place.method != zip::kStored) return std::nullopt;
+  if (place.data == 0) {
+    RETURN_IF_ERROR(Locate(place)) << members_[member].name;
+  }
+  return place.data;
+}
+
 absl::Status ZipReader::ReadBytes(Place& place, uint64_t offset,
                                   absl::Span<char> out) const {
   if (place.method == zip::kStored) {

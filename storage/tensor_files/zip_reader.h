@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,10 @@ class ZipReader {
   //   InvalidArgument  the member is encrypted, or compressed in another way.
   //   Unavailable      the file system refuses.
   absl::Status Read(size_t member, uint64_t offset, absl::Span<char> out);
+
+  // Returns the offset in the archive of a member's first byte; nullopt: it is
+  // compressed. Errors as for Read().
+  absl::StatusOr<std::optional<uint64_t>> OffsetInFile(size_t member);
 
   // Frees the memory that reading a deflated member takes, about 100 KB, until
   // it is read again.

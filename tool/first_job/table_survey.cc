@@ -48,12 +48,12 @@ std::vector<absl::string_view> FirstRecords(absl::string_view text,
   std::vector<absl::string_view> records;
   for (size_t at = 0;
        at < text.size() && records.size() < size_t{kLinesLookedAt};) {
-    const std::optional<size_t> end = EndOfCsvRecord(text, at, delimiter);
-    if (!end.has_value()) break;
-    absl::string_view record = text.substr(at, *end - at);
+    const CsvRecordEnd end = EndOfCsvRecord(text.substr(at), delimiter);
+    if (end.kind == CsvRecordEnd::Kind::kBroken) break;
+    absl::string_view record = text.substr(at, end.size);
     if (!record.empty() && record.back() == '\r') record.remove_suffix(1);
     if (!absl::StripAsciiWhitespace(record).empty()) records.push_back(record);
-    at = *end + 1;
+    at += end.size + 1;
   }
   // The last one may have been cut off by the end of what was read.
   if (records.size() > 2 && text.size() == kHeadBytes) records.pop_back();

@@ -10,9 +10,9 @@
 #include "cluster/checkpoint/model/testing/model_checkpoint.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ml/input/format/records.h"
 #include "ml/input/format/tf_example.h"
 #include "ml/input/format/tfrecord_set.h"
+#include "ml/input/record/records.h"
 #include "storage/durable_file.h"
 #include "storage/tensor_files/npy_header.h"
 
@@ -99,13 +99,15 @@ TEST(PredictionWriterTest, ATfRecordHasAnExampleForEachExample) {
   ASSERT_OK_AND_ASSIGN(const std::string bytes,
                        Written(EmptyTestDirectory() + "/p.tfrecord"));
   Records records(Records::Content::kBinary);
-  IndexTfRecords(records.AddFile("p.tfrecord", bytes), records);
+  records.AddFile("p.tfrecord", bytes);
+  records.AddAll(TfRecordFormat(), 0, /*is_cut=*/false);
   ASSERT_EQ(records.size(), 2);
+  RecordReader reader(records);
   std::vector<std::string> texts;
   std::vector<float> numbers;
   for (int64_t i = 0; i < records.size(); ++i) {
     ASSERT_OK_AND_ASSIGN(const absl::string_view example,
-                         TfRecordBytes(records, i));
+                         TfRecordBytes(reader, i));
     ASSERT_OK(ForEachFeature(example, [&](absl::string_view name,
                                           absl::string_view feature) {
       std::vector<FieldValue> values;

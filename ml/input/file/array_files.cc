@@ -4,14 +4,17 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/log.h"
 #include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/input/file/file_set.h"
+#include "ml/input/file/stored_files.h"
 #include "storage/tensor_files/npy_reader.h"
 #include "storage/tensor_files/npz_reader.h"
 #include "storage/tensor_files/tensor_reader.h"
@@ -155,14 +158,9 @@ void AddFile(const std::string& path, const TensorInfo& tensor,
   array.file_starts.push_back(array.examples);
 }
 
-// Reads the part of `array` that the file has, no more than up to `examples`
-// in all.
-absl::Status ReadPart(TensorReader& reader, size_t tensor, int64_t examples,
-                      ExampleArray& array) {
-  const TensorInfo& info = reader.tensors()[tensor];
+// Takes from the part of `array` that a file has how its numbers are read.
+absl::Status TakeType(const TensorInfo& info, ExampleArray& array) {
   const AppendNumbers append = AppendOf(info.type);
-  const auto filled =
-      static_cast<int64_t>(array.bytes.size() / array.example_bytes);
   if (info.shape.empty() || append == nullptr ||
       ValuesOf(ShapeOfExample(info)) * BytesOf(info.type) !=
           array.example_bytes) {
@@ -175,10 +173,66 @@ absl::Status ReadPart(TensorReader& reader, size_t tensor, int64_t examples,
   }
   array.append = append;
   array.values = ValuesOf(ShapeOfExample(info));
+  return absl::OkStatus();
+}
+
+// Reads the part of `array` that the file has, no more than up to `examples`
+// in all.
+absl::Status ReadPart(TensorReader& reader, size_t tensor, int64_t examples,
+                      ExampleArray& array) {
+  const TensorInfo& info = reader.tensors()[tensor];
+  RETURN_IF_ERROR(TakeType(info, array));
+  const auto filled =
+      static_cast<int64_t>(array.bytes.size() / array.example_bytes);
   const int64_t count = std::min(info.shape[0], examples - filled);
   const size_t before = array.bytes.size();
   array.bytes.resize(before + count * array.example_bytes);
   return reader.Read(tensor, 0, absl::MakeSpan(array.bytes).subspan(before));
+}
+
+// Reads `size` bytes of a tensor, which is compared with its checksum, and
+// hands each piece to `visit`.
+absl::Status ReadThrough(
+    TensorReader& reader, size_t tensor, uint64_t size,
+    absl::FunctionRef<absl::Status(absl::string_view piece)> visit) {
+  std::string piece;
+  for (uint64_t at = 0; at < size; at += piece.size()) {
+    constexpr uint64_t kPieceBytes = 1 << 20;
+    piece.resize(std::min(size - at, kPieceBytes));
+    RETURN_IF_ERROR(reader.Read(tensor, at, absl::MakeSpan(piece)));
+    RETURN_IF_ERROR(visit(piece));
+  }
+  return absl::OkStatus();
+}
+
+// Finds the part of `array` that the file has, where it stays on the disk.
+absl::Status StorePart(const std::string& path, bool has_checksum,
+                       TensorReader& reader, size_t tensor, StoredFiles& files,
+                       ExampleArray& array) {
+  const TensorInfo& info = reader.tensors()[tensor];
+  RETURN_IF_ERROR(TakeType(info, array));
+  const uint64_t size = info.shape[0] * array.example_bytes;
+  ASSIGN_OR_RETURN(const std::optional<uint64_t> offset,
+                   reader.OffsetInFile(tensor));
+  if (!offset.has_value()) {
+    RETURN_IF_ERROR(ReadThrough(
+        reader, tensor, size,
+        [&](absl::string_view piece) { return files.Unpack(piece); }));
+    if (size > 0) array.stored.push_back(files.TakeUnpacked(path));
+    return absl::OkStatus();
+  }
+  // Opened first, so that what is checked is what will be read.
+  ASSIGN_OR_RETURN(StoredFile file, files.OpenPlain(path));
+  if (has_checksum) {
+    RETURN_IF_ERROR(ReadThrough(reader, tensor, size, [](absl::string_view) {
+      return absl::OkStatus();
+    }));
+  }
+  if (*offset > file.size() || size > file.size() - *offset) {
+    return absl::DataLossError("has changed while it was read");
+  }
+  array.stored.push_back(StoredFile::Part(std::move(file), *offset, size));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -263,38 +317,81 @@ absl::StatusOr<ArrayFiles> ArrayFiles::Open(const job::ArrayDataset& dataset,
       absl::StrCat(files.first(), ": has no array with an axis of examples"));
 }
 
-absl::StatusOr<std::vector<ExampleArray>> ArrayFiles::Read(
-    const std::vector<std::string>& names, int64_t examples) const {
+std::vector<ExampleArray> ArrayFiles::Named(
+    const std::vector<std::string>& names) const {
   std::vector<ExampleArray> arrays;
   for (const std::string& name : names) {
     const ListedArray* const listed = Find(name);
-    CHECK(listed != nullptr && listed->fault.empty() &&
-          listed->examples >= examples)
-        << name;
+    CHECK(listed != nullptr && listed->fault.empty()) << name;
     ExampleArray& array = arrays.emplace_back();
     array.name = name;
     array.example_bytes = listed->example_bytes;
-    array.bytes.reserve(examples * listed->example_bytes);
   }
+  return arrays;
+}
+
+absl::Status ArrayFiles::ForEachPart(std::vector<ExampleArray>& arrays,
+                                     VisitPart visit) const {
   for (const File& file : files_) {
     std::unique_ptr<TensorReader> reader;
     for (ExampleArray& array : arrays) {
-      const bool is_full = array.bytes.size() == examples * array.example_bytes;
-      if (is_full || (!file.name.empty() && file.name != array.name)) continue;
+      if (!file.name.empty() && file.name != array.name) continue;
       if (reader == nullptr) {
         ASSIGN_OR_RETURN(reader, OpenFile(file.path, file.name));
       }
       for (size_t i = 0; i < reader->tensors().size(); ++i) {
         if (reader->tensors()[i].name != array.name) continue;
-        RETURN_IF_ERROR(ReadPart(*reader, i, examples, array)) << file.path;
+        RETURN_IF_ERROR(visit(file, *reader, i, array)) << file.path;
       }
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status ArrayFiles::HasChanged(const std::string& name) const {
+  return absl::DataLossError(absl::StrCat(first(), ": array \"", name,
+                                          "\" has changed while it was read"));
+}
+
+absl::StatusOr<std::vector<ExampleArray>> ArrayFiles::Read(
+    const std::vector<std::string>& names, int64_t examples) const {
+  std::vector<ExampleArray> arrays = Named(names);
+  for (ExampleArray& array : arrays) {
+    CHECK_GE(Find(array.name)->examples, examples) << array.name;
+    array.bytes.reserve(examples * array.example_bytes);
+  }
+  RETURN_IF_ERROR(
+      ForEachPart(arrays,
+                  [examples](const File&, TensorReader& reader, size_t tensor,
+                             ExampleArray& array) -> absl::Status {
+                    if (array.bytes.size() == examples * array.example_bytes) {
+                      return absl::OkStatus();
+                    }
+                    return ReadPart(reader, tensor, examples, array);
+                  }));
   for (const ExampleArray& array : arrays) {
     if (array.bytes.size() < examples * array.example_bytes) {
-      return absl::DataLossError(absl::StrCat(first(), ": array \"", array.name,
-                                              "\" has changed while it was "
-                                              "read"));
+      return HasChanged(array.name);
+    }
+  }
+  return arrays;
+}
+
+absl::StatusOr<std::vector<ExampleArray>> ArrayFiles::Store(
+    const std::vector<std::string>& names) const {
+  std::vector<ExampleArray> arrays = Named(names);
+  StoredFiles files;
+  RETURN_IF_ERROR(
+      ForEachPart(arrays, [&files](const File& file, TensorReader& reader,
+                                   size_t tensor, ExampleArray& array) {
+        return StorePart(file.path, /*has_checksum=*/file.name.empty(), reader,
+                         tensor, files, array);
+      }));
+  for (const ExampleArray& array : arrays) {
+    uint64_t bytes = 0;
+    for (const StoredFile& file : array.stored) bytes += file.size();
+    if (bytes != Find(array.name)->examples * array.example_bytes) {
+      return HasChanged(array.name);
     }
   }
   return arrays;

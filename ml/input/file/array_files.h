@@ -7,15 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ml/input/feature/value.h"
+#include "ml/input/file/stored_file.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
 
-// An array with an element of the first axis for each example, in memory:
-// `values` numbers, row-major, each as the file has it. Thread-safe.
+class TensorReader;
+
+// An array with an element of the first axis for each example: `values`
+// numbers, row-major, each as the file has it. Thread-safe.
 struct ExampleArray {
   std::string name = {};
   int64_t values = 1;
@@ -23,9 +27,11 @@ struct ExampleArray {
   void (*append)(const char* numbers, size_t values,
                  std::vector<FieldValue>& to) = nullptr;
   size_t example_bytes = 0;
-  std::string bytes = {};
+  std::string bytes = {};  // bytes of all examples; none if there is `stored`
+  // Files with the examples, which stay on the disk, one after the other.
+  std::vector<StoredFile> stored = {};
 
-  // Replaces `values_of_example` by the values of an example.
+  // Replaces `values_of_example` by the values of an example in memory.
   void Read(int64_t example, std::vector<FieldValue>& values_of_example) const {
     values_of_example.clear();
     append(bytes.data() + example * example_bytes, values, values_of_example);
@@ -68,12 +74,30 @@ class ArrayFiles {
   absl::StatusOr<std::vector<ExampleArray>> Read(
       const std::vector<std::string>& names, int64_t examples) const;
 
+  // Finds all examples of these arrays where they stay on the disk, as
+  // ExampleArray::stored. Archives are read once, for their checksums, and
+  // arrays that are compressed are unpacked.
+  //   DataLoss           as for Read().
+  //   ResourceExhausted  there is no room for what is unpacked.
+  absl::StatusOr<std::vector<ExampleArray>> Store(
+      const std::vector<std::string>& names) const;
+
  private:
   struct File {
     std::string path = {};
     std::string name = {};  // name of an .npy's array; empty: an .npz
   };
 
+  using VisitPart =
+      absl::FunctionRef<absl::Status(const File& file, TensorReader& reader,
+                                     size_t tensor, ExampleArray& array)>;
+
+  // Visits the arrays in each file.
+  absl::Status ForEachPart(std::vector<ExampleArray>& arrays,
+                           VisitPart visit) const;
+  absl::Status HasChanged(const std::string& name) const;
+  // The arrays with these names, without examples.
+  std::vector<ExampleArray> Named(const std::vector<std::string>& names) const;
   ListedArray& Add(ListedArray array);
   absl::Status AddArchives(const job::ArrayDataset& dataset,
                            const std::string& data_dir);

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -13,11 +16,54 @@
 #include "ml/input/feature/value.h"
 #include "ml/input/file/array_files.h"
 #include "ml/input/file/available_memory.h"
+#include "ml/input/file/set_memory.h"
 #include "ml/input/format/column_examples.h"
 #include "ml/input/format/whole_file.h"
+#include "ml/input/record/fixed_format.h"
+#include "ml/input/record/record_reader.h"
+#include "ml/input/record/records.h"
 
 namespace parasol {
 namespace {
+
+// An array, in memory or on the disk.
+struct ReadArray {
+  ExampleArray array;
+  std::unique_ptr<const Records> records = nullptr;  // null: in memory
+};
+
+// Reads examples of an array, wherever they are. For one thread.
+class ArrayReader {
+ public:
+  explicit ArrayReader(const ReadArray& read) : array_(read.array) {
+    if (read.records != nullptr) reader_.emplace(*read.records);
+  }
+
+  // Replaces `values` by an example's. Errors as for RecordReader::Read().
+  absl::Status Read(int64_t example, std::vector<FieldValue>& values) {
+    if (!reader_.has_value()) {
+      array_.Read(example, values);
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(const absl::string_view bytes, reader_->Read(example));
+    values.clear();
+    array_.append(bytes.data(), array_.values, values);
+    return absl::OkStatus();
+  }
+
+  void Prefetch(int64_t example) {
+    if (reader_.has_value()) return reader_->Prefetch(example);
+    __builtin_prefetch(array_.bytes.data() + example * array_.example_bytes);
+  }
+
+ private:
+  const ExampleArray& array_;
+  std::optional<RecordReader> reader_;  // nullopt: in memory
+};
+
+std::vector<ArrayReader> ReadersOf(const std::vector<ReadArray>& arrays) {
+  return {arrays.begin(), arrays.end()};
+}
 
 // The arrays of a data set that have the same number of examples.
 class SameSized {
@@ -83,15 +129,40 @@ class SameSized {
     return std::min(examples(), std::max<int64_t>(1, fit));
   }
 
-  // Reads these arrays, if they fit the memory.
-  absl::StatusOr<std::vector<ExampleArray>> Read(
-      const std::vector<std::string>& names, int64_t examples) const {
+  // Reads these arrays into memory; if they take too much of it, and all
+  // examples are wanted, they stay on the disk.
+  absl::StatusOr<std::vector<ReadArray>> Read(
+      const std::vector<std::string>& names, int64_t count,
+      const SetMemory& memory) const {
     size_t bytes = 0;
     for (const std::string& name : names) {
-      bytes += examples * files_.Find(name)->example_bytes;
+      bytes += count * files_.Find(name)->example_bytes;
     }
-    RETURN_IF_ERROR(CheckFitsMemory(files_.first(), bytes, AvailableMemory()));
-    return files_.Read(names, examples);
+    std::vector<ReadArray> all;
+    if (count < examples() || bytes <= MostInMemory(memory)) {
+      RETURN_IF_ERROR(
+          CheckFitsMemory(files_.first(), bytes, AvailableMemory()));
+      ASSIGN_OR_RETURN(std::vector<ExampleArray> arrays,
+                       files_.Read(names, count));
+      for (ExampleArray& array : arrays) {
+        all.push_back({.array = std::move(array)});
+      }
+      return all;
+    }
+    ASSIGN_OR_RETURN(std::vector<ExampleArray> arrays, files_.Store(names));
+    SetMemory share = memory;
+    share.cache_bytes /= arrays.size();
+    share.whole = MostInMemory(memory) / arrays.size();
+    for (ExampleArray& array : arrays) {
+      auto records = std::make_unique<Records>(
+          Records::Content::kBinary,
+          std::make_shared<FixedFormat>(array.example_bytes), share);
+      for (StoredFile& file : array.stored) {
+        RETURN_IF_ERROR(records->AddStored(std::move(file)));
+      }
+      all.push_back({.array = std::move(array), .records = std::move(records)});
+    }
+    return all;
   }
 
  private:
@@ -212,7 +283,7 @@ struct ArraySet final : public ExampleSet {
   const ColumnExamples examples;
   std::vector<int64_t> starts;
   bool is_cut = false;
-  std::vector<ExampleArray> arrays;  // each that is read, once
+  std::vector<ReadArray> arrays;  // each that is read, once
   // Places in `arrays` of the examples' columns, of label and of weight.
   std::vector<size_t> columns;
   size_t label = 0;
@@ -222,32 +293,31 @@ struct ArraySet final : public ExampleSet {
 class ArrayDecoder final : public ExampleDecoder {
  public:
   explicit ArrayDecoder(const ArraySet& set)
-      : set_(set), row_(set.columns.size()) {}
+      : set_(set), arrays_(ReadersOf(set.arrays)), row_(set.columns.size()) {}
 
   absl::Status Append(int64_t example, uint64_t /*random*/,
                       Batch& batch) override {
     for (size_t i = 0; i < row_.size(); ++i) {
-      set_.arrays[set_.columns[i]].Read(example, row_[i]);
+      RETURN_IF_ERROR(arrays_[set_.columns[i]].Read(example, row_[i]));
     }
     if (set_.examples.reads_label()) {
-      set_.arrays[set_.label].Read(example, label_);
+      RETURN_IF_ERROR(arrays_[set_.label].Read(example, label_));
     }
     if (set_.examples.reads_weight()) {
-      set_.arrays[set_.weight].Read(example, weight_);
+      RETURN_IF_ERROR(arrays_[set_.weight].Read(example, weight_));
     }
     RETURN_IF_ERROR(set_.examples.Append(row_, label_, weight_, batch))
         << set_.path << ", example " << example;
     return absl::OkStatus();
   }
 
-  void Prefetch(int64_t example) const override {
-    for (const ExampleArray& array : set_.arrays) {
-      __builtin_prefetch(array.bytes.data() + example * array.example_bytes);
-    }
+  void Prefetch(int64_t example) override {
+    for (ArrayReader& array : arrays_) array.Prefetch(example);
   }
 
  private:
   const ArraySet& set_;
+  std::vector<ArrayReader> arrays_;
   ColumnValues row_;
   std::vector<FieldValue> label_;
   std::vector<FieldValue> weight_;
@@ -259,25 +329,27 @@ std::unique_ptr<ExampleDecoder> ArraySet::NewDecoder() const {
 
 class ArrayColumns final : public RawColumns {
  public:
-  ArrayColumns(std::vector<std::string> names, std::vector<ExampleArray> arrays,
+  ArrayColumns(std::vector<std::string> names, std::vector<ReadArray> arrays,
                int64_t size, bool is_cut)
       : RawColumns(std::move(names)),
         arrays_(std::move(arrays)),
+        readers_(ReadersOf(arrays_)),
         size_(size),
         is_cut_(is_cut) {}
 
   int64_t size() const override { return size_; }
   bool is_sample() const override { return is_cut_; }
   absl::Status Read(int64_t record, ColumnValues& row) override {
-    row.resize(arrays_.size());
-    for (size_t i = 0; i < arrays_.size(); ++i) {
-      arrays_[i].Read(record, row[i]);
+    row.resize(readers_.size());
+    for (size_t i = 0; i < readers_.size(); ++i) {
+      RETURN_IF_ERROR(readers_[i].Read(record, row[i]));
     }
     return absl::OkStatus();
   }
 
  private:
-  const std::vector<ExampleArray> arrays_;  // in the order of names()
+  const std::vector<ReadArray> arrays_;  // in the order of names()
+  std::vector<ArrayReader> readers_;
   const int64_t size_;
   const bool is_cut_;
 };
@@ -311,7 +383,7 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenArraySet(
   if (set->examples.reads_weight()) set->weight = place_of(dataset.weight());
 
   const int64_t count = arrays.SampleOf(names, options.sample_bytes);
-  ASSIGN_OR_RETURN(set->arrays, arrays.Read(names, count));
+  ASSIGN_OR_RETURN(set->arrays, arrays.Read(names, count, options.memory));
   set->starts = StartsOf(arrays.file_starts(), count);
   set->is_cut = count < arrays.examples();
   return set;
@@ -337,8 +409,8 @@ absl::StatusOr<std::unique_ptr<RawColumns>> OpenArrayColumns(
   const SameSized arrays(files, named);
   for (const std::string& name : named) RETURN_IF_ERROR(arrays.Check(name));
   const int64_t count = arrays.SampleOf(arrays.names(), sample_bytes);
-  ASSIGN_OR_RETURN(std::vector<ExampleArray> read,
-                   arrays.Read(arrays.names(), count));
+  ASSIGN_OR_RETURN(std::vector<ReadArray> read,
+                   arrays.Read(arrays.names(), count, {}));
   return std::make_unique<ArrayColumns>(arrays.names(), std::move(read), count,
                                         count < arrays.examples());
 }

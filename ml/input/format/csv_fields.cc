@@ -85,25 +85,39 @@ bool Continues(absl::string_view text, size_t at, absl::string_view what) {
 
 }  // namespace
 
-std::optional<size_t> EndOfCsvRecord(absl::string_view file, size_t start,
-                                     absl::string_view delimiter) {
-  size_t end = LineEnd(file, start);
-  if (file.substr(start, end - start).find('"') == absl::string_view::npos) {
-    return end;
+CsvRecordEnd EndOfCsvRecord(absl::string_view text, absl::string_view delimiter,
+                            bool goes_on) {
+  using Kind = CsvRecordEnd::Kind;
+  const size_t first_line = LineEnd(text, 0);
+  if (goes_on && first_line == text.size()) return {.kind = Kind::kCutOff};
+  if (text.substr(0, first_line).find('"') == absl::string_view::npos) {
+    return {.kind = Kind::kWhole, .size = first_line};
   }
-  for (size_t at = start;; at += delimiter.size()) {
-    at = SkipBlanks(file, at, delimiter);
-    if (at < end && file[at] == '"') {
-      const size_t quote =
-          ClosingQuote(file.substr(0, at + kMaxCsvQuotedBytes), at);
-      if (quote == absl::string_view::npos) return std::nullopt;
-      at = SkipBlanks(file, quote + 1, delimiter);
-      end = LineEnd(file, at);
-      if (at == end || (at + 1 == end && file[at] == '\r')) return end;
-      if (!Continues(file, at, delimiter)) return std::nullopt;
+  const CsvRecordEnd broken = {.kind = Kind::kBroken, .size = first_line};
+  size_t end = first_line;
+  for (size_t at = 0;; at += delimiter.size()) {
+    at = SkipBlanks(text, at, delimiter);
+    if (at < end && text[at] == '"') {
+      const absl::string_view most = text.substr(0, at + kMaxCsvQuotedBytes);
+      const size_t quote = ClosingQuote(most, at);
+      const bool is_open = quote == absl::string_view::npos;
+      if (goes_on && most.size() < at + kMaxCsvQuotedBytes &&
+          (is_open || quote + 1 == most.size())) {
+        return {.kind = Kind::kCutOff};
+      }
+      if (is_open) return broken;
+      at = SkipBlanks(text, quote + 1, delimiter);
+      end = LineEnd(text, at);
+      if (goes_on && end == text.size()) return {.kind = Kind::kCutOff};
+      if (at == end || (at + 1 == end && text[at] == '\r')) {
+        return {.kind = Kind::kWhole, .size = end};
+      }
+      if (!Continues(text, at, delimiter)) return broken;
     } else {
-      const size_t found = file.substr(0, end).find(delimiter, at);
-      if (found == absl::string_view::npos) return end;
+      const size_t found = text.substr(0, end).find(delimiter, at);
+      if (found == absl::string_view::npos) {
+        return {.kind = Kind::kWhole, .size = end};
+      }
       at = found;
     }
   }

@@ -2,7 +2,6 @@
 #define PARASOL_ML_INPUT_FORMAT_CSV_FIELDS_H_
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,13 +21,25 @@ namespace parasol {
 // Most bytes of a value in quotes.
 inline constexpr size_t kMaxCsvQuotedBytes = 1 << 20;
 
-// Returns the offset of the LF, or of the end of the file, that ends the record
-// that begins at `start`: the next one that is not inside quotes. Returns
-// nullopt if a quoted value does not end within 1 MiB or if text follows its
-// quote. Such a line cannot be parsed, and the next record begins on the next
-// line.
-std::optional<size_t> EndOfCsvRecord(absl::string_view file, size_t start,
-                                     absl::string_view delimiter);
+// The end of a record.
+struct CsvRecordEnd {
+  enum class Kind {
+    kWhole,
+    // A quoted value does not end within kMaxCsvQuotedBytes, or text follows
+    // its quote: the record cannot be parsed, and the next one begins on the
+    // next line.
+    kBroken,
+    kCutOff,  // only what follows the text can tell
+  };
+  Kind kind = Kind::kWhole;
+  size_t size = 0;  // bytes before the LF, or the end of the file, that ends it
+};
+
+// Returns the end of the record that `text` begins with: for a whole one, the
+// first LF that is not inside quotes. `goes_on`: the file has more bytes than
+// the text. Pure.
+CsvRecordEnd EndOfCsvRecord(absl::string_view text, absl::string_view delimiter,
+                            bool goes_on = false);
 
 // Splits records into values; its memory is used again.
 class CsvFields {

@@ -105,15 +105,43 @@ TEST(CsvFieldsTest, ARecordEndsAtALineEndOutsideQuotes) {
       {"5\" pipe\n\"x\"", 7},
   };
   for (const auto& c : cases) {
-    EXPECT_EQ(EndOfCsvRecord(c.file, 0, ","), c.want) << c.file;
+    const CsvRecordEnd end = EndOfCsvRecord(c.file, ",");
+    EXPECT_EQ(end.kind, CsvRecordEnd::Kind::kWhole) << c.file;
+    EXPECT_EQ(end.size, c.want) << c.file;
+  }
+}
+
+// Whatever is read of a file first, its records are the same.
+TEST(CsvFieldsTest, TheEndOfARecordIsNotGuessedFromItsBeginning) {
+  const std::string files[] = {
+      "a,b\nc",
+      "\"a\nb\",c\nd",
+      "x,\"a\n\"\"\nb\"\r\nd",
+      "\"a\"b\nc\n",
+      "\"a\"::b\nc",
+      "5\" pipe\n\"x\"\n",
+      "\"" + std::string(kMaxCsvQuotedBytes + 9, '\n') + "\"\nx"};
+  for (const std::string& file : files) {
+    for (const char* delimiter : {",", "::"}) {
+      const CsvRecordEnd want = EndOfCsvRecord(file, delimiter);
+      for (size_t size = 0; size < file.size();
+           size += size < 64 || size + 64 > file.size() ? 1 : 4001) {
+        const CsvRecordEnd end = EndOfCsvRecord(
+            absl::string_view(file).substr(0, size), delimiter, true);
+        if (end.kind == CsvRecordEnd::Kind::kCutOff) continue;
+        EXPECT_EQ(end.kind, want.kind) << size << " bytes of " << file.size();
+        EXPECT_EQ(end.size, want.size) << size << " bytes of " << file.size();
+      }
+    }
   }
 }
 
 TEST(CsvFieldsTest, WrongQuotesHaveNoEnd) {
-  EXPECT_EQ(EndOfCsvRecord("\"a\nb", 0, ","), std::nullopt);
-  EXPECT_EQ(EndOfCsvRecord("\"a\"b\nc", 0, ","), std::nullopt);
   const std::string far = "\"" + std::string(2 << 20, 'x') + "\"\n";
-  EXPECT_EQ(EndOfCsvRecord(far, 0, ","), std::nullopt);
+  for (const std::string& file :
+       {std::string("\"a\nb"), std::string("\"a\"b\nc"), far}) {
+    EXPECT_EQ(EndOfCsvRecord(file, ",").kind, CsvRecordEnd::Kind::kBroken);
+  }
 }
 
 TEST(DelimiterHintTest, NamesTheDelimiterBehindWhichTheColumnIs) {

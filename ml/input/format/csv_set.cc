@@ -18,12 +18,13 @@
 #include "ml/input/feature/number.h"
 #include "ml/input/feature/value.h"
 #include "ml/input/format/csv_fields.h"
-#include "ml/input/format/csv_index.h"
+#include "ml/input/format/csv_format.h"
 #include "ml/input/format/data_files.h"
 #include "ml/input/format/label_rule.h"
-#include "ml/input/format/line_records.h"
-#include "ml/input/format/records.h"
+#include "ml/input/format/read_records.h"
 #include "ml/input/format/target_reader.h"
+#include "ml/input/record/record_reader.h"
+#include "ml/input/record/records.h"
 
 namespace parasol {
 namespace {
@@ -84,20 +85,19 @@ class CsvDecoder final : public ExampleDecoder {
  public:
   explicit CsvDecoder(const CsvSet& set)
       : set_(set),
+        reader_(set.records),
         fields_(CsvDelimiter(set.spec)),
         row_(set.readers.columns.size()) {}
 
   absl::Status Append(int64_t example, uint64_t /*random*/,
                       Batch& batch) override {
-    RETURN_IF_ERROR(set_.records.CheckWhole(example));
-    const absl::Status status = AppendRecord(set_.records[example], batch);
+    ASSIGN_OR_RETURN(const absl::string_view record, reader_.Read(example));
+    const absl::Status status = AppendRecord(record, batch);
     if (status.ok()) return status;
-    return set_.records.Corrupt(example, 0, status.message());
+    return reader_.Corrupt(example, 0, status.message());
   }
 
-  void Prefetch(int64_t example) const override {
-    set_.records.Prefetch(example);
-  }
+  void Prefetch(int64_t example) override { reader_.Prefetch(example); }
 
  private:
   absl::Status AppendRecord(absl::string_view record, Batch& batch) {
@@ -160,6 +160,7 @@ class CsvDecoder final : public ExampleDecoder {
   }
 
   const CsvSet& set_;
+  RecordReader reader_;
   CsvFields fields_;
   ColumnValues row_;
 };
@@ -221,22 +222,33 @@ absl::StatusOr<CsvLayout> LayoutOf(const job::CsvDataset& csv,
   return layout;
 }
 
-absl::Status AddFiles(const job::CsvDataset& csv, absl::string_view format,
-                      const std::string& data_dir, int64_t sample_bytes,
-                      CsvIndexer& indexer) {
+// The records of a data set, and the names of its columns.
+struct CsvRecords {
+  Records records;
+  std::vector<std::string> columns;
+};
+
+absl::StatusOr<CsvRecords> ReadCsvRecords(const job::CsvDataset& csv,
+                                          absl::string_view format,
+                                          const std::string& data_dir,
+                                          int64_t sample_bytes,
+                                          const SetMemory& memory) {
   const std::vector<std::string> patterns(csv.file().begin(), csv.file().end());
   ASSIGN_OR_RETURN(
       DataFiles files,
       DataFiles::Find(data_dir, patterns, absl::StrCat(format, ".file"),
                       sample_bytes));
-  while (files.HasNext()) {
-    ASSIGN_OR_RETURN(DataFile file, files.ReadNext(/*is_text=*/true));
-    RETURN_IF_ERROR(indexer.Add(std::move(file)));
+  const std::string first = files.first();
+  const auto lines = std::make_shared<CsvFormat>(csv);
+  ASSIGN_OR_RETURN(
+      Records records,
+      ReadRecords(std::move(files), lines, Records::Content::kText, memory));
+  if (!lines->columns().empty()) {
+    return CsvRecords{.records = std::move(records),
+                      .columns = lines->columns()};
   }
-  if (files.is_sample()) indexer.MarkSample();
-  if (!indexer.columns().empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      files.first(), ": the file is empty; it has no line of columns' names"));
+      first, ": the file is empty; it has no line of columns' names"));
 }
 
 // Columns of labels and masks.
@@ -267,9 +279,11 @@ std::vector<std::string> Without(const std::vector<std::string>& left_out,
 std::optional<size_t> ValuesOfFirst(const job::CsvDataset& csv,
                                     const Records& records, size_t limit) {
   CsvFields fields(CsvDelimiter(csv));
+  RecordReader reader(records);
   for (int64_t record = 0; record < records.size(); ++record) {
-    if (!records.CheckWhole(record).ok()) continue;
-    const auto* const values = fields.Split(records[record], limit);
+    const absl::StatusOr<absl::string_view> line = reader.Read(record);
+    if (!line.ok()) continue;
+    const auto* const values = fields.Split(*line, limit);
     if (values != nullptr) return values->size();
   }
   return std::nullopt;
@@ -294,10 +308,11 @@ void LeaveOutLabels(const job::CsvDataset& csv,
 
 class CsvColumns final : public RawColumns {
  public:
-  CsvColumns(const job::CsvDataset& csv, CsvIndexer indexer)
-      : RawColumns(indexer.columns()),
+  CsvColumns(const job::CsvDataset& csv, CsvRecords read)
+      : RawColumns(std::move(read.columns)),
         csv_(csv),
-        records_(indexer.TakeRecords()),
+        records_(std::move(read.records)),
+        reader_(records_),
         fields_(CsvDelimiter(csv)) {}
 
   int64_t size() const override { return records_.size(); }
@@ -305,11 +320,11 @@ class CsvColumns final : public RawColumns {
   absl::Status CheckWhole() const override { return records_.CheckAllWhole(); }
 
   absl::Status Read(int64_t record, ColumnValues& row) override {
-    RETURN_IF_ERROR(records_.CheckWhole(record));
+    ASSIGN_OR_RETURN(const absl::string_view line, reader_.Read(record));
     const std::vector<absl::string_view>* const values =
-        fields_.Split(records_[record], names().size());
+        fields_.Split(line, names().size());
     if (values == nullptr || values->size() != names().size()) {
-      return records_.Corrupt(
+      return reader_.Corrupt(
           record, 0,
           absl::StrCat("is not made of ", names().size(), " values"));
     }
@@ -325,6 +340,7 @@ class CsvColumns final : public RawColumns {
  private:
   const job::CsvDataset csv_;
   const Records records_;
+  RecordReader reader_;
   CsvFields fields_;
 };
 
@@ -341,9 +357,9 @@ absl::string_view WithoutBlanks(absl::string_view text) {
 absl::StatusOr<std::unique_ptr<RawColumns>> OpenCsvColumns(
     const job::CsvDataset& csv, absl::string_view format,
     const std::string& data_dir, int64_t sample_bytes) {
-  CsvIndexer indexer(csv);
-  RETURN_IF_ERROR(AddFiles(csv, format, data_dir, sample_bytes, indexer));
-  return std::make_unique<CsvColumns>(csv, std::move(indexer));
+  ASSIGN_OR_RETURN(CsvRecords read,
+                   ReadCsvRecords(csv, format, data_dir, sample_bytes, {}));
+  return std::make_unique<CsvColumns>(csv, std::move(read));
 }
 
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCsvSet(
@@ -356,31 +372,32 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCsvSet(
     }
     RETURN_IF_ERROR(CheckLabelColumns(options.inputs, format));
   }
-  CsvIndexer indexer(csv);
-  RETURN_IF_ERROR(
-      AddFiles(csv, format, options.data_dir, options.sample_bytes, indexer));
+  ASSIGN_OR_RETURN(CsvRecords read,
+                   ReadCsvRecords(csv, format, options.data_dir,
+                                  options.sample_bytes, options.memory));
   if (!options.skip_corrupt) {
-    RETURN_IF_ERROR(indexer.records().CheckAllWhole());
+    RETURN_IF_ERROR(read.records.CheckAllWhole());
   }
   const std::vector<std::string> labels = LabelColumns(csv, options);
-  Columns columns = {.names = indexer.columns(), .labels_and_weights = labels};
+  Columns columns = {.names = read.columns, .labels_and_weights = labels};
   if (csv.has_weight_column()) {
     columns.labels_and_weights.push_back(csv.weight_column());
   }
   if (options.without_labels) {
-    LeaveOutLabels(csv, labels, indexer.records(), columns.names);
+    LeaveOutLabels(csv, labels, read.records, columns.names);
   }
   ASSIGN_OR_RETURN(ColumnFeatures features,
                    ColumnFeatures::Create(options.inputs.inputs, columns));
-  std::vector<std::string> read = features.columns();
+  std::vector<std::string> names = features.columns();
   TargetReader targets;
-  if (!options.without_labels) targets = TargetReader(options.inputs, read);
+  if (!options.without_labels) targets = TargetReader(options.inputs, names);
   CsvReaders readers = {std::move(features), std::move(targets),
-                        std::move(read)};
+                        std::move(names)};
   ASSIGN_OR_RETURN(CsvLayout layout,
                    LayoutOf(csv, format, columns.names, readers, options));
-  return std::make_shared<CsvSet>(csv, indexer.TakeRecords(), std::move(layout),
-                                  std::move(readers), options.inputs);
+  return std::make_shared<CsvSet>(csv, std::move(read.records),
+                                  std::move(layout), std::move(readers),
+                                  options.inputs);
 }
 
 std::string NamedTwice(absl::string_view name,

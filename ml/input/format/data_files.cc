@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -57,8 +56,21 @@ absl::StatusOr<DataFiles> DataFiles::Find(
   return DataFiles(std::move(files), sample_bytes);
 }
 
-absl::StatusOr<DataFile> DataFiles::ReadNext(bool is_text) {
-  size_t most = std::numeric_limits<size_t>::max();
+uint64_t DataFiles::StoredBytes() const {
+  return static_cast<uint64_t>(BytesOf(paths_));
+}
+
+absl::StatusOr<StoredFile> DataFiles::OpenNext(bool is_text,
+                                               StoredFiles& files) {
+  const std::string& path = paths_[next_++];
+  ASSIGN_OR_RETURN(StoredFile file, files.Open(path));
+  std::string start(std::min<uint64_t>(file.size(), kKnownFormatBytes), '\0');
+  RETURN_IF_ERROR(file.Read(0, absl::MakeSpan(start)));
+  RETURN_IF_ERROR(CheckFormat(path, start, is_text));
+  return file;
+}
+
+absl::StatusOr<DataFile> DataFiles::ReadNext(bool is_text, uint64_t most) {
   if (is_limited_) {
     const size_t files = is_cut_ ? paths_.size() - next_ : 1;
     most = static_cast<size_t>(left_) / files;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "ml/input/file/stored_file.h"
+#include "ml/input/file/stored_files.h"
 
 namespace parasol {
 
@@ -33,15 +36,27 @@ class DataFiles {
                                         absl::string_view field,
                                         int64_t sample_bytes);
 
+  // True if a sample of the files is read.
+  bool is_limited() const { return is_limited_; }
+  // Bytes of all files as they are on the disk, packed or not.
+  uint64_t StoredBytes() const;
+
   // Path of the first file.
   const std::string& first() const { return paths_.front(); }
   bool HasNext() const { return next_ < paths_.size(); }
 
-  // Reads the next file; `is_text`: it is one of lines.
-  //   InvalidArgument  it is of another format (known_format.h), or does not
-  //                    fit the memory.
+  // Reads the next file, of a sample no more than its share, of others no more
+  // than `most` bytes; `is_text`: it is one of lines.
+  //   InvalidArgument  it is of another format (known_format.h), or a sample
+  //                    does not fit the memory.
   //   any other        as for ReadWholeFile().
-  absl::StatusOr<DataFile> ReadNext(bool is_text);
+  absl::StatusOr<DataFile> ReadNext(
+      bool is_text, uint64_t most = std::numeric_limits<uint64_t>::max());
+
+  // Opens the next file as one of `files`, where it stays on the disk. Only if
+  // all files are read.
+  //   any  as for ReadNext() and StoredFiles::Open().
+  absl::StatusOr<StoredFile> OpenNext(bool is_text, StoredFiles& files);
 
   // True if there are bytes that were not, or will not be, read.
   bool is_sample() const { return is_sample_; }

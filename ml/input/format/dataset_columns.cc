@@ -14,7 +14,7 @@
 #include "ml/input/file/file_set.h"
 #include "ml/input/file/input_file.h"
 #include "ml/input/format/array_set.h"
-#include "ml/input/format/csv_index.h"
+#include "ml/input/format/csv_format.h"
 #include "ml/input/format/csv_set.h"
 #include "ml/input/format/custom_source.h"
 #include "ml/input/format/data_files.h"
@@ -66,11 +66,14 @@ absl::StatusOr<std::vector<std::string>> HeaderOf(const job::CsvDataset& csv,
     ASSIGN_OR_RETURN(const bool has_more, ReadTo(size, *file, text));
     RETURN_IF_ERROR(CheckFormat(path, text, /*is_text=*/true));
     const size_t whole = has_more ? text.rfind('\n') + 1 : text.size();
-    CsvIndexer indexer(csv);
+    CsvFormat lines(csv);
     const absl::Status read =
-        indexer.Add({.path = path, .bytes = text.substr(0, whole)});
-    if (read.ok() && (!indexer.columns().empty() || !has_more)) {
-      return indexer.columns();
+        lines
+            .Begin(path, {.bytes = absl::string_view(text).substr(0, whole),
+                          .file_bytes = whole})
+            .status();
+    if (read.ok() && (!lines.columns().empty() || !has_more)) {
+      return lines.columns();
     }
     if (!has_more || size * 4 > kMaxHeaderBytes) {
       RETURN_IF_ERROR(read);

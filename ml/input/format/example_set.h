@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "ml/input/feature/batch.h"
 #include "ml/input/feature/model_inputs.h"
+#include "ml/input/file/set_memory.h"
 
 namespace parasol {
 
@@ -26,13 +27,13 @@ class ExampleDecoder {
   virtual absl::Status Append(int64_t example, uint64_t random,
                               Batch& batch) = 0;
 
-  // Has the processor fetch what Append() will read of `example`: a shuffled
-  // set is read at random places. Optional.
-  virtual void Prefetch(int64_t /*example*/) const {}
+  // Brings what Append() will read of `example` near: a shuffled set is read at
+  // random places. Optional.
+  virtual void Prefetch(int64_t /*example*/) {}
 };
 
-// A data set, in memory, for the inputs of one model. Its examples are numbered
-// through all of its files. Thread-safe.
+// A data set, in memory or in files that stay on a disk, for the inputs of one
+// model. Its examples are numbered through all of its files. Thread-safe.
 class ExampleSet {
  public:
   virtual ~ExampleSet() = default;
@@ -68,6 +69,8 @@ struct SetOptions {
   // Columns of labels and masks that the inputs do not say, which are then not
   // read either, and need not be there.
   std::vector<std::string> label_columns = {};
+  // Tests choose it.
+  SetMemory memory = {};
 };
 
 }  // namespace parasol

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@
 #include "base/status_macros.h"
 #include "ml/input/file/available_memory.h"
 #include "ml/input/file/input_file.h"
+#include "ml/input/file/stored_files.h"
 #include "ml/input/format/data_files.h"
 #include "ml/input/format/idx_format.h"
 #include "ml/input/format/whole_file.h"
@@ -61,8 +63,19 @@ class IdxFields {
     ASSIGN_OR_RETURN(std::vector<uint8_t> bytes, Next(size));
     uint8_t extra;
     ASSIGN_OR_RETURN(const size_t n, file_.Read(absl::MakeSpan(&extra, 1)));
-    if (n > 0) return Corrupt(offset_ + size, "goes on after the last element");
+    if (n > 0) return GoesOn(size);
     return bytes;
+  }
+
+  absl::Status GoesOn(int64_t size) const {
+    return Corrupt(offset_ + size, "goes on after the last element");
+  }
+
+  // The file has `there` of the next `size` bytes.
+  absl::Status EndsEarly(int64_t size, int64_t there) const {
+    return Corrupt(offset_ + there,
+                   absl::StrCat("ends early: the header announces ", size,
+                                " bytes after byte ", offset_));
   }
 
   // The next `size` bytes.
@@ -82,9 +95,7 @@ class IdxFields {
                        file_.Read(absl::MakeSpan(bytes).subspan(filled)));
       filled += n;
       if (filled < static_cast<int64_t>(bytes.size())) {
-        return Corrupt(offset_ + filled,
-                       absl::StrCat("ends early: the header announces ", size,
-                                    " bytes after byte ", offset_));
+        return EndsEarly(size, filled);
       }
     }
     return bytes;
@@ -108,20 +119,14 @@ class IdxFields {
   int64_t offset_ = 0;
 };
 
-}  // namespace
-
-absl::StatusOr<IdxImages> ReadIdxImages(const std::string& path,
-                                        int64_t max_bytes) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file,
-                   InputFile::Open(path));
-  IdxFields fields(path, *file);
+// Reads the header of images, which have `pixels` together.
+absl::StatusOr<IdxImages> ReadHeader(IdxFields& fields, int64_t& pixels) {
   RETURN_IF_ERROR(fields.Magic(kIdxImagesMagic));
   IdxImages images;
   ASSIGN_OR_RETURN(images.count, fields.Number("number of images"));
   ASSIGN_OR_RETURN(images.height, fields.Number("height"));
   ASSIGN_OR_RETURN(images.width, fields.Number("width"));
   int64_t rows;
-  int64_t pixels;
   if (images.height == 0 || images.width == 0 ||
       __builtin_mul_overflow(images.count, images.height, &rows) ||
       __builtin_mul_overflow(rows, images.width, &pixels)) {
@@ -131,6 +136,18 @@ absl::StatusOr<IdxImages> ReadIdxImages(const std::string& path,
                         ", which no file can hold"));
   }
   images.announced = images.count;
+  return images;
+}
+
+}  // namespace
+
+absl::StatusOr<IdxImages> ReadIdxImages(const std::string& path,
+                                        int64_t max_bytes) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file,
+                   InputFile::Open(path));
+  IdxFields fields(path, *file);
+  int64_t pixels = 0;
+  ASSIGN_OR_RETURN(IdxImages images, ReadHeader(fields, pixels));
   if (pixels <= max_bytes) {
     ASSIGN_OR_RETURN(images.pixels, fields.Rest(pixels));
     return images;
@@ -139,6 +156,27 @@ absl::StatusOr<IdxImages> ReadIdxImages(const std::string& path,
   images.count = max_bytes / each;
   ASSIGN_OR_RETURN(images.pixels, fields.Next(images.count * each));
   return images;
+}
+
+absl::StatusOr<IdxImages> ReadIdxImagesHeader(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file,
+                   InputFile::Open(path));
+  IdxFields fields(path, *file);
+  int64_t pixels = 0;
+  return ReadHeader(fields, pixels);
+}
+
+absl::StatusOr<StoredFile> OpenIdxPixels(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file,
+                   InputFile::Open(path));
+  IdxFields fields(path, *file);
+  int64_t pixels = 0;
+  RETURN_IF_ERROR(ReadHeader(fields, pixels).status());
+  ASSIGN_OR_RETURN(StoredFile stored, StoredFiles().Open(path));
+  const int64_t there = static_cast<int64_t>(stored.size()) - fields.offset();
+  if (there < pixels) return fields.EndsEarly(pixels, there);
+  if (there > pixels) return fields.GoesOn(pixels);
+  return StoredFile::Part(std::move(stored), fields.offset(), pixels);
 }
 
 absl::StatusOr<IdxLabels> ReadIdxLabels(const std::string& path,

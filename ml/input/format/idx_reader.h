@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "ml/input/file/stored_file.h"
 
 namespace parasol {
 
@@ -38,6 +39,16 @@ absl::StatusOr<IdxImages> ReadIdxImages(
 absl::StatusOr<IdxLabels> ReadIdxLabels(
     const std::string& path,
     int64_t max_bytes = std::numeric_limits<int64_t>::max());
+
+// Returns the header of a file of images, without pixels. Errors as for
+// ReadIdxImages().
+absl::StatusOr<IdxImages> ReadIdxImagesHeader(const std::string& path);
+
+// Opens the pixels of a file of images as a file of their own, which stays on
+// the disk.
+//   DataLoss   the file is cut off or too long, or corrupt gzip.
+//   any other  as for StoredFiles::Open().
+absl::StatusOr<StoredFile> OpenIdxPixels(const std::string& path);
 
 }  // namespace parasol
 

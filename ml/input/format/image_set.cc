@@ -1,5 +1,7 @@
 #include "ml/input/format/image_set.h"
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,10 +13,15 @@
 #include "base/status_macros.h"
 #include "ml/input/feature/meaningless_label.h"
 #include "ml/input/file/file_set.h"
+#include "ml/input/file/set_memory.h"
+#include "ml/input/file/stored_file.h"
 #include "ml/input/format/data_files.h"
 #include "ml/input/format/idx_reader.h"
 #include "ml/input/format/image_transform.h"
-#include "ml/input/format/records.h"
+#include "ml/input/format/read_records.h"
+#include "ml/input/record/fixed_format.h"
+#include "ml/input/record/record_reader.h"
+#include "ml/input/record/records.h"
 
 namespace parasol {
 namespace {
@@ -25,6 +32,15 @@ constexpr int kCifarClasses = 10;
 struct LabelledImage {
   const uint8_t* bytes;  // [channels, height, width]
   uint8_t label;
+};
+
+// Finds images and their labels. For one thread.
+class ImageFinder {
+ public:
+  virtual ~ImageFinder() = default;
+  // The bytes are valid until the next call.
+  virtual absl::StatusOr<LabelledImage> Find(int64_t example) = 0;
+  virtual void Prefetch(int64_t /*example*/) {}
 };
 
 class ImageSet : public ExampleSet {
@@ -41,8 +57,10 @@ class ImageSet : public ExampleSet {
   std::unique_ptr<ExampleDecoder> NewDecoder() const override;
   bool is_sample() const override { return is_sample_; }
 
-  absl::Status Append(int64_t example, uint64_t random, Batch& batch) const {
-    ASSIGN_OR_RETURN(const LabelledImage image, Find(example));
+  // Appends the image that `finder` finds.
+  absl::Status Append(ImageFinder& finder, int64_t example, uint64_t random,
+                      Batch& batch) const {
+    ASSIGN_OR_RETURN(const LabelledImage image, finder.Find(example));
     if (without_labels_) {
       AppendMeaninglessLabels(inputs_, batch);
     } else {
@@ -56,7 +74,7 @@ class ImageSet : public ExampleSet {
   }
 
  private:
-  virtual absl::StatusOr<LabelledImage> Find(int64_t example) const = 0;
+  virtual std::unique_ptr<ImageFinder> NewFinder() const = 0;
 
   const ImageReader reader_;
   const std::vector<int64_t> starts_;
@@ -69,39 +87,96 @@ class ImageSet : public ExampleSet {
 
 class ImageDecoder final : public ExampleDecoder {
  public:
-  explicit ImageDecoder(const ImageSet& set) : set_(set) {}
+  ImageDecoder(const ImageSet& set, std::unique_ptr<ImageFinder> finder)
+      : set_(set), finder_(std::move(finder)) {}
 
   absl::Status Append(int64_t example, uint64_t random, Batch& batch) override {
-    return set_.Append(example, random, batch);
+    return set_.Append(*finder_, example, random, batch);
   }
+  void Prefetch(int64_t example) override { finder_->Prefetch(example); }
 
  private:
   const ImageSet& set_;
+  const std::unique_ptr<ImageFinder> finder_;
 };
 
 std::unique_ptr<ExampleDecoder> ImageSet::NewDecoder() const {
-  return std::make_unique<ImageDecoder>(*this);
+  return std::make_unique<ImageDecoder>(*this, NewFinder());
 }
+
+// Images without pixels have them in a file: `pixels`.
+class IdxFinder final : public ImageFinder {
+ public:
+  IdxFinder(const IdxImages& images, const Records* pixels,
+            const std::vector<uint8_t>& labels)
+      : images_(images), labels_(labels) {
+    if (pixels != nullptr) reader_.emplace(*pixels);
+  }
+
+  absl::StatusOr<LabelledImage> Find(int64_t example) override {
+    const uint8_t label = labels_.empty() ? uint8_t{0} : labels_[example];
+    if (!reader_.has_value()) {
+      const int64_t bytes_each = images_.height * images_.width;
+      return LabelledImage{images_.pixels.data() + example * bytes_each, label};
+    }
+    ASSIGN_OR_RETURN(const absl::string_view pixels, reader_->Read(example));
+    return LabelledImage{
+        reinterpret_cast<const uint8_t*>(pixels.data()),  // NOLINT
+        label};
+  }
+  void Prefetch(int64_t example) override {
+    if (reader_.has_value()) reader_->Prefetch(example);
+  }
+
+ private:
+  const IdxImages& images_;
+  const std::vector<uint8_t>& labels_;
+  std::optional<RecordReader> reader_;
+};
 
 class IdxSet final : public ImageSet {
  public:
   // There is a label for each image, or none at all.
-  IdxSet(IdxImages images, std::vector<uint8_t> labels, ImageReader reader,
+  IdxSet(IdxImages images, std::optional<Records> pixels,
+         std::vector<uint8_t> labels, ImageReader reader,
          const SetOptions& options)
       : ImageSet(std::move(reader), {0, images.count},
                  images.count < images.announced, options),
         images_(std::move(images)),
+        pixels_(std::move(pixels)),
         labels_(std::move(labels)) {}
 
  private:
-  absl::StatusOr<LabelledImage> Find(int64_t example) const override {
-    const int64_t bytes_each = images_.height * images_.width;
-    return LabelledImage{images_.pixels.data() + example * bytes_each,
-                         without_labels_ ? uint8_t{0} : labels_[example]};
+  std::unique_ptr<ImageFinder> NewFinder() const override {
+    return std::make_unique<IdxFinder>(
+        images_, pixels_.has_value() ? &*pixels_ : nullptr, labels_);
   }
 
   const IdxImages images_;
+  const std::optional<Records> pixels_;  // nullopt: images_ has them
   const std::vector<uint8_t> labels_;
+};
+
+class CifarFinder final : public ImageFinder {
+ public:
+  CifarFinder(const Records& records, bool without_labels)
+      : reader_(records), without_labels_(without_labels) {}
+
+  absl::StatusOr<LabelledImage> Find(int64_t example) override {
+    ASSIGN_OR_RETURN(const absl::string_view record, reader_.Read(example));
+    const auto* bytes =
+        reinterpret_cast<const uint8_t*>(record.data());  // NOLINT
+    if (bytes[0] < kCifarClasses || without_labels_)
+      return LabelledImage{bytes + 1, bytes[0]};
+    return reader_.Corrupt(example, 0,
+                           absl::StrCat("label ", bytes[0], " is not one of ",
+                                        kCifarClasses, " classes"));
+  }
+  void Prefetch(int64_t example) override { reader_.Prefetch(example); }
+
+ private:
+  RecordReader reader_;
+  const bool without_labels_;
 };
 
 class CifarSet final : public ImageSet {
@@ -112,15 +187,8 @@ class CifarSet final : public ImageSet {
         records_(std::move(records)) {}
 
  private:
-  absl::StatusOr<LabelledImage> Find(int64_t example) const override {
-    RETURN_IF_ERROR(records_.CheckWhole(example));
-    const auto* bytes = reinterpret_cast<const uint8_t*>(  // NOLINT
-        records_[example].data());
-    if (bytes[0] < kCifarClasses || without_labels_)
-      return LabelledImage{bytes + 1, bytes[0]};
-    return records_.Corrupt(example, 0,
-                            absl::StrCat("label ", bytes[0], " is not one of ",
-                                         kCifarClasses, " classes"));
+  std::unique_ptr<ImageFinder> NewFinder() const override {
+    return std::make_unique<CifarFinder>(records_, without_labels_);
   }
 
   const Records records_;
@@ -172,6 +240,27 @@ absl::StatusOr<std::string> OneFile(const std::string& data_dir,
       absl::StrCat(field, " ", pattern, " names ", files.size(), " files"));
 }
 
+// Returns the images; if they are larger than the memory, without their pixels,
+// whose records become `pixels`.
+absl::StatusOr<IdxImages> ReadImages(const std::string& path,
+                                     const SetOptions& options,
+                                     std::optional<Records>& pixels) {
+  if (options.sample_bytes > 0) {
+    return ReadIdxImages(path, options.sample_bytes);
+  }
+  ASSIGN_OR_RETURN(IdxImages header, ReadIdxImagesHeader(path));
+  const int64_t each = header.height * header.width;
+  if (static_cast<uint64_t>(header.count * each) <=
+      MostInMemory(options.memory)) {
+    return ReadIdxImages(path);
+  }
+  ASSIGN_OR_RETURN(StoredFile file, OpenIdxPixels(path));
+  pixels.emplace(Records::Content::kBinary, std::make_shared<FixedFormat>(each),
+                 options.memory);
+  RETURN_IF_ERROR(pixels->AddStored(std::move(file)));
+  return header;
+}
+
 // The labels of `images`, of the file at `images_path`.
 absl::StatusOr<std::vector<uint8_t>> ReadLabels(
     const std::string& pattern, const std::string& data_dir,
@@ -195,10 +284,8 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenIdxSet(
     const SetOptions& options) {
   ASSIGN_OR_RETURN(const std::string images_path,
                    OneFile(options.data_dir, idx.images(), "idx.images"));
-  ASSIGN_OR_RETURN(IdxImages images,
-                   options.sample_bytes > 0
-                       ? ReadIdxImages(images_path, options.sample_bytes)
-                       : ReadIdxImages(images_path));
+  std::optional<Records> pixels;
+  ASSIGN_OR_RETURN(IdxImages images, ReadImages(images_path, options, pixels));
   std::vector<uint8_t> labels;
   if (!options.without_labels) {
     ASSIGN_OR_RETURN(labels, ReadLabels(idx.labels(), options.data_dir, images,
@@ -207,8 +294,9 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenIdxSet(
   const ImageShape shape = {.height = images.height, .width = images.width};
   RETURN_IF_ERROR(CheckInputs(options, shape));
   ASSIGN_OR_RETURN(ImageReader reader, ImageReader::Create(shape, transform));
-  return std::make_shared<IdxSet>(std::move(images), std::move(labels),
-                                  std::move(reader), options);
+  return std::make_shared<IdxSet>(std::move(images), std::move(pixels),
+                                  std::move(labels), std::move(reader),
+                                  options);
 }
 
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCifarSet(
@@ -222,23 +310,10 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCifarSet(
   RETURN_IF_ERROR(CheckInputs(options, kCifarShape));
   ASSIGN_OR_RETURN(ImageReader reader,
                    ImageReader::Create(kCifarShape, transform));
-  Records records(Records::Content::kBinary);
-  while (files.HasNext()) {
-    ASSIGN_OR_RETURN(DataFile file, files.ReadNext(/*is_text=*/false));
-    const bool is_whole = file.is_whole;
-    const size_t size =
-        records.AddFile(std::move(file.path), std::move(file.bytes)).size();
-    size_t at = 0;
-    for (; at + kCifarRecordBytes <= size; at += kCifarRecordBytes) {
-      records.Add(at, kCifarRecordBytes);
-    }
-    if (at == size || !is_whole) continue;
-    records.AddBroken(
-        at, size - at,
-        absl::StrCat("ends ", size - at, " bytes into a record of ",
-                     kCifarRecordBytes));
-  }
-  if (files.is_sample()) records.MarkSample();
+  ASSIGN_OR_RETURN(Records records,
+                   ReadRecords(std::move(files),
+                               std::make_shared<FixedFormat>(kCifarRecordBytes),
+                               Records::Content::kBinary, options.memory));
   if (!options.skip_corrupt) {
     RETURN_IF_ERROR(records.CheckAllWhole());
   }

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "ml/input/feature/number.h"
-#include "ml/input/format/csv_index.h"
-#include "ml/input/format/line_records.h"
+#include "ml/input/format/csv_format.h"
+#include "ml/input/format/line_format.h"
 
 namespace parasol {
 

@@ -16,8 +16,10 @@
 #include "ml/input/feature/meaningless_label.h"
 #include "ml/input/feature/number.h"
 #include "ml/input/format/data_files.h"
-#include "ml/input/format/line_records.h"
-#include "ml/input/format/records.h"
+#include "ml/input/format/line_format.h"
+#include "ml/input/format/read_records.h"
+#include "ml/input/record/record_reader.h"
+#include "ml/input/record/records.h"
 
 namespace parasol {
 namespace {
@@ -188,26 +190,24 @@ class LineReader {
 class LibsvmDecoder final : public ExampleDecoder {
  public:
   explicit LibsvmDecoder(const LibsvmSet& set)
-      : set_(set), reader_(set.rules) {}
+      : set_(set), records_(set.records), reader_(set.rules) {}
 
   absl::Status Append(int64_t example, uint64_t /*random*/,
                       Batch& batch) override {
-    RETURN_IF_ERROR(set_.records.CheckWhole(example));
-    const absl::string_view line = set_.records[example];
+    ASSIGN_OR_RETURN(const absl::string_view line, records_.Read(example));
     const absl::Status status = set_.without_labels
                                     ? reader_.AppendWithoutLabel(line, batch)
                                     : reader_.Append(line, batch);
     if (status.ok()) return status;
     const size_t inside = reader_.at().data() - line.data();
-    return set_.records.Corrupt(example, inside, status.message());
+    return records_.Corrupt(example, inside, status.message());
   }
 
-  void Prefetch(int64_t example) const override {
-    set_.records.Prefetch(example);
-  }
+  void Prefetch(int64_t example) override { records_.Prefetch(example); }
 
  private:
   const LibsvmSet& set_;
+  RecordReader records_;
   LineReader reader_;
 };
 
@@ -215,8 +215,9 @@ class LibsvmDecoder final : public ExampleDecoder {
 absl::Status CheckNegativeLabels(const Records& records) {
   std::optional<int64_t> negative;  // records
   std::optional<int64_t> zero;
+  RecordReader reader(records);
   for (int64_t i = 0; i < records.size(); ++i) {
-    const absl::string_view line = records[i];
+    ASSIGN_OR_RETURN(const absl::string_view line, reader.Read(i));
     const auto end = std::find_if(line.begin(), line.end(), [](char c) {
       return IsLibsvmBlank(c) || c == '#';
     });
@@ -224,7 +225,7 @@ absl::Status CheckNegativeLabels(const Records& records) {
     if (label == -1) negative = negative.value_or(i);
     if (label == 0) zero = zero.value_or(i);
     if (!negative.has_value() || !zero.has_value()) continue;
-    return records.Corrupt(
+    return reader.Corrupt(
         i, 0,
         absl::StrCat("label ", *label, ", and others are ",
                      *label == 0 ? -1 : 0,
@@ -285,7 +286,10 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenLibsvmSet(
   ASSIGN_OR_RETURN(DataFiles files,
                    DataFiles::Find(options.data_dir, patterns, "libsvm.file",
                                    options.sample_bytes));
-  ASSIGN_OR_RETURN(Records records, ReadLines(std::move(files), '#'));
+  ASSIGN_OR_RETURN(
+      Records records,
+      ReadRecords(std::move(files), std::make_shared<LineFormat>('#'),
+                  Records::Content::kText, options.memory));
   if (!options.without_labels && !libsvm.keep_negative_labels()) {
     RETURN_IF_ERROR(CheckNegativeLabels(records));
   }

@@ -15,7 +15,7 @@
 namespace parasol {
 
 // The columns of a data set's records as they are in the files, whatever a
-// model reads of them; in memory. Not thread-safe.
+// model reads of them. Not thread-safe.
 class RawColumns {
  public:
   // Opens the files of `dataset`, whose paths are relative to `data_dir`.

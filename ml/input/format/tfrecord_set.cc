@@ -27,8 +27,10 @@
 #include "ml/input/format/column_examples.h"
 #include "ml/input/format/data_files.h"
 #include "ml/input/format/label_rule.h"
+#include "ml/input/format/read_records.h"
 #include "ml/input/format/target_reader.h"
 #include "ml/input/format/tf_example.h"
+#include "ml/input/record/records.h"
 
 namespace parasol {
 namespace {
@@ -49,22 +51,6 @@ uint64_t LittleEndian(absl::string_view bytes) {
 
 bool CrcIs(absl::string_view stored, absl::string_view bytes) {
   return LittleEndian(stored) == MaskCrc(Crc32cOf(bytes));
-}
-
-// Returns how many bytes the records take that are whole in the first bytes of
-// a file.
-size_t WholeTfRecords(absl::string_view start) {
-  size_t at = 0;
-  while (start.size() - at >= kHeaderBytes + kCrcBytes) {
-    const uint64_t length = LittleEndian(start.substr(at, kLengthBytes));
-    const size_t rest = start.size() - at - kHeaderBytes - kCrcBytes;
-    if (length > rest) {
-      // One that is damaged stays, and is named.
-      return HasTfRecordHeader(start.substr(at)) ? at : start.size();
-    }
-    at += kHeaderBytes + length + kCrcBytes;
-  }
-  return at;
 }
 
 struct TfRecordSet final : public ExampleSet {
@@ -99,20 +85,18 @@ struct TfRecordSet final : public ExampleSet {
 class TfRecordDecoder final : public ExampleDecoder {
  public:
   explicit TfRecordDecoder(const TfRecordSet& set)
-      : set_(set), row_(set.label_slot + 2) {}
+      : set_(set), reader_(set.records), row_(set.label_slot + 2) {}
 
   absl::Status Append(int64_t example, uint64_t /*random*/,
                       Batch& batch) override {
     ASSIGN_OR_RETURN(const absl::string_view bytes,
-                     TfRecordBytes(set_.records, example));
+                     TfRecordBytes(reader_, example));
     const absl::Status status = AppendExample(bytes, batch);
     if (status.ok()) return status;
-    return set_.records.Corrupt(example, 0, status.message());
+    return reader_.Corrupt(example, 0, status.message());
   }
 
-  void Prefetch(int64_t example) const override {
-    set_.records.Prefetch(example);
-  }
+  void Prefetch(int64_t example) override { reader_.Prefetch(example); }
 
  private:
   absl::Status AppendExample(absl::string_view bytes, Batch& batch) {
@@ -134,6 +118,7 @@ class TfRecordDecoder final : public ExampleDecoder {
   }
 
   const TfRecordSet& set_;
+  RecordReader reader_;
   ColumnValues row_;
 };
 
@@ -147,23 +132,13 @@ std::vector<std::string> PatternsOf(const job::TfRecordDataset& tfrecord) {
 
 absl::StatusOr<Records> ReadTfRecords(const job::TfRecordDataset& tfrecord,
                                       const std::string& data_dir,
-                                      int64_t sample_bytes, bool skip_corrupt) {
+                                      int64_t sample_bytes,
+                                      const SetMemory& memory) {
   ASSIGN_OR_RETURN(DataFiles files,
                    DataFiles::Find(data_dir, PatternsOf(tfrecord),
                                    "tfrecord.file", sample_bytes));
-  Records records(Records::Content::kBinary);
-  while (files.HasNext()) {
-    ASSIGN_OR_RETURN(DataFile file, files.ReadNext(/*is_text=*/false));
-    // What is cut off is no record.
-    if (!file.is_whole) file.bytes.resize(WholeTfRecords(file.bytes));
-    IndexTfRecords(records.AddFile(std::move(file.path), std::move(file.bytes)),
-                   records);
-  }
-  if (files.is_sample()) records.MarkSample();
-  if (!skip_corrupt) {
-    RETURN_IF_ERROR(records.CheckAllWhole());
-  }
-  return records;
+  return ReadRecords(std::move(files), std::make_shared<TfRecordFormat>(),
+                     Records::Content::kBinary, memory);
 }
 
 // Adds the names of the features of an example, as far as it can be read.
@@ -180,9 +155,10 @@ void AddNames(absl::string_view example, std::set<std::string>& names) {
 std::vector<std::string> ColumnsOf(const Records& records,
                                    const std::vector<std::string>& wanted) {
   std::set<std::string> names;
+  RecordReader reader(records);
   int64_t i = 0;
   for (; i < std::min(records.size(), kRecordsLookedAt); ++i) {
-    const auto bytes = TfRecordBytes(records, i);
+    const auto bytes = TfRecordBytes(reader, i);
     if (bytes.ok()) AddNames(*bytes, names);
   }
   absl::flat_hash_set<std::string> awaited(wanted.begin(), wanted.end());
@@ -192,7 +168,7 @@ std::vector<std::string> ColumnsOf(const Records& records,
     return absl::OkStatus();
   };
   for (; i < records.size() && !awaited.empty(); ++i) {
-    const auto bytes = TfRecordBytes(records, i);
+    const auto bytes = TfRecordBytes(reader, i);
     if (bytes.ok()) ForEachFeature(*bytes, visit).IgnoreError();
   }
   return std::vector<std::string>(names.begin(), names.end());
@@ -274,7 +250,7 @@ absl::StatusOr<int64_t> AddNamesOfFile(const std::string& path, int64_t limit,
       return broken(i, "the crc32c of a record's length is wrong");
     }
     const uint64_t length = LittleEndian(header.substr(0, kLengthBytes));
-    if (length > Records::kMaxRecordBytes) {
+    if (length > kMaxRecordBytes) {
       return broken(i, absl::StrCat("a record of ", length, " bytes"));
     }
     RETURN_IF_ERROR(ReadNext(length + kCrcBytes, *file, bytes));
@@ -293,7 +269,9 @@ absl::StatusOr<int64_t> AddNamesOfFile(const std::string& path, int64_t limit,
 class TfRecordColumns final : public RawColumns {
  public:
   TfRecordColumns(Records records, const std::vector<std::string>& wanted)
-      : RawColumns(ColumnsOf(records, wanted)), records_(std::move(records)) {
+      : RawColumns(ColumnsOf(records, wanted)),
+        records_(std::move(records)),
+        reader_(records_) {
     for (size_t i = 0; i < names().size(); ++i) slots_.emplace(names()[i], i);
   }
 
@@ -305,7 +283,7 @@ class TfRecordColumns final : public RawColumns {
     row.resize(names().size());
     for (std::vector<FieldValue>& values : row) values.clear();
     ASSIGN_OR_RETURN(const absl::string_view bytes,
-                     TfRecordBytes(records_, record));
+                     TfRecordBytes(reader_, record));
     const auto visit = [&](absl::string_view name,
                            absl::string_view feature) -> absl::Status {
       const auto slot = slots_.find(name);
@@ -314,11 +292,12 @@ class TfRecordColumns final : public RawColumns {
     };
     const absl::Status status = ForEachFeature(bytes, visit);
     if (status.ok()) return status;
-    return records_.Corrupt(record, 0, status.message());
+    return reader_.Corrupt(record, 0, status.message());
   }
 
  private:
   const Records records_;
+  RecordReader reader_;
   absl::flat_hash_map<std::string, size_t> slots_;
 };
 
@@ -335,8 +314,9 @@ absl::Status CheckHasFeatures(const Records& records,
         absl::StrCat("tfrecord.file: ", ShownText(tfrecord.file(0)),
                      " has no record: its files are empty"));
   }
-  RETURN_IF_ERROR(TfRecordBytes(records, 0).status());
-  return records.Corrupt(0, 0, "no record is a tf.Example with a feature");
+  RecordReader reader(records);
+  RETURN_IF_ERROR(TfRecordBytes(reader, 0).status());
+  return reader.Corrupt(0, 0, "no record is a tf.Example with a feature");
 }
 
 absl::Status CheckFeature(const std::vector<std::string>& columns,
@@ -351,33 +331,46 @@ absl::Status CheckFeature(const std::vector<std::string>& columns,
 
 }  // namespace
 
-void IndexTfRecords(absl::string_view file, Records& records) {
-  for (size_t at = 0; at < file.size();) {
-    const absl::string_view rest = file.substr(at);
-    const auto broken = [&](absl::string_view what) {
-      records.AddBroken(at, rest.size(),
-                        absl::StrCat(what, "; the last ", rest.size(),
-                                     " bytes of the file are lost"));
-    };
-    if (rest.size() < kHeaderBytes + kCrcBytes) {
-      return broken("ends within the frame of a record");
-    }
-    if (!HasTfRecordHeader(rest)) {
-      return broken("the crc32c of a record's length is wrong");
-    }
-    const uint64_t length = LittleEndian(rest.substr(0, kLengthBytes));
-    if (length > rest.size() - kHeaderBytes - kCrcBytes) {
-      return broken(absl::StrCat("ends within a record of ", length, " bytes"));
-    }
-    records.Add(at, kHeaderBytes + length + kCrcBytes);
-    at += kHeaderBytes + length + kCrcBytes;
-  }
+absl::StatusOr<std::optional<size_t>> TfRecordFormat::Begin(
+    const std::string& /*path*/, const FilePart& /*part*/) {
+  return std::optional<size_t>(0);
 }
 
-absl::StatusOr<absl::string_view> TfRecordBytes(const Records& records,
+FoundRecord TfRecordFormat::Find(const FilePart& part, size_t at) const {
+  const size_t rest = part.file_bytes - at;
+  const FoundRecord cut_off = {.kind = FoundRecord::Kind::kCutOff};
+  const auto broken = [&](absl::string_view what) {
+    return FoundRecord{.kind = FoundRecord::Kind::kBroken,
+                       .offset = at,
+                       .length = rest,
+                       .next = part.file_bytes,
+                       .what = absl::StrCat(what, "; the last ", rest,
+                                            " bytes of the file are lost")};
+  };
+  if (rest < kHeaderBytes + kCrcBytes) {
+    return part.is_cut ? cut_off : broken("ends within the frame of a record");
+  }
+  const absl::string_view there = part.From(at);
+  if (there.size() < kHeaderBytes) return cut_off;
+  if (!HasTfRecordHeader(there)) {
+    return broken("the crc32c of a record's length is wrong");
+  }
+  const uint64_t length = LittleEndian(there.substr(0, kLengthBytes));
+  if (length > rest - kHeaderBytes - kCrcBytes) {
+    return part.is_cut ? cut_off
+                       : broken(absl::StrCat("ends within a record of ", length,
+                                             " bytes"));
+  }
+  const size_t bytes = kHeaderBytes + length + kCrcBytes;
+  return {.kind = FoundRecord::Kind::kWhole,
+          .offset = at,
+          .length = bytes,
+          .next = at + bytes};
+}
+
+absl::StatusOr<absl::string_view> TfRecordBytes(RecordReader& records,
                                                 int64_t record) {
-  RETURN_IF_ERROR(records.CheckWhole(record));
-  const absl::string_view framed = records[record];
+  ASSIGN_OR_RETURN(const absl::string_view framed, records.Read(record));
   const absl::string_view bytes =
       framed.substr(kHeaderBytes, framed.size() - kHeaderBytes - kCrcBytes);
   if (CrcIs(framed.substr(framed.size() - kCrcBytes), bytes)) return bytes;
@@ -394,7 +387,10 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenTfRecordSet(
   }
   ASSIGN_OR_RETURN(Records records,
                    ReadTfRecords(tfrecord, options.data_dir,
-                                 options.sample_bytes, options.skip_corrupt));
+                                 options.sample_bytes, options.memory));
+  if (!options.skip_corrupt) {
+    RETURN_IF_ERROR(records.CheckAllWhole());
+  }
   Columns columns = {
       .names = ColumnsOf(records, WantedColumns(tfrecord, options)),
       .labels_and_weights = TargetColumns(targets)};
@@ -460,8 +456,7 @@ absl::StatusOr<std::unique_ptr<RawColumns>> OpenTfRecordColumns(
     const job::TfRecordDataset& tfrecord, const std::string& data_dir,
     const std::vector<std::string>& wanted, int64_t sample_bytes) {
   ASSIGN_OR_RETURN(Records records,
-                   ReadTfRecords(tfrecord, data_dir, sample_bytes,
-                                 /*skip_corrupt=*/true));
+                   ReadTfRecords(tfrecord, data_dir, sample_bytes, {}));
   RETURN_IF_ERROR(CheckHasFeatures(records, ColumnsOf(records, {}), tfrecord));
   return std::make_unique<TfRecordColumns>(std::move(records), wanted);
 }

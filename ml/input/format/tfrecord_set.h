@@ -1,8 +1,10 @@
 #ifndef PARASOL_ML_INPUT_FORMAT_TFRECORD_SET_H_
 #define PARASOL_ML_INPUT_FORMAT_TFRECORD_SET_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,24 +12,30 @@
 #include "absl/strings/string_view.h"
 #include "ml/input/format/example_set.h"
 #include "ml/input/format/raw_columns.h"
-#include "ml/input/format/records.h"
+#include "ml/input/record/record_format.h"
+#include "ml/input/record/record_reader.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
 
-// Finds the records of a TFRecord file, which is the file that was added last
-// and whose bytes are `file`:
+// TFRecord files:
 //
 //   record = length:u64 mask(crc32c(length)):u32 (byte)^length
 //            mask(crc32c(bytes)):u32            little-endian
 //
-// The rest of the file after a broken frame becomes one broken record, because
-// the next record cannot be found. The crc of the bytes is not checked here.
-void IndexTfRecords(absl::string_view file, Records& records);
+// The rest of a file after a broken frame is one broken record, because the
+// next record cannot be found. The crc of the bytes is not checked here.
+class TfRecordFormat final : public RecordFormat {
+ public:
+  absl::StatusOr<std::optional<size_t>> Begin(const std::string& path,
+                                              const FilePart& part) override;
+  FoundRecord Find(const FilePart& part, size_t at) const override;
+};
 
-// Returns the bytes inside a record's frame.
-//   DataLoss  the record is broken, or its crc does not match.
-absl::StatusOr<absl::string_view> TfRecordBytes(const Records& records,
+// Returns the bytes inside a record's frame, valid until `records` reads again.
+//   DataLoss  the record is broken, or its crc does not match; or as for
+//             RecordReader::Read().
+absl::StatusOr<absl::string_view> TfRecordBytes(RecordReader& records,
                                                 int64_t record);
 
 // Opens TFRecord files of tf.Example. The columns are the features of the first

@@ -86,7 +86,7 @@ absl::Status CheckFitsMemory(const std::string& path, size_t bytes,
   return absl::InvalidArgumentError(absl::StrCat(
       path, ": needs at least ", bytes >> kMebiShift, " MiB of memory",
       ", of which ", *available >> kMebiShift,
-      " MiB are free (a data set is held in memory, unpacked); use a machine "
+      " MiB are free (it is held in memory, unpacked); use a machine "
       "or a limit with more, or less data"));
 }
 

@@ -1,4 +1,4 @@
-#include "ml/input/format/records.h"
+#include "ml/input/record/records.h"
 
 #include <algorithm>
 #include <utility>
@@ -15,6 +15,12 @@ int64_t LineEnds(absl::string_view text) {
 }
 
 }  // namespace
+
+Records::Records(Content content, std::shared_ptr<RecordFormat> format,
+                 const SetMemory& memory)
+    : content_(content),
+      blocks_(std::make_unique<RecordBlocks>(
+          std::move(format), content == Content::kText, memory)) {}
 
 absl::string_view Records::AddFile(std::string path, std::string bytes) {
   files_.push_back({.path = std::move(path),
@@ -38,7 +44,28 @@ void Records::AddBroken(size_t offset, size_t length, std::string what) {
   Add(offset, std::min(length, kMaxRecordBytes));
 }
 
+void Records::AddAll(const RecordFormat& format, size_t begin, bool is_cut) {
+  const std::string& bytes = files_.back().bytes;
+  const FilePart part = {
+      .bytes = bytes, .file_bytes = bytes.size(), .is_cut = is_cut};
+  for (size_t at = begin; at < bytes.size();) {
+    FoundRecord found = FindRecord(format, part, at);
+    if (found.kind == FoundRecord::Kind::kCutOff) return;
+    if (found.kind == FoundRecord::Kind::kWhole) {
+      Add(found.offset, found.length);
+    } else if (found.kind == FoundRecord::Kind::kBroken) {
+      AddBroken(found.offset, found.length, std::move(found.what));
+    }
+    at = found.next;
+  }
+}
+
+absl::Status Records::AddStored(StoredFile file) {
+  return blocks_->AddFile(std::move(file));
+}
+
 std::vector<int64_t> Records::file_starts() const {
+  if (blocks_ != nullptr) return blocks_->file_starts();
   std::vector<int64_t> starts;
   for (const File& file : files_) starts.push_back(file.first_record);
   starts.push_back(size());
@@ -53,6 +80,7 @@ absl::Status Records::CheckWhole(int64_t record) const {
 }
 
 absl::Status Records::CheckAllWhole() const {
+  if (blocks_ != nullptr) return blocks_->first_broken();
   if (broken_.empty()) return absl::OkStatus();
   return CheckWhole(broken_.begin()->first);
 }

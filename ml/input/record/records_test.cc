@@ -1,4 +1,4 @@
-#include "ml/input/format/records.h"
+#include "ml/input/record/records.h"
 
 #include <string>
 
@@ -7,6 +7,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ml/input/record/record_reader.h"
 
 namespace parasol {
 namespace {
@@ -23,11 +24,12 @@ TEST(RecordsTest, AreNumberedThroughAllFiles) {
   records.AddFile("b", "three");
   records.Add(0, 5);
   EXPECT_THAT(records.file_starts(), ElementsAre(0, 2, 2, 3));
-  EXPECT_EQ(records[0], "one");
-  EXPECT_EQ(records[1], "two");
-  EXPECT_EQ(records[2], "three");
-  EXPECT_THAT(records.Corrupt(1, 0, "x").message(), "a line 1 at byte 4: x");
-  EXPECT_THAT(records.Corrupt(2, 2, "x").message(), "b line 1 at byte 2: x");
+  RecordReader reader(records);
+  EXPECT_THAT(reader.Read(0), IsOkAndHolds("one"));
+  EXPECT_THAT(reader.Read(1), IsOkAndHolds("two"));
+  EXPECT_THAT(reader.Read(2), IsOkAndHolds("three"));
+  EXPECT_THAT(reader.Corrupt(1, 0, "x").message(), "a line 1 at byte 4: x");
+  EXPECT_THAT(reader.Corrupt(2, 2, "x").message(), "b line 1 at byte 2: x");
 }
 
 TEST(RecordsTest, LinesAreCountedInFilesOfAnySize) {
@@ -37,7 +39,7 @@ TEST(RecordsTest, LinesAreCountedInFilesOfAnySize) {
   records.AddFile("lines", bytes);
   for (int i = 0; i < 100000; ++i) records.Add(3 * i, 2);
   for (const int i : {0, 1, 21845, 21846, 65535, 99999}) {
-    EXPECT_THAT(records.Corrupt(i, 0, "x").message(),
+    EXPECT_THAT(RecordReader(records).Corrupt(i, 0, "x").message(),
                 absl::StrCat("lines line ", i + 1, " at byte ", 3 * i, ": x"));
   }
 }
@@ -48,9 +50,10 @@ TEST(RecordsTest, BrokenOnesSayWhy) {
   records.Add(0, 5);
   EXPECT_OK(records.CheckAllWhole());
   records.AddBroken(5, 5, "half of it");
-  EXPECT_OK(records.CheckWhole(0));
+  RecordReader reader(records);
+  EXPECT_THAT(reader.Read(0), IsOkAndHolds("01234"));
   for (const absl::Status& status :
-       {records.CheckWhole(1), records.CheckAllWhole()}) {
+       {reader.Read(1).status(), records.CheckAllWhole()}) {
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss,
                                  HasSubstr("a at byte 5: half of it")));
   }
@@ -59,8 +62,8 @@ TEST(RecordsTest, BrokenOnesSayWhy) {
 TEST(RecordsTest, OnesOfMoreThanAGibibyteAreBroken) {
   Records records(Records::Content::kBinary);
   records.AddFile("a", "");
-  records.Add(0, Records::kMaxRecordBytes + 1);
-  EXPECT_THAT(records.CheckWhole(0),
+  records.Add(0, kMaxRecordBytes + 1);
+  EXPECT_THAT(RecordReader(records).Read(0),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("a record of 1073741825 bytes")));
 }

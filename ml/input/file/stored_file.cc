@@ -1,0 +1,117 @@
+#include "ml/input/file/stored_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+// Not blocking, so that a pipe without a writer is refused, not waited for.
+Descriptor OpenToRead(const std::string& path) {
+  return Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+}
+
+}  // namespace
+
+absl::StatusOr<StoredFile> StoredFile::Open(const std::string& path,
+                                            bool keep_open) {
+  Descriptor descriptor = OpenToRead(path);
+  if (!descriptor.is_open()) return absl::ErrnoToStatus(errno, path);
+  struct stat about;
+  if (fstat(descriptor.get(), &about) != 0) {
+    return absl::ErrnoToStatus(errno, path);
+  }
+  if (!S_ISREG(about.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is not a regular file"));
+  }
+  StoredFile file;
+  file.path_ = path;
+  file.size_ = static_cast<uint64_t>(about.st_size);
+  ASSIGN_OR_RETURN(file.identity_, IdentityOf(descriptor.get()));
+  if (keep_open) file.descriptor_ = std::move(descriptor);
+  return file;
+}
+
+StoredFile StoredFile::Unpacked(std::string path,
+                                std::shared_ptr<const TemporaryFile> unpacked,
+                                uint64_t offset) {
+  StoredFile file;
+  file.path_ = std::move(path);
+  file.begin_ = offset;
+  file.size_ = unpacked->size() - offset;
+  file.unpacked_ = std::move(unpacked);
+  return file;
+}
+
+StoredFile StoredFile::Part(StoredFile file, uint64_t offset, uint64_t size) {
+  file.begin_ += offset;
+  file.shown_ += offset;
+  file.size_ = size;
+  return file;
+}
+
+absl::Status StoredFile::Read(uint64_t offset, absl::Span<char> out) const {
+  if (unpacked_ != nullptr) {
+    return ReadFrom(unpacked_->descriptor(), offset, out);
+  }
+  Descriptor reopened;
+  if (!descriptor_.is_open()) {
+    reopened = OpenToRead(path_);
+    if (!reopened.is_open()) return Lost(offset, std::strerror(errno));
+  }
+  const int descriptor =
+      descriptor_.is_open() ? descriptor_.get() : reopened.get();
+  // What was read may be another file's, or written in between.
+  const absl::Status read = ReadFrom(descriptor, offset, out);
+  ASSIGN_OR_RETURN(const Identity now, IdentityOf(descriptor));
+  if (now == identity_) return read;
+  return Lost(offset,
+              absl::StrCat("the file has changed since it was opened, when it "
+                           "had ",
+                           identity_.bytes, " bytes (now ", now.bytes,
+                           "); data larger than an eighth of the memory must "
+                           "stay as they are while they are read"));
+}
+
+absl::StatusOr<StoredFile::Identity> StoredFile::IdentityOf(int descriptor) {
+  struct stat about;
+  if (fstat(descriptor, &about) != 0) {
+    return absl::DataLossError(std::strerror(errno));
+  }
+  return Identity{.device = about.st_dev,
+                  .inode = about.st_ino,
+                  .bytes = about.st_size,
+                  .changed = about.st_mtim};
+}
+
+absl::Status StoredFile::ReadFrom(int descriptor, uint64_t offset,
+                                  absl::Span<char> out) const {
+  uint64_t at = offset;
+  while (!out.empty()) {
+    const ssize_t n = pread(descriptor, out.data(), out.size(),
+                            static_cast<off_t>(begin_ + at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Lost(at, std::strerror(errno));
+    if (n == 0) return Lost(at, "the file ends, and was longer when opened");
+    out.remove_prefix(static_cast<size_t>(n));
+    at += static_cast<uint64_t>(n);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StoredFile::Lost(uint64_t offset, absl::string_view what) const {
+  return absl::DataLossError(
+      absl::StrCat(path_, " at byte ", ShownOffset(offset), ": ", what));
+}
+
+}  // namespace parasol
