@@ -399,11 +399,13 @@ class KindsOnDevicesTest : public DifferencesTest {
     return results;
   }
 
-  // Sums of a few products of numbers below 1, in other orders.
+  // Sums of a few products of numbers below 1, in other orders, or of numbers
+  // of 8 bits.
   static void ExpectNear(const Values& got, const Values& want) {
+    const float tolerance = GetParam() == kCudaBfloat16 ? .05f : 1e-4f;
     ASSERT_EQ(got.size(), want.size());
     for (size_t i = 0; i < got.size(); ++i) {
-      EXPECT_THAT(got[i], Pointwise(FloatNear(1e-4), want[i])) << i;
+      EXPECT_THAT(got[i], Pointwise(FloatNear(tolerance), want[i])) << i;
     }
   }
 };
@@ -427,7 +429,9 @@ TEST_P(KindsOnDevicesTest, EachKindOfLayerHasTheResultsOfTheCpu) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, KindsOnDevicesTest, DevicesUnderTest(),
+INSTANTIATE_TEST_SUITE_P(Devices, KindsOnDevicesTest,
+                         ::testing::Values("cpu", kLazyCopies, "cuda:0",
+                                           kCudaBfloat16),
                          DeviceName);
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "base/status_macros.h"
 #include "ml/model/memory/arena.h"
+#include "ml/model/memory/grow.h"
 
 namespace parasol {
 
@@ -46,10 +47,8 @@ absl::Status VariableCopies::Send(const Lent& lent) {
 
 absl::StatusOr<absl::Span<float* const>> VariableCopies::Changes() {
   if (!changes_.empty()) return changes_;
-  ASSIGN_OR_RETURN(changes_on_host_,
-                   device_.NewHostArray<float>(change_elements_));
-  ASSIGN_OR_RETURN(changes_on_device_,
-                   device_.NewArray<float>(change_elements_));
+  RETURN_IF_ERROR(GrowOnHost(device_, change_elements_, changes_on_host_));
+  RETURN_IF_ERROR(Grow(device_, change_elements_, changes_on_device_));
   ASSIGN_OR_RETURN(fetched_, device_.NewEvent());
   for (const int64_t offset : change_offsets_) {
     changes_.push_back(offset == kNone ? nullptr
