@@ -17,11 +17,6 @@ namespace {
 
 // Time between two looks of the page: people see no more.
 constexpr absl::Duration kShown = absl::Milliseconds(500);
-constexpr absl::Duration kRecordLog = absl::Seconds(10);
-// Time that a heartbeat waits for another one's record, and between two records
-// of which the first has failed.
-constexpr absl::Duration kRecordWait = absl::Seconds(3);
-constexpr absl::Duration kRecordPause = absl::Milliseconds(100);
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 // Time by which a claim may be answered before its deadline, so that a thousand
 // waiting claims are answered together.
@@ -115,39 +110,6 @@ absl::StatusOr<wire::HeartbeatResponse> ChiefServer::Heartbeat(
       request.task().index(), request.standby());
   if (kept) response->set_kept_standby(*kept);
   return response;
-}
-
-absl::Status ChiefServer::RecordStandbys() {
-  std::optional<StandbyBoard::Kept> kept;
-  {
-    absl::MutexLock lock(&mu_);
-    // One call at a time waits for the disk, and no other one for long.
-    const auto is_free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-      return !is_recording_;
-    };
-    if (!clock_.AwaitWithTimeout(mu_, absl::Condition(&is_free), kRecordWait) ||
-        clock_.Now() < next_record_) {
-      return absl::UnavailableError(
-          "the standbys of shards can't be recorded now");
-    }
-    kept = coordinator_.standbys().ToRecord();
-    if (!kept) return absl::OkStatus();
-    is_recording_ = true;
-  }
-  const absl::Status recorded = executor_->RecordStandbys(*kept);
-  if (!recorded.ok()) {
-    LOG_EVERY(WARNING, kRecordLog)
-        << "can't record the standbys of shards, whose pushes may wait for it: "
-        << recorded.message();
-  }
-  absl::MutexLock lock(&mu_);
-  is_recording_ = false;
-  if (recorded.ok()) {
-    coordinator_.standbys().Recorded(*kept);
-  } else {
-    next_record_ = clock_.Now() + kRecordPause;
-  }
-  return recorded;
 }
 
 absl::StatusOr<wire::GetPlacementResponse> ChiefServer::GetPlacement(
