@@ -23,9 +23,8 @@ std::vector<float> ValuesOf(GroupState& state) {
   EXPECT_OK(state.Read([&all](ParameterStore& store) {
     for (size_t i = 0; i < store.num_variables(); ++i) {
       for (int array = 0; array < store.variables().num_arrays(i); ++array) {
-        for (const float value : *store.variables().Read(i, array)) {
-          all.push_back(value);
-        }
+        const auto values = store.variables().Read(i, array);
+        all.insert(all.end(), values->begin(), values->end());
       }
       all.push_back(static_cast<float>(store.variables().updates()[i]));
     }

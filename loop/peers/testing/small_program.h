@@ -63,9 +63,8 @@ class SmallProgram {
     StoredVariables& variables = store_->variables();
     for (size_t i = 0; i < variables.specs().size(); ++i) {
       for (int array = 0; array < variables.num_arrays(i); ++array) {
-        for (const float value : *variables.Read(i, array)) {
-          all.push_back(value);
-        }
+        const auto values = variables.Read(i, array);
+        all.insert(all.end(), values->begin(), values->end());
       }
       all.push_back(static_cast<float>(variables.updates()[i]));
     }
