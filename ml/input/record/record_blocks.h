@@ -19,7 +19,7 @@
 namespace parasol {
 
 // The records of files that stay on a disk, numbered through all of them. A
-// file is cut into blocks behind records; in memory are 24 bytes for each block
+// file is cut into blocks behind records; in memory are 48 bytes for each block
 // and the blocks that were used last. When a block is read its records are
 // found again, by the code that found them first.
 //
