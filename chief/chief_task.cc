@@ -44,6 +44,8 @@ std::vector<wire::TableSpec> TableSpecs(const job::Model& model) {
     spec.set_name(table.name());
     spec.set_width(table.width());
     *spec.mutable_initializer() = table.initializer();
+    if (table.has_admission()) *spec.mutable_admission() = table.admission();
+    if (table.has_eviction()) *spec.mutable_eviction() = table.eviction();
     if (!table.trainable()) {
       *spec.mutable_optimizer() = PlainSubtraction();
       continue;

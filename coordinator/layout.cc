@@ -72,6 +72,10 @@ absl::Status AddTable(const wire::TableSpec& table,
   fingerprint.Add(uint64_t{table.id()});
   fingerprint.Add(table.name());
   fingerprint.Add(uint64_t{table.width()});
+  // What a row has beside its elements, and whether pushes have counts.
+  if (table.admission().min_count() > 1) fingerprint.Add("counts");
+  if (table.eviction().idle_steps() > 0) fingerprint.Add("ages");
+  if (table.eviction().max_rows() > 0) fingerprint.Add("order");
   return AddSlots(
       MakeOptimizer(table.has_optimizer() ? table.optimizer() : of_job),
       fingerprint);

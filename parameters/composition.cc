@@ -45,10 +45,16 @@ std::string WhyLayersNeedTheHost(const job::Model& model) {
 
 // Returns why the updates of a job's variables need the host: a common norm
 // with tables, which are on the host, or of variables that differ in their
-// rates or in what they are excluded from; micro-batches; a custom optimizer.
+// rates or in what they are excluded from; micro-batches; a custom optimizer; a
+// table with bounds.
 std::string WhyUpdatesNeedTheHost(const job::Job& job) {
   if (HasMicroBatches(job)) return "train.micro_batch_size is set";
   if (HasCustomOptimizer(job)) return "a custom optimizer works there";
+  for (const job::SparseTable& table : job.model().sparse_table()) {
+    if (!table.has_admission() && !table.has_eviction()) continue;
+    return absl::StrCat("the sparse table \"", table.name(),
+                        "\" has an admission or an eviction");
+  }
   const std::string why_layers = WhyLayersNeedTheHost(job.model());
   if (!why_layers.empty() || !job.optimizer().has_global_clipnorm()) {
     return why_layers;

@@ -54,6 +54,9 @@ class TrainingParameters {
     size_t table = 0;
     absl::Span<const uint64_t> ids;
     absl::Span<const float> values;
+    // How often each id occurs in the examples, of a table with an admission;
+    // empty: as often as it is listed.
+    absl::Span<const uint32_t> counts = {};
   };
 
   // The gradient of synchronous training that a push is.
@@ -121,8 +124,8 @@ class TrainingParameters {
   // returns. The pull sees the pushes started before it.
   virtual std::unique_ptr<Pending> Pull(PullRequest request) = 0;
 
-  // Starts a push. The memory of gradients and ids must stay, unchanged, until
-  // Wait() returns. It is applied exactly once.
+  // Starts a push. The memory of gradients, ids and counts must stay,
+  // unchanged, until Wait() returns. It is applied exactly once.
   virtual std::unique_ptr<Pending> Push(PushRequest request) = 0;
 
   // A push, and the pull behind it. Wait for both.

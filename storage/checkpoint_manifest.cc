@@ -1,5 +1,6 @@
 #include "storage/checkpoint_manifest.h"
 
+#include <algorithm>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -15,14 +16,23 @@ constexpr absl::string_view kManifestMagic = "PARASOLM";
 
 // The version of a checkpoint without increments.
 constexpr uint32_t kWholeFormatVersion = 2;
+// The version of a checkpoint with increments, of tables without bounds.
+constexpr uint32_t kIncrementFormatVersion = 3;
+
+bool HasIncrements(const durable::CheckpointManifest& manifest) {
+  return std::any_of(
+      manifest.file().begin(), manifest.file().end(),
+      [](const durable::CheckpointFile& file) { return file.increment() > 0; });
+}
 
 }  // namespace
 
 uint32_t FormatVersionFor(const durable::CheckpointManifest& manifest) {
-  for (const durable::CheckpointFile& file : manifest.file()) {
-    if (file.increment() > 0) return kFormatVersion;
+  for (const job::SparseTable& table : manifest.job().model().sparse_table()) {
+    if (table.has_admission() || table.has_eviction()) return kFormatVersion;
   }
-  return kWholeFormatVersion;
+  return HasIncrements(manifest) ? kIncrementFormatVersion
+                                 : kWholeFormatVersion;
 }
 
 std::vector<FileChain> ChainsOf(const durable::CheckpointManifest& manifest) {
@@ -102,8 +112,8 @@ absl::StatusOr<durable::CheckpointManifest> DecodeManifest(
         "its format_version is ", manifest.format_version(),
         "; this program knows ", kOldestFormatVersion, " to ", kFormatVersion));
   }
-  if (manifest.format_version() < kFormatVersion &&
-      FormatVersionFor(manifest) == kFormatVersion) {
+  if (manifest.format_version() < kIncrementFormatVersion &&
+      HasIncrements(manifest)) {
     return absl::DataLossError(
         absl::StrCat("its format_version is ", manifest.format_version(),
                      ", which has no increments, and it lists some"));

@@ -17,12 +17,12 @@ namespace parasol {
 inline constexpr absl::string_view kManifestName = "MANIFEST";
 
 // The newest and the oldest format version that can be read.
-inline constexpr uint32_t kFormatVersion = 3;
+inline constexpr uint32_t kFormatVersion = 4;
 inline constexpr uint32_t kOldestFormatVersion = 1;
 
-// Returns the format version that a manifest with these files is written with:
-// the newest one if it has increments, and otherwise 2, which older programs
-// read, too.
+// Returns the format version that a manifest is written with: 4 if its job has
+// tables with bounds, 3 if it has increments, and otherwise 2, which older
+// programs read, too.
 uint32_t FormatVersionFor(const durable::CheckpointManifest& manifest);
 
 // The files of one shard: a whole one, and the increments that follow it, by

@@ -55,20 +55,20 @@ TEST(CheckpointManifestTest, EveryFlippedBitIsDataLoss) {
 
 TEST(CheckpointManifestTest, AnotherFormatVersionIsFailedPrecondition) {
   durable::CheckpointManifest manifest = ManifestWithFile("shard.sst");
-  for (const uint32_t version : {0, 4}) {
+  for (const uint32_t version : {0, 5}) {
     SCOPED_TRACE(version);
     manifest.set_format_version(version);
     EXPECT_THAT(
         DecodeManifest(EncodeManifest(manifest)),
         StatusIs(absl::StatusCode::kFailedPrecondition,
                  HasSubstr(absl::StrCat("format_version is ", version,
-                                        "; this program knows 1 to 3"))));
+                                        "; this program knows 1 to 4"))));
   }
 }
 
 TEST(CheckpointManifestTest, FormatVersionsBackToTheFirstAreRead) {
   durable::CheckpointManifest manifest = ManifestWithFile("shard.sst");
-  for (const uint32_t version : {1, 2, 3}) {
+  for (const uint32_t version : {1, 2, 3, 4}) {
     SCOPED_TRACE(version);
     manifest.set_format_version(version);
     EXPECT_OK(DecodeManifest(EncodeManifest(manifest)));
@@ -88,6 +88,19 @@ TEST(CheckpointManifestTest, OlderFormatVersionsHaveNoIncrements) {
                          HasSubstr(absl::StrCat("format_version is ", version,
                                                 ", which has no"))));
   }
+}
+
+TEST(CheckpointManifestTest, TheVersionIsTheOldestThatHasTheForm) {
+  durable::CheckpointManifest manifest = ManifestWithFile("shard.sst");
+  EXPECT_EQ(FormatVersionFor(manifest), 2u);
+  manifest.mutable_file(0)->set_increment(1);
+  EXPECT_EQ(FormatVersionFor(manifest), 3u);
+  manifest.mutable_file(0)->set_increment(0);
+  job::SparseTable& table =
+      *manifest.mutable_job()->mutable_model()->add_sparse_table();
+  EXPECT_EQ(FormatVersionFor(manifest), 2u);
+  table.mutable_admission()->set_min_count(2);
+  EXPECT_EQ(FormatVersionFor(manifest), 4u);
 }
 
 TEST(CheckpointManifestTest, ANameThatLeavesTheDirectoryIsRefused) {

@@ -93,9 +93,19 @@ class ShardedCheckpointReader : public CheckpointReader {
     return ReadRowsOf(chains, TablePrefix(table), visit);
   }
 
+  absl::Status ReadCountsFor(absl::string_view table, const ShardNumber& shard,
+                             CountVisit visit) const override {
+    RETURN_IF_ERROR(CheckHasTable(table));
+    ASSIGN_OR_RETURN(const Chains chains, ChainsFor(shard));
+    for (const ShardChain* chain : chains) {
+      RETURN_IF_ERROR(Explain(chain->ReadCounts(TablePrefix(table), visit)));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status ReadNewerRows(const durable::CheckpointManifest& older,
-                             absl::string_view table,
-                             RowVisit visit) const override {
+                             absl::string_view table, RowVisit visit,
+                             RemovedVisit removed) const override {
     RETURN_IF_ERROR(CheckHasTable(table));
     const auto common = FilesInCommon(older, manifest_);
     if (!common.has_value()) {
@@ -107,7 +117,7 @@ class ShardedCheckpointReader : public CheckpointReader {
     const std::string prefix = TablePrefix(table);
     for (size_t i = 0; i < chains.size(); ++i) {
       RETURN_IF_ERROR(
-          Explain(chains[i]->ReadRows(prefix, visit, (*common)[i])));
+          Explain(chains[i]->ReadRows(prefix, visit, removed, (*common)[i])));
     }
     return absl::OkStatus();
   }

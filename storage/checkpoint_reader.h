@@ -75,14 +75,21 @@ class CheckpointReader {
                                    const ShardNumber& shard,
                                    RowVisit visit) const = 0;
 
+  // Visits the counts of a table's ids without a row, in the files that
+  // ReadRowsFor() reads.
+  virtual absl::Status ReadCountsFor(absl::string_view table,
+                                     const ShardNumber& shard,
+                                     CountVisit visit) const = 0;
+
   // Visits the rows that this checkpoint has in files behind the files of the
-  // checkpoint with the manifest `older`: what was made or changed since.
+  // checkpoint with the manifest `older`: what was made or changed since. Calls
+  // `removed` with ids that had a row there, or since, and have none now.
   //   NotFound            as ReadRows().
   //   FailedPrecondition  this one does not continue that one
   //                       (FilesInCommon()).
   virtual absl::Status ReadNewerRows(const durable::CheckpointManifest& older,
-                                     absl::string_view table,
-                                     RowVisit visit) const = 0;
+                                     absl::string_view table, RowVisit visit,
+                                     RemovedVisit removed) const = 0;
 
   // Returns the dedup entries that shard `shard` of `num_shards` wrote, in
   // ascending order of worker incarnation. Empty for a checkpoint with another

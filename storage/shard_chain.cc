@@ -20,25 +20,39 @@ class OlderRows {
     hidden_.insert(ids.begin(), ids.end());
   }
 
+  // Appends the ids that no newer file has to `out`.
+  void AddVisible(absl::Span<const uint64_t> ids,
+                  std::vector<uint64_t>& out) const {
+    for (const uint64_t id : ids) {
+      if (!hidden_.contains(id)) out.push_back(id);
+    }
+  }
+
   // Lives until the next call.
   RowBatch Select(const RowBatch& batch) {
     if (hidden_.empty() || batch.ids.empty()) return batch;
     const size_t floats = batch.rows.size() / batch.ids.size();
     ids_.clear();
     rows_.clear();
+    touched_.clear();
     for (size_t i = 0; i < batch.ids.size(); ++i) {
       if (hidden_.contains(batch.ids[i])) continue;
       ids_.push_back(batch.ids[i]);
       const auto row = batch.rows.subspan(i * floats, floats);
       rows_.insert(rows_.end(), row.begin(), row.end());
+      if (!batch.touched.empty()) touched_.push_back(batch.touched[i]);
     }
-    return {.updates = batch.updates, .ids = ids_, .rows = rows_};
+    return {.updates = batch.updates,
+            .ids = ids_,
+            .rows = rows_,
+            .touched = touched_};
   }
 
  private:
   absl::flat_hash_set<uint64_t> hidden_;
   std::vector<uint64_t> ids_;
   std::vector<float> rows_;
+  std::vector<int64_t> touched_;
 };
 
 bool IsBefore(const ShardIndex::Extent& a, const ShardIndex::Extent& b) {
@@ -119,19 +133,42 @@ absl::Status ShardChain::Overlay(const std::string& directory, size_t i) {
 
 absl::Status ShardChain::ReadRows(const std::string& prefix, RowVisit visit,
                                   size_t first_file) const {
+  return ReadRows(
+      prefix, visit,
+      [](absl::Span<const uint64_t>) { return absl::OkStatus(); }, first_file);
+}
+
+absl::Status ShardChain::ReadRows(const std::string& prefix, RowVisit visit,
+                                  RemovedVisit removed,
+                                  size_t first_file) const {
   OlderRows older;
   for (size_t i = files_.size(); i-- > first_file;) {
     const ShardFile& file = *files_[i].file;
+    std::vector<uint64_t> gone;
+    if (i > 0) {
+      RETURN_IF_ERROR(
+          file.ReadRemoved(prefix, [&](absl::Span<const uint64_t> some) {
+            older.AddVisible(some, gone);
+            return absl::OkStatus();
+          }));
+    }
+    // The ids are not needed if nothing older is read.
+    const bool takes_ids = i > first_file || !gone.empty();
     std::vector<uint64_t> ids;
     for (const ShardIndex::Table& table : file.index().tables) {
       if (table.prefix != prefix) continue;
       RETURN_IF_ERROR(file.ReadRows(table, [&](const RowBatch& batch) {
-        if (i > first_file)
+        if (takes_ids)
           ids.insert(ids.end(), batch.ids.begin(), batch.ids.end());
         return visit(older.Select(batch));
       }));
     }
     older.Hide(ids);
+    std::vector<uint64_t> without_row;
+    older.AddVisible(gone, without_row);
+    if (without_row.empty()) continue;
+    RETURN_IF_ERROR(removed(without_row));
+    older.Hide(without_row);
   }
   return absl::OkStatus();
 }

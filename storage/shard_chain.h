@@ -62,6 +62,16 @@ class ShardChain {
   // 50 bytes of memory for each row of those behind it.
   absl::Status ReadRows(const std::string& prefix, RowVisit visit,
                         size_t first_file = 0) const;
+  // Does so, and behind each file's rows calls `removed` with the ids whose
+  // rows had gone when it was written: those that no newer file has.
+  absl::Status ReadRows(const std::string& prefix, RowVisit visit,
+                        RemovedVisit removed, size_t first_file) const;
+
+  // Calls `visit` with the counts of the table with these keys of rows: the
+  // newest file's.
+  absl::Status ReadCounts(const std::string& prefix, CountVisit visit) const {
+    return files_.back().file->ReadCounts(prefix, visit);
+  }
 
   // Returns the dedup entries of a shard: the newest file's.
   absl::StatusOr<std::vector<DedupEntry>> ReadDedup(

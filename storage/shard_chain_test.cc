@@ -35,6 +35,8 @@ class ShardChainTest : public CheckpointFixture {
     ShardNumber shard = kShard;
     std::vector<Elements> elements = {};
     std::map<uint64_t, float> rows = {};
+    std::vector<uint64_t> removed = {};
+    std::map<uint64_t, uint32_t> counts = {};
     int64_t updates = 0;  // of the table
     std::string window = "window";
     std::optional<JournalPlace> journal = {};
@@ -55,6 +57,9 @@ class ShardChainTest : public CheckpointFixture {
     (*writer)->SetWriter(contents.shard);
     if (contents.journal) (*writer)->SetJournal(*contents.journal);
     if (base) (*writer)->SetBase({base->bytes(), base->crc32c()});
+    for (const uint64_t id : contents.removed) {
+      EXPECT_OK((*writer)->AddRemoved("items", {id}));
+    }
     for (const Elements& entry : contents.elements) {
       EXPECT_OK((*writer)->AddElements(entry.variable, entry.array, entry.first,
                                        entry.updates, entry.values));
@@ -65,6 +70,11 @@ class ShardChainTest : public CheckpointFixture {
       const float row[] = {value};
       EXPECT_OK((*writer)->AddRows(
           "items", {.updates = contents.updates, .ids = ids, .rows = row}));
+    }
+    for (const auto& [id, count] : contents.counts) {
+      const uint64_t ids[] = {id};
+      const uint32_t counts[] = {count};
+      EXPECT_OK((*writer)->AddCounts("items", {.ids = ids, .counts = counts}));
     }
     EXPECT_OK((*writer)->AddDedup(
         contents.shard.shard, contents.shard.num_shards,
@@ -293,6 +303,61 @@ TEST(IncrementBaseTest, OnlyItsOwnBytesAreDecoded) {
   EXPECT_EQ(IncrementBase::Decode(base.Encode()), base);
   EXPECT_EQ(IncrementBase::Decode(base.Encode() + "x"), std::nullopt);
   EXPECT_EQ(IncrementBase::Decode("short"), std::nullopt);
+}
+
+// A file that names rows as gone hides older files' rows, not its own, and not
+// newer ones.
+TEST_F(ShardChainTest, RowsThatHaveGoneAreNotRead) {
+  const auto whole =
+      Write("0.sst", {.rows = {{1, 10}, {2, 20}, {3, 30}}, .updates = 1});
+  const auto first = Write(
+      "0.1.sst",
+      {.rows = {{2, 21}, {4, 40}, {5, 50}}, .removed = {1, 2, 3}, .updates = 2},
+      whole);
+  const auto second = Write(
+      "0.2.sst", {.rows = {{3, 31}}, .removed = {4}, .updates = 3}, first);
+  List(whole, 0);
+  const durable::CheckpointManifest older = manifest_;
+  List(first, 1);
+  List(second, 2);
+  ASSERT_OK_AND_ASSIGN(const auto reader, CheckpointReader::Open(root()));
+  std::map<uint64_t, float> rows;
+  const auto add = [&rows](const RowBatch& batch) {
+    for (size_t i = 0; i < batch.ids.size(); ++i) {
+      EXPECT_TRUE(rows.emplace(batch.ids[i], batch.rows[i]).second);
+    }
+    return absl::OkStatus();
+  };
+  ASSERT_OK(reader->ReadRows("items", add));
+  EXPECT_THAT(rows,
+              UnorderedElementsAre(Pair(2, 21), Pair(3, 31), Pair(5, 50)));
+  rows.clear();
+  std::vector<uint64_t> gone;
+  ASSERT_OK(reader->ReadNewerRows(
+      older, "items", add, [&gone](absl::Span<const uint64_t> ids) {
+        gone.insert(gone.end(), ids.begin(), ids.end());
+        return absl::OkStatus();
+      }));
+  EXPECT_THAT(rows,
+              UnorderedElementsAre(Pair(2, 21), Pair(3, 31), Pair(5, 50)));
+  EXPECT_THAT(gone, UnorderedElementsAre(1, 4));
+}
+
+TEST_F(ShardChainTest, CountsAreTheNewestFiles) {
+  const auto whole = Write("0.sst", {.counts = {{7, 1}, {8, 2}}});
+  const auto first = Write("0.1.sst", {.counts = {{8, 3}, {9, 1}}}, whole);
+  List(whole, 0);
+  List(first, 1);
+  ASSERT_OK_AND_ASSIGN(const auto reader, CheckpointReader::Open(root()));
+  std::map<uint64_t, uint32_t> counts;
+  ASSERT_OK(
+      reader->ReadCountsFor("items", kShard, [&](const CountBatch& batch) {
+        for (size_t i = 0; i < batch.ids.size(); ++i) {
+          counts[batch.ids[i]] += batch.counts[i];
+        }
+        return absl::OkStatus();
+      }));
+  EXPECT_THAT(counts, UnorderedElementsAre(Pair(8, 3), Pair(9, 1)));
 }
 
 }  // namespace

@@ -27,11 +27,25 @@ struct RowBatch {
   int64_t updates = 0;  // updates of the table so far
   absl::Span<const uint64_t> ids = {};
   absl::Span<const float> rows = {};
+  // The update of the table that touched each row last; empty: not known.
+  absl::Span<const int64_t> touched = {};
+};
+
+// How often ids without a row have occurred, owned by the caller, and the
+// update of the table that touched each count last; `touched` may be empty.
+struct CountBatch {
+  absl::Span<const uint64_t> ids = {};
+  absl::Span<const uint32_t> counts = {};
+  absl::Span<const int64_t> touched = {};
 };
 
 // Function that takes a batch; the batch is valid only during the call. An
 // error ends the reading.
 using RowVisit = absl::FunctionRef<absl::Status(const RowBatch& batch)>;
+using CountVisit = absl::FunctionRef<absl::Status(const CountBatch& batch)>;
+// Function that takes ids whose rows have gone. An error ends the reading.
+using RemovedVisit =
+    absl::FunctionRef<absl::Status(absl::Span<const uint64_t> ids)>;
 
 }  // namespace parasol
 

@@ -169,6 +169,24 @@ class SstShardFile : public ShardFile {
     return FromRocksDbStatus(entry->status(), path());
   }
 
+  absl::Status ReadCounts(const std::string& table_prefix,
+                          CountVisit visit) const override {
+    DecodedCounts counts;
+    return ForEach(CountsPrefix(table_prefix), [&](absl::string_view value) {
+      if (!counts.Assign(value)) return Altered();
+      return visit(counts.batch());
+    });
+  }
+
+  absl::Status ReadRemoved(const std::string& table_prefix,
+                           RemovedVisit visit) const override {
+    return ForEach(RemovedPrefix(table_prefix), [&](absl::string_view value) {
+      const auto ids = DecodeRemoved(value);
+      if (!ids.has_value()) return Altered();
+      return visit(*ids);
+    });
+  }
+
   absl::StatusOr<std::vector<DedupEntry>> ReadDedup(
       const ShardNumber& shard) const override {
     const std::unique_ptr<rocksdb::Iterator> entry(
@@ -201,6 +219,20 @@ class SstShardFile : public ShardFile {
 
  private:
   const std::string& path() const { return file_->path(); }
+
+  // Calls `visit` with the value of each entry whose key begins with `prefix`.
+  absl::Status ForEach(
+      const std::string& prefix,
+      absl::FunctionRef<absl::Status(absl::string_view value)> visit) const {
+    const std::unique_ptr<rocksdb::Iterator> entry(
+        reader_.NewIterator(rocksdb::ReadOptions()));
+    for (entry->Seek(prefix);
+         entry->Valid() && absl::StartsWith(AsView(entry->key()), prefix);
+         entry->Next()) {
+      RETURN_IF_ERROR(visit(AsView(entry->value())));
+    }
+    return FromRocksDbStatus(entry->status(), path());
+  }
 
   // Makes the index from the entries.
   absl::Status Scan() {

@@ -59,6 +59,13 @@ class ShardFile {
   virtual absl::Status ReadRows(const ShardIndex::Table& table,
                                 RowVisit visit) const = 0;
 
+  // Calls `visit` with each entry of counts, or of removed ids, of the table
+  // with these keys of rows. Fails as ReadRows() does.
+  virtual absl::Status ReadCounts(const std::string& table_prefix,
+                                  CountVisit visit) const = 0;
+  virtual absl::Status ReadRemoved(const std::string& table_prefix,
+                                   RemovedVisit visit) const = 0;
+
   // Returns the dedup entries of a shard, in ascending order of workers.
   virtual absl::StatusOr<std::vector<DedupEntry>> ReadDedup(
       const ShardNumber& shard) const = 0;

@@ -90,7 +90,9 @@ absl::Status ShardIndex::Add(absl::string_view key, absl::string_view value) {
   if (const auto rows = ParseRowsKey(key); rows.has_value()) {
     return AddRows(*this, rows->table_prefix, value);
   }
-  if (ParseDedupKey(key).has_value()) return absl::OkStatus();
+  if (ParseDedupKey(key).has_value() || IsRemovedKey(key) || IsCountsKey(key)) {
+    return absl::OkStatus();
+  }
   auto elements = ParseElementsKey(key);
   if (!elements.has_value()) {
     return absl::DataLossError(absl::StrCat(

@@ -68,7 +68,8 @@ struct ShardIndex {
   std::vector<Extent> extents;
   std::vector<Table> tables;
 
-  // Adds the entry of a file; the header entry and dedup entries add nothing.
+  // Adds the entry of a file. The header entry, dedup entries, removed ids and
+  // counts add nothing.
   //   DataLoss  its key or its value has not the form of any entry.
   absl::Status Add(absl::string_view key, absl::string_view value);
 

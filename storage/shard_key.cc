@@ -9,6 +9,8 @@ namespace {
 
 constexpr char kElementsTag = 'e';
 constexpr char kRowsTag = 'r';
+constexpr char kRemovedTag = 'd';
+constexpr char kCountsTag = 's';
 constexpr char kDedupTag = 'w';
 constexpr size_t kFirstBytes = 8;
 constexpr size_t kBatchBytes = 8;
@@ -37,6 +39,19 @@ std::string TaggedName(char tag, absl::string_view name) {
   return bytes;
 }
 
+std::string WithTag(char tag, absl::string_view prefix) {
+  std::string tagged(prefix);
+  tagged[0] = tag;
+  return tagged;
+}
+
+// Returns true for a key of batches of a table.
+bool IsBatchKey(char tag, absl::string_view key) {
+  if (key.empty() || key[0] != tag) return false;
+  const size_t name_size = EscapedNameSize(key.substr(1));
+  return name_size > 0 && key.size() == 1 + name_size + kBatchBytes;
+}
+
 }  // namespace
 
 std::string ArrayPrefix(absl::string_view variable, int array) {
@@ -47,6 +62,22 @@ std::string ArrayPrefix(absl::string_view variable, int array) {
 
 std::string TablePrefix(absl::string_view table) {
   return TaggedName(kRowsTag, table);
+}
+
+std::string RemovedKey(absl::string_view table, uint64_t batch) {
+  return RowsKey{TaggedName(kRemovedTag, table), batch}.Encode();
+}
+
+std::string CountsKey(absl::string_view table, uint64_t batch) {
+  return RowsKey{TaggedName(kCountsTag, table), batch}.Encode();
+}
+
+std::string RemovedPrefix(absl::string_view table_prefix) {
+  return WithTag(kRemovedTag, table_prefix);
+}
+
+std::string CountsPrefix(absl::string_view table_prefix) {
+  return WithTag(kCountsTag, table_prefix);
 }
 
 std::string ElementsKey::Encode() const {
@@ -83,15 +114,17 @@ std::optional<ElementsKey> ParseElementsKey(absl::string_view key) {
 }
 
 std::optional<RowsKey> ParseRowsKey(absl::string_view key) {
-  if (key.empty() || key[0] != kRowsTag) return std::nullopt;
-  const size_t name_size = EscapedNameSize(key.substr(1));
-  const size_t prefix_size = 1 + name_size;
-  if (name_size == 0 || key.size() != prefix_size + kBatchBytes) {
-    return std::nullopt;
-  }
+  if (!IsBatchKey(kRowsTag, key)) return std::nullopt;
+  const size_t prefix_size = key.size() - kBatchBytes;
   return RowsKey{.table_prefix = std::string(key.substr(0, prefix_size)),
                  .batch = LoadBigEndian<uint64_t>(key.data() + prefix_size)};
 }
+
+bool IsRemovedKey(absl::string_view key) {
+  return IsBatchKey(kRemovedTag, key);
+}
+
+bool IsCountsKey(absl::string_view key) { return IsBatchKey(kCountsTag, key); }
 
 std::optional<DedupKey> ParseDedupKey(absl::string_view key) {
   if (key.size() != kDedupKeyBytes || key[0] != kDedupTag) return std::nullopt;

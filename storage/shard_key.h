@@ -37,6 +37,15 @@ struct RowsKey {
   std::string Encode() const;
 };
 
+// Key of a batch of the ids whose rows have gone since the file before, and of
+// a batch of counts of ids without a row. Batches are numbered as in RowsKey.
+std::string RemovedKey(absl::string_view table, uint64_t batch);
+std::string CountsKey(absl::string_view table, uint64_t batch);
+// Returns the keys' part in front of the batch, by the prefix of the table's
+// rows.
+std::string RemovedPrefix(absl::string_view table_prefix);
+std::string CountsPrefix(absl::string_view table_prefix);
+
 struct DedupKey {
   uint32_t shard = 0;
   uint32_t num_shards = 0;
@@ -49,6 +58,9 @@ struct DedupKey {
 std::optional<ElementsKey> ParseElementsKey(absl::string_view key);
 std::optional<RowsKey> ParseRowsKey(absl::string_view key);
 std::optional<DedupKey> ParseDedupKey(absl::string_view key);
+// Return true for the key of a batch of removed ids, or of counts.
+bool IsRemovedKey(absl::string_view key);
+bool IsCountsKey(absl::string_view key);
 
 }  // namespace parasol
 

@@ -183,6 +183,22 @@ class SstShardWriter : public ShardWriter {
     return absl::OkStatus();
   }
 
+  absl::Status AddRemoved(absl::string_view table,
+                          absl::Span<const uint64_t> ids) override {
+    EncodeRemoved(ids, value_);
+    return Put(RemovedKey(table, NextBatch("removed", table)), value_);
+  }
+
+  absl::Status AddCounts(absl::string_view table,
+                         const CountBatch& batch) override {
+    if (!EncodeCounts(batch, value_)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path_, ": table ", table, ": ", batch.counts.size(), " counts of ",
+          batch.ids.size(), " ids, with ", batch.touched.size(), " updates"));
+    }
+    return Put(CountsKey(table, NextBatch("counts", table)), value_);
+  }
+
   absl::Status AddDedup(uint32_t shard, uint32_t num_shards,
                         const DedupEntry& entry) override {
     const DedupKey key = {.shard = shard,
@@ -205,6 +221,17 @@ class SstShardWriter : public ShardWriter {
   }
 
  private:
+  // Returns the number of the next batch of a kind and table, whose batches
+  // come one after the other.
+  uint64_t NextBatch(absl::string_view kind, absl::string_view table) {
+    std::string name = absl::StrCat(kind, " ", table);
+    if (name != batches_of_) {
+      batches_of_ = std::move(name);
+      next_batch_ = 0;
+    }
+    return next_batch_++;
+  }
+
   absl::Status PutElements(const ElementsKey& key, int64_t updates,
                            absl::Span<const float> values) {
     value_.clear();
@@ -234,6 +261,8 @@ class SstShardWriter : public ShardWriter {
   std::string last_array_prefix_;
   int64_t next_element_ = 0;
   RowsKey next_rows_;
+  std::string batches_of_;  // of removed ids or counts
+  uint64_t next_batch_ = 0;
   std::string value_;  // kept for its memory
 };
 

@@ -60,9 +60,23 @@ class ShardWriter {
   virtual absl::Status AddRows(absl::string_view table,
                                const RowBatch& batch) = 0;
 
-  // Writes a dedup entry. Must be called after all rows, in ascending order of
-  // (shard, num_shards, worker incarnation). The entry belongs to shard `shard`
-  // of `num_shards`: a cluster with another number of shards can't use it.
+  // Writes ids whose rows have gone since the base, at least one. Must be
+  // called before all elements, for the tables in ascending order of their
+  // names.
+  virtual absl::Status AddRemoved(absl::string_view table,
+                                  absl::Span<const uint64_t> ids) = 0;
+
+  // Writes counts of ids that have no row. Must be called after all rows, for
+  // the tables in ascending order of their names.
+  //   InvalidArgument  a table comes after a later one, or the batch's arrays
+  //                    don't fit together, or are empty.
+  virtual absl::Status AddCounts(absl::string_view table,
+                                 const CountBatch& batch) = 0;
+
+  // Writes a dedup entry. Must be called after all counts, in ascending order
+  // of (shard, num_shards, worker incarnation). The entry belongs to shard
+  // `shard` of `num_shards`: a cluster with another number of shards can't use
+  // it.
   virtual absl::Status AddDedup(uint32_t shard, uint32_t num_shards,
                                 const DedupEntry& entry) = 0;
 

@@ -160,7 +160,9 @@ absl::Status ReplicaPasses::Compute(int64_t step, Staged& staged) {
     copy.ids.assign(ids.begin(), ids.end());
     copy.values.assign(gradients.begin(), gradients.end());
     Scale(staged.weight, copy.values);
-    pack.rows.push_back({table, copy.ids, copy.values});
+    const auto counts = staged.batch->CountsOf(table, ids);
+    copy.counts.assign(counts.begin(), counts.end());
+    pack.rows.push_back({table, copy.ids, copy.values, copy.counts});
   };
   Expect(step, staged);
   BatchResult result;
@@ -240,7 +242,8 @@ void ReplicaPasses::PushAgain(int64_t step) {
       request.gradients.push_back({i, kept.variables[i]});
     }
     for (size_t i = 0; i < kept.tables.size(); ++i) {
-      request.rows.push_back({i, kept.tables[i].ids, kept.tables[i].values});
+      const Gradients::Rows& rows = kept.tables[i];
+      request.rows.push_back({i, rows.ids, rows.values, rows.counts});
     }
     Push(step, replica, std::move(request));
   }

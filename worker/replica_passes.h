@@ -90,6 +90,7 @@ class ReplicaPasses {
     struct Rows {
       std::vector<uint64_t> ids;
       std::vector<float> values;
+      std::vector<uint32_t> counts;
     };
     std::vector<std::vector<float>> variables;
     std::vector<Rows> tables;

@@ -239,7 +239,7 @@ absl::Status TrainingLoop::Compute(StagedBatch& batch) {
   };
   const auto add_rows = [&](size_t table, absl::Span<const uint64_t> ids,
                             absl::Span<const float> gradients) {
-    pack.rows.push_back({table, ids, gradients});
+    pack.rows.push_back({table, ids, gradients, batch.CountsOf(table, ids)});
   };
   const uint64_t seed =
       PassSeed(options_.seed, options_.first_pass + passes_++, options_.worker);

@@ -33,8 +33,6 @@ namespace parasol {
 namespace {
 
 constexpr int64_t kMaxReplicas = 4096;
-constexpr int64_t kMaxTables = 1024;
-constexpr int64_t kMaxTableWidth = 65536;
 constexpr int64_t kMaxBytes = int64_t{1} << 50;
 constexpr int64_t kMaxNiceness = 19;
 // A reader opens all files of a chain.
@@ -209,92 +207,6 @@ Faults ValidateCheckpoint(const job::CheckpointPolicy& checkpoint) {
   if (checkpoint.has_keep_every_hours()) {
     faults.Add(ValidateSeconds("checkpoint.keep_every_hours",
                                checkpoint.keep_every_hours()));
-  }
-  return faults;
-}
-
-absl::Status ValidateTableName(const std::string& path,
-                               const std::string& name) {
-  if (name.empty()) return Missing(path);
-  const auto is_allowed = [](char c) {
-    return absl::ascii_isalnum(c) || absl::StrContains("_-./", c);
-  };
-  if (name.size() <= kMaxNameBytes &&
-      std::all_of(name.begin(), name.end(), is_allowed)) {
-    return absl::OkStatus();
-  }
-  return Fault(path, absl::StrCat("\"", ShownText(name, 100), "\" is not 1 to ",
-                                  kMaxNameBytes,
-                                  " letters, digits, '_', '-', '.', '/'"));
-}
-
-absl::Status ValidateTableInitializer(const std::string& path,
-                                      const job::Initializer& initializer) {
-  RETURN_IF_ERROR(CheckInitializer(initializer)) << path;
-  if (initializer.has_glorot_uniform() || initializer.has_he_normal()) {
-    return Fault(path, "a table has no shape to scale it by");
-  }
-  if (initializer.has_orthogonal() || initializer.has_unit_forget()) {
-    return Fault(path, "it is for a variable, not for a table's rows");
-  }
-  return absl::OkStatus();
-}
-
-Faults ValidateSparseTable(const std::string& path,
-                           const job::SparseTable& table) {
-  Faults faults;
-  faults.Add(ValidateTableName(absl::StrCat(path, ".name"), table.name()));
-  const std::string width = absl::StrCat(path, ".width");
-  faults.Add(table.has_width()
-                 ? RequireInRange(width, table.width(), 1, kMaxTableWidth)
-                 : Missing(width));
-  faults.Add(ValidateTableInitializer(absl::StrCat(path, ".initializer"),
-                                      table.initializer()));
-  faults.Add(RequirePositive(absl::StrCat(path, ".learning_rate_multiplier"),
-                             table.learning_rate_multiplier()));
-  if (!table.has_optimizer()) return faults;
-  if (table.optimizer().has_ema()) {
-    faults.Add(Fault(absl::StrCat(path, ".optimizer.ema"),
-                     "rows have no average: only optimizer.ema, of the job's "
-                     "variables, is there"));
-  }
-  const Faults of_optimizer = ValidateOptimizer(table.optimizer());
-  for (const absl::Status& fault : of_optimizer.all()) faults.Add(path, fault);
-  return faults;
-}
-
-// A table that is not trained has no optimizer.
-absl::Status RequireRowsOptimizer(const std::string& path,
-                                  const job::SparseTable& table,
-                                  const job::Optimizer& of_job) {
-  const job::Optimizer& optimizer =
-      table.has_optimizer() ? table.optimizer() : of_job;
-  if (!table.trainable() || !optimizer.has_lamb()) return absl::OkStatus();
-  return Fault(absl::StrCat(path, ".optimizer"),
-               "a step of LAMB needs the norms of all rows, of which it reads "
-               "some; give the table another one, such as lazy_adam {}");
-}
-
-// `graph` is null if it is not known.
-Faults ValidateSparseTables(const job::Job& job, const Graph* graph) {
-  const job::Model& model = job.model();
-  Faults faults;
-  faults.Add(RequireInRange("model.sparse_table", model.sparse_table_size(), 0,
-                            kMaxTables));
-  std::set<std::string> names;
-  if (graph != nullptr) {
-    for (const VariableSpec& variable : graph->variables) {
-      names.insert(variable.name);
-    }
-  }
-  for (int i = 0; i < model.sparse_table_size(); ++i) {
-    const std::string path = absl::StrCat("model.sparse_table[", i, "]");
-    const job::SparseTable& table = model.sparse_table(i);
-    faults.Add(ValidateSparseTable(path, table));
-    faults.Add(RequireRowsOptimizer(path, table, job.optimizer()));
-    if (table.name().empty() || names.insert(table.name()).second) continue;
-    faults.Add(Fault(absl::StrCat(path, ".name"),
-                     absl::StrCat(table.name(), " appears twice")));
   }
   return faults;
 }

@@ -2,6 +2,7 @@
 #define PARASOL_CLUSTER_JOB_VALIDATE_LAYER_H_
 
 #include "base/faults.h"
+#include "ml/model/graph.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -11,6 +12,13 @@ namespace parasol {
 // other. Returns what is wrong:
 //   InvalidArgument  "model.layer[<position>].<field>: …", with the value.
 Faults ValidateLayer(int position, const job::Model& model);
+
+// Checks the sparse tables of a job, with their defaults filled in: each field
+// in its range, and names that no other table or variable has. `graph` is null
+// if it is not known. Returns what is wrong:
+//   InvalidArgument  "model.sparse_table[<position>].<field>: …", with the
+//                    value.
+Faults ValidateSparseTables(const job::Job& job, const Graph* graph);
 
 }  // namespace parasol
 

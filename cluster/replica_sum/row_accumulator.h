@@ -16,7 +16,8 @@ namespace parasol {
 // Gradients of distinct rows of a sparse table.
 struct RowGradients {
   std::vector<uint64_t> ids;
-  std::vector<float> values;  // one row of elements per id
+  std::vector<float> values;     // one row of elements per id
+  std::vector<uint32_t> counts;  // how often each id occurs in examples
 };
 
 // The gradients of one synchronous step of a sparse table. They are added in
@@ -37,12 +38,15 @@ class RowAccumulator {
   // Adds the gradients of one replica, which must not have been added before.
   // `ids`: count uint64, `gradients`: count x width float32, both at any
   // alignment. Gradients of the same id are summed first, in their order.
+  // `counts`: how often each id occurs, count uint32 at any alignment; null: as
+  // often as it is listed.
   void Add(int replica, const std::byte* ids, const std::byte* gradients,
-           size_t count);
+           size_t count, const std::byte* counts = nullptr);
 
   // Returns for each row the sum divided by the number of replicas whose
-  // gradient touches that row. The rows are in the order in which replicas,
-  // ascending, first touch them. The accumulator is empty afterwards.
+  // gradient touches that row; counts are summed. The rows are in the order in
+  // which replicas, ascending, first touch them. The accumulator is empty
+  // afterwards.
   RowGradients TakeMeans();
 
   void Clear();
@@ -54,10 +58,11 @@ class RowAccumulator {
   };
 
   size_t BytesOf(size_t rows) const {
-    return rows * (sizeof(uint64_t) + width_ * sizeof(float));
+    return rows *
+           (sizeof(uint64_t) + sizeof(uint32_t) + width_ * sizeof(float));
   }
   // Adds a row and returns its place in `sums_`.
-  size_t AddRow(uint64_t id, const float* gradient);
+  size_t AddRow(uint64_t id, const float* gradient, uint32_t count);
   void AddToSums(const RowGradients& gradients);
 
   const size_t width_;

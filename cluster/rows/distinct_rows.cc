@@ -112,6 +112,20 @@ absl::Span<const std::byte* const> DistinctRows::Sum(const std::byte* gradients,
   return sum_of_;
 }
 
+absl::Span<const uint32_t> DistinctRows::Counts(const std::byte* counts) {
+  counts_.assign(rows_.size(), 0);
+  for (size_t i = 0; i < run_.size(); ++i) {
+    uint32_t count = 1;
+    if (counts != nullptr) {
+      std::memcpy(&count, counts + run_.positions[i] * sizeof(count),
+                  sizeof(count));
+    }
+    uint32_t& sum = counts_[numbers_.empty() ? i : numbers_[i]];
+    sum += std::min(std::max(count, 1u), UINT32_MAX - sum);
+  }
+  return counts_;
+}
+
 void DistinctRows::CopyToRepeated(size_t width, float* rows) const {
   for (size_t i = 0; i < numbers_.size(); ++i) {
     const uint32_t first = rows_.positions[numbers_[i]];

@@ -28,6 +28,11 @@ class DistinctRows {
   absl::Span<const std::byte* const> Sum(const std::byte* gradients,
                                          size_t width);
 
+  // Returns how often each of rows() occurs: the sum of the numbers that
+  // `counts`, uint32 at any alignment, has for it, at least 1; null: as often
+  // as it is listed.
+  absl::Span<const uint32_t> Counts(const std::byte* counts);
+
   // Copies each repeated id's row of `width` floats in `rows`, which has the
   // rows of the whole request, from its first place to its others.
   void CopyToRepeated(size_t width, float* rows) const;
@@ -47,6 +52,7 @@ class DistinctRows {
   std::vector<uint32_t> positions_;
   std::vector<const std::byte*> sum_of_;
   std::vector<float> sums_;  // room for one of each repeated id
+  std::vector<uint32_t> counts_;
 };
 
 }  // namespace parasol

@@ -24,16 +24,18 @@ size_t RowBytes(size_t floats) {
 
 }  // namespace
 
-RowLayout::RowLayout(size_t width, size_t slots)
+RowLayout::RowLayout(size_t width, size_t slots, bool timed)
     : width(width),
       floats(width * (1 + slots)),
       row_bytes(RowBytes(floats)),
       block_shift(std::bit_width(std::max(kBlockBytes / row_bytes, size_t{1})) -
-                  1) {}
+                  1),
+      timed(timed) {}
 
 size_t RowLayout::block_bytes() const {
-  const size_t bytes = sizeof(RowBlock::Header) +
-                       ((row_bytes + sizeof(uint64_t)) << block_shift);
+  const size_t of_row =
+      row_bytes + sizeof(uint64_t) + (timed ? sizeof(int64_t) : 0);
+  const size_t bytes = sizeof(RowBlock::Header) + (of_row << block_shift);
   return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
 

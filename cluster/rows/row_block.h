@@ -13,7 +13,8 @@ namespace parasol {
 // The layout of a table's rows in memory: `width` values, then `width` elements
 // of each slot, float32.
 struct RowLayout {
-  RowLayout(size_t width, size_t slots);
+  // `timed`: a row has the update that touched it last, beside its elements.
+  RowLayout(size_t width, size_t slots, bool timed = false);
 
   size_t rows_per_block() const { return size_t{1} << block_shift; }
   size_t block_bytes() const;
@@ -25,6 +26,7 @@ struct RowLayout {
   // distance of two rows, chosen so that a row touches few cache lines
   size_t row_bytes;
   int block_shift;  // log2 of the number of rows of a block
+  bool timed;
 };
 
 // A counted reference to a block. A block is the unit in which rows are
@@ -66,6 +68,11 @@ class RowBlock {
   uint64_t* ids(const RowLayout& layout) const {
     return reinterpret_cast<uint64_t*>(
         rows() + (layout.row_bytes << layout.block_shift));
+  }
+  // The updates that touched the block's rows last: as many as ids. Only if the
+  // layout is timed.
+  int64_t* touched(const RowLayout& layout) const {
+    return reinterpret_cast<int64_t*>(ids(layout) + layout.rows_per_block());
   }
 
  private:

@@ -26,13 +26,32 @@ class RowsOfShard {
     const size_t floats = batch.rows.size() / batch.ids.size();
     ids_.clear();
     rows_.clear();
+    touched_.clear();
     for (size_t i = 0; i < batch.ids.size(); ++i) {
       if (ShardOfRow(batch.ids[i], num_shards_) != shard_) continue;
       ids_.push_back(batch.ids[i]);
       const auto row = batch.rows.subspan(i * floats, floats);
       rows_.insert(rows_.end(), row.begin(), row.end());
+      if (!batch.touched.empty()) touched_.push_back(batch.touched[i]);
     }
-    return {.updates = batch.updates, .ids = ids_, .rows = rows_};
+    return {.updates = batch.updates,
+            .ids = ids_,
+            .rows = rows_,
+            .touched = touched_};
+  }
+
+  CountBatch Select(const CountBatch& batch) {
+    if (num_shards_ == 1) return batch;
+    ids_.clear();
+    counts_.clear();
+    touched_.clear();
+    for (size_t i = 0; i < batch.ids.size(); ++i) {
+      if (ShardOfRow(batch.ids[i], num_shards_) != shard_) continue;
+      ids_.push_back(batch.ids[i]);
+      counts_.push_back(batch.counts[i]);
+      if (!batch.touched.empty()) touched_.push_back(batch.touched[i]);
+    }
+    return {.ids = ids_, .counts = counts_, .touched = touched_};
   }
 
  private:
@@ -40,14 +59,38 @@ class RowsOfShard {
   const uint32_t num_shards_;
   std::vector<uint64_t> ids_;
   std::vector<float> rows_;
+  std::vector<int64_t> touched_;
+  std::vector<uint32_t> counts_;
 };
 
 }  // namespace
 
-absl::Status WriteRows(RowSnapshot snapshot, ShardWriter& writer) {
-  const std::string table = snapshot.name();
-  return snapshot.Drain(
-      [&](const RowBatch& batch) { return writer.AddRows(table, batch); });
+absl::Status WriteRemoved(absl::Span<const RowSnapshot> tables,
+                          ShardWriter& writer) {
+  constexpr size_t kIdsAtOnce = 4096;
+  for (const RowSnapshot& table : tables) {
+    absl::Span<const uint64_t> left = table.removed();
+    for (; !left.empty();
+         left = left.subspan(std::min(kIdsAtOnce, left.size()))) {
+      RETURN_IF_ERROR(
+          writer.AddRemoved(table.name(), left.subspan(0, kIdsAtOnce)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteTables(absl::Span<RowSnapshot> tables, ShardWriter& writer) {
+  for (RowSnapshot& table : tables) {
+    RETURN_IF_ERROR(table.Drain([&](const RowBatch& batch) {
+      return writer.AddRows(table.name(), batch);
+    }));
+  }
+  for (const RowSnapshot& table : tables) {
+    RETURN_IF_ERROR(table.VisitCounts([&](const CountBatch& batch) {
+      return writer.AddCounts(table.name(), batch);
+    }));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckTable(const durable::CheckpointManifest& manifest,
@@ -71,9 +114,17 @@ absl::Status CheckTable(const durable::CheckpointManifest& manifest,
 
 absl::Status ReadRows(const CheckpointReader& checkpoint, uint32_t shard,
                       uint32_t num_shards, RowTable& table) {
-  return ReadRows(
-      checkpoint, shard, num_shards, table,
-      [&table](const RowBatch& rows) { return table.Insert(rows); });
+  RETURN_IF_ERROR(
+      ReadRows(checkpoint, shard, num_shards, table,
+               [&table](const RowBatch& rows) { return table.Insert(rows); }));
+  RowsOfShard of_shard(shard, num_shards);
+  RETURN_IF_ERROR(checkpoint.ReadCountsFor(
+      table.name(), {shard, num_shards}, [&](const CountBatch& counts) {
+        table.InsertCounts(of_shard.Select(counts));
+        return absl::OkStatus();
+      }));
+  table.EndInsertions();
+  return absl::OkStatus();
 }
 
 absl::Status ReadRows(const CheckpointReader& checkpoint, uint32_t shard,

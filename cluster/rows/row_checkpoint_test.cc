@@ -73,7 +73,8 @@ class RowCheckpointTest : public CheckpointFixture {
     const std::string path =
         absl::StrCat(root(), "/", manifest_.file_size(), ".sst");
     ASSERT_OK_AND_ASSIGN(const auto writer, ShardWriter::Create(path));
-    ASSERT_OK(WriteRows(table.TakeSnapshot(), *writer));
+    RowSnapshot snapshot = table.TakeSnapshot();
+    ASSERT_OK(WriteTables(absl::MakeSpan(&snapshot, 1), *writer));
     ASSERT_OK_AND_ASSIGN(*manifest_.add_file(), writer->Finish());
     ASSERT_OK(WriteManifest(root(), manifest_));
   }

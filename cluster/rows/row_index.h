@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "cluster/rows/row_arena.h"
 
@@ -14,10 +15,11 @@ namespace parasol {
 
 // A map from hashes to row numbers: open addressing in buckets of one cache
 // line, five entries each, a power of two of them. A full bucket continues in
-// the next one; nothing is ever removed. At the usual loads 95 % of the rows
-// are in their own bucket: one cache miss finds them.
+// the next one. At the usual loads 95 % of the rows are in their own bucket:
+// one cache miss finds them.
 //
-// Growing doubles the buckets and moves all entries at once. Not thread-safe.
+// Growing doubles the buckets and moves all entries at once; it never shrinks.
+// Not thread-safe.
 class RowIndex {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -66,6 +68,11 @@ class RowIndex {
   // `hash` must not be there yet, `row` must not be kNone.
   void Insert(uint64_t hash, uint32_t row);
 
+  // Gives `hash`, which must be there, another row number.
+  void Renumber(uint64_t hash, uint32_t row);
+  // Takes `hash`, which must be there, out.
+  void Erase(uint64_t hash);
+
   size_t size() const { return size_; }
 
  private:
@@ -88,6 +95,15 @@ class RowIndex {
     }
   };
 
+  // A place in a bucket.
+  struct Place {
+    size_t bucket;
+    uint32_t entry;
+  };
+  Place PlaceOf(uint64_t hash) const;
+  // Returns the place of the first entry behind a bucket, which was full, that
+  // is sought in that bucket before.
+  std::optional<Place> FirstSoughtIn(size_t bucket) const;
   void Allocate(size_t buckets);
   void Put(uint64_t hash, uint32_t row);
   void Grow();

@@ -57,11 +57,21 @@ class RowMarks {
     since_newest_[row / 64] |= uint64_t{1} << (row % 64);
   }
 
+  // Notes that the row of an id is no more. Call it if is_on(). The row that
+  // has its number from now on is to be marked.
+  void MarkRemoved(uint64_t id) { removed_since_newest_.push_back(id); }
+
+  // The ids whose rows have been removed within the changes that were returned
+  // last; some may have a row again.
+  const std::vector<uint64_t>& removed() const { return removed_before_; }
+
   // Begins to keep the changes since a snapshot that is taken now, and forgets
   // earlier ones.
   void Restart() {
     is_on_ = true;
     since_newest_.clear();
+    removed_since_newest_.clear();
+    removed_before_.clear();
     before_ = std::make_shared<const RowSet>();
   }
 
@@ -70,6 +80,7 @@ class RowMarks {
   // that was the newest.
   std::shared_ptr<const RowSet> TakeSinceNewest() {
     before_ = std::make_shared<const RowSet>(std::exchange(since_newest_, {}));
+    removed_before_ = std::exchange(removed_since_newest_, {});
     return before_;
   }
 
@@ -80,6 +91,9 @@ class RowMarks {
       if (i == since_newest_.size()) since_newest_.push_back(0);
       since_newest_[i] |= (*before_)[i];
     }
+    removed_since_newest_.insert(removed_since_newest_.begin(),
+                                 removed_before_.begin(),
+                                 removed_before_.end());
     return TakeSinceNewest();
   }
 
@@ -88,6 +102,9 @@ class RowMarks {
   RowSet since_newest_;
   // The changes between the older snapshot and the newest.
   std::shared_ptr<const RowSet> before_;
+  // Ids of rows that have been removed, in the same times.
+  std::vector<uint64_t> removed_since_newest_;
+  std::vector<uint64_t> removed_before_;
 };
 
 }  // namespace parasol

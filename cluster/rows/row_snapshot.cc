@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/row_hash.h"
 #include "base/status_macros.h"
 
 namespace parasol {
@@ -13,8 +14,12 @@ class RowSnapshot::PackedRows {
  public:
   void Add(Piece piece, const RowLayout& layout) {
     const uint64_t* const ids = piece.block.ids(layout);
+    const int64_t* const touched =
+        layout.timed ? piece.block.touched(layout) : nullptr;
     for (uint32_t i = 0; i < piece.rows; ++i) {
-      if (piece.Has(i)) rows_.push_back({ids[i], piece.block.row(i, layout)});
+      if (!piece.Has(i)) continue;
+      rows_.push_back({ids[i], piece.block.row(i, layout),
+                       touched == nullptr ? 0 : touched[i]});
     }
     blocks_.push_back(std::move(piece.block));
   }
@@ -26,36 +31,43 @@ class RowSnapshot::PackedRows {
               [](const Row& a, const Row& b) { return a.id < b.id; });
     ids_.resize(rows_.size());
     values_.resize(rows_.size() * layout.floats);
+    touched_.resize(layout.timed ? rows_.size() : 0);
     for (size_t i = 0; i < rows_.size(); ++i) {
       ids_[i] = rows_[i].id;
       std::memcpy(&values_[i * layout.floats], rows_[i].values,
                   layout.floats * sizeof(float));
+      if (layout.timed) touched_[i] = rows_[i].touched;
     }
     rows_.clear();
     blocks_.clear();
-    return {.updates = updates, .ids = ids_, .rows = values_};
+    return {
+        .updates = updates, .ids = ids_, .rows = values_, .touched = touched_};
   }
 
  private:
   struct Row {
     uint64_t id;
     const float* values;
+    int64_t touched;
   };
 
   std::vector<RowBlock> blocks_;  // which have the rows
   std::vector<Row> rows_;
   std::vector<uint64_t> ids_;
   std::vector<float> values_;
+  std::vector<int64_t> touched_;
 };
 
 RowSnapshot::RowSnapshot(std::string name, int64_t updates, RowLayout layout,
                          std::shared_ptr<RowArena> arena,
-                         std::vector<Piece> pieces)
+                         RowStripe::Contents contents)
     : name_(std::move(name)),
       updates_(updates),
       layout_(layout),
       arena_(std::move(arena)),
-      pieces_(std::move(pieces)) {}
+      pieces_(std::move(contents.pieces)),
+      removed_(std::move(contents.removed)),
+      counts_(std::move(contents.counts)) {}
 
 size_t RowSnapshot::rows() const {
   size_t rows = 0;
@@ -75,6 +87,39 @@ absl::Status RowSnapshot::Drain(Visit visit) {
   }
   if (packed.size() == 0) return absl::OkStatus();
   return visit(packed.Pack(updates_, layout_));
+}
+
+size_t RowSnapshot::counted_ids() const {
+  size_t ids = 0;
+  for (const auto& of_stripe : counts_) {
+    of_stripe->ForEach(updates_, [&ids](const IdCounts::Entry&) { ++ids; });
+  }
+  return ids;
+}
+
+absl::Status RowSnapshot::VisitCounts(
+    absl::FunctionRef<absl::Status(const CountBatch& batch)> visit) const {
+  std::vector<uint64_t> ids;
+  std::vector<uint32_t> counts;
+  std::vector<int64_t> touched;
+  absl::Status status;
+  const auto flush = [&] {
+    if (ids.empty() || !status.ok()) return;
+    status = visit({.ids = ids, .counts = counts, .touched = touched});
+    ids.clear();
+    counts.clear();
+    touched.clear();
+  };
+  for (const auto& of_stripe : counts_) {
+    of_stripe->ForEach(updates_, [&](const IdCounts::Entry& entry) {
+      ids.push_back(RowIdOf(entry.hash));
+      counts.push_back(entry.count);
+      if (of_stripe->is_timed()) touched.push_back(entry.touched);
+      if (ids.size() == kCountsAtOnce) flush();
+    });
+  }
+  flush();
+  return status;
 }
 
 }  // namespace parasol

@@ -9,6 +9,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "cluster/rows/id_counts.h"
 #include "cluster/rows/row_arena.h"
 #include "cluster/rows/row_block.h"
 #include "cluster/rows/row_stripe.h"
@@ -28,7 +30,7 @@ class RowSnapshot {
   using Visit = absl::FunctionRef<absl::Status(const RowBatch& batch)>;
 
   RowSnapshot(std::string name, int64_t updates, RowLayout layout,
-              std::shared_ptr<RowArena> arena, std::vector<Piece> pieces);
+              std::shared_ptr<RowArena> arena, RowStripe::Contents contents);
 
   const std::string& name() const { return name_; }
   // Number of updates that the table has had.
@@ -41,6 +43,18 @@ class RowSnapshot {
   // which carries its updates. Stops at the first error.
   absl::Status Drain(Visit visit);
 
+  // Number of ids that VisitCounts() visits.
+  size_t counted_ids() const;
+  // Visits the counts of all ids without a row, in batches of at most
+  // kCountsAtOnce. Not at all if there are none.
+  static constexpr size_t kCountsAtOnce = 4096;
+  absl::Status VisitCounts(
+      absl::FunctionRef<absl::Status(const CountBatch& batch)> visit) const;
+
+  // Ids whose rows have gone since the snapshot to which this one is compared;
+  // this one may have a newer row of some.
+  absl::Span<const uint64_t> removed() const { return removed_; }
+
  private:
   class PackedRows;
 
@@ -49,6 +63,8 @@ class RowSnapshot {
   RowLayout layout_;
   std::shared_ptr<RowArena> arena_;  // must outlive the pieces
   std::vector<Piece> pieces_;
+  std::vector<uint64_t> removed_;
+  std::vector<std::shared_ptr<const IdCounts>> counts_;
 };
 
 }  // namespace parasol

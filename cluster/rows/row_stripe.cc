@@ -66,6 +66,9 @@ class PackedBlocks {
     std::memcpy(packed.block.row(packed.rows, layout_), block.row(row, layout_),
                 layout_.floats * sizeof(float));
     packed.block.ids(layout_)[packed.rows] = block.ids(layout_)[row];
+    if (layout_.timed) {
+      packed.block.touched(layout_)[packed.rows] = block.touched(layout_)[row];
+    }
     ++packed.rows;
   }
 
@@ -76,15 +79,6 @@ class PackedBlocks {
   size_t last_ = kNone;  // the block that has room
 };
 
-// Copies the values of `rows`, one for each id of `run`, to their positions in
-// `out`.
-void CopyValues(const StripedIds::Run& run, size_t width,
-                const float* const* rows, float* out) {
-  for (size_t i = 0; i < run.size(); ++i) {
-    std::memcpy(out + run.positions[i] * width, rows[i], width * sizeof(float));
-  }
-}
-
 }  // namespace
 
 uint32_t RowStripe::Piece::count() const {
@@ -92,9 +86,24 @@ uint32_t RowStripe::Piece::count() const {
   return CountIn(*changed, first, rows);
 }
 
-void RowStripe::UseRules(std::shared_ptr<const RowRules> rules) {
+RowStripe::RowStripe(std::shared_ptr<const RowRules> rules, RowArena& arena,
+                     double max_load, size_t max_rows)
+    : arena_(arena),
+      rules_(std::move(rules)),
+      index_(arena, max_load),
+      max_rows_(max_rows) {
+  if (!rules_->bounds.counts()) return;
+  absl::MutexLock lock(&mu_);
+  counts_ = std::make_shared<IdCounts>(rules_->bounds);
+  NoteCounts();
+}
+
+void RowStripe::UseRules(std::shared_ptr<const RowRules> rules,
+                         size_t max_rows) {
   absl::MutexLock lock(&mu_);
   rules_ = std::move(rules);
+  max_rows_ = max_rows;
+  if (counts_ != nullptr) OwnCounts().UseBounds(rules_->bounds);
 }
 
 float* RowStripe::Row(uint32_t number) const {
@@ -143,9 +152,7 @@ uint32_t RowStripe::AddRow(uint64_t hash, uint64_t id) {
     MakeUnique(block);
   }
   blocks_[block].ids(layout)[number & (layout.rows_per_block() - 1)] = id;
-  if (marks_.is_on()) marks_.Mark(number);
   index_.Insert(hash, number);
-  size_.store(number + 1, std::memory_order_relaxed);
   return number;
 }
 
@@ -155,7 +162,10 @@ void RowStripe::Locate(const StripedIds::Run& run, const std::byte* ids,
   // A row that is missing goes to the last block. Were the block copied only
   // then, rows of it that have been located would lie in the block of a
   // snapshot, which may end.
-  if (!blocks_.empty() && shared_.back()) MakeUnique(blocks_.size() - 1);
+  const bool makes_rows = kAccess == Access::kWrite && !rules_->bounds.any();
+  if (makes_rows && !blocks_.empty() && shared_.back()) {
+    MakeUnique(blocks_.size() - 1);
+  }
   // Copies, which no store can change.
   const RowLayout layout = rules_->layout;
   const size_t in_block = layout.rows_per_block() - 1;
@@ -172,6 +182,10 @@ void RowStripe::Locate(const StripedIds::Run& run, const std::byte* ids,
     if (i + kAhead < count) index_.Prefetch(hashes[i + kAhead]);
     uint32_t number = index_.Find(hashes[i]);
     if (number == RowIndex::kNone) {
+      if (!makes_rows) {
+        rows[i] = nullptr;
+        continue;
+      }
       number = MakeRow(hashes[i], LoadId(ids, run.positions[i]));
     }
     const size_t block = number >> layout.block_shift;
@@ -182,44 +196,92 @@ void RowStripe::Locate(const StripedIds::Run& run, const std::byte* ids,
   }
 }
 
-void RowStripe::Pull(const StripedIds::Run& run, const std::byte* ids,
-                     float* out) {
-  std::array<float*, kGroup> rows;
-  absl::MutexLock lock(&mu_);
+void RowStripe::CopyValues(const StripedIds::Run& run, const std::byte* ids,
+                           const float* const* rows, float* out) const {
   const size_t width = rules_->layout.width;
-  for (size_t first = 0; first < run.size(); first += kGroup) {
-    const StripedIds::Run group = run.subrun(first, kGroup);
-    Locate<Access::kRead>(group, ids, rows.data());
-    CopyValues(group, width, rows.data(), out);
+  for (size_t i = 0; i < run.size(); ++i) {
+    float* const to = out + run.positions[i] * width;
+    if (rows[i] == nullptr) {
+      rules_->initializer.Fill(LoadId(ids, run.positions[i]), to);
+    } else {
+      std::memcpy(to, rows[i], width * sizeof(float));
+    }
   }
 }
 
-void RowStripe::Push(int64_t iterations, const StripedIds::Run& run,
-                     const std::byte* ids,
-                     absl::Span<const std::byte* const> gradients, float* out) {
+void RowStripe::Pull(int64_t updates, const StripedIds::Run& run,
+                     const std::byte* ids, float* out) {
+  std::array<float*, kGroup> rows;
+  absl::MutexLock lock(&mu_);
+  const bool is_timed = rules_->layout.timed;
+  for (size_t first = 0; first < run.size(); first += kGroup) {
+    const StripedIds::Run group = run.subrun(first, kGroup);
+    Locate<Access::kRead>(group, ids, rows.data());
+    if (is_timed) HideExpired(updates + 1, group, rows.data());
+    CopyValues(group, ids, rows.data(), out);
+  }
+}
+
+void RowStripe::Push(int64_t iterations, const Gradients& push,
+                     const std::byte* ids, float* out) {
   std::array<float*, kGroup> rows;
   absl::MutexLock lock(&mu_);
   const size_t width = rules_->layout.width;
-  for (size_t first = 0; first < run.size(); first += kGroup) {
-    const StripedIds::Run group = run.subrun(first, kGroup);
+  const bool is_bounded = rules_->bounds.any();
+  if (is_bounded) Admit(iterations + 1, push, ids);
+  for (size_t first = 0; first < push.run.size(); first += kGroup) {
+    const StripedIds::Run group = push.run.subrun(first, kGroup);
     Locate<Access::kWrite>(group, ids, rows.data());
-    rules_->optimizer->ApplyRows(iterations,
-                                 {.count = group.size(),
-                                  .width = width,
-                                  .gradient_of = gradients.data() + first,
-                                  .rows = rows.data()});
-    if (out != nullptr) CopyValues(group, width, rows.data(), out);
+    const absl::Span<const std::byte* const> gradients =
+        push.gradients.subspan(first, group.size());
+    if (is_bounded) {
+      ApplyToPresent(iterations, gradients, rows.data());
+    } else {
+      rules_->optimizer->ApplyRows(iterations, {.count = group.size(),
+                                                .width = width,
+                                                .gradient_of = gradients.data(),
+                                                .rows = rows.data()});
+    }
+    if (out != nullptr) CopyValues(group, ids, rows.data(), out);
   }
   if (rules_->optimizer->other_rows() != Optimizer::OtherRows::kUntouched) {
-    UpdateOtherRows(iterations, run);
+    UpdateOtherRows(iterations, push.run);
   }
+  NoteRows();
+}
+
+void RowStripe::NoteRows() {
+  const size_t before = size_.load(std::memory_order_relaxed);
+  const size_t now = index_.size();
+  if (now == before) return;
+  size_.store(now, std::memory_order_relaxed);
+  // Unsigned: a difference below 0 is added as such.
+  rules_->totals->rows.fetch_add(now - before, std::memory_order_relaxed);
+}
+
+void RowStripe::ApplyToPresent(int64_t iterations,
+                               absl::Span<const std::byte* const> gradients,
+                               float* const* rows) {
+  std::array<const std::byte*, kGroup> gradient_of;
+  std::array<float*, kGroup> present;
+  size_t count = 0;
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (rows[i] == nullptr) continue;
+    gradient_of[count] = gradients[i];
+    present[count++] = rows[i];
+  }
+  rules_->optimizer->ApplyRows(iterations, {.count = count,
+                                            .width = rules_->layout.width,
+                                            .gradient_of = gradient_of.data(),
+                                            .rows = present.data()});
 }
 
 void RowStripe::UpdateOtherRows(int64_t iterations,
                                 const StripedIds::Run& touched) {
   std::vector<bool> is_touched(index_.size());
   for (const uint64_t hash : touched.hashes) {
-    is_touched[index_.Find(hash)] = true;
+    const uint32_t number = index_.Find(hash);
+    if (number != RowIndex::kNone) is_touched[number] = true;
   }
   std::array<float*, kGroup> rows;
   for (size_t number = 0; number < is_touched.size();) {
@@ -234,7 +296,8 @@ void RowStripe::UpdateOtherRows(int64_t iterations,
 }
 
 absl::Status RowStripe::Insert(const StripedIds::Run& run, const std::byte* ids,
-                               const float* rows) {
+                               const float* rows, const int64_t* touched,
+                               int64_t update) {
   absl::MutexLock lock(&mu_);
   const size_t floats = rules_->layout.floats;
   for (size_t i = 0; i < run.size(); ++i) {
@@ -245,7 +308,12 @@ absl::Status RowStripe::Insert(const StripedIds::Run& run, const std::byte* ids,
     const uint32_t number = AddRow(run.hashes[i], id);
     std::memcpy(Row(number), rows + run.positions[i] * floats,
                 floats * sizeof(float));
+    if (!rules_->layout.timed) continue;
+    order_.Append();
+    Touch(number, touched == nullptr ? update : touched[run.positions[i]]);
+    is_sorted_ = false;
   }
+  NoteRows();
   return absl::OkStatus();
 }
 
@@ -258,20 +326,35 @@ size_t RowStripe::CountMissing(const StripedIds::Run& run) const {
   return missing;
 }
 
-void RowStripe::AddTo(std::vector<Piece>& pieces) {
+void RowStripe::AddTo(int64_t updates, Contents& contents) {
   absl::MutexLock lock(&mu_);
-  AddAllTo(pieces);
+  RemoveExpired(updates, SIZE_MAX);
+  AddAllTo(contents.pieces);
+  AddCountsTo(contents);
+  NoteRows();
 }
 
-void RowStripe::AddMarkedTo(std::vector<Piece>& pieces, Extent extent) {
+void RowStripe::AddMarkedTo(int64_t updates, Extent extent,
+                            Contents& contents) {
   absl::MutexLock lock(&mu_);
+  RemoveExpired(updates, SIZE_MAX);
   if (extent == Extent::kAll) {
     marks_.Restart();
-    return AddAllTo(pieces);
+    AddAllTo(contents.pieces);
+  } else {
+    AddChangedTo(extent, contents);
   }
+  AddCountsTo(contents);
+  NoteRows();
+}
+
+void RowStripe::AddChangedTo(Extent extent, Contents& contents) {
+  std::vector<Piece>& pieces = contents.pieces;
   const std::shared_ptr<const RowSet> changed = extent == Extent::kSinceNewest
                                                     ? marks_.TakeSinceNewest()
                                                     : marks_.TakeSinceOlder();
+  contents.removed.insert(contents.removed.end(), marks_.removed().begin(),
+                          marks_.removed().end());
   const RowLayout& layout = rules_->layout;
   PackedBlocks packed(arena_, layout, pieces);
   uint32_t first = 0;

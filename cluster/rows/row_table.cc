@@ -29,6 +29,11 @@ static_assert(kRowStripes % kStripesPerPart == 0);
 // about 50 µs, several times what waking a thread takes.
 constexpr size_t kSharedRequestBytes = 256 << 10;
 
+// Returns the most rows of stripe `stripe`, of `rows` of all; 0: any number.
+size_t RowsOfStripe(int64_t rows, size_t stripe) {
+  return rows / kRowStripes + (stripe < rows % kRowStripes);
+}
+
 // Memory that a request needs beside its rows; a thread keeps it from one
 // request to the next, unless the request was uncommonly large.
 struct Scratch {
@@ -75,14 +80,24 @@ absl::StatusOr<std::unique_ptr<RowTable>> RowTable::Create(
   ASSIGN_OR_RETURN(RowInitializer initializer,
                    RowInitializer::Create(options.initializer, options.seed,
                                           options.name, options.width));
-  const RowLayout layout(options.width, optimizer->slot_names().size());
+  const int64_t max_rows = options.bounds.max_rows;
+  if (max_rows != 0 && max_rows < static_cast<int64_t>(kRowStripes)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "table ", options.name, ": eviction.max_rows leaves this shard ",
+        max_rows, " rows, but it needs ", kRowStripes,
+        " or more: raise it, or use fewer ps"));
+  }
+  const RowLayout layout(options.width, optimizer->slot_names().size(),
+                         options.bounds.times());
   if (options.memory == nullptr) options.memory = std::make_shared<RowMemory>();
-  const std::shared_ptr<RowMemory> memory = options.memory;
+  RowRules rules = {.layout = layout,
+                    .initializer = initializer,
+                    .optimizer = std::move(optimizer),
+                    .memory = options.memory,
+                    .bounds = options.bounds,
+                    .totals = std::make_shared<RowTotals>()};
   return std::unique_ptr<RowTable>(
-      new RowTable(std::move(options), {.layout = layout,
-                                        .initializer = initializer,
-                                        .optimizer = std::move(optimizer),
-                                        .memory = memory}));
+      new RowTable(std::move(options), std::move(rules)));
 }
 
 RowTable::RowTable(Options options, RowRules rules)
@@ -90,43 +105,55 @@ RowTable::RowTable(Options options, RowRules rules)
       layout_(rules.layout),
       slot_names_(rules.optimizer->slot_names()),
       arena_(std::make_shared<RowArena>()),
+      totals_(rules.totals),
       rules_(std::make_shared<const RowRules>(std::move(rules))) {
   for (size_t s = 0; s < kRowStripes; ++s) {
     const double load =
         kMinIndexLoad + (kMaxIndexLoad - kMinIndexLoad) * s / kRowStripes;
-    stripes_.push_back(std::make_unique<RowStripe>(rules_, *arena_, load));
+    stripes_.push_back(std::make_unique<RowStripe>(
+        rules_, *arena_, load, RowsOfStripe(options_.bounds.max_rows, s)));
   }
 }
 
-absl::Status RowTable::Pull(const std::byte* ids, size_t count, float* out) {
+absl::Status RowTable::Pull(const std::byte* ids, size_t count, float* out,
+                            std::optional<int64_t> updates) const {
   ScratchLease scratch(count);
   StripedIds& sorted = scratch.ids();
   RETURN_IF_ERROR(Sort(ids, count, sorted));
+  const int64_t at = updates.value_or(this->updates());
   // Alone: a large pull comes as several requests, on several threads.
   const size_t first = FirstStripe();
   for (size_t i = 0; i < kRowStripes; ++i) {
     const size_t stripe = (first + i) % kRowStripes;
     const StripedIds::Run run = sorted.run(stripe);
-    if (run.size() > 0) stripes_[stripe]->Pull(run, ids, out);
+    if (run.size() > 0) stripes_[stripe]->Pull(at, run, ids, out);
   }
   return absl::OkStatus();
 }
 
 absl::Status RowTable::Push(const std::byte* ids, const std::byte* gradients,
-                            size_t count, float* out) {
+                            size_t count, float* out, const std::byte* counts) {
   ScratchLease scratch(count);
   StripedIds& sorted = scratch.ids();
   RETURN_IF_ERROR(Sort(ids, count, sorted));
+  RETURN_IF_ERROR(CheckRoom(sorted));
   absl::ReaderMutexLock lock(&snapshot_mu_);
+  // Rows of any stripe may have to change, or to go.
   const bool all_stripes =
-      rules_->optimizer->other_rows() != Optimizer::OtherRows::kUntouched;
+      rules_->optimizer->other_rows() != Optimizer::OtherRows::kUntouched ||
+      rules_->bounds.idle_steps > 0;
+  const bool has_counts = rules_->bounds.counts();
   const int64_t iterations = updates_.fetch_add(1);
   ForEachStripe(count, [&](size_t stripe) {
     DistinctRows& distinct = scratch.distinct();
     distinct.Assign(sorted.run(stripe));
     if (distinct.rows().size() == 0 && !all_stripes) return;
-    stripes_[stripe]->Push(iterations, distinct.rows(), ids,
-                           distinct.Sum(gradients, options_.width), out);
+    const RowStripe::Gradients push = {
+        .run = distinct.rows(),
+        .gradients = distinct.Sum(gradients, options_.width),
+        .counts = has_counts ? distinct.Counts(counts)
+                             : absl::Span<const uint32_t>()};
+    stripes_[stripe]->Push(iterations, push, ids, out);
     if (out != nullptr) distinct.CopyToRepeated(options_.width, out);
   });
   return absl::OkStatus();
@@ -142,13 +169,30 @@ absl::Status RowTable::Insert(const RowBatch& batch) {
   const auto* const ids = reinterpret_cast<const std::byte*>(batch.ids.data());
   ScratchLease scratch(batch.ids.size());
   RETURN_IF_ERROR(Sort(ids, batch.ids.size(), scratch.ids()));
+  RETURN_IF_ERROR(CheckRoom(scratch.ids()));
+  const int64_t* const touched =
+      batch.touched.empty() ? nullptr : batch.touched.data();
   for (size_t s = 0; s < kRowStripes; ++s) {
-    RETURN_IF_ERROR(
-        stripes_[s]->Insert(scratch.ids().run(s), ids, batch.rows.data()))
+    RETURN_IF_ERROR(stripes_[s]->Insert(
+        scratch.ids().run(s), ids, batch.rows.data(), touched, batch.updates))
         << "table " << name();
   }
   AdvanceTo(batch.updates);
   return absl::OkStatus();
+}
+
+void RowTable::InsertCounts(const CountBatch& batch) {
+  for (size_t i = 0; i < batch.ids.size(); ++i) {
+    const uint64_t hash = RowHash(batch.ids[i]);
+    stripes_[StripeOf(hash)]->InsertCount(
+        {.hash = hash,
+         .count = batch.counts[i],
+         .touched = batch.touched.empty() ? updates() : batch.touched[i]});
+  }
+}
+
+void RowTable::EndInsertions() {
+  for (const auto& stripe : stripes_) stripe->SortRows();
 }
 
 absl::Status RowTable::TakeRulesOf(const RowTable& other) {
@@ -159,14 +203,23 @@ absl::Status RowTable::TakeRulesOf(const RowTable& other) {
                      other.width(), " with ", other.slot_names().size()));
   }
   const std::shared_ptr<const RowRules> others = other.rules();
+  if (!others->bounds.HasFormOf(options_.bounds)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "table ", name(),
+        " would have an admission or an eviction of another kind"));
+  }
   const auto rules = std::make_shared<const RowRules>(
       RowRules{.layout = layout_,
                .initializer = others->initializer,
                .optimizer = others->optimizer,
-               .memory = options_.memory});
+               .memory = options_.memory,
+               .bounds = others->bounds,
+               .totals = totals_});
   absl::MutexLock no_push(&snapshot_mu_);
   rules_ = rules;
-  for (const auto& stripe : stripes_) stripe->UseRules(rules);
+  for (size_t s = 0; s < kRowStripes; ++s) {
+    stripes_[s]->UseRules(rules, RowsOfStripe(rules->bounds.max_rows, s));
+  }
   return absl::OkStatus();
 }
 
@@ -176,16 +229,16 @@ std::shared_ptr<const RowRules> RowTable::rules() const {
 }
 
 RowSnapshot RowTable::TakeSnapshot() const {
-  std::vector<RowSnapshot::Piece> pieces;
-  pieces.reserve(rows() / layout_.rows_per_block() + 2 * kRowStripes);
+  RowStripe::Contents contents;
+  contents.pieces.reserve(rows() / layout_.rows_per_block() + 2 * kRowStripes);
   absl::MutexLock lock(&snapshot_mu_);
-  for (const auto& stripe : stripes_) stripe->AddTo(pieces);
-  return RowSnapshot(name(), updates(), layout_, arena_, std::move(pieces));
+  for (const auto& stripe : stripes_) stripe->AddTo(updates(), contents);
+  return RowSnapshot(name(), updates(), layout_, arena_, std::move(contents));
 }
 
 RowSnapshot RowTable::TakeSnapshot(const SnapshotTurn& turn) {
   if (turn.number == 0) return TakeSnapshot();
-  std::vector<RowSnapshot::Piece> pieces;
+  RowStripe::Contents contents;
   absl::MutexLock lock(&snapshot_mu_);
   RowStripe::Extent extent = RowStripe::Extent::kAll;
   if (turn.since != 0 && turn.since == newest_snapshot_) {
@@ -197,8 +250,10 @@ RowSnapshot RowTable::TakeSnapshot(const SnapshotTurn& turn) {
     older_snapshot_ = turn.number;
   }
   newest_snapshot_ = turn.number;
-  for (const auto& stripe : stripes_) stripe->AddMarkedTo(pieces, extent);
-  return RowSnapshot(name(), updates(), layout_, arena_, std::move(pieces));
+  for (const auto& stripe : stripes_) {
+    stripe->AddMarkedTo(updates(), extent, contents);
+  }
+  return RowSnapshot(name(), updates(), layout_, arena_, std::move(contents));
 }
 
 bool RowTable::Marks(uint64_t number) const {
@@ -237,14 +292,23 @@ absl::Status RowTable::Sort(const std::byte* ids, size_t count,
         "table ", name(), ": ", count, " ids are too many for one request"));
   }
   sorted.Assign(ids, count);
+  return absl::OkStatus();
+}
+
+absl::Status RowTable::CheckRoom(const StripedIds& sorted) const {
   const size_t row_bytes = RowRules::BytesPerRow(layout_);
   const RowMemory& memory = *options_.memory;
   const size_t free = memory.free_bytes();
-  // Ids that come twice count twice: near the limit, that is.
-  if (count <= free / row_bytes) return absl::OkStatus();
+  // Ids that come twice count twice: near the limit, that is. So do ids that
+  // get no row yet.
+  if (sorted.size() <= free / row_bytes) return absl::OkStatus();
   size_t missing = 0;
   for (size_t s = 0; s < kRowStripes; ++s) {
-    missing += stripes_[s]->CountMissing(sorted.run(s));
+    const size_t of_stripe = stripes_[s]->CountMissing(sorted.run(s));
+    const size_t most = RowsOfStripe(options_.bounds.max_rows, s);
+    const size_t there = stripes_[s]->rows();
+    missing += most == 0 ? of_stripe
+                         : std::min(of_stripe, most - std::min(most, there));
   }
   if (missing <= free / row_bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/work_helpers.h"
 #include "cluster/rows/row_arena.h"
+#include "cluster/rows/row_bounds.h"
 #include "cluster/rows/row_marks.h"
 #include "cluster/rows/row_memory.h"
 #include "cluster/rows/row_sample.h"
@@ -27,13 +29,17 @@
 namespace parasol {
 
 // One shard's rows of a sparse table. The id may be any 64-bit number; each row
-// has values and slots. A row is made when it is first touched, by a pull or a
-// push; its values then depend on (seed, name, id) only.
+// has values and slots. A row is made when it is first pushed, or, in a table
+// with bounds, when its id has occurred often enough; its values then depend on
+// (seed, name, id) only. A pull of an id without a row gives these values and
+// changes nothing. Rows of a table with bounds may go again (RowBounds). Its
+// time is the number of its updates.
 //
 // Thread-safe: requests run in parallel, stripe by stripe of the ids' hashes. A
 // pull sees each row whole; two rows may be one push apart. Memory per row: its
 // values and slots rounded up to a cache line (to a power of two if they are
-// smaller), 8 bytes of id and 17 to 52 bytes of index.
+// smaller), 8 bytes of id and 17 to 52 bytes of index; 16 more if rows may go.
+// Of an id without a row that is counted, 9 to 22 bytes (IdCounts).
 //
 // Every push goes through the whole table if the optimizer's other_rows() are
 // touched (Adam, RMSprop without momentum, Nadam).
@@ -49,25 +55,34 @@ class RowTable {
     std::shared_ptr<RowMemory> memory = nullptr;
     // Threads that take stripes of large pushes; null: the caller alone.
     std::shared_ptr<WorkHelpers> helpers = nullptr;
+    RowBounds bounds = {};
   };
 
-  //   InvalidArgument  the width or the initializer is out of range, or this
-  //                    program lacks the code of a custom optimizer.
+  //   InvalidArgument  the width or the initializer is out of range, the shard
+  //                    may have fewer rows than kRowStripes, or this program
+  //                    lacks the code of a custom optimizer.
   static absl::StatusOr<std::unique_ptr<RowTable>> Create(
       Options options, std::unique_ptr<const Optimizer> optimizer);
 
   // Writes the values of the rows of `ids`, in order, to `out`: count x width.
-  // `ids`: count uint64 in the machine's byte order, at any alignment.
-  //   ResourceExhausted  missing rows don't fit in the memory limit; the table
-  //                      is unchanged.
-  absl::Status Pull(const std::byte* ids, size_t count, float* out);
+  // `ids`: count uint64 in the machine's byte order, at any alignment. Rows are
+  // there as they are after `updates` updates; by default, after those that the
+  // table has had.
+  //   InvalidArgument  `count` is 2^32 or more.
+  absl::Status Pull(const std::byte* ids, size_t count, float* out,
+                    std::optional<int64_t> updates = std::nullopt) const;
 
   // Makes one update of the table. `gradients`: count x width float32 at any
   // alignment. Gradients of the same id are summed first, in their order.
-  // Unless `out` is null, writes the new values there as Pull() would right
-  // after, but each row is looked up once. Fails as Pull() does.
+  // `counts`: how often each id occurs, count uint32 at any alignment; null: as
+  // often as it is listed. Unless `out` is null, writes the new values there as
+  // Pull() would right after, but each row is looked up once. Fails as Pull()
+  // does, and with
+  //   ResourceExhausted  missing rows don't fit in the memory limit; the table
+  //                      is unchanged.
   absl::Status Push(const std::byte* ids, const std::byte* gradients,
-                    size_t count, float* out = nullptr)
+                    size_t count, float* out = nullptr,
+                    const std::byte* counts = nullptr)
       ABSL_LOCKS_EXCLUDED(snapshot_mu_);
 
   // Adds rows as a snapshot gave them, and advances to their updates. For a
@@ -76,11 +91,18 @@ class RowTable {
   //   AlreadyExists      the table has one of the rows; the message names it.
   //   ResourceExhausted  the rows exceed the memory limit.
   absl::Status Insert(const RowBatch& batch);
+  // Adds counts of ids without a row as a snapshot gave them, behind the rows.
+  // Does nothing in a table that does not count.
+  void InsertCounts(const CountBatch& batch);
+  // Ends the insertions: rows above the bounds go. The first push does so
+  // otherwise, and takes longer.
+  void EndInsertions();
 
-  // Goes on with the initializer, the seed and the optimizer of `other`. Later
-  // pushes and rows go by them; each push goes by one or the other.
-  //   InvalidArgument  `other` has another width or other slots; nothing has
-  //                    changed.
+  // Goes on with the initializer, the seed, the optimizer and the bounds of
+  // `other`. Later pushes and rows go by them; each push goes by one or the
+  // other.
+  //   InvalidArgument  `other` has another width, other slots, or bounds of
+  //                    another form; nothing has changed.
   absl::Status TakeRulesOf(const RowTable& other)
       ABSL_LOCKS_EXCLUDED(snapshot_mu_);
 
@@ -115,9 +137,14 @@ class RowTable {
   size_t width() const { return options_.width; }
   const std::vector<std::string>& slot_names() const { return slot_names_; }
   size_t rows() const;
-  // Bytes of rows and indexes, with those that snapshots hold and those that
-  // are kept for reuse.
-  size_t memory_bytes() const { return arena_->allocated_bytes(); }
+  // Returns what it has and has done; several numbers are not of one moment.
+  const RowTotals& totals() const { return *totals_; }
+  // Bytes of rows, indexes and counts, with those that snapshots hold and those
+  // that are kept for reuse.
+  size_t memory_bytes() const {
+    return arena_->allocated_bytes() +
+           totals_->count_bytes.load(std::memory_order_relaxed);
+  }
 
  private:
   RowTable(Options options, RowRules rules);
@@ -126,6 +153,8 @@ class RowTable {
   // Sorts `ids` by stripe. Fails as Pull() does.
   absl::Status Sort(const std::byte* ids, size_t count,
                     StripedIds& sorted) const;
+  //   ResourceExhausted  rows of `sorted` that are missing don't fit.
+  absl::Status CheckRoom(const StripedIds& sorted) const;
   // Calls visit(stripe) for every stripe, on the caller's thread, and on
   // helpers too if a push of `count` rows is worth it.
   void ForEachStripe(size_t count, absl::FunctionRef<void(size_t)> visit) const;
@@ -138,6 +167,7 @@ class RowTable {
   const RowLayout layout_;
   const std::vector<std::string> slot_names_;
   const std::shared_ptr<RowArena> arena_;
+  const std::shared_ptr<RowTotals> totals_;
   std::vector<std::unique_ptr<RowStripe>> stripes_;
   std::atomic<int64_t> updates_ = 0;
   mutable std::atomic<size_t> requests_ = 0;

@@ -45,6 +45,7 @@ void DistinctIds::Begin(absl::Span<const absl::Span<const uint64_t>> inputs) {
     firsts_[group + 1] = kUnknown;
   }
   has_ids_ = false;
+  has_counts_ = false;
   GrowTo(place_hashes_, num_places_);
   GrowTo(positions_, num_places_);
   GrowTo(places_, num_places_);
@@ -159,6 +160,19 @@ absl::Span<const uint64_t> DistinctIds::ids() {
     has_ids_ = true;
   }
   return absl::MakeConstSpan(ids_).first(size());
+}
+
+absl::Span<const uint32_t> DistinctIds::counts() {
+  if (!has_counts_) {
+    GrowTo(places_of_, size());
+    uint32_t* next = places_of_.data();
+    for (size_t group = 0; group < num_groups_; ++group) {
+      const int32_t rows = firsts_[group + 1].load() - firsts_[group].load();
+      next = std::copy_n(counts_.data() + PlaceBegin(group), rows, next);
+    }
+    has_counts_ = true;
+  }
+  return absl::MakeConstSpan(places_of_).first(size());
 }
 
 }  // namespace parasol

@@ -76,6 +76,8 @@ class DistinctIds {
   }
   // Returns the distinct ids, indexed by their numbers. Not thread-safe.
   absl::Span<const uint64_t> ids();
+  // Returns the number of places of each distinct id. Not thread-safe.
+  absl::Span<const uint32_t> counts();
   // The number of each id of an input.
   absl::Span<const int32_t> positions(size_t input) const {
     return absl::MakeConstSpan(positions_)
@@ -108,6 +110,7 @@ class DistinctIds {
   // The first number of each group, and the end of all, or kUnknown.
   std::array<std::atomic<int32_t>, kMaxGroups + 1> firsts_ = {};
   bool has_ids_ = false;
+  bool has_counts_ = false;
 
   // Arrays that may be longer than they have to be. By places: the hash of an
   // id, its number.
@@ -125,6 +128,7 @@ class DistinctIds {
   // Indexed by number.
   std::vector<uint64_t> hashes_;
   std::vector<uint64_t> ids_;
+  std::vector<uint32_t> places_of_;
   // Hash tables with open addressing, each for one stripe of a group at a time:
   // the number of an id in its stripe, from 1; 0: the slot is empty.
   std::array<std::vector<uint32_t>, kMaxGroups> slots_;

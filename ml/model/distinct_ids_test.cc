@@ -154,5 +154,24 @@ TEST(DistinctIdsTest, AGroupHasItsPlacesInOrder) {
   EXPECT_EQ(places, static_cast<int32_t>(ids.size()));
 }
 
+TEST(DistinctIdsTest, CountsAreTheNumbersOfPlaces) {
+  std::mt19937_64 random(2);
+  for (const size_t count : {0, 1, 50, 9000}) {
+    const Ids first = RandomIds(random, count, 300),
+              second = RandomIds(random, count / 2, 300);
+    const std::array<absl::Span<const uint64_t>, 2> inputs = {first, second};
+    std::map<uint64_t, uint32_t> places;
+    for (const auto& input : inputs) {
+      for (const uint64_t id : input) ++places[id];
+    }
+    DistinctIds distinct;
+    distinct.Assign(inputs);
+    ASSERT_EQ(distinct.counts().size(), places.size());
+    for (size_t i = 0; i < distinct.size(); ++i) {
+      EXPECT_EQ(distinct.counts()[i], places[distinct.ids()[i]]);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace parasol

@@ -84,10 +84,10 @@ class Resolver {
 
   void ResolveTables() {
     for (const job::SparseTable& table : spec_.sparse_table()) {
-      graph_.tables.push_back({.name = table.name(),
-                               .width = table.width(),
-                               .frozen = !table.trainable()});
-      tables_.emplace(table.name(), graph_.tables.size() - 1);
+      tables_.emplace(table.name(), graph_.tables.size());
+      graph_.tables.push_back({.name = table.name(), .width = table.width()});
+      graph_.tables.back().frozen = !table.trainable();
+      graph_.tables.back().counts = table.has_admission();
     }
   }
 

@@ -48,6 +48,8 @@ struct GraphTable {
   double l2 = 0;  // the same in all layers that read the table
   // True if nothing changes the rows: they have no gradients, and `l2` is 0.
   bool frozen = false;
+  // True if pushes say how often ids occur (SparseTable.admission).
+  bool counts = false;
 };
 
 // A job's model after all checks: every default is filled in, every shape is

@@ -58,6 +58,9 @@ class StagedBatch {
     size_t table = 0;
     absl::Span<const uint64_t> ids;  // each once
     absl::Span<float> values;
+    // How often each id occurs in the batch's examples, over all inputs that
+    // read the table; empty unless GraphTable::counts.
+    absl::Span<const uint32_t> counts = {};
   };
 
   virtual ~StagedBatch() = default;
@@ -66,6 +69,16 @@ class StagedBatch {
   // is in the device's memory (DeviceTraining::UseTables()). Valid until the
   // next Stage() of this batch.
   virtual absl::Span<const Rows> rows() const = 0;
+
+  // Returns the counts of the ids that GradientSinks::rows gave: all of a
+  // table's, or, if it is frozen, none.
+  absl::Span<const uint32_t> CountsOf(size_t table,
+                                      absl::Span<const uint64_t> ids) const {
+    for (const Rows& of : rows()) {
+      if (of.table == table && !ids.empty()) return of.counts;
+    }
+    return {};
+  }
 };
 
 // Callbacks that take the gradients of a pass. They are called from the pass's

@@ -244,6 +244,9 @@ void StagedInputs::PlaceRows() {
     row_elements_ += AlignedElements(table.num_rows * table.width);
     rows_on_host_.push_back(
         {.table = lookup.table, .ids = table.ids, .values = {}});
+    if (graph_.tables[lookup.table].counts) {
+      rows_on_host_.back().counts = distinct.counts();
+    }
   }
 }
 

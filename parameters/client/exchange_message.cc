@@ -85,6 +85,7 @@ void SetOperation(const ShardOutbox::Entry& entry, wire::Operation& on_wire) {
     case Kind::kRowPush:
       SetPush(entry, *on_wire.mutable_row_push());
       SetRows(asked, *on_wire.mutable_row_push());
+      on_wire.mutable_row_push()->set_with_counts(asked.rows().has_counts);
       break;
     case Kind::kRowPull:
       SetPull(operation, *on_wire.mutable_row_pull());
@@ -124,6 +125,7 @@ class PayloadWriter {
         const ShardOperation::Rows& rows = asked.rows();
         add(rows.count * sizeof(uint64_t), rows.ids);
         add(EncodedBytes(encoding, rows.count * rows.width), rows.gradients);
+        if (rows.has_counts) add(rows.count * sizeof(uint32_t), rows.counts);
         break;
       }
       case Kind::kRowPull:

@@ -364,9 +364,8 @@ absl::StatusOr<std::shared_ptr<const Call>> ShardedParameterClient::StartPush(
   draft.rows.reserve(push.rows.size() * links_.size());
   for (size_t i = 0; i < push.rows.size(); ++i) {
     const RowGradient& rows = push.rows[i];
-    RETURN_IF_ERROR(rows_.AddPushes(call, rows.table, rows.ids, rows.values,
-                                    TakeCommonRows(push, i, pull.rows),
-                                    draft.rows));
+    RETURN_IF_ERROR(rows_.AddPushes(
+        call, rows, TakeCommonRows(push, i, pull.rows), draft.rows));
   }
   call->completion.Expect(draft.dense.size() + draft.rows.size());
   for (const RowGradient& rows : push.rows) row_pushes_.Add(rows.table, call);

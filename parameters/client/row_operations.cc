@@ -27,6 +27,22 @@ std::byte* CopyIds(absl::Span<const uint64_t> ids,
   return out;
 }
 
+// Writes ids, encoded gradients and counts of the rows at `positions`.
+void CopyGradients(const TrainingParameters::RowGradient& gradients,
+                   absl::Span<const uint32_t> positions, size_t width,
+                   job::Encoding encoding, std::byte* out) {
+  out = CopyIds(gradients.ids, positions, out);
+  for (const uint32_t position : positions) {
+    Encode(encoding, gradients.values.subspan(position * width, width), out);
+    out += EncodedBytes(encoding, width);
+  }
+  if (gradients.counts.empty()) return;
+  for (const uint32_t position : positions) {
+    std::memcpy(out, &gradients.counts[position], sizeof(uint32_t));
+    out += sizeof(uint32_t);
+  }
+}
+
 // Whether rows at `positions`, ascending, lie one after the other.
 bool AreAdjacent(absl::Span<const uint32_t> positions) {
   return !positions.empty() &&
@@ -153,12 +169,15 @@ void RowOperations::AddPulls(const std::shared_ptr<const Call>& call,
 }
 
 absl::Status RowOperations::AddPushes(
-    const std::shared_ptr<const Call>& call, size_t table,
-    absl::Span<const uint64_t> ids, absl::Span<const float> gradients,
-    absl::Span<float> values, std::vector<EncodedOperation>& operations) const {
-  const RowPartition partition(ids, num_shards_);
-  const size_t width = tables_[table].width;
-  const size_t row_bytes = EncodedBytes(limits_.encoding, width);
+    const std::shared_ptr<const Call>& call,
+    const TrainingParameters::RowGradient& gradients, absl::Span<float> values,
+    std::vector<EncodedOperation>& operations) const {
+  const RowPartition partition(gradients.ids, num_shards_);
+  const Table& table = tables_[gradients.table];
+  const size_t width = table.width;
+  const bool has_counts = !gradients.counts.empty();
+  const size_t row_bytes = EncodedBytes(limits_.encoding, width) +
+                           (has_counts ? sizeof(uint32_t) : 0);
   for (size_t shard = 0; shard < num_shards_; ++shard) {
     const absl::Span<const uint32_t> positions = partition.OfShard(shard);
     const size_t bytes = positions.size() * (sizeof(uint64_t) + row_bytes);
@@ -166,31 +185,28 @@ absl::Status RowOperations::AddPushes(
       return absl::InvalidArgumentError(absl::StrFormat(
           "table %s: gradients of %d rows make a message of %d bytes to ps/%d, "
           "over %d",
-          tables_[table].name, positions.size(), bytes, shard,
-          kMaxRowPushBytes));
+          table.name, positions.size(), bytes, shard, kMaxRowPushBytes));
     }
     ShardOperation::Rows rows;
     rows.count = positions.size();
+    rows.has_counts = has_counts;
     if (!values.empty() && !positions.empty()) {
       SetTarget(positions, width, values, rows);
     }
     std::unique_ptr<std::byte[]> payload;
     if (limits_.encoding == job::FLOAT32 && AreAdjacent(positions)) {
-      rows.ids = &ids[positions.front()];
-      rows.gradients = &gradients[positions.front() * width];
+      rows.ids = &gradients.ids[positions.front()];
+      rows.gradients = &gradients.values[positions.front() * width];
+      if (has_counts) rows.counts = &gradients.counts[positions.front()];
     } else {
       payload = std::make_unique_for_overwrite<std::byte[]>(bytes);
-      std::byte* out = CopyIds(ids, positions, payload.get());
-      for (const uint32_t position : positions) {
-        Encode(limits_.encoding, gradients.subspan(position * width, width),
-               out);
-        out += row_bytes;
-      }
+      CopyGradients(gradients, positions, width, limits_.encoding,
+                    payload.get());
     }
     EncodedOperation& push = operations.emplace_back(
-        MakeOperation(call, shard, table, std::move(rows)));
+        MakeOperation(call, shard, gradients.table, std::move(rows)));
     push.payload = std::move(payload);
-    push.payloads = 2;
+    push.payloads = has_counts ? 3 : 2;
     push.payload_bytes = bytes;
     push.bytes = bytes;
   }

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "parameters/client/shard_operation.h"
+#include "parameters/training_parameters.h"
 #include "proto/chief.pb.h"
 #include "proto/job.pb.h"
 
@@ -69,9 +70,8 @@ class RowOperations {
   // answers go there: ids.size() x width. A push counts as one update and so
   // can't be cut:
   //   InvalidArgument  a shard's part is too large for a message.
-  absl::Status AddPushes(const std::shared_ptr<const Call>& call, size_t table,
-                         absl::Span<const uint64_t> ids,
-                         absl::Span<const float> gradients,
+  absl::Status AddPushes(const std::shared_ptr<const Call>& call,
+                         const TrainingParameters::RowGradient& gradients,
                          absl::Span<float> values,
                          std::vector<EncodedOperation>& operations) const;
 

@@ -153,8 +153,8 @@ TEST(RowRequestsTest, APushGoesToEveryShardWithItsRows) {
   const std::vector<uint64_t> ids = {40};
   const std::vector<float> gradient = {1, 2, 3};
   Operations operations;
-  ASSERT_OK(
-      rows.AddPushes(PushCall(), 0, ids, gradient, /*values=*/{}, operations));
+  ASSERT_OK(rows.AddPushes(PushCall(), {0, ids, gradient}, /*values=*/{},
+                           operations));
   ASSERT_EQ(operations.size(), 3u);
   for (size_t shard = 0; shard < 3; ++shard) {
     const EncodedOperation& operation = operations[shard];
@@ -175,8 +175,8 @@ TEST(RowRequestsTest, RowsThatLieTogetherAreSentFromWhereTheyAre) {
   std::vector<float> values(gradients.size());
   Operations operations;
   const RowOperations rows = Make(1);
-  ASSERT_OK(
-      rows.AddPushes(PushCall(), 0, ids, gradients, /*values=*/{}, operations));
+  ASSERT_OK(rows.AddPushes(PushCall(), {0, ids, gradients}, /*values=*/{},
+                           operations));
   rows.AddPulls(PullCall(), 0, ids, absl::MakeSpan(values), kOfPushes,
                 operations);
   ASSERT_EQ(operations.size(), 2u);
@@ -196,8 +196,8 @@ TEST(RowRequestsTest, RowsWithOthersBetweenThemAreSentFromACopy) {
   std::vector<float> values(gradients.size());
   const size_t shard = ShardOfRow(ids[0], 2);
   Operations pushes;
-  ASSERT_OK(
-      Make(2).AddPushes(PushCall(), 0, ids, gradients, /*values=*/{}, pushes));
+  ASSERT_OK(Make(2).AddPushes(PushCall(), {0, ids, gradients}, /*values=*/{},
+                              pushes));
   EXPECT_EQ(IdsOf(pushes[shard]), (std::vector<uint64_t>{0, 0}));
   std::vector<float> sent(2 * kWidth);
   std::memcpy(sent.data(), pushes[shard].payload.get() + 2 * sizeof(uint64_t),
@@ -211,12 +211,36 @@ TEST(RowRequestsTest, RowsWithOthersBetweenThemAreSentFromACopy) {
   EXPECT_EQ(pulls[shard].asked.rows().target, values.data());
 }
 
+TEST(RowRequestsTest, CountsGoWithTheirRows) {
+  std::vector<uint64_t> ids = {0, 0, 0};
+  while (ShardOfRow(ids[1], 2) == ShardOfRow(ids[0], 2)) ++ids[1];
+  const std::vector<float> gradients(ids.size() * kWidth);
+  const std::vector<uint32_t> counts = {5, 6, 7};
+  const size_t shard = ShardOfRow(ids[0], 2);
+  Operations pushes;
+  ASSERT_OK(Make(2).AddPushes(PushCall(), {0, ids, gradients, counts},
+                              /*values=*/{}, pushes));
+  EXPECT_EQ(pushes[shard].payloads, 3u);
+  EXPECT_EQ(pushes[shard].payload_bytes,
+            2 * (sizeof(uint64_t) + kWidth * sizeof(float) + sizeof(uint32_t)));
+  std::vector<uint32_t> sent(2);
+  std::memcpy(sent.data(),
+              pushes[shard].payload.get() + 2 * sizeof(uint64_t) +
+                  2 * kWidth * sizeof(float),
+              sizeof(uint32_t) * sent.size());
+  EXPECT_EQ(sent, (std::vector<uint32_t>{5, 7}));
+  EXPECT_TRUE(pushes[1 - shard].asked.rows().has_counts);
+  EXPECT_EQ(pushes[1 - shard].asked.rows().counts, &counts[1]);
+}
+
 TEST(RowRequestsTest, HalvesAreSentFromACopy) {
   const RowOperations rows =
       Make(1, {.message_bytes = 1 << 20, .encoding = job::FLOAT16});
   Operations operations;
-  ASSERT_OK(rows.AddPushes(PushCall(), 0, {7}, std::vector<float>(kWidth), {},
-                           operations));
+  const uint64_t id = 7;
+  const std::vector<float> gradient(kWidth);
+  ASSERT_OK(rows.AddPushes(
+      PushCall(), {0, absl::MakeConstSpan(&id, 1), gradient}, {}, operations));
   EXPECT_FALSE(operations[0].borrows_memory());
   EXPECT_EQ(operations[0].bytes, sizeof(uint64_t) + kWidth * 2);
 }
@@ -226,10 +250,10 @@ TEST(RowRequestsTest, APushThatNoMessageHoldsIsRefused) {
   const std::vector<uint64_t> ids(4 << 20);
   const std::vector<float> gradients(ids.size() * kWidth);
   Operations operations;
-  EXPECT_THAT(
-      rows.AddPushes(PushCall(), 0, ids, gradients, /*values=*/{}, operations),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               HasSubstr("table users: gradients of 4194304 rows")));
+  EXPECT_THAT(rows.AddPushes(PushCall(), {0, ids, gradients}, /*values=*/{},
+                             operations),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("table users: gradients of 4194304 rows")));
 }
 
 TEST(RowRequestsTest, ATableMustBeTheSameOnEveryShard) {

@@ -66,6 +66,10 @@ struct ShardOperation {
     // operation has them.
     const uint64_t* ids = nullptr;
     const float* gradients = nullptr;
+    // How often each id occurs, as ids and gradients are; has_counts is false
+    // if nothing says that.
+    const uint32_t* counts = nullptr;
+    bool has_counts = false;
     // Rows of the target that an answer writes: row i goes to row positions[i];
     // if empty, to row i.
     std::vector<uint32_t> positions = {};

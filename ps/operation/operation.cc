@@ -14,7 +14,7 @@ size_t PayloadsOf(const wire::Operation& operation) {
     case wire::Operation::kPush:
       return operation.push().range_size();
     case wire::Operation::kRowPush:
-      return 2;
+      return operation.row_push().with_counts() ? 3 : 2;
     case wire::Operation::kRowPull:
       return 1;
     case wire::Operation::kPull:

@@ -26,6 +26,7 @@
 #include "ps/dense/part_optimizers.h"
 #include "ps/shard/dedup_window.h"
 #include "ps/sparse/sparse_table.h"
+#include "ps/sparse/table_metrics.h"
 #include "ps/step/training_rules.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/shard_entry.h"
@@ -149,15 +150,18 @@ absl::StatusOr<std::vector<std::unique_ptr<RowTable>>> EmptyTables(
     ASSIGN_OR_RETURN(std::unique_ptr<const Optimizer> optimizer,
                      MakeOptimizer(RowOptimizerOf(spec, request)),
                      _ << "table \"" << spec.name() << "\"");
-    ASSIGN_OR_RETURN(std::unique_ptr<RowTable> table,
-                     RowTable::Create({.name = spec.name(),
-                                       .width = spec.width(),
-                                       .initializer = spec.initializer(),
-                                       .seed = request.seed(),
-                                       .memory = memory,
-                                       .helpers = helpers},
-                                      std::move(optimizer)),
-                     _ << "table \"" << spec.name() << "\"");
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<RowTable> table,
+        RowTable::Create({.name = spec.name(),
+                          .width = spec.width(),
+                          .initializer = spec.initializer(),
+                          .seed = request.seed(),
+                          .memory = memory,
+                          .helpers = helpers,
+                          .bounds = BoundsOf(spec.admission(), spec.eviction(),
+                                             request.num_shards())},
+                         std::move(optimizer)),
+        _ << "table \"" << spec.name() << "\"");
     tables.push_back(std::move(table));
   }
   return tables;
@@ -259,6 +263,7 @@ absl::StatusOr<ShardLoad> ShardLoad::Create(const wire::LoadRequest& request,
   ShardLoad load(request, rules, std::move(layout), std::move(optimizers),
                  std::move(rows));
   load.journal_directory_ = limits.journal_directory;
+  load.metrics_ = limits.metrics;
   return load;
 }
 
@@ -329,7 +334,11 @@ absl::StatusOr<std::unique_ptr<ParameterShard>> ShardLoad::Run() {
   }
   std::vector<std::unique_ptr<SparseTable>> tables;
   for (std::unique_ptr<RowTable>& table : rows_) {
-    tables.push_back(std::make_unique<SparseTable>(std::move(table), rules_));
+    auto metrics = metrics_ == nullptr ? nullptr
+                                       : std::make_unique<TableMetrics>(
+                                             *metrics_, table->name());
+    tables.push_back(std::make_unique<SparseTable>(std::move(table), rules_,
+                                                   std::move(metrics)));
   }
   auto shard = std::make_unique<ParameterShard>(
       std::move(dense), std::move(tables), SyncOf(request_), windows);

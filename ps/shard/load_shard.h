@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/metrics.h"
 #include "base/work_helpers.h"
 #include "cluster/rows/row_table.h"
 #include "proto/checkpoint.pb.h"
@@ -32,6 +33,8 @@ struct LoadLimits {
   std::shared_ptr<WorkHelpers> helpers = nullptr;
   // Directory of a journal, if the order has one.
   std::string journal_directory = {};
+  // The registry of the tables' metrics; null: there are none.
+  MetricsRegistry* metrics = nullptr;
 };
 
 // A load as the chief orders it, in steps: what can be wrong with it is found
@@ -84,6 +87,7 @@ class ShardLoad {
   std::vector<std::unique_ptr<RowTable>> rows_;
   std::unique_ptr<CheckpointReader> checkpoint_;  // null: initial values
   std::string journal_directory_;
+  MetricsRegistry* metrics_ = nullptr;
   RestoredJournal restored_;
 };
 

@@ -53,6 +53,15 @@ wire::LoadRequest WithoutRules(const wire::LoadRequest& order) {
     table.clear_initializer();
     table.clear_optimizer();
     table.clear_learning_rate_multiplier();
+    // Other numbers are taken over; whether there are any stays.
+    const bool counts = table.admission().min_count() > 1;
+    const bool ages = table.eviction().idle_steps() > 0;
+    const bool has_limit = table.eviction().max_rows() > 0;
+    table.clear_admission();
+    table.clear_eviction();
+    if (counts) table.mutable_admission()->set_min_count(2);
+    if (ages) table.mutable_eviction()->set_idle_steps(1);
+    if (has_limit) table.mutable_eviction()->set_max_rows(1);
   }
   return form;
 }

@@ -21,7 +21,8 @@ LoadLimits ParameterServer::Limits() const {
   return {.memory_bytes = options_.memory_limit_bytes,
           .non_finite = options_.non_finite,
           .helpers = options_.helpers,
-          .journal_directory = JournalDirectory()};
+          .journal_directory = JournalDirectory(),
+          .metrics = &metrics_.registry()};
 }
 
 void ParameterServer::NoteJournal(const RestoredJournal& journal) {

@@ -95,6 +95,7 @@ PsMetrics::PsMetrics(MetricsRegistry& registry)
       load_duration_seconds(registry.AddHistogram(
           "parasol_ps_load_duration_seconds",
           "Time to initialise or restore the variables.", LatencyBounds())),
+      registry_(registry),
       otherwise_rejected_requests_total_(RejectedRequests(registry, "OTHER")) {
   for (const absl::StatusCode code :
        {absl::StatusCode::kInvalidArgument,

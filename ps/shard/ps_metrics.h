@@ -11,6 +11,9 @@ namespace parasol {
 struct PsMetrics {
   explicit PsMetrics(MetricsRegistry& registry);
 
+  // Returns the registry, for metrics that have a label.
+  MetricsRegistry& registry() const { return registry_; }
+
   // Counts a request that was answered with an error of this code.
   void CountRejected(absl::StatusCode code);
 
@@ -44,6 +47,7 @@ struct PsMetrics {
   Histogram load_duration_seconds;
 
  private:
+  MetricsRegistry& registry_;
   // Counters whose label "reason" is the status code; codes that have none
   // count as "OTHER".
   std::map<absl::StatusCode, Counter> rejected_requests_total_;

@@ -63,10 +63,9 @@ absl::StatusOr<durable::CheckpointFile> WriteShard(ShardSnapshot snapshot,
   writer->SetWriter({shard, num_shards});
   if (snapshot.journal.has_value()) writer->SetJournal(*snapshot.journal);
   if (snapshot.base.has_value()) writer->SetBase(*snapshot.base);
+  RETURN_IF_ERROR(WriteRemoved(snapshot.tables, *writer));
   RETURN_IF_ERROR(WriteVariables(snapshot, *writer));
-  for (RowSnapshot& table : snapshot.tables) {
-    RETURN_IF_ERROR(WriteRows(std::move(table), *writer));
-  }
+  RETURN_IF_ERROR(WriteTables(absl::MakeSpan(snapshot.tables), *writer));
   for (const auto& [incarnation, window] : snapshot.dedup) {
     RETURN_IF_ERROR(writer->AddDedup(
         shard, num_shards,

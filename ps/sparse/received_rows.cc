@@ -1,6 +1,7 @@
 #include "ps/sparse/received_rows.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -59,6 +60,24 @@ absl::StatusOr<ReceivedRows> ReceivedRows::Create(const PayloadView& ids,
         reinterpret_cast<const std::byte*>(received.decoded_.get());
   }
   return received;
+}
+
+absl::Status ReceivedRows::SetCounts(const PayloadView& counts) {
+  if (counts.size() != count_ * sizeof(uint32_t)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(counts.size(), " bytes for ", count_, " counts"));
+  }
+  counts_.emplace(counts);
+  // They are looked at once to be checked, and once to be added.
+  if (counts.may_change()) counts_->Keep(counts.size());
+  for (size_t i = 0; i < count_; ++i) {
+    uint32_t count;
+    std::memcpy(&count, counts_->data() + i * sizeof(count), sizeof(count));
+    if (count > 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("number ", i, " of ", count_, " ids occurs 0 times"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace parasol

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cluster/rpc/payload.h"
 #include "proto/job.pb.h"
@@ -31,7 +33,7 @@ class FlatBytes {
 // The ids that a request names, and the gradients of their rows.
 class ReceivedRows {
  public:
-  // `ids` and `gradients` must outlive the ReceivedRows.
+  // `ids`, `gradients` and `counts` must outlive the ReceivedRows.
   //   InvalidArgument  `ids` has a wrong size for `rows` ids, or `gradients`
   //                    for `rows` rows.
   static absl::StatusOr<ReceivedRows> Create(const PayloadView& ids,
@@ -40,6 +42,10 @@ class ReceivedRows {
                                              const PayloadView& gradients,
                                              uint32_t rows, size_t width,
                                              job::Encoding encoding);
+
+  // Takes how often each id occurs.
+  //   InvalidArgument  `counts` has a wrong size, or an id occurs 0 times.
+  absl::Status SetCounts(const PayloadView& counts);
 
   // Copies the ids. Needed if an operation waits for longer than its payload
   // lasts.
@@ -50,6 +56,11 @@ class ReceivedRows {
   const std::byte* ids() const { return ids_.data(); }
   // The gradients as float32, at any alignment.
   const std::byte* gradients() const { return gradients_; }
+  // How often each id occurs: uint32 at any alignment; null: as often as it is
+  // listed.
+  const std::byte* counts() const {
+    return counts_.has_value() ? counts_->data() : nullptr;
+  }
 
  private:
   ReceivedRows(const PayloadView& ids, uint32_t rows)
@@ -60,6 +71,7 @@ class ReceivedRows {
   FlatBytes flat_;
   std::unique_ptr<float[]> decoded_;
   const std::byte* gradients_ = nullptr;
+  std::optional<FlatBytes> counts_;
 };
 
 }  // namespace parasol

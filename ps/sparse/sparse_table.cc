@@ -36,15 +36,19 @@ PayloadRef Encoded(std::shared_ptr<float[]> values, size_t elements,
 }  // namespace
 
 SparseTable::SparseTable(std::unique_ptr<RowTable> rows,
-                         const TrainingRules& rules)
+                         const TrainingRules& rules,
+                         std::unique_ptr<TableMetrics> metrics)
     : rows_(std::move(rows)),
       rules_(rules),
+      metrics_(std::move(metrics)),
       state_(rows_->updates(), rules.origin),
-      sums_(rows_->width(), rules.memory) {}
+      sums_(rows_->width(), rules.memory) {
+  ShowMetrics();
+}
 
 absl::StatusOr<ReceivedRows> SparseTable::Parse(
     const wire::RowPush& push, absl::Span<const PayloadView> payloads) const {
-  RETURN_IF_ERROR(CheckPayloads(payloads.size(), 2));
+  RETURN_IF_ERROR(CheckPayloads(payloads.size(), push.with_counts() ? 3 : 2));
   if (push.with_values()) {
     RETURN_IF_ERROR(CheckPullSize(uint64_t{push.rows()} * rows_->width()));
   }
@@ -53,6 +57,10 @@ absl::StatusOr<ReceivedRows> SparseTable::Parse(
                    ReceivedRows::Create(payloads[0], payloads[1], push.rows(),
                                         rows_->width(), encoding),
                    _ << "table \"" << name() << "\"");
+  if (push.with_counts()) {
+    RETURN_IF_ERROR(gradients.SetCounts(payloads[2]))
+        << "table \"" << name() << "\"";
+  }
   if (rules_.non_finite == NonFinite::kReject) {
     RETURN_IF_ERROR(CheckFinite(gradients));
   }
@@ -81,9 +89,11 @@ absl::Status SparseTable::CheckFinite(const ReceivedRows& gradients) const {
 }
 
 absl::StatusOr<UpdateBounds> SparseTable::Apply(const ReceivedRows& gradients) {
-  RETURN_IF_ERROR(
-      rows_->Push(gradients.ids(), gradients.gradients(), gradients.count()))
+  RETURN_IF_ERROR(rows_->Push(gradients.ids(), gradients.gradients(),
+                              gradients.count(),
+                              /*out=*/nullptr, gradients.counts()))
       << "table \"" << name() << "\"";
+  ShowMetrics();
   return updates();
 }
 
@@ -92,8 +102,10 @@ absl::StatusOr<SparseTable::Pulled> SparseTable::ApplyAndPull(
   const size_t elements = gradients.count() * rows_->width();
   auto values = std::make_shared_for_overwrite<float[]>(elements);
   RETURN_IF_ERROR(rows_->Push(gradients.ids(), gradients.gradients(),
-                              gradients.count(), values.get()))
+                              gradients.count(), values.get(),
+                              gradients.counts()))
       << "table \"" << name() << "\"";
+  ShowMetrics();
   return Pulled{.payload = Encoded(std::move(values), elements, encoding),
                 .updates = updates()};
 }
@@ -123,7 +135,7 @@ StepEntries SparseTable::Contribute(const StepPush& push,
   if (entry != StepState::Entry::kNew) return entries;
   previous_.reset();
   sums_.Add(push.replica, gradients.ids(), gradients.gradients(),
-            gradients.count());
+            gradients.count(), gradients.counts());
   CompleteIfDue(released);
   return entries;
 }
@@ -132,6 +144,7 @@ void SparseTable::CompleteIfDue(Released& released) {
   if (!state_.IsDue(rules_.replicas_to_aggregate)) return;
   const absl::Status applied = ApplyMeans();
   if (applied.ok()) {
+    ShowMetrics();
     state_.Complete(released);
   } else {
     state_.Abandon(applied, released);
@@ -147,7 +160,8 @@ absl::Status SparseTable::ApplyMeans() {
   rows_->AdvanceTo(state_.updates());
   RETURN_IF_ERROR(
       rows_->Push(ids, reinterpret_cast<const std::byte*>(means.values.data()),
-                  means.ids.size()))
+                  means.ids.size(), /*out=*/nullptr,
+                  reinterpret_cast<const std::byte*>(means.counts.data())))
       << "table \"" << name() << "\"";
   const size_t bytes =
       means.ids.size() * sizeof(uint64_t) + before.size() * sizeof(float);
@@ -225,10 +239,11 @@ absl::Status SparseTable::ReadRows(const ReceivedRows& ids, int64_t min_updates,
   }
   // All rows are of one step: no update is made meanwhile.
   absl::ReaderMutexLock lock(&mu_);
-  RETURN_IF_ERROR(rows_->Pull(ids.ids(), ids.count(), values));
   const bool is_previous = previous_ && state_.updates() > min_updates;
+  const int64_t at = state_.updates() - is_previous;
+  RETURN_IF_ERROR(rows_->Pull(ids.ids(), ids.count(), values, at));
   if (is_previous) previous_->CopyTo(ids.ids(), ids.count(), values);
-  updates.Include(state_.updates() - is_previous);
+  updates.Include(at);
   return absl::OkStatus();
 }
 

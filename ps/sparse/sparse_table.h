@@ -21,6 +21,7 @@
 #include "ps/operation/operation.h"
 #include "ps/sparse/received_rows.h"
 #include "ps/sparse/row_values.h"
+#include "ps/sparse/table_metrics.h"
 #include "ps/step/latch.h"
 #include "ps/step/step_state.h"
 #include "ps/step/training_rules.h"
@@ -37,7 +38,9 @@ namespace parasol {
 // have no such values: they are given as they are.
 class SparseTable {
  public:
-  SparseTable(std::unique_ptr<RowTable> rows, const TrainingRules& rules);
+  // `metrics` may be null.
+  SparseTable(std::unique_ptr<RowTable> rows, const TrainingRules& rules,
+              std::unique_ptr<TableMetrics> metrics = nullptr);
 
   const std::string& name() const { return rows_->name(); }
   // Returns the rows, to be given the rules of other ones.
@@ -89,7 +92,8 @@ class SparseTable {
   void Abandon(const absl::Status& status, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Returns the rows; makes rows that are missing. In synchronous training
+  // Returns the rows; of rows that are missing, their initial values. In
+  // synchronous training
   // returns the table's oldest rows that have had at least `min_updates`
   // updates; if there are none, its present rows.
   //   ResourceExhausted  as Apply().
@@ -115,8 +119,13 @@ class SparseTable {
                         float* values, UpdateBounds& updates) const
       ABSL_LOCKS_EXCLUDED(mu_);
 
+  void ShowMetrics() const {
+    if (metrics_ != nullptr) metrics_->Show(rows_->totals());
+  }
+
   const std::unique_ptr<RowTable> rows_;
   const TrainingRules rules_;
+  const std::unique_ptr<TableMetrics> metrics_;
 
   mutable absl::Mutex mu_;
   StepState state_ ABSL_GUARDED_BY(mu_);

@@ -20,7 +20,11 @@ struct Part {
   const std::byte* ids = nullptr;
   const std::byte* gradients = nullptr;
   size_t rows = 0;
+  const std::byte* counts = nullptr;
 };
+
+// In Header::rows: counts follow the elements.
+constexpr int64_t kHasCounts = int64_t{1} << 62;
 
 // By replica.
 using Parts = std::map<int, Part>;
@@ -38,7 +42,10 @@ absl::Status FindParts(absl::string_view message, size_t width, int replicas,
     if (message.size() < sizeof(header)) return NoRows("a header is cut off");
     std::memcpy(&header, message.data(), sizeof(header));
     message.remove_prefix(sizeof(header));
-    const size_t row_bytes = sizeof(uint64_t) + width * sizeof(float);
+    const bool has_counts = (header.rows & kHasCounts) != 0;
+    header.rows &= ~kHasCounts;
+    const size_t row_bytes = sizeof(uint64_t) + width * sizeof(float) +
+                             (has_counts ? sizeof(uint32_t) : 0);
     if (header.rows < 0 ||
         static_cast<uint64_t>(header.rows) > message.size() / row_bytes) {
       return NoRows(absl::StrCat("replica ", header.replica, " has ",
@@ -50,9 +57,13 @@ absl::Status FindParts(absl::string_view message, size_t width, int replicas,
     }
     const auto* bytes = reinterpret_cast<const std::byte*>(message.data());
     const size_t rows = header.rows;
+    const std::byte* const gradients = bytes + rows * sizeof(uint64_t);
     const Part part = {.ids = bytes,
-                       .gradients = bytes + rows * sizeof(uint64_t),
-                       .rows = rows};
+                       .gradients = gradients,
+                       .rows = rows,
+                       .counts = has_counts
+                                     ? gradients + rows * width * sizeof(float)
+                                     : nullptr};
     if (!parts.emplace(header.replica, part).second) {
       return NoRows(
           absl::StrCat("replica ", header.replica, " is there twice"));
@@ -79,11 +90,14 @@ absl::StatusOr<Parts> PartsOf(const std::vector<std::string>& encoded,
 }  // namespace
 
 std::string EncodeRows(int replica, absl::Span<const uint64_t> ids,
-                       absl::Span<const float> gradients) {
+                       absl::Span<const float> gradients,
+                       absl::Span<const uint32_t> counts) {
   const Header header = {.replica = replica,
-                         .rows = static_cast<int64_t>(ids.size())};
+                         .rows = static_cast<int64_t>(ids.size()) |
+                                 (counts.empty() ? 0 : kHasCounts)};
   std::string bytes(sizeof(header) + ids.size() * sizeof(uint64_t) +
-                        gradients.size() * sizeof(float),
+                        gradients.size() * sizeof(float) +
+                        counts.size() * sizeof(uint32_t),
                     '\0');
   char* next = bytes.data();
   const auto append = [&next](const void* data, size_t size) {
@@ -93,6 +107,7 @@ std::string EncodeRows(int replica, absl::Span<const uint64_t> ids,
   append(&header, sizeof(header));
   append(ids.data(), ids.size() * sizeof(uint64_t));
   append(gradients.data(), gradients.size() * sizeof(float));
+  append(counts.data(), counts.size() * sizeof(uint32_t));
   return bytes;
 }
 
@@ -106,7 +121,7 @@ absl::StatusOr<RowGradients> MeansOfRows(
     RowAccumulator& sums) {
   ASSIGN_OR_RETURN(const Parts parts, PartsOf(encoded, width, replicas));
   for (const auto& [replica, part] : parts) {
-    sums.Add(replica, part.ids, part.gradients, part.rows);
+    sums.Add(replica, part.ids, part.gradients, part.rows, part.counts);
   }
   return sums.TakeMeans();
 }

@@ -13,13 +13,15 @@
 #include "cluster/replica_sum/row_accumulator.h"
 
 // The gradients of rows as workers send them to each other: for each replica
-// its number and its number of rows (two int64), the ids (uint64) and the
-// elements (float32), all little-endian.
+// its number and its number of rows (two int64), the ids (uint64), the elements
+// (float32), and, if bit 62 of the number of rows is set, how often each id
+// occurs (uint32), all little-endian.
 namespace parasol {
 
 // Returns the bytes of one replica's gradients.
 std::string EncodeRows(int replica, absl::Span<const uint64_t> ids,
-                       absl::Span<const float> gradients);
+                       absl::Span<const float> gradients,
+                       absl::Span<const uint32_t> counts = {});
 
 // Returns InvalidArgument, and says why, unless `encoded` are the gradients of
 // all workers, by their ranks, of a table whose rows have `width` elements: of

@@ -83,5 +83,22 @@ TEST(EncodedRowsTest, BytesThatAreNoRowsAreRefused) {
   }
 }
 
+TEST(EncodedRowsTest, CountsOfReplicasAreSummed) {
+  const std::vector<uint64_t> ids = {7, 9};
+  const std::vector<float> gradients = {1, 2, 3, 4};
+  ASSERT_OK_AND_ASSIGN(
+      const RowGradients means,
+      Means({EncodeRows(0, ids, gradients, {3, 1}) + Rows(2, {7}, {5, 6}),
+             EncodeRows(1, ids, gradients, {4, 2})},
+            3));
+  EXPECT_THAT(means.ids, ElementsAre(7, 9));
+  // Where nothing says it, an id occurs as often as it is listed.
+  EXPECT_THAT(means.counts, ElementsAre(8, 3));
+  const std::string cut = EncodeRows(0, ids, gradients, {3, 1});
+  EXPECT_THAT(Means({cut.substr(0, cut.size() - 1)}, 1),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("replica 0 has 2 rows, but 39 bytes")));
+}
+
 }  // namespace
 }  // namespace parasol

@@ -47,7 +47,8 @@ absl::Status GatheredRows::Apply(ParameterStore& parameters) {
     ASSIGN_OR_RETURN(
         const RowGradients means,
         MeansOfRows(table.rows, table.width, replicas_, *table.sums));
-    RETURN_IF_ERROR(parameters.ApplyRows(i, means.ids, means.values));
+    RETURN_IF_ERROR(
+        parameters.ApplyRows(i, means.ids, means.values, means.counts));
   }
   return absl::OkStatus();
 }

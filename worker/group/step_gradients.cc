@@ -106,8 +106,8 @@ void StepGradients::Addition::Copy() {
               variable.elements.get() + variable.first);
   }
   for (Rows& rows : rows_) {
-    rows.encoded =
-        EncodeRows(replica_, rows.gradient.ids, rows.gradient.values);
+    rows.encoded = EncodeRows(replica_, rows.gradient.ids, rows.gradient.values,
+                              rows.gradient.counts);
   }
 }
 

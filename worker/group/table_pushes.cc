@@ -40,7 +40,8 @@ void TablePushes::Add(
     }
     added = std::make_shared<Rows>(
         Rows{.ids = {table.ids.begin(), table.ids.end()},
-             .values = {table.values.begin(), table.values.end()}});
+             .values = {table.values.begin(), table.values.end()},
+             .counts = {table.counts.begin(), table.counts.end()}});
   }
   if (replica.is_sent && in_step_ && !again.empty()) Push(step.replica, again);
 }
@@ -86,8 +87,8 @@ void TablePushes::Push(int number, const std::vector<size_t>& tables) {
   if (in_step_) push.sync = sent->step;
   for (const size_t table : tables) {
     sent->rows.push_back(replicas_.at(number).tables[table]);
-    push.rows.push_back(
-        {table, sent->rows.back()->ids, sent->rows.back()->values});
+    const Rows& rows = *sent->rows.back();
+    push.rows.push_back({table, rows.ids, rows.values, rows.counts});
   }
   sent->answer = client_.Push(std::move(push));
   sent_.push_back(std::move(sent));

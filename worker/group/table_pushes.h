@@ -72,6 +72,7 @@ class TablePushes {
   struct Rows {
     std::vector<uint64_t> ids;
     std::vector<float> values;
+    std::vector<uint32_t> counts;
   };
   struct Replica {
     // Null: not added yet. The client reads them until it has the answer.

@@ -88,6 +88,7 @@ class SplitBatch : public StagedBatch {
   struct Table {
     std::vector<uint64_t> ids;
     std::vector<float> values;
+    std::vector<uint32_t> counts;  // empty: they are not counted
   };
 
   absl::Span<const Rows> rows() const override {
@@ -102,20 +103,24 @@ class SplitBatch : public StagedBatch {
     for (size_t table = 0; table < uses.size(); ++table) {
       Table& all = tables[table];
       all.ids.clear();
+      all.counts.clear();
       found.clear();
       for (Part& part : parts) {
         part.places.resize(uses.size());
         part.places[table].clear();
-        for (const uint64_t id : part.staged->rows()[table].ids) {
+        const Rows& of_part = part.staged->rows()[table];
+        for (const uint64_t id : of_part.ids) {
           const auto [place, is_new] = found.try_emplace(id, all.ids.size());
           if (is_new) all.ids.push_back(id);
           part.places[table].push_back(place->second);
         }
+        AddCounts(of_part.counts, part.places[table], all);
       }
       all.values.resize(all.ids.size() * uses[table].width);
       rows_.push_back({.table = table,
                        .ids = all.ids,
-                       .values = absl::MakeSpan(all.values)});
+                       .values = absl::MakeSpan(all.values),
+                       .counts = all.counts});
     }
   }
 
@@ -138,6 +143,16 @@ class SplitBatch : public StagedBatch {
   std::vector<Table> tables;
 
  private:
+  // Adds a part's counts, if there are any, to the table's.
+  static void AddCounts(absl::Span<const uint32_t> counts,
+                        const std::vector<size_t>& places, Table& all) {
+    if (counts.empty()) return;
+    all.counts.resize(all.ids.size());
+    for (size_t i = 0; i < places.size(); ++i) {
+      all.counts[places[i]] += counts[i];
+    }
+  }
+
   std::vector<Rows> rows_;
 };
 

@@ -112,6 +112,7 @@ absl::Status ParameterStore::AddTable(const job::SparseTable& spec) {
   options.width = spec.width();
   options.initializer = spec.initializer();
   options.seed = job_.seed();
+  options.bounds = BoundsOf(spec);
   ASSIGN_OR_RETURN(std::unique_ptr<RowTable> table,
                    RowTable::Create(std::move(options), std::move(optimizer)));
   tables_.push_back(std::move(table));
@@ -166,7 +167,7 @@ std::unique_ptr<TrainingParameters::Pending> ParameterStore::Push(
   }
   absl::Status status;
   for (const RowGradient& rows : request.rows) {
-    status.Update(ApplyRows(rows.table, rows.ids, rows.values));
+    status.Update(ApplyRows(rows.table, rows.ids, rows.values, rows.counts));
   }
   return std::make_unique<DonePending>(std::move(status));
 }
@@ -183,10 +184,13 @@ void ParameterStore::CountUpdate(size_t variable) {
 
 absl::Status ParameterStore::ApplyRows(size_t table,
                                        absl::Span<const uint64_t> ids,
-                                       absl::Span<const float> gradients) {
+                                       absl::Span<const float> gradients,
+                                       absl::Span<const uint32_t> counts) {
   CHECK_EQ(gradients.size(), ids.size() * tables_[table]->width());
   CHECK(!IsElsewhere(table)) << "the table is updated elsewhere";
-  return tables_[table]->Push(BytesOf(ids), BytesOf(gradients), ids.size());
+  return tables_[table]->Push(BytesOf(ids), BytesOf(gradients), ids.size(),
+                              /*out=*/nullptr,
+                              counts.empty() ? nullptr : BytesOf(counts));
 }
 
 absl::Status ParameterStore::Save(ShardWriter& writer) const {
@@ -207,6 +211,15 @@ absl::Status ParameterStore::Save(ShardWriter& writer) const {
       ByName(tables_, [](const auto& table) { return table->name(); });
   for (const auto* table : tables) {
     RETURN_IF_ERROR(SaveTable(table - tables_.data(), writer));
+  }
+  // Behind the rows of all tables; one that is elsewhere has none.
+  for (const auto* table : tables) {
+    const int number = static_cast<int>(table - tables_.data());
+    if (!BoundsOf(job_.model().sparse_table(number)).counts()) continue;
+    const RowSnapshot snapshot = (*table)->TakeSnapshot();
+    RETURN_IF_ERROR(snapshot.VisitCounts([&](const CountBatch& counts) {
+      return writer.AddCounts((*table)->name(), counts);
+    }));
   }
   return absl::OkStatus();
 }
@@ -242,16 +255,15 @@ absl::Status StoreSnapshot::Write(ShardWriter& writer) && {
                                        /*first=*/0, array.updates,
                                        array.elements));
   }
-  for (RowSnapshot& table : tables_) {
-    RETURN_IF_ERROR(WriteRows(std::move(table), writer));
-  }
-  return absl::OkStatus();
+  return WriteTables(absl::MakeSpan(tables_), writer);
 }
 
 absl::Status ParameterStore::SaveTable(size_t table,
                                        ShardWriter& writer) const {
   if (!IsElsewhere(table)) {
-    return WriteRows(tables_[table]->TakeSnapshot(), writer);
+    return tables_[table]->TakeSnapshot().Drain([&](const RowBatch& rows) {
+      return writer.AddRows(tables_[table]->name(), rows);
+    });
   }
   return elsewhere_->Visit(table, [&](const RowBatch& rows) {
     return writer.AddRows(tables_[table]->name(), rows);
@@ -281,6 +293,9 @@ absl::Status ParameterStore::Restore(const CheckpointReader& checkpoint) {
 // A table that is elsewhere may go to the host on the way.
 absl::Status ParameterStore::RestoreTable(size_t table,
                                           const CheckpointReader& checkpoint) {
+  if (!IsElsewhere(table)) {
+    return ReadRows(checkpoint, /*shard=*/0, /*num_shards=*/1, *tables_[table]);
+  }
   return ReadRows(checkpoint, /*shard=*/0, /*num_shards=*/1, *tables_[table],
                   [&](const RowBatch& rows) {
                     return IsElsewhere(table) ? elsewhere_->Insert(table, rows)

@@ -89,9 +89,11 @@ class ParameterStore : public TrainingParameters {
   void ApplyBlock(size_t variable, size_t first,
                   absl::Span<const float> gradient);
   void CountUpdate(size_t variable);
-  // Makes one update of a table. Returns errors of RowTable::Push().
+  // Makes one update of a table. `counts`: as RowGradient has them. Returns
+  // errors of RowTable::Push().
   absl::Status ApplyRows(size_t table, absl::Span<const uint64_t> ids,
-                         absl::Span<const float> gradients);
+                         absl::Span<const float> gradients,
+                         absl::Span<const uint32_t> counts = {});
 
   // Writes values, slots and update counts to a checkpoint's only file.
   absl::Status Save(ShardWriter& writer) const;

@@ -187,10 +187,11 @@ absl::Status ReplicaParameters::ApplyMeans(
   for (size_t i = 0; i < gradients.size(); ++i) {
     const RowGradient& rows = *gradients[i];
     sums.Add(static_cast<int>(i), BytesOf(rows.ids.data()),
-             BytesOf(rows.values.data()), rows.ids.size());
+             BytesOf(rows.values.data()), rows.ids.size(),
+             rows.counts.empty() ? nullptr : BytesOf(rows.counts.data()));
   }
   const RowGradients means = sums.TakeMeans();
-  return parameters_.ApplyRows(table, means.ids, means.values);
+  return parameters_.ApplyRows(table, means.ids, means.values, means.counts);
 }
 
 void ReplicaParameters::Finish(const Task& task, const absl::Status& status) {

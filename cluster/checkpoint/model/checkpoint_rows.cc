@@ -80,11 +80,21 @@ absl::Status CheckpointRows::LoadNewer(const CheckpointReader& checkpoint,
     return absl::FailedPreconditionError(
         absl::StrCat("table ", name_, ": its rows do not fit in memory"));
   };
-  RETURN_IF_ERROR(checkpoint.ReadNewerRows(
-      older, name_, [&](const RowBatch& batch) -> absl::Status {
-        RETURN_IF_ERROR(check_fit(batch.ids.size()));
-        return SetAll(batch, *newer);
-      }));
+  const auto add = [&](const RowBatch& batch) -> absl::Status {
+    RETURN_IF_ERROR(check_fit(batch.ids.size()));
+    return SetAll(batch, *newer);
+  };
+  std::vector<float> initial(width_);
+  // An id without a row has these values, whatever older layers have.
+  const auto remove = [&](absl::Span<const uint64_t> ids) -> absl::Status {
+    RETURN_IF_ERROR(check_fit(ids.size()));
+    for (const uint64_t id : ids) {
+      initializer_.Fill(id, initial.data());
+      newer->Set(id, initial.data());
+    }
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(checkpoint.ReadNewerRows(older, name_, add, remove));
   while (!layers_.empty() && 2 * newer->rows() >= layers_[0]->rows()) {
     held -= layers_[0]->BytesWith(0);
     RETURN_IF_ERROR(check_fit(layers_[0]->rows()));

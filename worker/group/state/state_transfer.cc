@@ -122,31 +122,66 @@ struct Counts {
   explicit Counts(ParameterStore& parameters)
       : updates(parameters.num_variables()),
         table_updates(parameters.num_tables()),
-        rows(parameters.num_tables()) {}
+        rows(parameters.num_tables()),
+        counted_ids(parameters.num_tables()) {}
 
   std::vector<int64_t> updates;        // of each variable
   std::vector<int64_t> table_updates;  // of each table
   std::vector<int64_t> rows;           // of each table
+  std::vector<int64_t> counted_ids;    // of each table
 };
 
 absl::Status CopyCounts(Copy& copy, Counts& counts) {
   RETURN_IF_ERROR(copy.PassToAll(absl::MakeSpan(counts.updates)));
   RETURN_IF_ERROR(copy.PassToAll(absl::MakeSpan(counts.table_updates)));
-  return copy.PassToAll(absl::MakeSpan(counts.rows));
+  RETURN_IF_ERROR(copy.PassToAll(absl::MakeSpan(counts.rows)));
+  return copy.PassToAll(absl::MakeSpan(counts.counted_ids));
 }
 
 // Rows on their way, at most kRowsAtOnce of them.
 struct RowBuffer {
   std::vector<uint64_t> ids;
   std::vector<float> rows;
+  std::vector<int64_t> touched;  // empty if the table does not have that
+
+  absl::Status Pass(Copy& copy) {
+    RETURN_IF_ERROR(copy.Pass(absl::MakeSpan(ids)));
+    RETURN_IF_ERROR(copy.Pass(absl::MakeSpan(rows)));
+    if (touched.empty()) return absl::OkStatus();
+    return copy.Pass(absl::MakeSpan(touched));
+  }
 };
 
 absl::Status SendRows(RowBuffer& buffer, Copy& copy) {
-  RETURN_IF_ERROR(copy.Pass(absl::MakeSpan(buffer.ids)));
-  RETURN_IF_ERROR(copy.Pass(absl::MakeSpan(buffer.rows)));
+  RETURN_IF_ERROR(buffer.Pass(copy));
   buffer.ids.clear();
   buffer.rows.clear();
+  buffer.touched.clear();
   return absl::OkStatus();
+}
+
+// Ids that have counts and no row, on their way.
+struct CountBuffer {
+  std::vector<uint64_t> ids;
+  std::vector<int64_t> counts;
+  std::vector<int64_t> touched;  // empty if counts don't age
+
+  absl::Status Pass(Copy& copy) {
+    RETURN_IF_ERROR(copy.Pass(absl::MakeSpan(ids)));
+    RETURN_IF_ERROR(copy.Pass(absl::MakeSpan(counts)));
+    if (touched.empty()) return absl::OkStatus();
+    return copy.Pass(absl::MakeSpan(touched));
+  }
+};
+
+absl::Status SendCounts(const RowSnapshot& snapshot, Copy& copy) {
+  return snapshot.VisitCounts([&copy](const CountBatch& batch) {
+    CountBuffer buffer = {
+        .ids = {batch.ids.begin(), batch.ids.end()},
+        .counts = {batch.counts.begin(), batch.counts.end()},
+        .touched = {batch.touched.begin(), batch.touched.end()}};
+    return buffer.Pass(copy);
+  });
 }
 
 absl::Status SendTable(RowSnapshot snapshot, Copy& copy) {
@@ -158,13 +193,15 @@ absl::Status SendTable(RowSnapshot snapshot, Copy& copy) {
       buffer.ids.push_back(batch.ids[i]);
       const auto row = batch.rows.subspan(i * floats, floats);
       buffer.rows.insert(buffer.rows.end(), row.begin(), row.end());
+      if (!batch.touched.empty()) buffer.touched.push_back(batch.touched[i]);
       if (std::ssize(buffer.ids) < kRowsAtOnce) continue;
       RETURN_IF_ERROR(SendRows(buffer, copy));
     }
     return absl::OkStatus();
   };
   RETURN_IF_ERROR(snapshot.Drain(send));
-  return SendRows(buffer, copy);
+  RETURN_IF_ERROR(SendRows(buffer, copy));
+  return SendCounts(snapshot, copy);
 }
 
 absl::Status SendState(ParameterStore& parameters, Copy& copy) {
@@ -177,6 +214,7 @@ absl::Status SendState(ParameterStore& parameters, Copy& copy) {
     tables.push_back(parameters.table(i).TakeSnapshot());
     counts.table_updates[i] = tables[i].updates();
     counts.rows[i] = tables[i].rows();
+    counts.counted_ids[i] = tables[i].counted_ids();
   }
   RETURN_IF_ERROR(CopyCounts(copy, counts));
   for (size_t i = 0; i < parameters.num_variables(); ++i) {
@@ -198,7 +236,30 @@ int64_t FloatsOf(const RowTable& table) {
   return table.width() * (1 + table.slot_names().size());
 }
 
-absl::Status ReceiveTable(int64_t rows, int64_t updates, Copy& copy,
+RowBounds BoundsOfTable(const ParameterStore& parameters, size_t table) {
+  return BoundsOf(
+      parameters.job().model().sparse_table(static_cast<int>(table)));
+}
+
+absl::Status ReceiveCounts(int64_t ids, const RowBounds& bounds, Copy& copy,
+                           RowTable& table) {
+  CountBuffer buffer;
+  for (; ids > 0; ids -= std::ssize(buffer.ids)) {
+    const int64_t count = std::min<int64_t>(ids, RowSnapshot::kCountsAtOnce);
+    buffer.ids.resize(count);
+    buffer.counts.resize(count);
+    buffer.touched.resize(bounds.idle_steps > 0 ? count : 0);
+    RETURN_IF_ERROR(buffer.Pass(copy));
+    const std::vector<uint32_t> counts(buffer.counts.begin(),
+                                       buffer.counts.end());
+    table.InsertCounts(
+        {.ids = buffer.ids, .counts = counts, .touched = buffer.touched});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReceiveTable(int64_t rows, int64_t updates,
+                          const RowBounds& bounds, Copy& copy,
                           RowTable& table) {
   const int64_t floats = FloatsOf(table);
   table.AdvanceTo(updates);
@@ -207,10 +268,12 @@ absl::Status ReceiveTable(int64_t rows, int64_t updates, Copy& copy,
     const int64_t count = std::min(rows, kRowsAtOnce);
     buffer.ids.resize(count);
     buffer.rows.resize(count * floats);
-    RETURN_IF_ERROR(copy.Pass(absl::MakeSpan(buffer.ids)));
-    RETURN_IF_ERROR(copy.Pass(absl::MakeSpan(buffer.rows)));
-    RETURN_IF_ERROR(table.Insert(
-        {.updates = updates, .ids = buffer.ids, .rows = buffer.rows}));
+    buffer.touched.resize(bounds.times() ? count : 0);
+    RETURN_IF_ERROR(buffer.Pass(copy));
+    RETURN_IF_ERROR(table.Insert({.updates = updates,
+                                  .ids = buffer.ids,
+                                  .rows = buffer.rows,
+                                  .touched = buffer.touched}));
     rows -= count;
   }
   return absl::OkStatus();
@@ -229,9 +292,13 @@ absl::Status ReceiveState(Copy& copy, ParameterStore& parameters) {
     }
   }
   for (size_t i = 0; i < parameters.num_tables(); ++i) {
-    RETURN_IF_ERROR(ReceiveTable(counts.rows[i], counts.table_updates[i], copy,
-                                 parameters.table(i)))
-        << "table " << parameters.table(i).name();
+    RowTable& table = parameters.table(i);
+    const RowBounds bounds = BoundsOfTable(parameters, i);
+    RETURN_IF_ERROR(ReceiveTable(counts.rows[i], counts.table_updates[i],
+                                 bounds, copy, table))
+        << "table " << table.name();
+    RETURN_IF_ERROR(ReceiveCounts(counts.counted_ids[i], bounds, copy, table));
+    table.EndInsertions();
   }
   return absl::OkStatus();
 }
@@ -248,10 +315,20 @@ absl::Status WatchCopy(ParameterStore& parameters, Copy& copy) {
   }
   for (size_t i = 0; i < parameters.num_tables(); ++i) {
     const int64_t floats = FloatsOf(parameters.table(i));
+    const RowBounds bounds = BoundsOfTable(parameters, i);
     for (int64_t rows = counts.rows[i]; rows > 0; rows -= kRowsAtOnce) {
       const int64_t count = std::min(rows, kRowsAtOnce);
       RETURN_IF_ERROR(copy.Watch(count));  // ids
       RETURN_IF_ERROR(copy.Watch(count * floats));
+      // When they were touched.
+      RETURN_IF_ERROR(copy.Watch(bounds.times() ? count : 0));
+    }
+    for (int64_t ids = counts.counted_ids[i]; ids > 0;
+         ids -= RowSnapshot::kCountsAtOnce) {
+      const int64_t count = std::min<int64_t>(ids, RowSnapshot::kCountsAtOnce);
+      RETURN_IF_ERROR(copy.Watch(count));  // ids
+      RETURN_IF_ERROR(copy.Watch(count));  // counts
+      RETURN_IF_ERROR(copy.Watch(bounds.idle_steps > 0 ? count : 0));
     }
   }
   return absl::OkStatus();
