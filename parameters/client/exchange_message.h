@@ -41,7 +41,7 @@ struct MessageAddress {
   uint64_t worker_incarnation = 0;
   uint64_t layout = 0;
   uint64_t ps_incarnation = 0;
-  // As ShardOutbox::acknowledged().
+  // ShardOutbox::acknowledged().
   uint64_t acknowledged = 0;
 };
 

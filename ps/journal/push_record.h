@@ -18,7 +18,7 @@ struct ReceivedPush {
   uint64_t worker_incarnation = 0;
   const wire::Operation& operation;
   absl::Span<const PayloadView> payloads;
-  // As in its message. No record has it.
+  // ReceivedMessage::acknowledged(). No record has it.
   uint64_t acknowledged = 0;
 };
 

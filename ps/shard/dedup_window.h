@@ -102,7 +102,8 @@ class DedupIndex {
     uint64_t last_claim = 0;
     // True if it has claimed a sequence since the shard was loaded.
     bool has_come = false;
-    uint64_t lost = 0;  // of what TakeLost() returns
+    // Number that TakeLost() returns.
+    uint64_t lost = 0;
   };
 
   void ForgetIdlest();
