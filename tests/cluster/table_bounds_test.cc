@@ -24,11 +24,12 @@ using ::testing::Gt;
 using ::testing::Lt;
 using ::testing::SizeIs;
 
-// Each of 100 ids occurs about once in two steps.
-job::Job BoundedJob(int64_t steps) {
+// In 60 steps of one replica a user occurs 48 times, an item 32 times.
+job::Job BoundedJob(int64_t steps, int replicas) {
   job::Job job = RatingsJob(steps);
   job::Model& model = *job.mutable_model();
-  model.mutable_sparse_table(0)->mutable_admission()->set_min_count(30);
+  model.mutable_sparse_table(0)->mutable_admission()->set_min_count(32 *
+                                                                    replicas);
   model.mutable_sparse_table(1)->mutable_admission()->set_min_count(3);
   model.mutable_sparse_table(1)->mutable_eviction()->set_idle_steps(3);
   model.mutable_sparse_table(1)->mutable_eviction()->set_max_rows(1024);
@@ -64,9 +65,9 @@ class TableBoundsTest : public StrategyRunsTest {
 };
 
 TEST_F(TableBoundsTest, EveryStrategyEndsWithTheSameRowsAndCounts) {
-  const job::Job job = BoundedJob(60);
   for (const int replicas : {1, 2}) {
     SCOPED_TRACE(replicas);
+    const job::Job job = BoundedJob(60, replicas);
     const std::string cluster = absl::StrCat("cluster", replicas),
                       mirrored = absl::StrCat("mirrored", replicas),
                       workers = absl::StrCat("workers", replicas),
@@ -93,7 +94,7 @@ TEST_F(TableBoundsTest, EveryStrategyEndsWithTheSameRowsAndCounts) {
 // A ps that is stopped leaves with a checkpoint: counts and ages go on from
 // there.
 TEST_F(TableBoundsTest, APsThatIsReplacedLosesNoCount) {
-  job::Job job = BoundedJob(150);
+  job::Job job = BoundedJob(150, /*replicas=*/2);
   MakeSynchronous({.aggregate = 2, .total = 2}, job);
   const auto train = [&](const std::string& run, bool is_disturbed) {
     TestCluster cluster(job, /*num_ps=*/2, /*num_workers=*/2, Directory(run));
