@@ -24,7 +24,7 @@ struct RowsHeader {
   int64_t updates = 0;
   uint32_t count = 0;
   uint32_t floats = 0;  // floats of one row
-  bool timed = false;   // it says when rows were touched
+  bool timed = false;   // true: it says when rows were touched
 };
 
 // Returns the header of `value`; nullopt if `value` is not a rows entry.

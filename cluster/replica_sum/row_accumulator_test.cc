@@ -41,7 +41,8 @@ TEST(RowAccumulatorTest, DuplicatesOfOneReplicaAreSummedAndCountOnce) {
 }
 
 TEST(RowAccumulatorTest, WhatItHoldsIsCountedAndTheNextInOrderAlwaysHasRoom) {
-  constexpr size_t kRow = sizeof(uint64_t) + sizeof(float);
+  // An id, its count and its element.
+  constexpr size_t kRow = sizeof(uint64_t) + sizeof(uint32_t) + sizeof(float);
   const auto memory = std::make_shared<RowMemory>(3 * kRow);
   RowAccumulator sums(1, memory);
   Add(sums, 1, {5, 6, 5}, {1, 1, 1});

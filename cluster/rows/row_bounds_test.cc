@@ -329,6 +329,8 @@ RowBounds DrawBounds(std::mt19937_64& random) {
   if (random() % 8 == 0) bounds.min_count = 130 + random() % 20;
   if (random() % 2 == 0) bounds.idle_steps = 1 + random() % 12;
   if (random() % 2 == 0) bounds.max_rows = 1024 + random() % 1000;
+  // In a table without bounds pulls make rows, too.
+  if (!bounds.any()) bounds.min_count = 2;
   return bounds;
 }
 

@@ -69,15 +69,15 @@ std::vector<uint64_t> IdsTo(uint64_t end) {
   return ids;
 }
 
-TEST(RowMarksTest, ASnapshotHasWhatWasPushedSinceAnother) {
+TEST(RowMarksTest, ASnapshotHasWhatWasPushedOrMadeSinceAnother) {
   const auto table = MakeMarkedTable();
   PushTo(*table, IdsTo(1000));
   EXPECT_EQ(IdsOf(table->TakeSnapshot({.number = 1})).size(), 1000u);
   PushTo(*table, {5, 7, 2000});
   PullFrom(*table, {8, 3000});
   const RowSnapshot snapshot = table->TakeSnapshot({.number = 2, .since = 1});
-  EXPECT_EQ(snapshot.rows(), 3u);
-  EXPECT_EQ(IdsOf(snapshot), (std::set<uint64_t>{5, 7, 2000}));
+  EXPECT_EQ(snapshot.rows(), 4u);
+  EXPECT_EQ(IdsOf(snapshot), (std::set<uint64_t>{5, 7, 2000, 3000}));
   EXPECT_EQ(IdsOf(table->TakeSnapshot({.number = 3, .since = 2})),
             (std::set<uint64_t>{}));
 }

@@ -67,10 +67,9 @@ TEST(RowSampleTest, ATablesSampleIsThatOfAllItsRows) {
     SCOPED_TRACE(count);
     const std::vector<uint64_t> more = RandomIds(count, count);
     ids.insert(ids.end(), more.begin(), more.end());
-    const std::vector<float> gradients(2 * count);
-    ASSERT_OK(table->Push(reinterpret_cast<const std::byte*>(more.data()),
-                          reinterpret_cast<const std::byte*>(gradients.data()),
-                          count));
+    std::vector<float> values(2 * count);
+    ASSERT_OK(table->Pull(reinterpret_cast<const std::byte*>(more.data()),
+                          count, values.data()));
     RowSample sample(2);
     table->AddTo(sample);
     EXPECT_THAT(sample.Ids(), ElementsAreArray(Smallest(ids, 1024)));

@@ -162,7 +162,7 @@ void RowStripe::Locate(const StripedIds::Run& run, const std::byte* ids,
   // A row that is missing goes to the last block. Were the block copied only
   // then, rows of it that have been located would lie in the block of a
   // snapshot, which may end.
-  const bool makes_rows = kAccess == Access::kWrite && !rules_->bounds.any();
+  const bool makes_rows = !rules_->bounds.any();
   if (makes_rows && !blocks_.empty() && shared_.back()) {
     MakeUnique(blocks_.size() - 1);
   }
@@ -187,6 +187,7 @@ void RowStripe::Locate(const StripedIds::Run& run, const std::byte* ids,
         continue;
       }
       number = MakeRow(hashes[i], LoadId(ids, run.positions[i]));
+      if (marks_.is_on()) marks_.Mark(number);
     }
     const size_t block = number >> layout.block_shift;
     if (kAccess == Access::kWrite && shared_[block]) MakeUnique(block);
@@ -220,6 +221,7 @@ void RowStripe::Pull(int64_t updates, const StripedIds::Run& run,
     if (is_timed) HideExpired(updates + 1, group, rows.data());
     CopyValues(group, ids, rows.data(), out);
   }
+  NoteRows();
 }
 
 void RowStripe::Push(int64_t iterations, const Gradients& push,

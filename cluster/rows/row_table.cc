@@ -116,10 +116,13 @@ RowTable::RowTable(Options options, RowRules rules)
 }
 
 absl::Status RowTable::Pull(const std::byte* ids, size_t count, float* out,
-                            std::optional<int64_t> updates) const {
+                            std::optional<int64_t> updates) {
   ScratchLease scratch(count);
   StripedIds& sorted = scratch.ids();
   RETURN_IF_ERROR(Sort(ids, count, sorted));
+  if (!options_.bounds.any()) {
+    RETURN_IF_ERROR(CheckRoom(sorted));
+  }
   const int64_t at = updates.value_or(this->updates());
   // Alone: a large pull comes as several requests, on several threads.
   const size_t first = FirstStripe();

@@ -29,11 +29,11 @@
 namespace parasol {
 
 // One shard's rows of a sparse table. The id may be any 64-bit number; each row
-// has values and slots. A row is made when it is first pushed, or, in a table
-// with bounds, when its id has occurred often enough; its values then depend on
-// (seed, name, id) only. A pull of an id without a row gives these values and
-// changes nothing. Rows of a table with bounds may go again (RowBounds). Its
-// time is the number of its updates.
+// has values and slots. A row is made when it is first touched, by a pull or a
+// push; its values then depend on (seed, name, id) only. In a table with bounds
+// a push makes it, when its id has occurred often enough, and a pull of an id
+// without a row gives the values that it would begin with and changes nothing;
+// rows may go again (RowBounds). The table's time is the number of its updates.
 //
 // Thread-safe: requests run in parallel, stripe by stripe of the ids' hashes. A
 // pull sees each row whole; two rows may be one push apart. Memory per row: its
@@ -68,9 +68,11 @@ class RowTable {
   // `ids`: count uint64 in the machine's byte order, at any alignment. Rows are
   // there as they are after `updates` updates; by default, after those that the
   // table has had.
-  //   InvalidArgument  `count` is 2^32 or more.
+  //   InvalidArgument    `count` is 2^32 or more.
+  //   ResourceExhausted  missing rows of a table without bounds don't fit in
+  //                      the memory limit; the table is unchanged.
   absl::Status Pull(const std::byte* ids, size_t count, float* out,
-                    std::optional<int64_t> updates = std::nullopt) const;
+                    std::optional<int64_t> updates = std::nullopt);
 
   // Makes one update of the table. `gradients`: count x width float32 at any
   // alignment. Gradients of the same id are summed first, in their order.

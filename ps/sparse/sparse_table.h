@@ -92,8 +92,8 @@ class SparseTable {
   void Abandon(const absl::Status& status, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Returns the rows; of rows that are missing, their initial values. In
-  // synchronous training
+  // Returns the rows; of rows that are missing, their initial values, with
+  // which they are made unless the table has bounds. In synchronous training
   // returns the table's oldest rows that have had at least `min_updates`
   // updates; if there are none, its present rows.
   //   ResourceExhausted  as Apply().

@@ -122,20 +122,20 @@ struct Counts {
   explicit Counts(ParameterStore& parameters)
       : updates(parameters.num_variables()),
         table_updates(parameters.num_tables()),
-        rows(parameters.num_tables()),
-        counted_ids(parameters.num_tables()) {}
+        rows(2 * parameters.num_tables()) {}
 
   std::vector<int64_t> updates;        // of each variable
   std::vector<int64_t> table_updates;  // of each table
-  std::vector<int64_t> rows;           // of each table
-  std::vector<int64_t> counted_ids;    // of each table
+  // Rows of each table, then of each its ids that have a count and no row.
+  std::vector<int64_t> rows;
+
+  int64_t& counted_ids(size_t table) { return rows[rows.size() / 2 + table]; }
 };
 
 absl::Status CopyCounts(Copy& copy, Counts& counts) {
   RETURN_IF_ERROR(copy.PassToAll(absl::MakeSpan(counts.updates)));
   RETURN_IF_ERROR(copy.PassToAll(absl::MakeSpan(counts.table_updates)));
-  RETURN_IF_ERROR(copy.PassToAll(absl::MakeSpan(counts.rows)));
-  return copy.PassToAll(absl::MakeSpan(counts.counted_ids));
+  return copy.PassToAll(absl::MakeSpan(counts.rows));
 }
 
 // Rows on their way, at most kRowsAtOnce of them.
@@ -214,7 +214,7 @@ absl::Status SendState(ParameterStore& parameters, Copy& copy) {
     tables.push_back(parameters.table(i).TakeSnapshot());
     counts.table_updates[i] = tables[i].updates();
     counts.rows[i] = tables[i].rows();
-    counts.counted_ids[i] = tables[i].counted_ids();
+    counts.counted_ids(i) = tables[i].counted_ids();
   }
   RETURN_IF_ERROR(CopyCounts(copy, counts));
   for (size_t i = 0; i < parameters.num_variables(); ++i) {
@@ -297,7 +297,7 @@ absl::Status ReceiveState(Copy& copy, ParameterStore& parameters) {
     RETURN_IF_ERROR(ReceiveTable(counts.rows[i], counts.table_updates[i],
                                  bounds, copy, table))
         << "table " << table.name();
-    RETURN_IF_ERROR(ReceiveCounts(counts.counted_ids[i], bounds, copy, table));
+    RETURN_IF_ERROR(ReceiveCounts(counts.counted_ids(i), bounds, copy, table));
     table.EndInsertions();
   }
   return absl::OkStatus();
@@ -323,7 +323,7 @@ absl::Status WatchCopy(ParameterStore& parameters, Copy& copy) {
       // When they were touched.
       RETURN_IF_ERROR(copy.Watch(bounds.times() ? count : 0));
     }
-    for (int64_t ids = counts.counted_ids[i]; ids > 0;
+    for (int64_t ids = counts.counted_ids(i); ids > 0;
          ids -= RowSnapshot::kCountsAtOnce) {
       const int64_t count = std::min<int64_t>(ids, RowSnapshot::kCountsAtOnce);
       RETURN_IF_ERROR(copy.Watch(count));  // ids
