@@ -26,10 +26,11 @@ namespace {
 constexpr char kRun[] = "benchmark";
 constexpr char kTable[] = "rows";
 
-// One journal at a time is there: the next server's follows nothing of it.
-std::string JournalDirectory() {
+// One journal of a kind is there at a time: the next server's follows nothing
+// of it.
+std::string JournalDirectory(wire::LoadRequest::Journal journal) {
   return absl::StrCat(std::filesystem::temp_directory_path().string(),
-                      "/parasol_benchmark");
+                      "/parasol_benchmark/", static_cast<int>(journal));
 }
 
 std::string VariableName(size_t variable) {
@@ -179,7 +180,7 @@ Contender MakeJournalContender(const std::string& name,
                                const Contents& contents,
                                const ParameterClient::Options& options,
                                wire::LoadRequest::Journal journal) {
-  std::filesystem::remove_all(JournalDirectory());
+  std::filesystem::remove_all(JournalDirectory(journal));
   Contender contender = {
       .name = name,
       .server = std::make_unique<ServerProcess>(
@@ -204,7 +205,7 @@ void ServeParasol(const Contents& contents, std::shared_ptr<const Trust> trust,
   KeepFreedMemory();
   MetricsRegistry registry;
   PsMetrics metrics(registry);
-  const std::string directory = JournalDirectory();
+  const std::string directory = JournalDirectory(journal);
   ParameterServer server({.task = "ps/0",
                           .helpers = std::make_shared<WorkHelpers>(
                               WorkHelpers::ThreadsForServer()),
