@@ -63,6 +63,17 @@ uint64_t DedupWindow::Lacks(uint64_t last) const {
   return lacking;
 }
 
+void DedupWindow::MarkUpTo(uint64_t last) {
+  if (last <= floor_) return;
+  const uint64_t shift = last - floor_;
+  beyond_ = shift < kDedupWindow ? beyond_ >> shift : 0;
+  floor_ = last;
+  while (beyond_.test(0)) {
+    beyond_ >>= 1;
+    ++floor_;
+  }
+}
+
 std::string DedupWindow::Serialize() const {
   std::string bytes(kSerializedBytes, '\0');
   bytes[0] = kWindowVersion;
@@ -107,17 +118,25 @@ absl::StatusOr<Claim> DedupIndex::Mark(uint64_t incarnation, uint64_t sequence,
     return absl::InvalidArgumentError("the push has no sequence");
   }
   if (under_way_.contains({incarnation, sequence})) return Claim::kUnderWay;
+  const bool is_replayed = acknowledged == kReplayed;
   const auto known = workers_.find(incarnation);
   if (known == workers_.end()) {
     if (workers_.size() >= max_workers_) ForgetIdlest();
-  } else if (known->second.has_come && known->second.window.IsJump(sequence)) {
+  } else if (!is_replayed && known->second.has_come &&
+             known->second.window.IsJump(sequence)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "push ", sequence, " is more than ", kDedupWindow,
         " ahead of the newest one of its worker: sequences have no gaps"));
   }
   Worker& worker = workers_[incarnation];
-  if (!worker.has_come) worker.lost += worker.window.Lacks(acknowledged);
-  worker.has_come = true;
+  if (!is_replayed && !worker.has_come) {
+    const bool is_unknown = known == workers_.end() && has_forgotten_;
+    acknowledged = is_unknown ? 0 : std::min(acknowledged, sequence - 1);
+    worker.lost += worker.window.Lacks(acknowledged);
+    // A later successor would count the same gap again.
+    worker.window.MarkUpTo(acknowledged);
+  }
+  worker.has_come |= !is_replayed;
   worker.last_claim = ++claims_;
   const Claim claim = worker.window.Mark(sequence);
   if (claim == Claim::kNew) under_way_.emplace(incarnation, sequence);
@@ -154,11 +173,8 @@ void DedupIndex::Restore(const DedupWindows& windows) {
   }
 }
 
-void DedupIndex::EndRestoring() {
-  for (auto& [incarnation, worker] : workers_) worker.has_come = false;
-}
-
 void DedupIndex::ForgetIdlest() {
+  has_forgotten_ = true;
   workers_.erase(std::min_element(
       workers_.begin(), workers_.end(), [](const auto& a, const auto& b) {
         return a.second.last_claim < b.second.last_claim;

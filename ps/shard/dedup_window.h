@@ -44,6 +44,8 @@ class DedupWindow {
   // Returns the number of sequences from 1 to `last` that are not marked, as
   // far as the window knows: of those that a jump has passed over it does not.
   uint64_t Lacks(uint64_t last) const;
+  // Marks all sequences from 1 to `last`.
+  void MarkUpTo(uint64_t last);
 
   // Returns opaque bytes: version, floor, bits; each little-endian.
   std::string Serialize() const;
@@ -68,6 +70,9 @@ using DedupWindows = std::map<uint64_t, DedupWindow>;
 class DedupIndex {
  public:
   static constexpr size_t kMaxWorkers = 4096;
+  // `acknowledged` of a push of a journal or of a standby's stream. It may be a
+  // jump: behind a loss the journal has what came then.
+  static constexpr uint64_t kReplayed = UINT64_MAX;
 
   explicit DedupIndex(size_t max_workers = kMaxWorkers)
       : max_workers_(max_workers) {}
@@ -92,9 +97,6 @@ class DedupIndex {
   // Adds the windows of workers that have not pushed since the shard was
   // loaded.
   void Restore(const DedupWindows& windows);
-  // Notes that the claims so far were a journal's: the shard has been loaded
-  // now. Call it while no claim is under way.
-  void EndRestoring();
 
  private:
   struct Worker {
@@ -109,6 +111,9 @@ class DedupIndex {
   void ForgetIdlest();
 
   const size_t max_workers_;
+  // True if a worker was replaced: of one that is not known now nothing is
+  // known to be lost.
+  bool has_forgotten_ = false;
   uint64_t claims_ = 0;  // a logical clock
   std::map<uint64_t, Worker> workers_;
   // The (incarnation, sequence) of each claim under way; at most one per thread

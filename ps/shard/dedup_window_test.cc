@@ -128,11 +128,42 @@ TEST(DedupIndexTest, WhatASuccessorLacksIsCountedOnce) {
   EXPECT_EQ(lost.TakeLost(8), 2u);
 }
 
-TEST(DedupIndexTest, BehindAJournalAWorkerMayJumpOnce) {
-  DedupIndex index;
+TEST(DedupIndexTest, AGapIsCountedByOneSuccessor) {
+  DedupIndex first;
+  DedupWindow window;
+  for (const uint64_t sequence : {1, 2, 5}) window.Mark(sequence);
+  first.Restore({{7, window}});
+  ASSERT_OK(first.Mark(7, 6, /*acknowledged=*/5));
+  EXPECT_EQ(first.TakeLost(7), 2u);
+  DedupIndex second;
+  second.Restore(first.Windows());
+  ASSERT_OK(second.Mark(7, 7, /*acknowledged=*/6));
+  EXPECT_EQ(second.TakeLost(7), 0u);
+}
+
+TEST(DedupIndexTest, NothingIsLostOfAWorkerThatMayHaveBeenForgotten) {
+  DedupIndex index(/*max_workers=*/1);
   ASSERT_OK(index.Mark(7, 1));
   index.Confirm(7, 1);
-  index.EndRestoring();
+  ASSERT_OK(index.Mark(8, 1));
+  index.Confirm(8, 1);
+  ASSERT_OK(index.Mark(7, 2, /*acknowledged=*/1));
+  EXPECT_EQ(index.TakeLost(7), 0u);
+}
+
+TEST(DedupIndexTest, AJournalMayHaveAJump) {
+  DedupIndex index;
+  for (const uint64_t sequence : {1, 5000, 5001}) {
+    EXPECT_THAT(index.Mark(7, sequence, DedupIndex::kReplayed),
+                IsOkAndHolds(Claim::kNew));
+    index.Confirm(7, sequence);
+  }
+}
+
+TEST(DedupIndexTest, BehindAJournalAWorkerMayJumpOnce) {
+  DedupIndex index;
+  ASSERT_OK(index.Mark(7, 1, DedupIndex::kReplayed));
+  index.Confirm(7, 1);
   EXPECT_THAT(index.Mark(7, 5000, /*acknowledged=*/4999),
               IsOkAndHolds(Claim::kNew));
   EXPECT_EQ(index.TakeLost(7), 4998u);

@@ -221,6 +221,10 @@ TEST_P(ShardJournalTest, ALostEndOfTheJournalIsCounted) {
   next.set_acknowledged(2000);
   ASSERT_OK(PushAndWait(*successor, next, Floats(kElements, 1)));
   EXPECT_EQ(successor->metrics.lost_pushes_total.value(), 1998);
+  // The journal has what was acknowledged behind the loss.
+  const auto third = NextPs(Order());
+  EXPECT_EQ(Values(*third), Values(*successor));
+  EXPECT_EQ(third->metrics.replayed_pushes_total.value(), 3);
 }
 
 TEST_P(ShardJournalTest, ARefusedPushIsRefusedAgain) {

@@ -1,5 +1,6 @@
 #include "ps/shard/parameter_server.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -323,7 +324,7 @@ void ParameterServer::Execute(const ReceivedMessage& message, size_t operation,
       message.worker_incarnation(), order, payloads,
       is_push ? CountedPush(*shard, BytesOf(payloads), std::move(done))
               : CountedPull(*shard, std::move(done)),
-      message.acknowledged());
+      std::min(message.acknowledged(), DedupIndex::kReplayed - 1));
   running.End(clock_.Now());
   TraceOperation(order, now, is_push ? BytesOf(payloads) : 0);
   if (is_of_rows) metrics_.row_bytes.Set(parameters.bytes().rows);

@@ -55,7 +55,6 @@ class ParameterShard {
   // is kept there. Call it before the shard is used by several threads.
   void KeepJournal(std::unique_ptr<PushJournal> journal) {
     journal_ = std::move(journal);
-    gate_.EndRestoring();
   }
   // Null without one.
   PushJournal* journal() const { return journal_.get(); }

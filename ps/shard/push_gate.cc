@@ -50,12 +50,6 @@ absl::StatusOr<OperationResult> PushGate::ApplyOnce(
                          .max_updates = updates->max};
 }
 
-void PushGate::EndRestoring() {
-  absl::WriterMutexLock no_push(&mu_);
-  absl::MutexLock lock(&dedup_mu_);
-  dedup_.EndRestoring();
-}
-
 void PushGate::Enter(absl::FunctionRef<void()> enter) {
   absl::ReaderMutexLock applying(&mu_);
   enter();

@@ -32,8 +32,6 @@ class PushGate {
       uint64_t worker_incarnation, uint64_t sequence, uint64_t acknowledged,
       absl::FunctionRef<absl::StatusOr<UpdateBounds>()> apply)
       ABSL_LOCKS_EXCLUDED(mu_, dedup_mu_);
-  // Notes that the pushes so far were a journal's.
-  void EndRestoring() ABSL_LOCKS_EXCLUDED(mu_, dedup_mu_);
   // Runs `enter` beside pushes, never during WithoutPushes().
   void Enter(absl::FunctionRef<void()> enter) ABSL_LOCKS_EXCLUDED(mu_);
 

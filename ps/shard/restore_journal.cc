@@ -17,6 +17,7 @@
 #include "base/status_macros.h"
 #include "ps/journal/push_journal.h"
 #include "ps/journal/push_record.h"
+#include "ps/shard/dedup_window.h"
 #include "storage/durable_file.h"
 #include "storage/journal/journal_fence.h"
 #include "storage/journal/journal_format.h"
@@ -44,6 +45,13 @@ absl::Status Replay(absl::string_view record, ParameterShard& shard) {
   return absl::IsResourceExhausted(applied) || absl::IsDataLoss(applied)
              ? applied
              : absl::OkStatus();
+}
+
+// A disk without room may have some later, as for pushes.
+absl::Status LaterIfFull(const absl::Status& status) {
+  return absl::IsResourceExhausted(status)
+             ? absl::UnavailableError(status.message())
+             : status;
 }
 
 // Removes the segments of journals that nothing leads to any more, or, with
@@ -93,10 +101,12 @@ absl::Status ApplyRecord(absl::string_view record, ParameterShard& shard) {
   }
   // A synchronous gradient is answered when its step is complete, if ever.
   const auto answer = std::make_shared<absl::Status>();
-  shard.Execute(push.worker_incarnation, push.operation, push.payloads,
-                [answer](const absl::StatusOr<OperationResult>& result) {
-                  *answer = result.status();
-                });
+  shard.Execute(
+      push.worker_incarnation, push.operation, push.payloads,
+      [answer](const absl::StatusOr<OperationResult>& result) {
+        *answer = result.status();
+      },
+      /*acknowledged=*/DedupIndex::kReplayed);
   return *answer;
 }
 
@@ -113,8 +123,9 @@ absl::StatusOr<RestoredJournal> RestoreJournal(
   const Kept kept = KeptBy(order);
   RestoredJournal restored;
   // From here on a predecessor that was only stopped acknowledges nothing.
-  ASSIGN_OR_RETURN(std::unique_ptr<const JournalFence> fence,
-                   JournalFence::Take(path));
+  absl::StatusOr<std::unique_ptr<const JournalFence>> fence =
+      JournalFence::Take(path);
+  if (!fence.ok()) return LaterIfFull(fence.status());
   std::optional<JournalReader> reader;
   if (place.has_value() || order.checkpoint().empty()) {
     absl::StatusOr<JournalReader> opened =
@@ -149,10 +160,11 @@ absl::StatusOr<RestoredJournal> RestoreJournal(
                      NewJournal(order, path, progress, !restored.lost.empty()));
   }
   segments.push_back({.number = next.segment, .progress = next.progress});
-  ASSIGN_OR_RETURN(std::unique_ptr<JournalWriter> writer,
-                   JournalWriter::Create(path, next, kept, std::move(fence)));
+  absl::StatusOr<std::unique_ptr<JournalWriter>> writer =
+      JournalWriter::Create(path, next, kept, *std::move(fence));
+  if (!writer.ok()) return LaterIfFull(writer.status());
   shard.KeepJournal(
-      std::make_unique<PushJournal>(std::move(writer), std::move(segments)));
+      std::make_unique<PushJournal>(*std::move(writer), std::move(segments)));
   return restored;
 }
 
