@@ -21,14 +21,14 @@ absl::StatusOr<std::unique_ptr<JournalFence>> JournalFence::Take(
   std::string fresh = absl::StrCat(owner, ".XXXXXX");
   const Descriptor made(mkstemp(fresh.data()));
   if (made.get() < 0) return FileError(errno, "make", fresh);
-  ASSIGN_OR_RETURN(FileDescriptor file, FileDescriptor::OpenForReading(fresh));
-  const absl::Status named = Rename(fresh, owner);
+  absl::StatusOr<FileDescriptor> file = FileDescriptor::OpenForReading(fresh);
+  const absl::Status named = file.ok() ? Rename(fresh, owner) : file.status();
   if (!named.ok()) {
     unlink(fresh.c_str());
     return named;
   }
   return std::unique_ptr<JournalFence>(new JournalFence(
-      std::make_unique<const FileDescriptor>(std::move(file))));
+      std::make_unique<const FileDescriptor>(*std::move(file))));
 }
 
 JournalFence::JournalFence(std::unique_ptr<const FileDescriptor> file)

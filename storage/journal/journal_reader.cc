@@ -229,6 +229,11 @@ absl::Status JournalReader::ReadSegment(
     if (!is_end) return Damaged(segment.path, at, "a damaged record");
     break;
   }
+  // A writer that was killed may not have done it, and a duplicate of what was
+  // read is acknowledged at once.
+  if (kept == Kept::kOnDisk && fdatasync(file.get()) != 0) {
+    return FileError(errno, "fdatasync", segment.path);
+  }
   return absl::OkStatus();
 }
 

@@ -39,6 +39,7 @@ class JournalReader {
   //                and the byte. What was visited is all that precedes it.
   //   Unavailable  the file system refuses.
   //   any other    the first error that `visit` returns.
+  // With kOnDisk, what was visited is on the disk.
   absl::Status Read(Kept kept,
                     absl::FunctionRef<absl::Status(absl::string_view)> visit);
 

@@ -156,16 +156,19 @@ absl::Status JournalWriter::Write(absl::Span<const absl::string_view> pieces) {
   size_ += sizeof head + length;
   ++next_record_;
   // Asked behind the write: who has taken the journal before may not read it.
-  if (fence_ != nullptr && !fence_->IsHeld()) {
-    broken_ = absl::UnavailableError(absl::StrCat(
-        directory_,
-        ": another process has taken this journal; pushes go to the "
-        "ps that has taken this one's place"));
-    LOG(ERROR) << broken_.message();
-    return broken_;
-  }
+  RETURN_IF_ERROR(CheckFence());
   if (kept_ == Kept::kWritten) kept_up_to_ = next_record_ - 1;
   return absl::OkStatus();
+}
+
+absl::Status JournalWriter::CheckFence() {
+  if (fence_ == nullptr || fence_->IsHeld()) return absl::OkStatus();
+  broken_ = absl::UnavailableError(
+      absl::StrCat(directory_,
+                   ": another process has taken this journal; pushes go to the "
+                   "ps that has taken this one's place"));
+  LOG(ERROR) << broken_.message();
+  return broken_;
 }
 
 void JournalWriter::TakeBack() {
@@ -222,19 +225,22 @@ absl::Status JournalWriter::Flush() {
   {
     absl::MutexLock sync_lock(&sync_mu_);
     std::vector<File> files;
-    bool has_new_names;
-    uint64_t written;
+    bool has_new_names = false;
+    uint64_t written = 0;
     {
       absl::MutexLock lock(&mu_);
-      if (!broken_.ok() || kept_ == Kept::kWritten) return broken_;
-      files = std::exchange(ended_, {});
-      files.push_back(file_);
-      has_new_names = std::exchange(has_new_names_, false);
-      written = next_record_ - 1;
+      if (kept_ == Kept::kWritten) return broken_;
+      if (broken_.ok()) {
+        files = std::exchange(ended_, {});
+        files.push_back(file_);
+        has_new_names = std::exchange(has_new_names_, false);
+        written = next_record_ - 1;
+      }
     }
     const absl::Status synced = SyncFiles(files, has_new_names);
     absl::MutexLock lock(&mu_);
-    if (synced.ok()) {
+    // A file system of several machines shows others the records from now on.
+    if (synced.ok() && broken_.ok() && CheckFence().ok()) {
       kept_up_to_ = std::max(kept_up_to_, written);
     } else if (broken_.ok()) {
       // What the disk has of the files now is not known.

@@ -38,9 +38,8 @@ class JournalWriter {
 
   // Makes the directory if it is missing, and a new file in it: the segment
   // that `header` says. It must be the journal's newest one. `fence`: taken
-  // before the journal was read; nothing is appended once it is lost. Null: no
-  // other process writes the journal.
-  // Fails as durable_file.h says.
+  // before the journal was read; nothing is kept once it is lost. Null: no
+  // other process writes the journal. Fails as durable_file.h says.
   static absl::StatusOr<std::unique_ptr<JournalWriter>> Create(
       const std::string& directory, const SegmentHeader& header, Kept kept,
       std::unique_ptr<const JournalFence> fence = nullptr);
@@ -52,7 +51,8 @@ class JournalWriter {
   void Close() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Appends a record: `pieces`, one behind the other. A record that was not
-  // appended is not in the journal.
+  // appended is not in the journal, unless another process has taken it: that
+  // one may have read the record.
   //   Unavailable  the disk has no room, or has failed, or another process has
   //                taken the journal: says what to do. With room again, later
   //                records are appended.
@@ -96,6 +96,8 @@ class JournalWriter {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Write(absl::Span<const absl::string_view> pieces)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Appends nothing more if another process has taken the journal.
+  absl::Status CheckFence() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Takes all back that follows the last whole record.
   void TakeBack() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Returns those that wait for nothing any more, in their order.
