@@ -75,7 +75,12 @@ absl::Status StandbyFeed::AwaitRoom() {
 
 void StandbyFeed::AppendChange(const wire::LoadRequest& change) {
   absl::MutexLock lock(&mu_);
-  if (!is_streaming_) return;
+  // The next stream may have been asked for before it.
+  if (change.global_step() == 0) rules_ = change;
+  if (is_streaming_) Queue(change);
+}
+
+void StandbyFeed::Queue(const wire::LoadRequest& change) {
   ++appended_;
   unheld_.push_back(0);
   queue_.push_back({.record = "", .change = change});
@@ -139,6 +144,7 @@ void StandbyFeed::Begin(std::optional<int64_t> from_step) {
   queue_.clear();
   unheld_.clear();
   unheld_bytes_ = 0;
+  if (rules_) Queue(*rules_);
 }
 
 std::vector<wire::FollowRequest> StandbyFeed::Take(size_t max_bytes,

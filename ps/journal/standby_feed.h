@@ -59,8 +59,9 @@ class StandbyFeed {
                               std::optional<int64_t> step,
                               absl::FunctionRef<bool()> apply)
       ABSL_LOCKS_EXCLUDED(order_mu_, mu_);
-  // Appends what else changes the shard, if there is a stream. Call it while
-  // no push is being applied.
+  // Appends what else changes the shard, if there is a stream. Rules that the
+  // shard goes on by (without a global_step) are the first thing in each later
+  // stream. Call it while no push is being applied.
   void AppendChange(const wire::LoadRequest& change) ABSL_LOCKS_EXCLUDED(mu_);
   // Calls `done` when all pushes so far may be acknowledged, before it returns
   // or on another thread; or with Unavailable when the feed is closed.
@@ -111,6 +112,8 @@ class StandbyFeed {
   };
 
   absl::Status AwaitRoom() ABSL_LOCKS_EXCLUDED(mu_);
+  void Queue(const wire::LoadRequest& change)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsWanted(std::optional<int64_t> step) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsKept(const Waiting& one) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -127,6 +130,8 @@ class StandbyFeed {
   int64_t stream_ ABSL_GUARDED_BY(mu_) = 0;
   bool is_streaming_ ABSL_GUARDED_BY(mu_) = false;
   std::optional<int64_t> from_step_ ABSL_GUARDED_BY(mu_);
+  // The newest rules, if they changed since the shard was made.
+  std::optional<wire::LoadRequest> rules_ ABSL_GUARDED_BY(mu_);
   // The last stream's records: how many there are, and are held.
   int64_t appended_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t held_ ABSL_GUARDED_BY(mu_) = 0;

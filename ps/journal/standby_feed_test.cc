@@ -147,6 +147,19 @@ TEST_F(StandbyFeedTest, AChangeKeepsItsPlaceAmongThePushes) {
   EXPECT_EQ(feed_.appended(), 3);
 }
 
+TEST_F(StandbyFeedTest, RulesThatChangedBeforeAStreamComeFirst) {
+  wire::LoadRequest change;
+  change.mutable_optimizer()->mutable_sgd()->set_learning_rate(.5);
+  feed_.AppendChange(change);
+  feed_.Begin(std::nullopt);
+  ASSERT_OK(Push(1));
+  const auto messages = feed_.Take(1 << 20, absl::ZeroDuration());
+  ASSERT_EQ(messages.size(), 2u);
+  EXPECT_EQ(messages[0].header().load().optimizer().sgd().learning_rate(), .5);
+  EXPECT_EQ(messages[1].record_size(), 1);
+  EXPECT_EQ(feed_.appended(), 2);
+}
+
 TEST_F(StandbyFeedTest, AClosedFeedRefusesThoseThatWait) {
   ASSERT_OK(Push(1));
   feed_.Close();
