@@ -214,9 +214,10 @@ absl::Status MakeDirectories(const std::string& path) {
                         : (std::filesystem::path(made) / part).string();
     if (IsDirectory(made)) continue;
     // Another process may make it at the same time.
-    if (mkdir(made.c_str(), 0777) != 0 &&
-        !(errno == EEXIST && IsDirectory(made))) {
-      return FileError(errno == EEXIST ? ENOTDIR : errno, "make", path);
+    const int failed = mkdir(made.c_str(), 0777) == 0 ? 0 : errno;
+    if (failed != 0 && !(failed == EEXIST && IsDirectory(made))) {
+      return FileError(failed == EEXIST ? ENOTDIR : failed, "make",
+                       made == path ? path : absl::StrCat(made, " for ", path));
     }
     RETURN_IF_ERROR(SyncDirectory(parent));
   }

@@ -212,6 +212,7 @@ void StandbyKeeper::Follow(const Primary& primary,
     // a stream that has ended.
     absl::MutexLock lock(&mu_);
     primary.shard->feed()->End();
+    metrics_.standby_records_behind.Set(0);
     call_ = nullptr;
     if (primary_.shard == primary.shard) {
       counted = duty_.rule() == StandbyFeed::Rule::kHeld;
