@@ -24,7 +24,9 @@ JobEvents::Seen JobEvents::Observe(const wire::JobStatus& status,
     step_ = status.global_step();
     loss_sum_ = status.loss_sum();
     examples_ = status.loss_examples();
-    seen_from_ = status.seen_from();
+    // Before training begins it is not set.
+    seen_from_ =
+        status.has_trained() ? status.seen_from() : status.global_step();
     return seen;
   }
   if (!status.checkpoint().empty() && status.checkpoint() != checkpoint_) {

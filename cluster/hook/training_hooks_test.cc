@@ -131,6 +131,27 @@ TEST_F(TrainingHooksTest, SumsOfTwoChiefsAreNotCompared) {
   }
 }
 
+// Before it trains, a chief that goes on does not say yet from where.
+TEST_F(TrainingHooksTest, TheFirstEpochOfAResumedJobHasItsLoss) {
+  wire::JobStatus status = At(500, 0);
+  status.set_loss_examples(0);
+  hooks_->Look(status, /*is_exact=*/false);
+  // Some steps are done, and none reported, when a second one looks.
+  TrainingHooks late(OneListener());
+  status.set_global_step(503);
+  status.set_seen_from(500);
+  status.mutable_trained();
+  late.Look(status, false);
+  status = At(512, 0);
+  AddEnd(510, 30, /*is_complete=*/true, status);
+  status.mutable_epoch_end(0)->set_loss_examples(10);
+  status.mutable_epoch_end(0)->set_seen_from(500);
+  hooks_->Look(status, false);
+  late.Look(status, false);
+  EXPECT_THAT(told_,
+              ElementsAre("epoch 51 at 510 with 3", "epoch 51 at 510 with 3"));
+}
+
 TEST_F(TrainingHooksTest, WhatWasThereAtTheBeginningIsNotTold) {
   wire::JobStatus status = At(10, 0);
   status.set_checkpoint("/c/ckpt-000000000010");
