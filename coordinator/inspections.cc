@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -63,16 +62,6 @@ bool IsSane(const wire::TraceSpan& span) {
   return span.begin_micros() >= 0 && span.begin_micros() <= kMostMicros &&
          span.duration_micros() >= 0 && span.duration_micros() <= kMostMicros &&
          span.bytes() >= 0;
-}
-
-// Text of several lines from outside.
-std::string Lines(absl::string_view text, size_t most) {
-  std::string lines = CutText(text, most);
-  for (char& c : lines) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c != '\n' && !absl::ascii_isprint(byte)) c = '?';
-  }
-  return lines;
 }
 
 }  // namespace
@@ -201,8 +190,8 @@ void Inspections::Keep(const wire::InspectionPart& part, Shown& shown) const {
   if (part.first_span() != shown.spans()) return;
   for (const wire::TraceSpan& span : part.span()) KeepSpan(span, shown);
   kept.set_stacks(
-      Lines(part.stacks(), std::clamp(kMaxStackBytesOfAll / tasks_.size(),
-                                      kMinStackBytes, kMaxStackBytes)));
+      CutText(part.stacks(), std::clamp(kMaxStackBytesOfAll / tasks_.size(),
+                                        kMinStackBytes, kMaxStackBytes)));
   kept.set_number(asked_->number());
   kept.set_dropped(std::clamp<int64_t>(part.dropped(), 0, kMostMicros) +
                    shown.left_out);

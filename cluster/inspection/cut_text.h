@@ -9,7 +9,9 @@
 namespace parasol {
 
 // Returns a text of several lines, cut to `most` bytes, at least 16; one that
-// was cut ends by a line that says so. Pure.
+// was cut ends by a line that says so. Bytes that are no ASCII that can be
+// printed, nor the end of a line, become "?": names of functions and files may
+// be no UTF-8, which protobuf refuses. Pure.
 std::string CutText(absl::string_view text, size_t most);
 
 }  // namespace parasol
