@@ -42,7 +42,7 @@ constexpr char kTraceUsage[] =
     "\n"
     "Exit code: 0 all tasks have shown what they did; 1 some have not: the "
     "trace has the others; 2 bad flags, or a server that is no chief; 138 no "
-    "answer.";
+    "answer, or another trace or question for stacks goes on: ask again.";
 
 absl::Status CheckTraceFlags() {
   const int64_t steps = absl::GetFlag(FLAGS_steps);

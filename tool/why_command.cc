@@ -40,7 +40,8 @@ constexpr char kWhyUsage[] =
     "Threads with one stack are shown together.\n"
     "\n"
     "Exit code: 0 the chief has answered; 1 a task has not shown its stacks; 2 "
-    "bad flags, or a server that is no chief; 138 no answer.";
+    "bad flags, or a server that is no chief; 138 no answer, or a trace or "
+    "another question for stacks goes on: ask again.";
 
 // Time that a task has for hearing of it, with its next heartbeat, and sending
 // them.

@@ -25,7 +25,12 @@ absl::StatusOr<wire::InspectResponse> AskOnce(
     ChiefClient& chief, const wire::InspectRequest& request) {
   absl::StatusOr<wire::InspectResponse> answer = chief.Inspect(request);
   if (absl::IsCancelled(answer.status())) {
-    return absl::UnavailableError("it ended while it was asked");
+    return absl::UnavailableError(absl::StrCat(
+        answer.status().message(), ": it ended while it was asked"));
+  }
+  // Another inspection goes on: it is over soon.
+  if (absl::IsResourceExhausted(answer.status())) {
+    return absl::UnavailableError(answer.status().message());
   }
   if (!absl::IsUnimplemented(answer.status())) return answer;
   return absl::InvalidArgumentError(
@@ -41,7 +46,7 @@ absl::StatusOr<wire::InspectResponse> AskAgain(ChiefClient& chief,
   absl::StatusOr<wire::InspectResponse> answer = AskOnce(chief, request);
   // Not the operator's mistake.
   if (!absl::IsNotFound(answer.status())) return answer;
-  return absl::AbortedError(answer.status().message());
+  return absl::UnavailableError(answer.status().message());
 }
 
 // Fetches all that one task has shown: of all tasks, it would be too much for
@@ -52,7 +57,7 @@ absl::StatusOr<wire::InspectedTask> Fetch(ChiefClient& chief,
   request.set_task(task);
   ASSIGN_OR_RETURN(const wire::InspectResponse whole, AskAgain(chief, request));
   if (whole.task_size() == 1) return whole.task(0);
-  return absl::AbortedError(
+  return absl::UnavailableError(
       absl::StrCat("what ", task,
                    " has shown is gone, as its process is: ask "
                    "again"));

@@ -21,8 +21,9 @@ struct InspectedTasks {
 // own, and waits until all have, for `limit` at most. Names on stderr, every
 // 10 s, whom it waits for. Returns errors of ChiefClient::Inspect(), and
 //   InvalidArgument  the server is no chief, or an older one.
-//   Aborted          what was shown is gone before all was here: another
-//                    inspection has begun, or a process has ended.
+//   Unavailable      (too) ask again: another inspection goes on, or what was
+//                    shown is gone before all was here, for another one has
+//                    begun or a process has ended.
 absl::StatusOr<InspectedTasks> AskForInspection(ChiefClient& chief,
                                                 wire::InspectRequest request,
                                                 absl::Duration limit);
