@@ -176,11 +176,20 @@ TEST_F(CheckpointListTest, OneThatIsReplacedMeanwhileIsNotDamaged) {
       EXPECT_OK(model.Write(directory_));
     }
   });
+  int looks = 0;  // at all of it
   for (int i = 0; i < 200; ++i) {
     ASSERT_OK_AND_ASSIGN(const CheckpointList list,
                          ListCheckpoints(path, Look::kAll));
     EXPECT_THAT(list.checkpoints[0].damage, IsEmpty());
+    const absl::Status& unreadable = list.checkpoints[0].unreadable;
+    if (unreadable.ok()) {
+      ++looks;
+    } else {
+      EXPECT_THAT(unreadable, StatusIs(absl::StatusCode::kUnavailable,
+                                       HasSubstr("was replaced 5 times")));
+    }
   }
+  EXPECT_GT(looks, 0);
   is_over = true;
   writer.join();
 }
