@@ -37,6 +37,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 // Parameters that subtract what is pushed, when it is waited for, and note what
 // they are asked.
@@ -215,6 +216,24 @@ TEST_P(SharedPushTest, AGradientThatIsNotFiniteIsNotPushed) {
   }));
   EXPECT_THAT(first_.Read().values(),
               Each(1 - .25f * static_cast<float>(GetParam())));
+}
+
+// The sum is all replicas': none of them is at fault.
+TEST_P(SharedPushTest, AnEarlyErrorNamesNoReplica) {
+  ASSERT_OK_AND_ASSIGN(
+      const Optimizer sgd,
+      Optimizer::Create("sgd", "sgd {}", {below_, first_, last_}));
+  for (int step = 0; step < 2; ++step) {
+    EXPECT_THAT(strategy_->Run([&](ReplicaContext&) {
+      GradientTape tape;
+      return sgd.Minimize(Loss(std::nanf("")), tape);
+    }),
+                StatusIs(absl::StatusCode::kOutOfRange,
+                         StartsWith("the gradient of first has nan")));
+    EXPECT_THAT(parameters_.TakeNotes(),
+                AllOf(Contains("push 2"), Not(Contains("push 1")),
+                      Not(Contains("push 0"))));
+  }
 }
 
 TEST_P(SharedPushTest, AStepThatFailsWaitsForWhatHasLeft) {

@@ -131,6 +131,7 @@ void OptimizerState::Clear() {
   checked_ = 0;
   pushed_ = 0;
   waiting_elements_ = 0;
+  early_ = absl::OkStatus();
 }
 
 void OptimizerState::EndStep() {
@@ -139,7 +140,7 @@ void OptimizerState::EndStep() {
 }
 
 absl::Status OptimizerState::BeginSums() {
-  for (; begun_ < variables_.size(); ++begun_) {
+  for (; early_.ok() && begun_ < variables_.size(); ++begun_) {
     const size_t variable = variables_.size() - 1 - begun_;
     if (arrived_[variable] < world().num_local()) return absl::OkStatus();
     const auto& brought = brought_[variable];
@@ -150,20 +151,21 @@ absl::Status OptimizerState::BeginSums() {
                        " has a gradient on some replicas and none on others"));
     }
     if (!brought.front()->connected()) continue;
-    RETURN_IF_ERROR(BeginSum(variable));
+    BeginSum(variable);
   }
   return absl::OkStatus();
 }
 
 // A single replica's gradient is the sum, and where it is, unless it is to be
 // clipped.
-absl::Status OptimizerState::BeginSum(size_t variable) {
+void OptimizerState::BeginSum(size_t variable) {
   const auto& brought = brought_[variable];
   updated_.push_back(variable);
   waiting_elements_ += brought.front()->size();
   if (world().num_replicas() == 1 && !is_clipped()) {
     sums_.push_back(brought.front()->values());
-    return PushIfWorthIt();
+    PushIfWorthIt();
+    return;
   }
   std::vector<Contribution> contributions;
   contributions.reserve(brought.size());
@@ -178,16 +180,20 @@ absl::Status OptimizerState::BeginSum(size_t variable) {
   world().peers().BeginAllReduce(gradient_names_[variable],
                                  std::move(contributions), absl::MakeSpan(sum));
   sums_.push_back(sum);
-  return PushIfWorthIt();
+  PushIfWorthIt();
 }
 
 // Sums with ps are a process's own, and there at once. What is clipped has to
 // wait for all.
-absl::Status OptimizerState::PushIfWorthIt() {
+void OptimizerState::PushIfWorthIt() {
   if (!variables_.front()->is_shared() || is_clipped() ||
       waiting_elements_ < TrainingParameters::kPackElements) {
-    return absl::OkStatus();
+    return;
   }
+  early_ = PushEarly();
+}
+
+absl::Status OptimizerState::PushEarly() {
   if (is_summing_) {
     RETURN_IF_ERROR(world().peers().Await()) << "optimizer " << name_;
   }
@@ -210,6 +216,7 @@ absl::Status OptimizerState::Update() {
 
 absl::Status OptimizerState::UpdateAll() {
   absl::MutexLock lock(&mu_);
+  RETURN_IF_ERROR(early_);
   if (updated_.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "optimizer ", name_,

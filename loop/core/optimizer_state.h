@@ -88,10 +88,11 @@ class OptimizerState {
   // Begins the sums that are next, the last variable's first: the order is one
   // in all processes, whatever order they bring gradients in.
   absl::Status BeginSums() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status BeginSum(size_t variable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void BeginSum(size_t variable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Has ps make updates while others' gradients are computed, when they are
-  // worth a push of their own.
-  absl::Status PushIfWorthIt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // worth a push of their own. UpdateAll() returns its error.
+  void PushIfWorthIt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status PushEarly() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Clear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Waits for what a step that has failed has pushed.
   void EndStep() ABSL_LOCKS_EXCLUDED(mu_);
@@ -134,6 +135,8 @@ class OptimizerState {
   size_t pushed_ ABSL_GUARDED_BY(mu_) = 0;
   size_t waiting_elements_ ABSL_GUARDED_BY(mu_) = 0;
   std::optional<SharedPush> push_ ABSL_GUARDED_BY(mu_);
+  // Error of what was done before all was brought: all replicas'.
+  absl::Status early_ ABSL_GUARDED_BY(mu_);
   // Memory that is used again; index: variable.
   std::vector<std::vector<float>> memory_ ABSL_GUARDED_BY(mu_);
   std::vector<absl::Span<float>> clipped_ ABSL_GUARDED_BY(mu_);
