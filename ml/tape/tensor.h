@@ -60,8 +60,9 @@ class Tensor {
     return Ints(absl::MakeConstSpan(values.begin(), values.size()), shape);
   }
   // Returns a tensor of memory that is there, shape.size() elements. The tensor
-  // and its copies keep the pointer. The values must not change as long as
-  // somebody reads them: a tape does until it has given its gradients.
+  // and its copies keep the pointer. The values must not change as long as the
+  // tensor, a copy or a view of it is used, or a tape that has recorded it: a
+  // device may have copied them.
   static Tensor Alias(std::shared_ptr<const float> values,
                       const TensorShape& shape);
   static Tensor Alias(std::shared_ptr<const int64_t> values,
