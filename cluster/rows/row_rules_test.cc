@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/optimizer/optimizer.h"
+#include "ml/optimizer/testing/update_cases.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -74,6 +75,42 @@ TEST(RowRules, RowsOfAnotherFormAreRefused) {
       StatusIs(absl::StatusCode::kInvalidArgument));
   PushOnes(*table, {7});
   EXPECT_THAT(Pull(*table, {7}), ElementsAre(0.5));
+}
+
+std::unique_ptr<RowTable> MakeBounded(const RowBounds& bounds) {
+  RowTable::Options options = {.name = "items", .width = 1};
+  options.initializer.mutable_zeros();
+  options.bounds = bounds;
+  return *RowTable::Create(std::move(options),
+                           *MakeOptimizer(ParseOptimizer("sgd {}")));
+}
+
+TEST(RowRules, BoundsOfAnotherKindAreRefused) {
+  const RowBounds all = {.min_count = 3, .idle_steps = 5, .max_rows = 1024};
+  const auto table = MakeBounded(all);
+  RowBounds others[] = {all, all, all, {}};
+  others[0].min_count = 0;
+  others[1].idle_steps = 0;
+  others[2].max_rows = 0;
+  for (const RowBounds& other : others) {
+    EXPECT_THAT(table->TakeRulesOf(*MakeBounded(other)),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         "table items would have an admission or an eviction "
+                         "of another kind"));
+  }
+  EXPECT_OK(table->TakeRulesOf(
+      *MakeBounded({.min_count = 300, .idle_steps = 1, .max_rows = 1 << 20})));
+}
+
+TEST(RowRules, FewerRowsThanStripesAreRefused) {
+  RowTable::Options options = {.name = "items", .width = 1};
+  options.initializer.mutable_zeros();
+  options.bounds.max_rows = 127;
+  EXPECT_THAT(
+      RowTable::Create(options, *MakeOptimizer(ParseOptimizer("sgd {}"))),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               "table items: eviction.max_rows leaves this shard 127 rows, but "
+               "it needs 128 or more: raise it, or use fewer ps"));
 }
 
 TEST(RowRules, AnOptimizerOfTheUsersOwnNeedsItsCode) {

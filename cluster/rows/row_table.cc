@@ -121,7 +121,7 @@ absl::Status RowTable::Pull(const std::byte* ids, size_t count, float* out,
   StripedIds& sorted = scratch.ids();
   RETURN_IF_ERROR(Sort(ids, count, sorted));
   if (!options_.bounds.any()) {
-    RETURN_IF_ERROR(CheckRoom(sorted));
+    RETURN_IF_ERROR(CheckRoom(sorted, /*makes_room=*/false));
   }
   const int64_t at = updates.value_or(this->updates());
   // Alone: a large pull comes as several requests, on several threads.
@@ -139,7 +139,7 @@ absl::Status RowTable::Push(const std::byte* ids, const std::byte* gradients,
   ScratchLease scratch(count);
   StripedIds& sorted = scratch.ids();
   RETURN_IF_ERROR(Sort(ids, count, sorted));
-  RETURN_IF_ERROR(CheckRoom(sorted));
+  RETURN_IF_ERROR(CheckRoom(sorted, /*makes_room=*/true));
   absl::ReaderMutexLock lock(&snapshot_mu_);
   // Rows of any stripe may have to change, or to go.
   const bool all_stripes =
@@ -172,7 +172,7 @@ absl::Status RowTable::Insert(const RowBatch& batch) {
   const auto* const ids = reinterpret_cast<const std::byte*>(batch.ids.data());
   ScratchLease scratch(batch.ids.size());
   RETURN_IF_ERROR(Sort(ids, batch.ids.size(), scratch.ids()));
-  RETURN_IF_ERROR(CheckRoom(scratch.ids()));
+  RETURN_IF_ERROR(CheckRoom(scratch.ids(), /*makes_room=*/false));
   const int64_t* const touched =
       batch.touched.empty() ? nullptr : batch.touched.data();
   for (size_t s = 0; s < kRowStripes; ++s) {
@@ -298,27 +298,35 @@ absl::Status RowTable::Sort(const std::byte* ids, size_t count,
   return absl::OkStatus();
 }
 
-absl::Status RowTable::CheckRoom(const StripedIds& sorted) const {
+absl::Status RowTable::CheckRoom(const StripedIds& sorted,
+                                 bool makes_room) const {
   const size_t row_bytes = RowRules::BytesPerRow(layout_);
   const RowMemory& memory = *options_.memory;
   const size_t free = memory.free_bytes();
   // Ids that come twice count twice: near the limit, that is. So do ids that
   // get no row yet.
   if (sorted.size() <= free / row_bytes) return absl::OkStatus();
+  const int64_t max_rows = makes_room ? rules()->bounds.max_rows : 0;
   size_t missing = 0;
   for (size_t s = 0; s < kRowStripes; ++s) {
     const size_t of_stripe = stripes_[s]->CountMissing(sorted.run(s));
-    const size_t most = RowsOfStripe(options_.bounds.max_rows, s);
+    const size_t most = RowsOfStripe(max_rows, s);
     const size_t there = stripes_[s]->rows();
     missing += most == 0 ? of_stripe
                          : std::min(of_stripe, most - std::min(most, there));
   }
   if (missing <= free / row_bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
+  std::string error =
       absl::StrCat("table ", name(), ": ", missing, " more rows of ", row_bytes,
                    " bytes don't fit: all tables have ", memory.taken_bytes(),
                    " of ", memory.limit_bytes(),
-                   " bytes; use more ps, or raise --memory_limit_bytes"));
+                   " bytes; use more ps, or raise --memory_limit_bytes");
+  if (const int64_t bytes = totals_->count_bytes.load(); bytes > 0) {
+    absl::StrAppend(&error, "; ", bytes,
+                    " bytes are counts of ids without a row: lower "
+                    "admission.min_count or set eviction.idle_steps");
+  }
+  return absl::ResourceExhaustedError(error);
 }
 
 void RowTable::ForEachStripe(size_t count,

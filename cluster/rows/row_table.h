@@ -155,8 +155,10 @@ class RowTable {
   // Sorts `ids` by stripe. Fails as Pull() does.
   absl::Status Sort(const std::byte* ids, size_t count,
                     StripedIds& sorted) const;
+  // `makes_room`: full stripes have other rows go for those that are missing.
   //   ResourceExhausted  rows of `sorted` that are missing don't fit.
-  absl::Status CheckRoom(const StripedIds& sorted) const;
+  absl::Status CheckRoom(const StripedIds& sorted, bool makes_room) const
+      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
   // Calls visit(stripe) for every stripe, on the caller's thread, and on
   // helpers too if a push of `count` rows is worth it.
   void ForEachStripe(size_t count, absl::FunctionRef<void(size_t)> visit) const;
