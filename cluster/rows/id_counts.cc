@@ -83,6 +83,8 @@ void IdCounts::Set(uint64_t hash, uint32_t count, int64_t touched) {
       slot = SlotOf(hash);
     }
     ++size_;
+  } else {
+    touched = std::max(touched, TouchedAt(slot, touched));
   }
   Put(slot, hash, count, touched);
 }
@@ -138,6 +140,13 @@ void IdCounts::Sweep(int64_t update) {
     } else {
       ++swept_;
     }
+  }
+}
+
+void IdCounts::ClampTouched(int64_t update, int64_t most) {
+  for (size_t slot = 0; slot < touched_.size(); ++slot) {
+    if (entries_[slot] == 0 || TouchedAt(slot, update) <= most) continue;
+    touched_[slot] = static_cast<uint32_t>(most);
   }
 }
 

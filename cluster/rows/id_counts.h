@@ -31,7 +31,8 @@ class IdCounts {
   // it has gone.
   uint32_t Find(uint64_t hash, int64_t update) const;
 
-  // Sets a count, which is 1 to min_count - 1, and the update that touched it.
+  // Sets a count, which is 1 to min_count - 1, and the update that touched it,
+  // unless a later one has.
   void Set(uint64_t hash, uint32_t count, int64_t touched);
 
   // Forgets a count, if it is there.
@@ -40,6 +41,10 @@ class IdCounts {
   // Frees some entries of counts that have gone before `update`: all of them
   // in idle_steps calls.
   void Sweep(int64_t update);
+
+  // Has counts that a later update than `most` touched count as touched by
+  // `most`; no update behind `update` has touched any.
+  void ClampTouched(int64_t update, int64_t most);
 
   // Calls `visit` for each count that has not gone at update `update`, in no
   // order.

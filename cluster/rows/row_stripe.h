@@ -127,6 +127,10 @@ class RowStripe {
   // does so otherwise.
   void SortRows() ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Has what a later update than `most` touched count as touched by `most`; the
+  // table has had `updates` updates. Before anything is pushed.
+  void ClampTouched(int64_t updates, int64_t most) ABSL_LOCKS_EXCLUDED(mu_);
+
   // Returns how many of the run's ids have no row; an id counts as often as it
   // is in the run.
   size_t CountMissing(const StripedIds::Run& run) const

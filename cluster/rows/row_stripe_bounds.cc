@@ -37,9 +37,15 @@ void RowStripe::Admit(int64_t update, const Gradients& push,
       }
       MakeRoom(update);
       number = MakeRow(hash, LoadId(ids, push.run.positions[i]));
-      if (bounds.times()) order_.Append();
+      if (bounds.times()) {
+        order_.Append();
+        Touch(number, update);
+      }
+      continue;
     }
-    if (bounds.times()) Touch(number, update);
+    // A push that comes at the same time may have a larger number, and have
+    // been here before.
+    if (bounds.times()) Touch(number, std::max(update, TouchedAt(number)));
   }
   rules_->totals->dropped_gradients.fetch_add(dropped,
                                               std::memory_order_relaxed);
@@ -163,6 +169,20 @@ void RowStripe::RemoveRow(uint32_t number) {
   shared_.pop_back();
   rules_->memory->Return(layout.rows_per_block() *
                          RowRules::BytesPerRow(layout));
+}
+
+void RowStripe::ClampTouched(int64_t updates, int64_t most) {
+  absl::MutexLock lock(&mu_);
+  if (rules_->layout.timed) {
+    for (uint32_t number = 0; number < index_.size(); ++number) {
+      if (TouchedAt(number) > most) Touch(number, most);
+    }
+    // Rows of one update are in the order of their ids.
+    is_sorted_ = false;
+    SortIfNeeded();
+    NoteRows();
+  }
+  if (counts_ != nullptr) OwnCounts().ClampTouched(updates, most);
 }
 
 void RowStripe::SortRows() {

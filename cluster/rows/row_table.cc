@@ -273,7 +273,10 @@ void RowTable::AddTo(RowSample& sample) const {
 }
 
 void RowTable::CountAtMost(int64_t updates) {
-  updates_ = std::min(updates_.load(), updates);
+  const int64_t before = updates_.load();
+  if (before <= updates) return;
+  for (const auto& stripe : stripes_) stripe->ClampTouched(before, updates);
+  updates_ = updates;
 }
 
 void RowTable::AdvanceTo(int64_t updates) {

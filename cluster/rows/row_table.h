@@ -131,7 +131,8 @@ class RowTable {
   void AdvanceTo(int64_t updates);
   // Counts no more than `updates` updates: tables that were trained one push
   // after the other have had more than those that are trained in step count.
-  // Before anything is pushed.
+  // What was touched last by a later one counts as touched by the last. Before
+  // anything is pushed.
   void CountAtMost(int64_t updates);
   int64_t updates() const { return updates_.load(std::memory_order_relaxed); }
 
