@@ -63,13 +63,28 @@ class RowsOfShard {
   std::vector<uint32_t> counts_;
 };
 
+absl::Status CheckComplete(absl::Span<const RowSnapshot> tables) {
+  for (const RowSnapshot& table : tables) {
+    if (table.is_complete()) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("table ", table.name(),
+                     ": more rows have gone than are kept track of; the next "
+                     "checkpoint is whole"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status WriteRemoved(absl::Span<const RowSnapshot> tables,
                           ShardWriter& writer) {
   constexpr size_t kIdsAtOnce = 4096;
+  RETURN_IF_ERROR(CheckComplete(tables));
   for (const RowSnapshot& table : tables) {
-    absl::Span<const uint64_t> left = table.removed();
+    std::vector<uint64_t> ids(table.removed().begin(), table.removed().end());
+    std::sort(ids.begin(), ids.end());
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    absl::Span<const uint64_t> left = ids;
     for (; !left.empty();
          left = left.subspan(std::min(kIdsAtOnce, left.size()))) {
       RETURN_IF_ERROR(
@@ -80,6 +95,7 @@ absl::Status WriteRemoved(absl::Span<const RowSnapshot> tables,
 }
 
 absl::Status WriteTables(absl::Span<RowSnapshot> tables, ShardWriter& writer) {
+  RETURN_IF_ERROR(CheckComplete(tables));
   for (RowSnapshot& table : tables) {
     RETURN_IF_ERROR(table.Drain([&](const RowBatch& batch) {
       return writer.AddRows(table.name(), batch);

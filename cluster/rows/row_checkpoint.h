@@ -16,7 +16,8 @@ namespace parasol {
 
 // Writes the ids of snapshots whose rows have gone, before all elements of an
 // increment. Errors here and below are ShardWriter's: tables must come in
-// ascending order of their names.
+// ascending order of their names; and
+//   FailedPrecondition  a snapshot is not complete.
 absl::Status WriteRemoved(absl::Span<const RowSnapshot> tables,
                           ShardWriter& writer);
 // Writes the rows of snapshots, and lets go of each block as soon as it is

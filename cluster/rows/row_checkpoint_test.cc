@@ -9,20 +9,26 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "base/row_hash.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "cluster/placement/row_shard.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/optimizer/optimizer.h"
+#include "ml/optimizer/testing/update_cases.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/job.pb.h"
 #include "storage/shard_entry.h"
+#include "storage/shard_file.h"
+#include "storage/shard_writer.h"
 #include "storage/testing/checkpoint_fixture.h"
 
 namespace parasol {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 using Rows = std::map<uint64_t, std::vector<float>>;
@@ -151,6 +157,62 @@ TEST_F(RowCheckpointTest, ARowThatTwoFilesHaveIsDataLoss) {
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("table items: row 77 is in the checkpoint "
                                  "twice")));
+}
+
+// A table whose rows go when two pushes have not touched them.
+std::unique_ptr<RowTable> MakeForgetfulTable() {
+  RowTable::Options options = {.name = "items", .width = kWidth, .seed = 3};
+  options.initializer.mutable_random_normal();
+  options.bounds.idle_steps = 1;
+  return *RowTable::Create(options, *MakeOptimizer(ParseOptimizer("sgd {}")));
+}
+
+TEST_F(RowCheckpointTest, ARemovedIdIsWrittenOnce) {
+  const auto table = MakeForgetfulTable();
+  PushOne(*table, {4, 2, 9});
+  table->TakeSnapshot({.number = 1});
+  for (int i = 0; i < 3; ++i) {
+    PushOne(*table, {});
+    PushOne(*table, {9, 4});
+  }
+  PushOne(*table, {});
+  PushOne(*table, {});
+  const RowSnapshot snapshot = table->TakeSnapshot({.number = 2, .since = 1});
+  ASSERT_GT(snapshot.removed().size(), 3u);
+  ASSERT_OK_AND_ASSIGN(const auto writer, ShardWriter::Create(root() + "/0"));
+  writer->SetBase({1, 2});
+  ASSERT_OK(WriteRemoved(absl::MakeConstSpan(&snapshot, 1), *writer));
+  ASSERT_OK(writer->AddRows("items", {.updates = table->updates()}));
+  ASSERT_OK_AND_ASSIGN(const durable::CheckpointFile written, writer->Finish());
+  ASSERT_OK_AND_ASSIGN(const auto file, ShardFile::Open(root(), written));
+  ASSERT_EQ(file->index().tables.size(), 1u);
+  std::vector<uint64_t> removed;
+  ASSERT_OK(file->ReadRemoved(
+      file->index().tables[0].prefix, [&](absl::Span<const uint64_t> ids) {
+        removed.insert(removed.end(), ids.begin(), ids.end());
+        return absl::OkStatus();
+      }));
+  EXPECT_THAT(removed, ElementsAre(2, 4, 9));
+}
+
+TEST_F(RowCheckpointTest, ASnapshotThatIsNotCompleteIsNotWritten) {
+  const auto table = MakeForgetfulTable();
+  std::vector<uint64_t> ids;
+  for (uint64_t i = 0; i < 9000; ++i) ids.push_back(RowIdOf(i));
+  PushOne(*table, ids);
+  table->TakeSnapshot({.number = 1});
+  PushOne(*table, {});
+  PushOne(*table, {});
+  RowSnapshot snapshot = table->TakeSnapshot({.number = 2, .since = 1});
+  ASSERT_FALSE(snapshot.is_complete());
+  ASSERT_OK_AND_ASSIGN(const auto writer, ShardWriter::Create(root() + "/0"));
+  const auto is_refused = StatusIs(
+      absl::StatusCode::kFailedPrecondition,
+      "table items: more rows have gone than are kept track of; the next "
+      "checkpoint is whole");
+  EXPECT_THAT(WriteRemoved(absl::MakeConstSpan(&snapshot, 1), *writer),
+              is_refused);
+  EXPECT_THAT(WriteTables(absl::MakeSpan(&snapshot, 1), *writer), is_refused);
 }
 
 }  // namespace

@@ -45,11 +45,19 @@ struct SnapshotTurn {
 // The rows of a stripe that have changed since the newest snapshot of the
 // table, and since one before it: of a checkpoint that failed nothing is lost,
 // for the next snapshot is compared to the one before. One bit for each row and
-// set. Not thread-safe.
+// set, and 8 bytes for each row that has gone: if they become too many, the
+// marks are lost until the next Restart(). Not thread-safe.
 class RowMarks {
  public:
-  // False until the first Restart(): nothing is kept then.
+  // Ids of removed rows that are kept beside as many as there are rows.
+  static constexpr size_t kFreeRemoved = 4096;
+
+  // False until the first Restart(), and while marks are lost: nothing is kept
+  // then.
   bool is_on() const { return is_on_; }
+  // Returns true if what has changed is not known any more. A snapshot has all
+  // rows then.
+  bool is_lost() const { return is_lost_; }
 
   // Notes that a row has changed, or was made. Call it if is_on().
   void Mark(uint32_t row) {
@@ -57,9 +65,17 @@ class RowMarks {
     since_newest_[row / 64] |= uint64_t{1} << (row % 64);
   }
 
-  // Notes that the row of an id is no more. Call it if is_on(). The row that
-  // has its number from now on is to be marked.
-  void MarkRemoved(uint64_t id) { removed_since_newest_.push_back(id); }
+  // Notes that the row of an id is no more, of `rows` rows. Call it if is_on().
+  // The row that has its number from now on is to be marked, if is_on() still.
+  void MarkRemoved(uint64_t id, size_t rows) {
+    if (removed_since_newest_.size() + removed_before_.size() <
+        rows + kFreeRemoved) {
+      removed_since_newest_.push_back(id);
+      return;
+    }
+    *this = RowMarks();
+    is_lost_ = true;
+  }
 
   // The ids whose rows have been removed within the changes that were returned
   // last; some may have a row again.
@@ -69,6 +85,7 @@ class RowMarks {
   // earlier ones.
   void Restart() {
     is_on_ = true;
+    is_lost_ = false;
     since_newest_.clear();
     removed_since_newest_.clear();
     removed_before_.clear();
@@ -99,6 +116,7 @@ class RowMarks {
 
  private:
   bool is_on_ = false;
+  bool is_lost_ = false;
   RowSet since_newest_;
   // The changes between the older snapshot and the newest.
   std::shared_ptr<const RowSet> before_;

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "base/row_hash.h"
 #include "base/status_matchers.h"
 #include "cluster/rows/row_snapshot.h"
 #include "cluster/rows/row_table.h"
@@ -162,6 +163,103 @@ TEST(RowMarksTest, ChainsOfSnapshotsAreTheTable) {
       since = number;
     }
   }
+}
+
+// Ids of the first stripe, which has one bound on its marks.
+std::vector<uint64_t> IdsOfAStripe(uint64_t end) {
+  std::vector<uint64_t> ids(end);
+  for (uint64_t i = 0; i < end; ++i) ids[i] = RowIdOf(i + 1);
+  return ids;
+}
+
+// A row goes when two pushes have not touched it.
+std::unique_ptr<RowTable> MakeForgetfulTable() {
+  RowTable::Options options = {.name = "items", .width = 1, .seed = 3};
+  options.initializer.mutable_random_normal();
+  options.bounds.idle_steps = 1;
+  return *RowTable::Create(options, *MakeOptimizer(ParseOptimizer("sgd {}")));
+}
+
+std::set<uint64_t> RemovedIn(const RowSnapshot& snapshot) {
+  return {snapshot.removed().begin(), snapshot.removed().end()};
+}
+
+TEST(RowMarksTest, OfASnapshotThatFailedNoRemovedIdIsLost) {
+  const auto table = MakeForgetfulTable();
+  PushTo(*table, {1, 2, 3});
+  table->TakeSnapshot({.number = 1});
+  PushTo(*table, {3});
+  PushTo(*table, {3});
+  const RowSnapshot failed = table->TakeSnapshot({.number = 2, .since = 1});
+  EXPECT_EQ(RemovedIn(failed), (std::set<uint64_t>{1, 2}));
+  PushTo(*table, {1});
+  PushTo(*table, {1});
+  const RowSnapshot next = table->TakeSnapshot({.number = 3, .since = 1});
+  EXPECT_EQ(RemovedIn(next), (std::set<uint64_t>{1, 2, 3}));
+  EXPECT_EQ(IdsOf(next), (std::set<uint64_t>{1}));
+  // Of one that did not fail nothing is said again.
+  PushTo(*table, {1});
+  EXPECT_EQ(RemovedIn(table->TakeSnapshot({.number = 4, .since = 3})),
+            (std::set<uint64_t>{}));
+}
+
+TEST(RowMarksTest, WhenTooManyRowsHaveGoneTheNextSnapshotIsWhole) {
+  const auto table = MakeForgetfulTable();
+  const std::vector<uint64_t> ids = IdsOfAStripe(9000);
+  PushTo(*table, ids);
+  table->TakeSnapshot({.number = 1});
+  // Each push frees 1,024 of those that have gone.
+  for (int i = 0; i < 7; ++i) PushTo(*table, {7});
+  EXPECT_TRUE(table->Marks(1));
+  for (int i = 0; i < 3; ++i) PushTo(*table, {7});
+  EXPECT_FALSE(table->Marks(1));
+  const RowSnapshot whole = table->TakeSnapshot({.number = 2});
+  EXPECT_TRUE(whole.is_complete());
+  EXPECT_EQ(IdsOf(whole), (std::set<uint64_t>{7}));
+  // From there on changes are kept again.
+  EXPECT_TRUE(table->Marks(2));
+  PushTo(*table, {8});
+  const RowSnapshot next = table->TakeSnapshot({.number = 3, .since = 2});
+  EXPECT_TRUE(next.is_complete());
+  EXPECT_EQ(IdsOf(next), (std::set<uint64_t>{8}));
+}
+
+TEST(RowMarksTest, ASnapshotThatLosesTheMarksItselfIsNotComplete) {
+  const auto table = MakeForgetfulTable();
+  PushTo(*table, IdsOfAStripe(9000));
+  table->TakeSnapshot({.number = 1});
+  PushTo(*table, {7});
+  PushTo(*table, {7});
+  ASSERT_TRUE(table->Marks(1));
+  // It frees all rows that have gone.
+  EXPECT_FALSE(table->TakeSnapshot({.number = 2, .since = 1}).is_complete());
+  EXPECT_FALSE(table->Marks(1));
+  EXPECT_FALSE(table->Marks(2));
+  // Another one to which it would be compared knows no more.
+  EXPECT_FALSE(table->TakeSnapshot({.number = 3, .since = 2}).is_complete());
+  EXPECT_TRUE(table->TakeSnapshot().is_complete());
+  EXPECT_TRUE(table->TakeSnapshot({.number = 4}).is_complete());
+  EXPECT_TRUE(table->Marks(4));
+}
+
+TEST(RowMarksTest, AsManyRowsMayGoAsThereAreAndSomeMore) {
+  RowMarks marks;
+  marks.Restart();
+  constexpr size_t kRows = 10;
+  for (uint64_t id = 0; id < kRows + RowMarks::kFreeRemoved; ++id) {
+    ASSERT_FALSE(marks.is_lost()) << id;
+    marks.MarkRemoved(id, kRows);
+    // What was returned counts as well: the next snapshot may need it.
+    if (id % 1000 == 7) marks.TakeSinceOlder();
+  }
+  EXPECT_FALSE(marks.is_lost());
+  marks.MarkRemoved(1, kRows);
+  EXPECT_TRUE(marks.is_lost());
+  EXPECT_FALSE(marks.is_on());
+  EXPECT_TRUE(marks.removed().empty());
+  marks.Restart();
+  EXPECT_TRUE(marks.is_on());
+  EXPECT_FALSE(marks.is_lost());
 }
 
 TEST(RowMarksTest, CountsAgreeWithBits) {

@@ -67,7 +67,8 @@ RowSnapshot::RowSnapshot(std::string name, int64_t updates, RowLayout layout,
       arena_(std::move(arena)),
       pieces_(std::move(contents.pieces)),
       removed_(std::move(contents.removed)),
-      counts_(std::move(contents.counts)) {}
+      counts_(std::move(contents.counts)),
+      is_complete_(contents.is_complete) {}
 
 size_t RowSnapshot::rows() const {
   size_t rows = 0;
@@ -112,6 +113,7 @@ absl::Status RowSnapshot::VisitCounts(
   };
   for (const auto& of_stripe : counts_) {
     of_stripe->ForEach(updates_, [&](const IdCounts::Entry& entry) {
+      if (!status.ok()) return;
       ids.push_back(RowIdOf(entry.hash));
       counts.push_back(entry.count);
       if (of_stripe->is_timed()) touched.push_back(entry.touched);

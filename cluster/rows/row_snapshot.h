@@ -51,8 +51,12 @@ class RowSnapshot {
   absl::Status VisitCounts(
       absl::FunctionRef<absl::Status(const CountBatch& batch)> visit) const;
 
+  // Returns false if changes are missing, for more rows have gone than the
+  // table keeps track of (RowMarks): it must not be written.
+  bool is_complete() const { return is_complete_; }
+
   // Ids whose rows have gone since the snapshot to which this one is compared;
-  // this one may have a newer row of some.
+  // this one may have a newer row of some. One may be there more than once.
   absl::Span<const uint64_t> removed() const { return removed_; }
 
  private:
@@ -65,6 +69,7 @@ class RowSnapshot {
   std::vector<Piece> pieces_;
   std::vector<uint64_t> removed_;
   std::vector<std::shared_ptr<const IdCounts>> counts_;
+  bool is_complete_;
 };
 
 }  // namespace parasol

@@ -343,11 +343,18 @@ void RowStripe::AddMarkedTo(int64_t updates, Extent extent,
   if (extent == Extent::kAll) {
     marks_.Restart();
     AddAllTo(contents.pieces);
+  } else if (marks_.is_lost()) {
+    contents.is_complete = false;
   } else {
     AddChangedTo(extent, contents);
   }
   AddCountsTo(contents);
   NoteRows();
+}
+
+bool RowStripe::has_lost_marks() const {
+  absl::MutexLock lock(&mu_);
+  return marks_.is_lost();
 }
 
 void RowStripe::AddChangedTo(Extent extent, Contents& contents) {

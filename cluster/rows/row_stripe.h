@@ -142,6 +142,8 @@ class RowStripe {
     // The ids whose rows have gone since the snapshot to which it is compared.
     std::vector<uint64_t> removed = {};
     std::vector<std::shared_ptr<const IdCounts>> counts = {};
+    // False: some changes are not there, for marks were lost (RowMarks).
+    bool is_complete = true;
   };
   // Appends all rows that are there after `updates` updates. Each block is
   // shared until one of its rows changes.
@@ -152,6 +154,10 @@ class RowStripe {
   // older one (RowMarks). Blocks without such rows are not shared.
   void AddMarkedTo(int64_t updates, Extent extent, Contents& contents)
       ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Returns true if it is no longer known what has changed, until a snapshot
+  // has all rows.
+  bool has_lost_marks() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // Tells `sample` all rows.
   void AddTo(RowSample& sample) const ABSL_LOCKS_EXCLUDED(mu_);

@@ -149,7 +149,7 @@ void RowStripe::RemoveRow(uint32_t number) {
   const RowLayout& layout = rules_->layout;
   const auto last = static_cast<uint32_t>(index_.size() - 1);
   const uint64_t id = IdAt(number);
-  if (marks_.is_on()) marks_.MarkRemoved(id);
+  if (marks_.is_on()) marks_.MarkRemoved(id, index_.size());
   index_.Erase(RowHash(id));
   if (number != last) {
     const uint64_t moved = IdAt(last);

@@ -262,7 +262,10 @@ RowSnapshot RowTable::TakeSnapshot(const SnapshotTurn& turn) {
 bool RowTable::Marks(uint64_t number) const {
   absl::ReaderMutexLock lock(&snapshot_mu_);
   return number != 0 &&
-         (number == newest_snapshot_ || number == older_snapshot_);
+         (number == newest_snapshot_ || number == older_snapshot_) &&
+         std::none_of(stripes_.begin(), stripes_.end(), [](const auto& stripe) {
+           return stripe->has_lost_marks();
+         });
 }
 
 void RowTable::AddTo(RowSample& sample) const {

@@ -114,12 +114,13 @@ class RowTable {
 
   // Does the same for a snapshot to which later ones may be compared: from then
   // on the table marks which rows change, a bit for each. The snapshot has the
-  // rows that were made or changed since snapshot `turn.since`, if Marks() it,
-  // and otherwise all.
+  // rows that were made or changed since snapshot `turn.since`, if that is the
+  // newest one or the one to which that was compared, and otherwise all.
   RowSnapshot TakeSnapshot(const SnapshotTurn& turn)
       ABSL_LOCKS_EXCLUDED(snapshot_mu_);
   // Returns true if the table knows what has changed since snapshot `number`:
-  // it is the newest one, or the one to which that was compared.
+  // it is the newest one, or the one to which that was compared, and not too
+  // many rows have gone since (RowMarks).
   bool Marks(uint64_t number) const ABSL_LOCKS_EXCLUDED(snapshot_mu_);
 
   // Tells `sample` the rows that it may take. Looks at one stripe after the
