@@ -71,23 +71,24 @@ absl::Status CheckpointRows::LoadNewer(const CheckpointReader& checkpoint,
         absl::StrCat("table ", name_, ": its rows are not in memory"));
   }
   layers_ = served.layers_;
-  size_t held = memory_bytes();
+  // Stays all the while: the served version has the layers.
+  const size_t held = memory_bytes();
   auto newer = std::make_shared<RowMap>(width_);
-  const auto check_fit = [&](size_t rows) -> absl::Status {
-    if (held + newer->BytesWith(rows) <= limits.memory_bytes) {
+  const auto check_fit = [&](size_t bytes) -> absl::Status {
+    if (held + bytes <= limits.memory_bytes) {
       return absl::OkStatus();
     }
     return absl::FailedPreconditionError(
         absl::StrCat("table ", name_, ": its rows do not fit in memory"));
   };
   const auto add = [&](const RowBatch& batch) -> absl::Status {
-    RETURN_IF_ERROR(check_fit(batch.ids.size()));
+    RETURN_IF_ERROR(check_fit(newer->BytesWith(batch.ids.size())));
     return SetAll(batch, *newer);
   };
   std::vector<float> initial(width_);
   // An id without a row has these values, whatever older layers have.
   const auto remove = [&](absl::Span<const uint64_t> ids) -> absl::Status {
-    RETURN_IF_ERROR(check_fit(ids.size()));
+    RETURN_IF_ERROR(check_fit(newer->BytesWith(ids.size())));
     for (const uint64_t id : ids) {
       initializer_.Fill(id, initial.data());
       newer->Set(id, initial.data());
@@ -96,15 +97,16 @@ absl::Status CheckpointRows::LoadNewer(const CheckpointReader& checkpoint,
   };
   RETURN_IF_ERROR(checkpoint.ReadNewerRows(older, name_, add, remove));
   while (!layers_.empty() && 2 * newer->rows() >= layers_[0]->rows()) {
-    held -= layers_[0]->BytesWith(0);
-    RETURN_IF_ERROR(check_fit(layers_[0]->rows()));
+    // The merged rows come beside both.
+    RETURN_IF_ERROR(
+        check_fit(newer->BytesWith(0) + newer->BytesWith(layers_[0]->rows())));
     auto merged = std::make_shared<RowMap>(width_);
     layers_[0]->CopyTo(*merged);
     newer->CopyTo(*merged);
     newer = std::move(merged);
     layers_.erase(layers_.begin());
   }
-  RETURN_IF_ERROR(check_fit(0));
+  RETURN_IF_ERROR(check_fit(newer->BytesWith(0)));
   layers_.insert(layers_.begin(), std::move(newer));
   return absl::OkStatus();
 }

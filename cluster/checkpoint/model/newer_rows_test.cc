@@ -211,6 +211,28 @@ TEST_F(NewerRowsTest, WhatDoesNotFitBesideTheServedOneIsLoadedWhole) {
   EXPECT_THAT(All(served), Each(1.f));
 }
 
+// What is merged is in memory three times meanwhile: in the layers that are
+// served, in what is newer, and in the layer that both become.
+TEST_F(NewerRowsTest, WhatIsMergedFitsBesideBothOrIsLoadedWhole) {
+  std::vector<uint64_t> ids(kIds);
+  for (uint64_t id = 0; id < kIds; ++id) ids[id] = id;
+  Write(1, ids, true);
+  const durable::CheckpointManifest before = newest_;
+  CheckpointRows served = Empty();
+  ASSERT_OK(served.Load(*Newest(), {}));
+  Write(2, ids, false);
+  const size_t bytes = served.memory_bytes();
+  CheckpointRows next = Empty();
+  EXPECT_THAT(
+      next.LoadNewer(*Newest(), served, before, {.memory_bytes = 4 * bytes}),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("do not fit")));
+  next = Empty();
+  ASSERT_OK(
+      next.LoadNewer(*Newest(), served, before, {.memory_bytes = 6 * bytes}));
+  EXPECT_THAT(All(next), Each(2.f));
+  EXPECT_THAT(All(served), Each(1.f));
+}
+
 // The version that is served answers while the next one is made of it.
 TEST_F(NewerRowsTest, AServedTableKeepsItsRowsWhileAnotherIsMadeOfIt) {
   std::vector<uint64_t> ids(kIds);
