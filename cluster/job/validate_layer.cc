@@ -67,8 +67,9 @@ Faults ValidateBounds(const std::string& path, const job::SparseTable& table) {
   const std::string eviction = absl::StrCat(path, ".eviction");
   if (table.has_admission()) {
     const std::string field = absl::StrCat(admission, ".min_count");
+    // With 1 each id gets its row at once, as without an admission.
     faults.Add(table.admission().has_min_count()
-                   ? RequireInRange(field, table.admission().min_count(), 1,
+                   ? RequireInRange(field, table.admission().min_count(), 2,
                                     kMaxAdmissionCount)
                    : Missing(field));
   }
