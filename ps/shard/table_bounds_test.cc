@@ -6,11 +6,14 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/metrics.h"
+#include "base/row_hash.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -39,7 +42,13 @@ std::string BytesOf(const std::vector<T>& values) {
                      values.size() * sizeof(T));
 }
 
-wire::LoadRequest BoundedOrder(int64_t min_count, int64_t idle_steps) {
+// Returns one of kIds ids, which three stripes have.
+uint64_t IdOf(uint64_t number) {
+  return RowIdOf(number % 3 << (64 - kRowStripeBits) | (number + 1));
+}
+
+wire::LoadRequest BoundedOrder(int64_t min_count, int64_t idle_steps,
+                               int64_t max_rows = 0) {
   wire::LoadRequest order;
   order.set_run_id("run");
   order.set_num_shards(1);
@@ -50,14 +59,16 @@ wire::LoadRequest BoundedOrder(int64_t min_count, int64_t idle_steps) {
   table.mutable_initializer()->mutable_constant()->set_value(kInitial);
   table.mutable_admission()->set_min_count(min_count);
   table.mutable_eviction()->set_idle_steps(idle_steps);
+  table.mutable_eviction()->set_max_rows(max_rows);
   return order;
 }
 
 // The rules, as docs/tables.md says them.
 class Model {
  public:
-  Model(int64_t min_count, int64_t idle_steps)
-      : min_count_(min_count), idle_steps_(idle_steps) {}
+  // `max_rows`: of each stripe, less than 32.
+  Model(int64_t min_count, int64_t idle_steps, int64_t max_rows)
+      : min_count_(min_count), idle_steps_(idle_steps), max_rows_(max_rows) {}
 
   void Push(const std::map<uint64_t, uint32_t>& occurrences) {
     ++updates_;
@@ -65,6 +76,7 @@ class Model {
       return updates_ - id.second.touched > idle_steps_;
     });
     for (const auto& [id, count] : occurrences) {
+      if (!HasRow(id) && CountOf(id) + count >= min_count_) MakeRoom(id);
       Id& state = ids_[id];
       state.touched = updates_;
       state.count += count;
@@ -80,6 +92,9 @@ class Model {
     return has_row ? found->second.value : kInitial;
   }
 
+  // Number of rows that have gone because their stripe was full.
+  int64_t evicted() const { return evicted_; }
+
  private:
   struct Id {
     int64_t count = 0;
@@ -87,9 +102,28 @@ class Model {
     float value = kInitial;
   };
 
+  int64_t CountOf(uint64_t id) const {
+    const auto found = ids_.find(id);
+    return found == ids_.end() ? 0 : found->second.count;
+  }
+  bool HasRow(uint64_t id) const { return CountOf(id) >= min_count_; }
+  // If the stripe of `id` is full, has its row go that was touched first.
+  void MakeRoom(uint64_t id) {
+    std::set<std::pair<int64_t, uint64_t>> rows;
+    for (const auto& [other, state] : ids_) {
+      if (StripeOf(RowHash(other)) != StripeOf(RowHash(id))) continue;
+      if (HasRow(other)) rows.emplace(state.touched, other);
+    }
+    if (max_rows_ == 0 || std::ssize(rows) < max_rows_) return;
+    ids_.erase(rows.begin()->second);
+    ++evicted_;
+  }
+
   const int64_t min_count_;
   const int64_t idle_steps_;
+  const int64_t max_rows_;
   int64_t updates_ = 0;
+  int64_t evicted_ = 0;
   std::map<uint64_t, Id> ids_;
 };
 
@@ -99,7 +133,8 @@ class Schedule {
       : random_(seed),
         min_count_(1 + random_() % 5),
         idle_steps_(2 + random_() % 12),
-        model_(min_count_, idle_steps_),
+        stripe_rows_(random_() % 3),
+        model_(min_count_, idle_steps_, stripe_rows_),
         directory_(absl::StrCat(testing::TempDir(), "/bounds-", seed)),
         store_(*CheckpointStore::OpenForWriting(directory_)) {}
   ~Schedule() { std::filesystem::remove_all(directory_); }
@@ -113,10 +148,12 @@ class Schedule {
       if (random_() % 10 == 0) Load();
       std::vector<float> expected;
       for (uint64_t id = 0; id < kIds; ++id)
-        expected.push_back(model_.Pull(id));
+        expected.push_back(model_.Pull(IdOf(id)));
       ASSERT_EQ(PullAll(), expected) << "step " << step;
     }
   }
+
+  int64_t evicted() const { return model_.evicted(); }
 
  private:
   struct Sent {
@@ -128,7 +165,9 @@ class Schedule {
   // Loses the process, if there is one.
   void Load() {
     shard_.reset();
-    wire::LoadRequest order = BoundedOrder(min_count_, idle_steps_);
+    wire::LoadRequest order =
+        BoundedOrder(min_count_, idle_steps_,
+                     stripe_rows_ * static_cast<int64_t>(kRowStripes));
     order.set_journal(wire::LoadRequest::WRITTEN);
     if (!committed_.file().empty()) {
       order.set_checkpoint(store_.PathOf(committed_.global_step()));
@@ -166,7 +205,7 @@ class Schedule {
     sent.worker = 1 + random_() % kWorkers;
     sent.sequence = ++sequences_[sent.worker];
     for (int i = random_() % 6; i > 0; --i) {
-      const uint64_t id = random_() % kIds * (random_() % 2);
+      const uint64_t id = IdOf(random_() % kIds * (random_() % 2));
       sent.occurrences[id] += 1 + random_() % 2;
     }
     ASSERT_OK(Send(sent));
@@ -181,8 +220,15 @@ class Schedule {
   }
 
   // Writes a checkpoint: an increment, if the shard knows what has changed.
+  // Some checkpoints fail after their cut.
   void Save() {
     const int64_t step = ++step_;
+    if (random_() % 4 == 0) {
+      shard_->TakeSnapshot(
+          /*stays=*/false,
+          {.number = static_cast<uint64_t>(step), .since = since_});
+      return;
+    }
     const std::string working = *store_.Begin(step);
     ShardSnapshot snapshot = shard_->TakeSnapshot(
         /*stays=*/false,
@@ -216,7 +262,7 @@ class Schedule {
 
   std::vector<float> PullAll() {
     std::vector<uint64_t> ids;
-    for (uint64_t id = 0; id < kIds; ++id) ids.push_back(id);
+    for (uint64_t id = 0; id < kIds; ++id) ids.push_back(IdOf(id));
     wire::RowPull pull;
     pull.set_rows(kIds);
     PendingResult result;
@@ -230,6 +276,7 @@ class Schedule {
   std::mt19937_64 random_;
   const int64_t min_count_;
   const int64_t idle_steps_;
+  const int64_t stripe_rows_;  // most rows of each stripe; 0: any number
   Model model_;
   const std::string directory_;
   CheckpointStore store_;
@@ -242,11 +289,15 @@ class Schedule {
 };
 
 TEST(TableBoundsTest, AShardDoesWhatTheModelDoesWhateverIsLost) {
+  int64_t evicted = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
-    Schedule(seed).Run();
+    Schedule schedule(seed);
+    schedule.Run();
     if (HasFailure()) return;
+    evicted += schedule.evicted();
   }
+  EXPECT_GT(evicted, 100);
 }
 
 // Pushes one row, as a replica of a synchronous step.
@@ -325,6 +376,25 @@ TEST(TableBoundsTest, CountsThatAreNoneAreRefused) {
   EXPECT_THAT(push_with(few),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("table \"t\": 4 bytes for 2 counts")));
+}
+
+TEST(TableBoundsTest, RowsThatPullsMakeAreShown) {
+  wire::LoadRequest order = BoundedOrder(0, 0);
+  order.mutable_table(0)->clear_admission();
+  order.mutable_table(0)->clear_eviction();
+  for (const bool is_synchronous : {false, true}) {
+    if (is_synchronous) {
+      order.mutable_sync()->set_replicas_to_aggregate(1);
+      order.mutable_sync()->set_total_replicas(1);
+    }
+    MetricsRegistry registry;
+    const auto shard = *LoadShard(order, {.metrics = &registry});
+    EXPECT_THAT(registry.Text(),
+                HasSubstr("parasol_ps_table_rows{table=\"t\"} 0\n"));
+    EXPECT_THAT(PullFrom(*shard, 0, {5, 6, 7}), ElementsAre(10, 10, 10));
+    EXPECT_THAT(registry.Text(),
+                HasSubstr("parasol_ps_table_rows{table=\"t\"} 3\n"));
+  }
 }
 
 }  // namespace

@@ -234,6 +234,7 @@ absl::Status SparseTable::ReadRows(const ReceivedRows& ids, int64_t min_updates,
   if (rules_.replicas_to_aggregate == 0) {
     updates.Include(rows_->updates());
     RETURN_IF_ERROR(rows_->Pull(ids.ids(), ids.count(), values));
+    ShowMetrics();
     updates.Include(rows_->updates());
     return absl::OkStatus();
   }
@@ -242,6 +243,7 @@ absl::Status SparseTable::ReadRows(const ReceivedRows& ids, int64_t min_updates,
   const bool is_previous = previous_ && state_.updates() > min_updates;
   const int64_t at = state_.updates() - is_previous;
   RETURN_IF_ERROR(rows_->Pull(ids.ids(), ids.count(), values, at));
+  ShowMetrics();
   if (is_previous) previous_->CopyTo(ids.ids(), ids.count(), values);
   updates.Include(at);
   return absl::OkStatus();
