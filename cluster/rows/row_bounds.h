@@ -11,7 +11,8 @@
 namespace parasol {
 
 // The rules by which ids get rows in a shard's part of a table, and by which
-// rows go again. By default each id that is pushed has a row for good.
+// rows go again. By default each id that is pulled or pushed has a row for
+// good.
 struct RowBounds {
   // Occurrences with which an id gets its row; 0 and 1: the first push.
   int64_t min_count = 0;

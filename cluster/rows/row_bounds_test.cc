@@ -28,8 +28,6 @@
 namespace parasol {
 namespace {
 
-using ::testing::HasSubstr;
-
 constexpr float kInitial = 100;
 
 // The ids of a push, each once, and how often they occur.

@@ -174,7 +174,7 @@ void RowStripe::Locate(const StripedIds::Run& run, const std::byte* ids,
       sizeof(float);
   const size_t count = run.size();
   const uint64_t* const hashes = run.hashes.data();
-  const bool is_marked = kAccess == Access::kWrite && marks_.is_on();
+  const bool is_marked = marks_.is_on();
   for (size_t i = 0; i < std::min(kAhead, count); ++i) {
     index_.Prefetch(hashes[i]);
   }
@@ -187,11 +187,11 @@ void RowStripe::Locate(const StripedIds::Run& run, const std::byte* ids,
         continue;
       }
       number = MakeRow(hashes[i], LoadId(ids, run.positions[i]));
-      if (marks_.is_on()) marks_.Mark(number);
+      if (is_marked && kAccess == Access::kRead) marks_.Mark(number);
     }
     const size_t block = number >> layout.block_shift;
     if (kAccess == Access::kWrite && shared_[block]) MakeUnique(block);
-    if (is_marked) marks_.Mark(number);
+    if (is_marked && kAccess == Access::kWrite) marks_.Mark(number);
     rows[i] = blocks_[block].row(number & in_block, layout);
     PrefetchRow(rows[i], bytes);
   }

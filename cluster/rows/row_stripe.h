@@ -94,9 +94,9 @@ class RowStripe {
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Copies the values of the run's rows, as they are after `updates` updates of
-  // the table, to `out`; of rows that are missing, the values that they would
-  // begin with. `ids` and `out` are the whole request's; the run knows its
-  // positions in them.
+  // the table, to `out`. Rows that are missing are made; in a table with bounds
+  // they are not, and have the values that they would begin with. `ids` and
+  // `out` are the whole request's; the run knows its positions in them.
   void Pull(int64_t updates, const StripedIds::Run& run, const std::byte* ids,
             float* out) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -168,8 +168,7 @@ class RowStripe {
   enum class Access { kRead, kWrite };
 
   // Writes the addresses of the run's rows to `rows` and prefetches the rows.
-  // Null: the row is missing. For kWrite, rows that are missing are made,
-  // unless the table has bounds.
+  // Rows that are missing are made; in a table with bounds they are null.
   template <Access kAccess>
   void Locate(const StripedIds::Run& run, const std::byte* ids, float** rows)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

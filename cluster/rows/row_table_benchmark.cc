@@ -52,11 +52,10 @@ uint64_t IdOf(uint64_t row) { return row * 0x9e3779b97f4a7c15; }
 
 void Fill(RowTable& table, size_t rows) {
   std::vector<uint64_t> ids(kIdsPerRequest);
-  const std::vector<float> gradients(ids.size() * table.width());
+  std::vector<float> values(ids.size() * table.width());
   for (size_t first = 0; first < rows; first += ids.size()) {
     for (size_t i = 0; i < ids.size(); ++i) ids[i] = IdOf(first + i);
-    CHECK(table.Push(Bytes(ids.data()), Bytes(gradients.data()), ids.size())
-              .ok());
+    CHECK(table.Pull(Bytes(ids.data()), ids.size(), values.data()).ok());
   }
 }
 
