@@ -1,20 +1,27 @@
 #include "worker/group/state/state_transfer.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <numeric>
 #include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "cluster/collective/testing/memory_network.h"
+#include "cluster/rows/row_snapshot.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "storage/shard_entry.h"
 #include "worker/group/testing/cut_endpoint.h"
 #include "worker/group/testing/group_fixture.h"
 
@@ -176,6 +183,98 @@ TEST_F(StateTransferTest, ManyRowsAreCopiedInPieces) {
     return absl::OkStatus();
   }));
   EXPECT_EQ(ContentsOf(*states_[2]), ContentsOf(*states_[0]));
+}
+
+// Everything that a table with bounds has.
+struct BoundedContents {
+  std::vector<std::tuple<uint64_t, float, int64_t>> rows;
+  std::vector<std::tuple<uint64_t, uint32_t, int64_t>> counts;
+
+  friend bool operator==(const BoundedContents&,
+                         const BoundedContents&) = default;
+};
+
+BoundedContents BoundedContentsOf(GroupState& state) {
+  BoundedContents contents;
+  EXPECT_OK(state.Read([&](ParameterStore& parameters) {
+    RowSnapshot snapshot = parameters.table(0).TakeSnapshot();
+    EXPECT_OK(snapshot.VisitCounts([&](const CountBatch& batch) {
+      for (size_t i = 0; i < batch.ids.size(); ++i) {
+        contents.counts.emplace_back(
+            batch.ids[i], batch.counts[i],
+            batch.touched.empty() ? -1 : batch.touched[i]);
+      }
+      return absl::OkStatus();
+    }));
+    return snapshot.Drain([&](const RowBatch& batch) {
+      for (size_t i = 0; i < batch.ids.size(); ++i) {
+        contents.rows.emplace_back(
+            batch.ids[i], batch.rows[i * batch.rows.size() / batch.ids.size()],
+            batch.touched.empty() ? -1 : batch.touched[i]);
+      }
+      return absl::OkStatus();
+    });
+  }));
+  std::sort(contents.rows.begin(), contents.rows.end());
+  std::sort(contents.counts.begin(), contents.counts.end());
+  return contents;
+}
+
+// Pushes `ids`, that many times.
+absl::Status PushIds(ParameterStore& parameters, uint64_t ids, int times) {
+  std::vector<uint64_t> pushed(ids);
+  std::iota(pushed.begin(), pushed.end(), 1);
+  const std::vector<float> gradients(ids * group_testing::kWidth, 1);
+  for (int i = 0; i < times; ++i) {
+    RETURN_IF_ERROR(parameters.ApplyRows(0, pushed, gradients));
+  }
+  return absl::OkStatus();
+}
+
+TEST_F(StateTransferTest, CountsAndTouchesOfATableWithBoundsAreCopied) {
+  // More than one piece of each.
+  constexpr uint64_t kRows = 20000, kCounted = 15000;
+  for (const auto& [idle_steps, max_rows] :
+       std::vector<std::pair<int64_t, int64_t>>{
+           {100, 0}, {0, 1 << 20}, {0, 0}}) {
+    SCOPED_TRACE(absl::StrCat(idle_steps, ", ", max_rows));
+    job::Job job = group_testing::MakeJob();
+    job::SparseTable& table = *job.mutable_model()->mutable_sparse_table(0);
+    table.mutable_admission()->set_min_count(3);
+    if (idle_steps > 0) table.mutable_eviction()->set_idle_steps(idle_steps);
+    if (max_rows > 0) table.mutable_eviction()->set_max_rows(max_rows);
+    states_.clear();
+    endpoints_.clear();
+    Make(3);
+    for (auto& state : states_) {
+      state = std::make_unique<GroupState>(group_testing::MakeVariables(), job,
+                                           Clock::Real());
+    }
+    // Rank 1 only watches, or gives what rank 0 watches.
+    for (const int rank : {0, 1}) {
+      Initialize(*states_[rank]);
+      ASSERT_OK(states_[rank]->MakeStep(
+          1, [&](ParameterStore& parameters) -> absl::Status {
+            RETURN_IF_ERROR(PushIds(parameters, kRows + kCounted, 2));
+            RETURN_IF_ERROR(PushIds(parameters, kRows, 1));
+            return PushIds(parameters, kRows / 2, 1);
+          }));
+    }
+    EXPECT_THAT(Agree(), testing::Each(IsOk()));
+    const BoundedContents want = BoundedContentsOf(*states_[0]);
+    EXPECT_EQ(want.rows.size(), kRows);
+    EXPECT_EQ(want.counts.size(), kCounted);
+    EXPECT_TRUE(BoundedContentsOf(*states_[2]) == want);
+    // It goes on as the others do: the ids that were counted get their rows.
+    for (const auto& state : states_) {
+      ASSERT_OK(state->MakeStep(2, [&](ParameterStore& parameters) {
+        return PushIds(parameters, kRows + kCounted, 1);
+      }));
+    }
+    const BoundedContents next = BoundedContentsOf(*states_[0]);
+    EXPECT_EQ(next.rows.size(), kRows + kCounted);
+    EXPECT_TRUE(BoundedContentsOf(*states_[2]) == next);
+  }
 }
 
 TEST_F(StateTransferTest, ALargeVariableIsCopiedInPieces) {
