@@ -69,11 +69,12 @@ class InputPipeline {
   //                     TFRecord, quotes of CSV that do not end, an incomplete
   //                     last record: names the file and the offset. All but the
   //                     first two are skipped like records.
-  //   ResourceExhausted  there is no room on the disk for what is unpacked.
   //   InvalidArgument   a file is of another format; the dataset is not set, a
-  //   setting is out of
-  //                     range, the shard would be empty, or the data lacks
-  //                     something that an input of the model or its loss needs.
+  //                     setting is out of range, the shard would be empty, or
+  //                     the data lacks something that an input of the model or
+  //                     its loss needs; or there is no room on the disk for
+  //                     what is unpacked.
+  //   Unavailable       a file can't be read now.
   static absl::StatusOr<std::unique_ptr<InputPipeline>> Open(
       const job::Dataset& dataset, const ModelInputs& inputs,
       const InputOptions& options);
@@ -118,8 +119,10 @@ class InputPipeline {
   //   DataLoss  a record is corrupt, or its file has changed since it was
   //             opened: names the file and the offset (in the unpacked bytes;
   //             for a text the line, too); or, if corrupt records are skipped,
-  //             all are corrupt. Every later call gives
-  //             the same error.
+  //             all are corrupt.
+  //   Unavailable  a file can't be read now: the disk refuses, or no descriptor
+  //                is left. It is no corrupt record.
+  // Every later call gives the same error.
   virtual absl::StatusOr<const Batch*> Next() = 0;
 };
 

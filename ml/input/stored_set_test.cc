@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -32,6 +33,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Ge;
 using ::testing::HasSubstr;
+using ::testing::Le;
 using ::testing::SizeIs;
 
 // Tiny, so that a set of some kilobytes has many blocks, and few of them fit.
@@ -354,12 +356,25 @@ TEST(StoredSetTest, BatchesByNumberAreTheSameAsInMemory) {
   }
 }
 
+absl::Status OpenWithoutTmpdir(const Format& format, const SetMemory& memory) {
+  const char* const before = std::getenv("TMPDIR");
+  const std::string old = before == nullptr ? "" : before;
+  setenv("TMPDIR", "/no/such/folder", 1);
+  const auto pipeline = Open(format, "", {.memory = memory});
+  before == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", old.c_str(), 1);
+  return pipeline.status();
+}
+
 TEST(StoredSetTest, FilesOfASetThatIsSmallMayGo) {
   const Format format = Csv();
   WriteFiles(format.files);
+  const auto before = ReadAs(format, "", {});
   ASSERT_OK_AND_ASSIGN(const auto pipeline, Open(format, "", {}));
   WriteFiles({"", "", ""});
-  EXPECT_THAT(Read(*pipeline, 1000).back(), HasSubstr("skipped: 0"));
+  auto read = Read(*pipeline, 1000);
+  EXPECT_THAT(read.back(), HasSubstr("skipped: 0"));
+  read.push_back(before.back());
+  EXPECT_EQ(read, before);
 }
 
 // Packed files that turn out to be too large are on the disk after all.
@@ -370,6 +385,10 @@ TEST(StoredSetTest, PackedFilesCountUnpacked) {
   const auto in_memory = ReadAs(format, "", {});
   EXPECT_LT(format.files[0].size() + format.files[1].size(), 5000);
   EXPECT_EQ(ReadAs(format, "", {.memory = {.whole = 5000}}), in_memory);
+  // They are unpacked there, and not in memory.
+  EXPECT_THAT(OpenWithoutTmpdir(format, {.whole = 5000}).message(),
+              HasSubstr("TMPDIR"));
+  EXPECT_OK(OpenWithoutTmpdir(format, {.whole = 1 << 20}));
 }
 
 TEST(StoredSetTest, FilesThatWentAreReadToTheEnd) {
@@ -409,12 +428,8 @@ TEST(StoredSetTest, ChangedFilesAreNamed) {
   }
 }
 
-// A data set may have more files than the process may have descriptors.
-TEST(StoredSetTest, FilesWithoutADescriptorAreOpenedAgain) {
-  rlimit before;
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  rlimit few = before;
-  few.rlim_cur = 64;
+// A hundred files of two records.
+Format ManyFiles() {
   Format format = Ratings();
   format.files.clear();
   for (int i = 0; i < 10; ++i) {
@@ -424,8 +439,26 @@ TEST(StoredSetTest, FilesWithoutADescriptorAreOpenedAgain) {
     }
   }
   format.dataset = "ratings { file: 'many*' }";
+  return format;
+}
+
+bool AllowDescriptors(rlim_t count) {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  limit.rlim_cur = count;
+  return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+// A data set may have more files than the process may have descriptors.
+TEST(StoredSetTest, FilesWithoutADescriptorAreOpenedAgain) {
+  const Format format = ManyFiles();
   const auto in_memory = ReadAs(format, "", {});
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const absl::Cleanup restore = [&before] {
+    setrlimit(RLIMIT_NOFILE, &before);
+  };
+  ASSERT_TRUE(AllowDescriptors(64));
   const auto on_disk = ReadAs(format, "", {.memory = kOnDisk});
   const auto pipeline = Open(format, "", {.memory = kOnDisk});
   // What is at the path now is another file, of the same bytes.
@@ -433,24 +466,49 @@ TEST(StoredSetTest, FilesWithoutADescriptorAreOpenedAgain) {
                              testing::TempDir() + "/other");
   std::filesystem::rename(testing::TempDir() + "/other",
                           testing::TempDir() + "/many98");
+  ASSERT_OK(pipeline);
   const auto replaced = Read(**pipeline, 1000);
-  setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_EQ(on_disk, in_memory);
   EXPECT_THAT(absl::StrCat(replaced[replaced.size() - 2]),
               AllOf(HasSubstr("DATA_LOSS"), HasSubstr("/many98 at byte "),
                     HasSubstr("has changed")));
 }
 
+// What passes is no corrupt record: nothing is left out.
+TEST(StoredSetTest, WithoutADescriptorAnotherTryMaySucceed) {
+  const Format format = ManyFiles();
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const absl::Cleanup restore = [&before] {
+    setrlimit(RLIMIT_NOFILE, &before);
+  };
+  for (const char* settings : {"on_corrupt: STOP ", "on_corrupt: SKIP "}) {
+    ASSERT_TRUE(AllowDescriptors(64));
+    ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                         Open(format, settings, {.memory = kOnDisk}));
+    const auto in_memory = ReadAs(format, settings, {});
+    ASSERT_TRUE(AllowDescriptors(3));
+    const auto read = Read(*pipeline, 1000);
+    const auto again = pipeline->Next();
+    ASSERT_TRUE(AllowDescriptors(64));
+    EXPECT_THAT(again,
+                StatusIs(absl::StatusCode::kUnavailable,
+                         AllOf(HasSubstr("/many16 at byte 0: Too many open"),
+                               HasSubstr("ulimit -n"))));
+    EXPECT_EQ(read.back(), "skipped: 0");
+    ASSERT_OK_AND_ASSIGN(const auto reopened, pipeline->OpenAgain({}));
+    auto whole = Read(*reopened, 1000);
+    whole.push_back(in_memory.back());
+    EXPECT_EQ(whole, in_memory);
+  }
+}
+
 TEST(StoredSetTest, NoRoomForUnpackedBytesIsNamed) {
   Format format = Csv();
   for (std::string& file : format.files) file = Gzip(file);
   WriteFiles(format.files);
-  const char* const before = std::getenv("TMPDIR");
-  const std::string old = before == nullptr ? "" : before;
-  setenv("TMPDIR", "/no/such/folder", 1);
-  const auto none = Open(format, "", {.memory = kOnDisk});
-  before == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", old.c_str(), 1);
-  EXPECT_THAT(none.status().message(), HasSubstr("TMPDIR"));
+  EXPECT_THAT(OpenWithoutTmpdir(format, kOnDisk).message(),
+              HasSubstr("TMPDIR"));
 }
 
 TEST(StoredSetTest, EmptySetsAreRefusedAsInMemory) {

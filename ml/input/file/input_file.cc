@@ -41,7 +41,10 @@ class PlainFile final : public InputFile {
       const ssize_t n = pread(fd_, out.data() + filled, out.size() - filled,
                               static_cast<off_t>(offset_));
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return Corrupt(path_, offset_, std::strerror(errno));
+      if (n < 0) {
+        return absl::UnavailableError(absl::StrCat(path_, " at byte ", offset_,
+                                                   ": ", std::strerror(errno)));
+      }
       if (n == 0) break;
       filled += n;
       offset_ += n;

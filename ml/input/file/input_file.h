@@ -24,8 +24,9 @@ class InputFile {
 
   // Fills `out`, or only a part of it at the end of the file, and returns the
   // number of bytes written.
-  //   DataLoss  unreadable or not whole gzip: names the file and the offset in
-  //             it (in the packed bytes).
+  //   DataLoss     not whole gzip.
+  //   Unavailable  the disk refuses: another try may succeed.
+  // Both name the file and the offset in it (in the packed bytes).
   virtual absl::StatusOr<size_t> Read(absl::Span<uint8_t> out) = 0;
 
   // Number of bytes on disk when the file was opened; packed bytes for gzip.

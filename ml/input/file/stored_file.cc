@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/resource_limits.h"
 #include "base/status_macros.h"
 
 namespace parasol {
@@ -37,7 +38,7 @@ absl::StatusOr<StoredFile> StoredFile::Open(const std::string& path,
   StoredFile file;
   file.path_ = path;
   file.size_ = static_cast<uint64_t>(about.st_size);
-  ASSIGN_OR_RETURN(file.identity_, IdentityOf(descriptor.get()));
+  file.identity_ = IdentityOf(about);
   if (keep_open) file.descriptor_ = std::move(descriptor);
   return file;
 }
@@ -67,13 +68,15 @@ absl::Status StoredFile::Read(uint64_t offset, absl::Span<char> out) const {
   Descriptor reopened;
   if (!descriptor_.is_open()) {
     reopened = OpenToRead(path_);
-    if (!reopened.is_open()) return Lost(offset, std::strerror(errno));
+    if (!reopened.is_open()) return CantRead(errno, offset);
   }
   const int descriptor =
       descriptor_.is_open() ? descriptor_.get() : reopened.get();
   // What was read may be another file's, or written in between.
   const absl::Status read = ReadFrom(descriptor, offset, out);
-  ASSIGN_OR_RETURN(const Identity now, IdentityOf(descriptor));
+  struct stat about;
+  if (fstat(descriptor, &about) != 0) return CantRead(errno, offset);
+  const Identity now = IdentityOf(about);
   if (now == identity_) return read;
   return Lost(offset,
               absl::StrCat("the file has changed since it was opened, when it "
@@ -83,11 +86,7 @@ absl::Status StoredFile::Read(uint64_t offset, absl::Span<char> out) const {
                            "stay as they are while they are read"));
 }
 
-absl::StatusOr<StoredFile::Identity> StoredFile::IdentityOf(int descriptor) {
-  struct stat about;
-  if (fstat(descriptor, &about) != 0) {
-    return absl::DataLossError(std::strerror(errno));
-  }
+StoredFile::Identity StoredFile::IdentityOf(const struct stat& about) {
   return Identity{.device = about.st_dev,
                   .inode = about.st_ino,
                   .bytes = about.st_size,
@@ -101,12 +100,21 @@ absl::Status StoredFile::ReadFrom(int descriptor, uint64_t offset,
     const ssize_t n = pread(descriptor, out.data(), out.size(),
                             static_cast<off_t>(begin_ + at));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return Lost(at, std::strerror(errno));
+    if (n < 0) return CantRead(errno, at);
     if (n == 0) return Lost(at, "the file ends, and was longer when opened");
     out.remove_prefix(static_cast<size_t>(n));
     at += static_cast<uint64_t>(n);
   }
   return absl::OkStatus();
+}
+
+absl::Status StoredFile::CantRead(int error, uint64_t offset) const {
+  // A file that is gone does not come back; all else may pass.
+  if (error == ENOENT) return Lost(offset, std::strerror(error));
+  return absl::UnavailableError(
+      absl::StrCat(path_, " at byte ", ShownOffset(offset), ": ",
+                   std::strerror(error), IsOutOfDescriptors(error) ? "; " : "",
+                   IsOutOfDescriptors(error) ? DescriptorsHint() : ""));
 }
 
 absl::Status StoredFile::Lost(uint64_t offset, absl::string_view what) const {

@@ -1,6 +1,7 @@
 #ifndef PARASOL_ML_INPUT_FILE_STORED_FILE_H_
 #define PARASOL_ML_INPUT_FILE_STORED_FILE_H_
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -46,9 +47,10 @@ class StoredFile {
   uint64_t size() const { return size_; }
 
   // Fills `out` with the bytes from `offset` on, which are below size().
-  //   DataLoss  they can't be read, or the file has changed since it was
-  //   opened:
-  //             names the file and the offset.
+  //   DataLoss     the file is gone, or has changed since it was opened.
+  //   Unavailable  the disk refuses, or no descriptor is left: another try may
+  //                succeed.
+  // Both name the file and the offset.
   absl::Status Read(uint64_t offset, absl::Span<char> out) const;
 
  private:
@@ -67,9 +69,11 @@ class StoredFile {
   };
 
   StoredFile() = default;
-  static absl::StatusOr<Identity> IdentityOf(int descriptor);
+  static Identity IdentityOf(const struct stat& about);
   absl::Status ReadFrom(int descriptor, uint64_t offset,
                         absl::Span<char> out) const;
+  // Returns what an error of the system, at an offset, is to the caller.
+  absl::Status CantRead(int error, uint64_t offset) const;
   absl::Status Lost(uint64_t offset, absl::string_view what) const;
 
   std::string path_;

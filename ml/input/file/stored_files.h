@@ -18,9 +18,9 @@ namespace parasol {
 class StoredFiles {
  public:
   // Opens a file, plain or gzip, to be read at any place.
-  //   DataLoss           unreadable, or not whole gzip: names file and offset.
-  //   ResourceExhausted  there is no room for the unpacked bytes.
-  //   any other          as for InputFile::Open() and TemporaryFile::Create().
+  //   DataLoss, Unavailable  as for InputFile::Read().
+  //   InvalidArgument        there is no room for the unpacked bytes.
+  //   any other              as for InputFile::Open() and TemporaryFile.
   absl::StatusOr<StoredFile> Open(const std::string& path);
 
   // Opens a file as it is, packed or not. Errors as for StoredFile::Open().

@@ -14,10 +14,10 @@ namespace parasol {
 // Finds the records of files: in memory if all files are small enough together
 // (MostInMemory()) or a sample of them is read, otherwise where they are on the
 // disk. Packed files are then unpacked once, into a file without a name.
-//   DataLoss            a file can't be read, or is no whole gzip.
-//   InvalidArgument     it is of another format (known_format.h).
-//   ResourceExhausted   there is no room for what is unpacked.
-//   any other           as for RecordFormat::Begin() and InputFile::Open().
+//   DataLoss         a file is no whole gzip.
+//   InvalidArgument  it is of another format (known_format.h), or there is no
+//                    room for what is unpacked.
+//   any other        as for RecordFormat::Begin(), InputFile and StoredFile.
 absl::StatusOr<Records> ReadRecords(DataFiles files,
                                     std::shared_ptr<RecordFormat> format,
                                     Records::Content content,

@@ -17,8 +17,7 @@ namespace parasol {
 // bytes.
 //   InvalidArgument  more than 1 TiB, or more than the memory that is free:
 //                    says how much both are.
-//   DataLoss         unreadable, or not whole gzip: names file and offset.
-// The errors of InputFile::Open occur too.
+// The errors of InputFile occur too.
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path);
 
 // The first bytes of a file, up to a limit.

@@ -24,8 +24,9 @@ class RecordReader {
   explicit RecordReader(const Records& records);
 
   // Returns the record's bytes, which are valid until the next call.
-  //   DataLoss  the record is broken; or its file can't be read, or has changed
-  //             since it was opened: names the file and the offset.
+  //   DataLoss     the record is broken, or its file has changed since it was
+  //                opened: names the file and the offset.
+  //   Unavailable  as for StoredFile::Read().
   absl::StatusOr<absl::string_view> Read(int64_t record);
 
   // Has what Read() will return near: a block in memory, and its first
