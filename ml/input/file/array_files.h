@@ -77,8 +77,8 @@ class ArrayFiles {
   // Finds all examples of these arrays where they stay on the disk, as
   // ExampleArray::stored. Archives are read once, for their checksums, and
   // arrays that are compressed are unpacked.
-  //   DataLoss           as for Read().
-  //   ResourceExhausted  there is no room for what is unpacked.
+  //   DataLoss         as for Read().
+  //   InvalidArgument  there is no room for what is unpacked.
   absl::StatusOr<std::vector<ExampleArray>> Store(
       const std::vector<std::string>& names) const;
 

@@ -16,11 +16,13 @@
 namespace parasol {
 namespace {
 
+bool IsFull(int error) { return error == ENOSPC || error == EDQUOT; }
+
 absl::Status DiskIsFull(const std::string& folder, uint64_t written) {
   constexpr int kMebiShift = 20;
   struct statvfs disk = {};
   statvfs(folder.c_str(), &disk);
-  return absl::ResourceExhaustedError(absl::StrCat(
+  return absl::InvalidArgumentError(absl::StrCat(
       "no room in ", folder, " for unpacked data: ",
       (uint64_t{disk.f_bavail} * disk.f_frsize) >> kMebiShift,
       " MiB are free, and ", written >> kMebiShift,
@@ -42,12 +44,15 @@ absl::StatusOr<TemporaryFile> TemporaryFile::Create() {
   }
   std::string name = folder + "/parasol-data.XXXXXX";
   Descriptor made(mkostemp(name.data(), O_CLOEXEC));
+  if (!made.is_open() && IsFull(errno)) return DiskIsFull(folder, 0);
   if (!made.is_open()) {
     return absl::ErrnoToStatus(
         errno, absl::StrCat("a temporary file in ", folder,
                             ", where data are unpacked (TMPDIR)"));
   }
-  unlink(name.c_str());
+  if (unlink(name.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("removing ", name));
+  }
   return TemporaryFile(folder, std::move(made));
 }
 
@@ -56,9 +61,7 @@ absl::Status TemporaryFile::Append(absl::string_view bytes) {
     const ssize_t n = pwrite(descriptor_.get(), bytes.data(), bytes.size(),
                              static_cast<off_t>(size_));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && (errno == ENOSPC || errno == EDQUOT)) {
-      return DiskIsFull(folder_, size_);
-    }
+    if (n < 0 && IsFull(errno)) return DiskIsFull(folder_, size_);
     if (n < 0) {
       return absl::ErrnoToStatus(
           errno, absl::StrCat("writing unpacked data to ", folder_));

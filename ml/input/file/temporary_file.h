@@ -16,15 +16,15 @@ namespace parasol {
 // Append() is for one thread; its descriptor may be read by any.
 class TemporaryFile {
  public:
-  //   any  the system's error; names the folder.
+  //   InvalidArgument  as for Append().
+  //   any other        the system's error; names the folder.
   static absl::StatusOr<TemporaryFile> Create();
 
   // Adds bytes at the end.
-  //   ResourceExhausted  the disk is full: names the folder and its room.
-  //   any other          the system's error.
+  //   InvalidArgument  the disk is full: names the folder and its room.
+  //   any other        the system's error.
   absl::Status Append(absl::string_view bytes);
 
-  const std::string& folder() const { return folder_; }
   uint64_t size() const { return size_; }
   int descriptor() const { return descriptor_.get(); }
 
