@@ -21,8 +21,8 @@
 
 namespace parasol {
 
-// The loss and the metrics of a job's model over one data set, whose examples
-// are kept in memory. Not thread-safe.
+// The loss and the metrics of a job's model over one data set, which is
+// opened once. Not thread-safe.
 class ModelEvaluation {
  public:
   // Results over the whole data set.
@@ -75,7 +75,7 @@ class ModelEvaluation {
   const Metrics metrics_;  // metrics without examples
   const std::vector<OutputSpec> outputs_;
   InputOptions input_;
-  std::unique_ptr<InputPipeline> examples_;  // keeps the examples in memory
+  std::unique_ptr<InputPipeline> examples_;  // keeps the set open
 };
 
 }  // namespace parasol
