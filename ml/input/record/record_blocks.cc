@@ -187,9 +187,7 @@ absl::StatusOr<RecordBlock> RecordBlocks::Load(size_t number) const {
   if (static_cast<int64_t>(block.places.size()) == next - block.first_record) {
     return block;
   }
-  return CorruptAt(file, block.offset, 1 + block.lines_before,
-                   "other records than when the file was opened: it has "
-                   "changed");
+  return OtherRecords(file, block);
 }
 
 absl::Status RecordBlocks::Fill(const File& file, size_t end,
@@ -208,7 +206,7 @@ absl::Status RecordBlocks::Fill(const File& file, size_t end,
     }
     at = found.next;
     // What goes on behind the block's end was not there before.
-    if (at > end) return absl::OkStatus();
+    if (at > end) return OtherRecords(file, block);
     if (found.kind == FoundRecord::Kind::kNone) continue;
     if (found.kind == FoundRecord::Kind::kBroken) {
       block.broken.emplace_back(block.places.size(), std::move(found.what));
@@ -222,6 +220,13 @@ absl::Status RecordBlocks::Fill(const File& file, size_t end,
   block.bytes = window.part().bytes.substr(0, end - block.offset);
   block.memory = std::move(window).Take();
   return absl::OkStatus();
+}
+
+absl::Status RecordBlocks::OtherRecords(const File& file,
+                                        const RecordBlock& block) const {
+  return CorruptAt(file, block.offset, 1 + block.lines_before,
+                   "other records than when the file was opened: it has "
+                   "changed");
 }
 
 absl::Status RecordBlocks::Corrupt(const RecordBlock& block, int64_t record,

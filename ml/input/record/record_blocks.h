@@ -31,10 +31,8 @@ class RecordBlocks {
                const SetMemory& memory);
 
   // Goes through the file once, in bounded memory, and adds its records.
-  //   DataLoss   the file can't be read, has changed, or has a line of more
-  //   than
-  //              a GiB.
-  //   any other  as for RecordFormat::Begin().
+  //   DataLoss   the file has changed, or has a line of more than a GiB.
+  //   any other  as for RecordFormat::Begin() and StoredFile::Read().
   absl::Status AddFile(StoredFile file);
 
   int64_t size() const { return size_; }
@@ -47,8 +45,8 @@ class RecordBlocks {
   size_t NumberOf(int64_t record) const;
 
   // Returns a block.
-  //   DataLoss  it can't be read, or the file has changed: names the file and
-  //             the offset.
+  //   DataLoss, Unavailable  as for StoredFile::Read(): names the file and the
+  //                          offset.
   absl::StatusOr<std::shared_ptr<const RecordBlock>> BlockOf(
       size_t number) const;
 
@@ -87,6 +85,7 @@ class RecordBlocks {
                          absl::string_view what) const;
   absl::StatusOr<RecordBlock> Load(size_t number) const;
   absl::Status Fill(const File& file, size_t end, RecordBlock& block) const;
+  absl::Status OtherRecords(const File& file, const RecordBlock& block) const;
 
   const std::shared_ptr<RecordFormat> format_;
   const bool has_lines_;

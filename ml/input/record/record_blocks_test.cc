@@ -1,7 +1,11 @@
 #include "ml/input/record/record_blocks.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <random>
@@ -21,6 +25,7 @@
 namespace parasol {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -194,14 +199,51 @@ TEST(RecordBlocksTest, TheCacheHasRoomForTheShuffleBuffer) {
   }
 }
 
+// Overwrites a file with as many bytes, so that its time of change stays.
+void Overwrite(const std::string& path, const std::string& bytes) {
+  struct stat about;
+  ASSERT_EQ(stat(path.c_str(), &about), 0);
+  ASSERT_EQ(about.st_size, static_cast<off_t>(bytes.size()));
+  std::ofstream(path, std::ios::binary) << bytes;
+  const timespec times[] = {about.st_atim, about.st_mtim};
+  ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+}
+
+// What the system says of the file is what it was.
 TEST(RecordBlocksTest, OtherRecordsInAFileOfTheSameSizeAreNoticed) {
   const std::string path = WriteTestFile("same", "one\ntwo\nsix\n");
   ASSERT_OK_AND_ASSIGN(StoredFile file, StoredFile::Open(path, true));
   Records records(Records::Content::kText, std::make_shared<Lines>(), {});
   ASSERT_OK(records.AddStored(std::move(file)));
-  WriteTestFile("same", "one two\nsix\n");
-  EXPECT_THAT(RecordReader(records).Read(1),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("changed")));
+  Overwrite(path, "one two\nsix\n");
+  EXPECT_THAT(
+      RecordReader(records).Read(1),
+      StatusIs(absl::StatusCode::kDataLoss,
+               AllOf(HasSubstr("other records"), HasSubstr("changed"))));
+}
+
+// As many records as there were, but the last one goes on behind the block.
+TEST(RecordBlocksTest, RecordsThatCrossTheEndOfABlockAreNoticed) {
+  std::string before;
+  for (int i = 0; i < 20; ++i) before += "aa\nbb\n";
+  std::string after = "a\nb\n";
+  while (after.size() < before.size()) after += "cc\n";
+  after.resize(before.size());
+  const std::string path = WriteTestFile("crossed", before);
+  for (const size_t block_bytes : {3, 6, 24}) {
+    ASSERT_OK_AND_ASSIGN(StoredFile one, StoredFile::Open(path, true));
+    Records records(Records::Content::kText, std::make_shared<Lines>(),
+                    {.block_bytes = block_bytes});
+    ASSERT_OK(records.AddStored(std::move(one)));
+    Overwrite(path, after);
+    EXPECT_THAT(
+        RecordReader(records).Read(0),
+        StatusIs(absl::StatusCode::kDataLoss,
+                 AllOf(HasSubstr("crossed line 1 at byte 0: other records"),
+                       HasSubstr("changed"))))
+        << block_bytes;
+    Overwrite(path, before);
+  }
 }
 
 }  // namespace
