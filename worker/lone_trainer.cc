@@ -36,8 +36,11 @@ absl::StatusOr<std::unique_ptr<LoneTrainer>> LoneTrainer::Open(
   InputOptions input;
   input.data_dir = trainer->options_.data_dir;
   input.seed = job.seed();
-  // Replicas in step open it again.
+  // Replicas in step open it again, each for its own shard.
   input.by_number = !trainer->composition_.in_step;
+  if (trainer->composition_.in_step) {
+    input.num_shards = trainer->num_replicas();
+  }
   ASSIGN_OR_RETURN(const ModelInputs inputs,
                    TrainingInputsOf(job.model(), graph));
   ASSIGN_OR_RETURN(trainer->input_,

@@ -169,6 +169,23 @@ absl::StatusOr<std::vector<int64_t>> Pipeline::ShardSizes(
   return sizes;
 }
 
+// Number of records of the set among which the examples lie that the shuffle
+// buffers of a process have: between a reader's examples are other replicas'
+// ones, whose readers the process may have, too, and what the split leaves out.
+int64_t RecordsSpanned(const job::Dataset& dataset,
+                       const InputOptions& options) {
+  constexpr auto kMost = static_cast<double>(int64_t{1} << 62);
+  const job::Split& split = dataset.split();
+  const double selected =
+      std::min(1.0, split.has_to() ? split.to() : 1) - split.from();
+  auto records = static_cast<double>(dataset.shuffle_buffer());
+  if (selected > 0 && selected < 1) records /= selected;
+  if (!options.by_number && dataset.auto_shard() != job::Dataset::OFF) {
+    records *= options.num_shards;
+  }
+  return static_cast<int64_t>(std::min(records, kMost));
+}
+
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenFormat(
     const job::Dataset& dataset, const SetOptions& options) {
   if (dataset.has_image() && !dataset.has_idx() && !dataset.has_cifar()) {
@@ -220,7 +237,7 @@ absl::StatusOr<std::unique_ptr<InputPipeline>> InputPipeline::Open(
     const InputOptions& options) {
   RETURN_IF_ERROR(CheckSettings(dataset, options));
   SetMemory memory = options.memory;
-  memory.shuffled = dataset.shuffle_buffer();
+  memory.shuffled = RecordsSpanned(dataset, options);
   ASSIGN_OR_RETURN(
       std::shared_ptr<const ExampleSet> examples,
       OpenExamples(dataset, {.data_dir = options.data_dir,

@@ -22,7 +22,7 @@ struct InputOptions {
   // Share of the set that this reader gets: dataset.auto_shard defines how the
   // shares are made.
   int shard = 0;
-  int num_shards = 1;
+  int num_shards = 1;  // Open() has memory for the shuffle buffers of so many
   // True if a new epoch, shuffled differently, follows each epoch; otherwise
   // Next() ends.
   bool repeat = false;

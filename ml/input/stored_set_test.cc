@@ -521,6 +521,28 @@ TEST(StoredSetTest, EmptySetsAreRefusedAsInMemory) {
   }
 }
 
+// Bytes that this process has read of files so far.
+int64_t BytesReadSoFar() {
+  std::ifstream counts("/proc/self/io");
+  std::string name;
+  int64_t bytes = -1;
+  counts >> name >> bytes;
+  return name == "rchar:" ? bytes : -1;
+}
+
+// Reads an epoch, of at least so many batches, and returns how many bytes of
+// files that took.
+int64_t BytesOfAnEpoch(InputPipeline& pipeline, int64_t at_least) {
+  const int64_t before = BytesReadSoFar();
+  EXPECT_GE(before, 0);
+  int64_t batches = 0;
+  absl::StatusOr<const Batch*> batch = pipeline.Next();
+  for (; batch.ok() && *batch != nullptr; batch = pipeline.Next()) ++batches;
+  EXPECT_OK(batch.status());
+  EXPECT_GE(batches, at_least);
+  return BytesReadSoFar() - before;
+}
+
 TEST(StoredSetTest, AMillionTinyRecordsAreReadOnceAnEpoch) {
   std::string file;
   for (int i = 0; i < 1000000; ++i) file += i % 2 == 0 ? "0\n" : "1\n";
@@ -534,6 +556,42 @@ TEST(StoredSetTest, AMillionTinyRecordsAreReadOnceAnEpoch) {
   const auto in_memory = ReadAs(format, settings, {}, 3000);
   EXPECT_EQ(ReadAs(format, settings, {.memory = {.whole = 0}}, 3000),
             in_memory);
+  // To find the records took one more pass, which leaves some in the cache.
+  const SetMemory memory = {.whole = 0, .cache_bytes = 4 << 20};
+  ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                       Open(format, settings, {.memory = memory}));
+  EXPECT_THAT(BytesOfAnEpoch(*pipeline, 142858),
+              AllOf(Ge(file.size() / 2), Le(file.size() * 11 / 10)));
+}
+
+// The buffer's records lie among other replicas', or among ones that a split
+// leaves out: the cache has room for them all.
+TEST(StoredSetTest, ShardsAndSplitsReadABlockAboutOnce) {
+  std::string file = "a,c,y\n";
+  for (int i = 0; i < 16000; ++i) {
+    absl::StrAppend(&file, i, ",", std::string(90, 'x'), ",1\n");
+  }
+  Format format = Csv();
+  format.files = {file};
+  format.dataset = "csv { file: 'f0' label { column: 'y' } }";
+  WriteFiles(format.files);
+  const SetMemory memory = {
+      .whole = file.size() - 1, .block_bytes = 10000, .cache_bytes = 5000};
+  const struct {
+    std::string settings;
+    InputOptions options;
+  } cases[] = {
+      {"auto_shard: DATA ", {.shard = 3, .num_shards = 16, .memory = memory}},
+      {"split { from: 0.5 to: 0.5625 } ", {.memory = memory}},
+  };
+  for (const auto& c : cases) {
+    ASSERT_OK_AND_ASSIGN(
+        const auto pipeline,
+        Open(format, c.settings + "shuffle_buffer: 100 ", c.options));
+    EXPECT_THAT(BytesOfAnEpoch(*pipeline, 100),
+                AllOf(Ge(file.size() * 9 / 10), Le(file.size() * 13 / 10)))
+        << c.settings;
+  }
 }
 
 std::string Damaged(std::string bytes, std::mt19937_64& random) {

@@ -17,7 +17,8 @@ struct SetMemory {
   // Least bytes of the blocks that are kept for all readers of a set. More are,
   // up to MostInMemory(), if a shuffle buffer needs them.
   size_t cache_bytes = 128 << 20;
-  // Records of the shuffle buffer, from which readers draw.
+  // Records of the set, one behind the other, among which are those that the
+  // readers' shuffle buffers have at a time.
   int64_t shuffled = 0;
 };
 
@@ -26,6 +27,10 @@ struct SetMemory {
 // so that the processes of a machine, and what they compute, have room beside
 // it.
 uint64_t MostInMemory(const SetMemory& memory);
+
+// Returns how many bytes of blocks are kept at least: `cache_bytes`, but not
+// more than half of the memory that is free now.
+size_t LeastCache(const SetMemory& memory);
 
 // Returns about how many bytes a set of so many takes in memory, as a whole or
 // as blocks of files that stay on the disk.

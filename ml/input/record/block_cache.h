@@ -29,6 +29,7 @@ struct RecordBlock {
   // Broken records, by their place in `places`, and why; ascending.
   std::vector<std::pair<size_t, std::string>> broken;
   std::unique_ptr<const char[]> memory;
+  size_t allocated = 0;     // bytes of the memory
   absl::string_view bytes;  // part of the memory
   size_t file = 0;
   uint64_t offset = 0;       // offset of the bytes in the file
@@ -45,7 +46,7 @@ struct RecordBlock {
   // Returns why a record is broken, or null.
   const std::string* WhyBroken(int64_t record) const;
   size_t memory_bytes() const {
-    return bytes.size() + places.size() * sizeof(Place);
+    return allocated + places.size() * sizeof(Place);
   }
 };
 

@@ -35,6 +35,8 @@ class FileWindow {
   //   DataLoss  there are more than a record may have.
   absl::Status Grow(size_t at_least);
 
+  // Bytes of memory that the window has.
+  size_t capacity() const { return capacity_; }
   // Gives the bytes away, which part() tells.
   std::unique_ptr<const char[]> Take() && { return std::move(bytes_); }
 

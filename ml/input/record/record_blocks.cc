@@ -17,6 +17,11 @@ constexpr size_t kWindowBytes = 1 << 20;
 // what it has may be no record.
 constexpr size_t kUsualBlocks = 4;
 
+SetMemory WithLeastCache(SetMemory memory) {
+  memory.cache_bytes = LeastCache(memory);
+  return memory;
+}
+
 int64_t LineEndsIn(absl::string_view text) {
   return std::count(text.begin(), text.end(), '\n');
 }
@@ -27,8 +32,8 @@ RecordBlocks::RecordBlocks(std::shared_ptr<RecordFormat> format, bool has_lines,
                            const SetMemory& memory)
     : format_(std::move(format)),
       has_lines_(has_lines),
-      memory_(memory),
-      cache_(memory.cache_bytes) {}
+      memory_(WithLeastCache(memory)),
+      cache_(memory_.cache_bytes) {}
 
 std::vector<int64_t> RecordBlocks::file_starts() const {
   std::vector<int64_t> starts;
@@ -218,6 +223,7 @@ absl::Status RecordBlocks::Fill(const File& file, size_t end,
          .length = static_cast<uint32_t>(found.length)});
   }
   block.bytes = window.part().bytes.substr(0, end - block.offset);
+  block.allocated = window.capacity();
   block.memory = std::move(window).Take();
   return absl::OkStatus();
 }

@@ -246,5 +246,18 @@ TEST(RecordBlocksTest, RecordsThatCrossTheEndOfABlockAreNoticed) {
   }
 }
 
+// A block read piece by piece has memory for more than its bytes: what the
+// cache counts.
+TEST(RecordBlocksTest, ABlockCountsAllOfItsMemory) {
+  const std::string file = std::string(5000, 'x') + "\nshort\n";
+  const Records records =
+      Opened(std::make_shared<Lines>(), {file}, {.block_bytes = 1000});
+  ASSERT_OK_AND_ASSIGN(const auto block, records.blocks()->BlockOf(0));
+  EXPECT_EQ(block->bytes.size(), 5001);
+  EXPECT_GE(block->allocated, 5001);
+  EXPECT_EQ(block->memory_bytes(),
+            block->allocated + sizeof(RecordBlock::Place));
+}
+
 }  // namespace
 }  // namespace parasol
