@@ -45,9 +45,12 @@ std::string WhyLayersNeedTheHost(const job::Model& model) {
 
 // Returns why the updates of a job's variables need the host: a common norm
 // with tables, which are on the host, or of variables that differ in their
-// rates or in what they are excluded from; micro-batches; a custom optimizer; a
-// table with bounds.
+// rates or in what they are excluded from; local steps; micro-batches; a custom
+// optimizer; a table with bounds.
 std::string WhyUpdatesNeedTheHost(const job::Job& job) {
+  if (job.parameter_server().has_local_steps()) {
+    return "parameter_server.local_steps is set";
+  }
   if (HasMicroBatches(job)) return "train.micro_batch_size is set";
   if (HasCustomOptimizer(job)) return "a custom optimizer works there";
   for (const job::SparseTable& table : job.model().sparse_table()) {

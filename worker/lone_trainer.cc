@@ -12,8 +12,6 @@
 #include "ml/model/device_training.h"
 #include "ml/model/graph_inputs.h"
 #include "storage/checkpoint_reader.h"
-#include "worker/store/clipped_model.h"
-#include "worker/store/micro_batch_model.h"
 #include "worker/store/updating_model.h"
 #include "worker/training_loop.h"
 #include "worker/worker_device.h"
@@ -81,7 +79,7 @@ absl::Status LoneTrainer::OpenReplicas() {
   return absl::OkStatus();
 }
 
-// ClipGradients() has the gradients of tables on the host left to clip, if any.
+// ForTraining() has the gradients of tables on the host left to clip, if any.
 absl::Status LoneTrainer::MakeModel() {
   const job::Job& job = options_.job;
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
@@ -99,7 +97,7 @@ absl::Status LoneTrainer::MakeModel() {
     }
     model = UpdateOnDevice(std::move(model), *variables_, tables_.get());
   }
-  model_ = ClipGradients(SplitBatches(std::move(model), *device_, job), job);
+  ASSIGN_OR_RETURN(model_, ForTraining(std::move(model), *device_, job));
   return absl::OkStatus();
 }
 

@@ -1,5 +1,7 @@
 #include "worker/opened_job.h"
 
+#include <utility>
+
 #include "base/status_macros.h"
 #include "cluster/job/training_end.h"
 #include "ml/input/feature/model_inputs.h"
@@ -21,8 +23,14 @@ absl::Status OpenedJob::Open(
   ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(job_.model()));
   RETURN_IF_ERROR(CheckLossCode(graph.outputs));
   RETURN_IF_ERROR(check(graph));
-  ASSIGN_OR_RETURN(devices_, OpenWorkerDevices(job_, graph, options.device,
-                                               options.threads));
+  LocalStepsOptions local = {.cancelled = options.cancelled};
+  if (!options.is_in_step) {
+    // Each worker's difference is an update of its own.
+    local.statistics_share = 1.0f / static_cast<float>(options.workers);
+  }
+  ASSIGN_OR_RETURN(
+      devices_, OpenWorkerDevices(job_, graph, options.device, options.threads,
+                                  std::move(local)));
   const int shards =
       CountInputShards(job_, options.is_in_step, options.workers);
   InputOptions input;

@@ -25,11 +25,14 @@ class OpenedJob {
     std::string data_dir;
     std::string device = "auto";  // --device
     int threads = 1;              // CPU threads of each device
-    // Number of workers of the cluster, which share the files of a data set
-    // that is split by file.
+    // Number of workers of the cluster. They share the files of a data set that
+    // is split by file.
     int workers = 1;
     // True if the job's steps have a gradient of every replica.
     bool is_in_step = false;
+    // Asked by the thread that trains; true ends a step that has several passes
+    // with Cancelled.
+    std::function<bool()> cancelled = [] { return false; };
   };
 
   // Opens `job`. Calls `check` before anything is opened, and returns its

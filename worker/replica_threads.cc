@@ -12,9 +12,7 @@
 #include "base/status_macros.h"
 #include "cluster/collective/custom/custom_all_reduce.h"
 #include "worker/step/shared_steps.h"
-#include "worker/store/clipped_model.h"
 #include "worker/store/device_steps.h"
-#include "worker/store/micro_batch_model.h"
 #include "worker/store/replica_model.h"
 #include "worker/store/replica_parameters.h"
 #include "worker/sync_training_loop.h"
@@ -36,7 +34,7 @@ absl::StatusOr<std::unique_ptr<ReplicaThreads>> ReplicaThreads::Create(
   if (threads->composition_.store == Store::kDevices) {
     RETURN_IF_ERROR(threads->MakeMirrored());
   } else {
-    threads->TakeToHost();
+    RETURN_IF_ERROR(threads->TakeToHost());
   }
   return threads;
 }
@@ -108,12 +106,12 @@ absl::Status ReplicaThreads::MakeMirrored() {
 }
 
 // Only a lone replica may clip: ResolveProcessReplicas() has seen to it.
-void ReplicaThreads::TakeToHost() {
+absl::Status ReplicaThreads::TakeToHost() {
   for (Replica& replica : replicas_) {
-    replica.model = ClipGradients(
-        SplitBatches(std::move(replica.model), *replica.device, options_.job),
-        options_.job);
+    ASSIGN_OR_RETURN(replica.model, ForTraining(std::move(replica.model),
+                                                *replica.device, options_.job));
   }
+  return absl::OkStatus();
 }
 
 absl::Status ReplicaThreads::UseOptimizers(const job::Job& job) {

@@ -93,7 +93,7 @@ class ReplicaThreads {
   // Makes the devices' variables.
   absl::Status MakeMirrored();
   // Has the replicas' models take variables from host memory.
-  void TakeToHost();
+  absl::Status TakeToHost();
   // The replicas' parameters of one Train().
   struct Shared {
     std::unique_ptr<TrainingParameters> parameters;

@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<Device>> OpenDevice(
 
 absl::StatusOr<std::vector<WorkerDevice>> OpenWorkerDevices(
     const job::Job& job, const Graph& graph, absl::string_view flag,
-    int threads) {
+    int threads, LocalStepsOptions local) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names,
                    ResolveWorkerDevices(job, flag));
   std::vector<WorkerDevice> devices;
@@ -47,10 +47,20 @@ absl::StatusOr<std::vector<WorkerDevice>> OpenWorkerDevices(
     ASSIGN_OR_RETURN(opened.device, OpenDevice(name, threads, job.worker()));
     ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                      Model::Create(graph, *opened.device));
-    opened.model =
-        ClipGradients(SplitBatches(std::move(model), *opened.device, job), job);
+    ASSIGN_OR_RETURN(opened.model,
+                     ForTraining(std::move(model), *opened.device, job, local));
   }
   return devices;
+}
+
+absl::StatusOr<std::unique_ptr<Model>> ForTraining(std::unique_ptr<Model> model,
+                                                   Device& device,
+                                                   const job::Job& job,
+                                                   LocalStepsOptions local) {
+  const job::Job of_pass = JobOfLocalSteps(job);
+  model =
+      ClipGradients(SplitBatches(std::move(model), device, of_pass), of_pass);
+  return TakeLocalSteps(std::move(model), job, std::move(local));
 }
 
 std::string DescribeDevices(const std::vector<WorkerDevice>& devices) {

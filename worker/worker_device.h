@@ -16,6 +16,7 @@
 #include "parameters/training_parameters.h"
 #include "proto/job.pb.h"
 #include "worker/step/replica_source.h"
+#include "worker/store/local_steps_model.h"
 #include "worker/sync_training_loop.h"
 #include "worker/training_report.h"
 #include "worker/worker_metrics.h"
@@ -38,10 +39,17 @@ struct WorkerDevice {
 // Opens the devices of a worker of a cluster and creates the model of each, in
 // the order of ResolveWorkerDevices(). `flag` is --device, `threads` the number
 // of CPU threads of each. Returns errors of ResolveWorkerDevices(),
-// Device::Open() and Model::Create().
+// Device::Open(), Model::Create() and ForTraining().
 absl::StatusOr<std::vector<WorkerDevice>> OpenWorkerDevices(
     const job::Job& job, const Graph& graph, absl::string_view flag,
-    int threads);
+    int threads, LocalStepsOptions local = {});
+
+// Returns `model` as the job's training runs it on `device`: in micro-batches,
+// with clipped gradients, in local steps. Borrows `device`. Returns errors of
+// TakeLocalSteps().
+absl::StatusOr<std::unique_ptr<Model>> ForTraining(
+    std::unique_ptr<Model> model, Device& device, const job::Job& job,
+    LocalStepsOptions local = {});
 
 // Returns the devices' names for the log.
 std::string DescribeDevices(const std::vector<WorkerDevice>& devices);

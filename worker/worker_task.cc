@@ -296,7 +296,8 @@ absl::Status Task::Prepare(ChiefSession& session) {
                                 .device = options_.device,
                                 .threads = options_.threads,
                                 .workers = options_.input_shards,
-                                .is_in_step = IsInStep()},
+                                .is_in_step = IsInStep(),
+                                .cancelled = is_stopping},
                                [&](const Graph& graph) {
                                  return CheckWorkerData(
                                      job, graph, options_.data_dir, session,
@@ -414,7 +415,8 @@ absl::Status Task::RunLoop(TrainingParameters& parameters) {
   TrainingLoop::Options options;
   options.overlap = job.worker().overlap();
   options.may_reuse_values = options.overlap && job.worker().reuse_values() &&
-                             !job.parameter_server().has_bounded_staleness();
+                             !job.parameter_server().has_bounded_staleness() &&
+                             !job.parameter_server().has_local_steps();
   options.non_finite_loss = job.worker().non_finite_loss();
   options.seed = job.seed();
   options.worker = options_.task.index();

@@ -63,9 +63,23 @@ int64_t VariableBytes(const Graph& graph) {
   return elements * kFloat;
 }
 
-int64_t BatchOf(const job::Dataset& dataset) {
+// The number of examples of a pass in training.
+int64_t BatchOf(const job::Job& job) {
+  const job::LocalSteps& local = job.parameter_server().local_steps();
+  if (local.has_batch_size()) return local.batch_size();
+  const job::Dataset& dataset = job.train();
   return dataset.has_global_batch_size() ? dataset.global_batch_size()
                                          : dataset.batch_size();
+}
+
+// What a replica has for its local steps: the values that it began with and its
+// own, with slots, and two differences.
+absl::StatusOr<int64_t> LocalStepsBytes(const job::Job& job,
+                                        int64_t variables) {
+  if (!job.parameter_server().has_local_steps()) return 0;
+  ASSIGN_OR_RETURN(const int64_t slots,
+                   SlotsOf(job.parameter_server().local_steps().inner()));
+  return (4 + slots) * variables;
 }
 
 // What each ps holds, of whose variables' optimizer each element has `slots`.
@@ -107,8 +121,10 @@ absl::StatusOr<std::vector<RoleMemory>> EstimateMemory(
   const int64_t variables = VariableBytes(graph);
   // Two arrays of values and two of gradients: one is read while the next
   // comes or the last leaves.
-  const int64_t device = 4 * variables + PassBytes(graph, BatchOf(job.train()));
-  const int64_t worker = ReplicasOfWorker(job) * device + options.data_bytes;
+  const int64_t device = 4 * variables + PassBytes(graph, BatchOf(job));
+  ASSIGN_OR_RETURN(const int64_t of_steps, LocalStepsBytes(job, variables));
+  const int64_t worker =
+      ReplicasOfWorker(job) * (device + of_steps) + options.data_bytes;
   roles.push_back({.role = "a worker",
                    .bytes = worker,
                    .parts = "values, gradients, a batch's pass, data"});

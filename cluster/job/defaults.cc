@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "base/set_default.h"
@@ -97,6 +98,38 @@ void FillParameterServer(job::ParameterServerStrategy& strategy) {
                       job::ParameterServerStrategy::CHECKPOINT);
 }
 
+// What has values applies the outer optimizer, and takes a job's own as that.
+void FillLocalSteps(job::Job& job) {
+  if (!job.parameter_server().has_local_steps()) return;
+  job::LocalSteps& local =
+      *job.mutable_parameter_server()->mutable_local_steps();
+  if (local.has_outer() && !local.has_inner()) {
+    local.mutable_inner()->Swap(job.mutable_optimizer());
+    job.mutable_optimizer()->Swap(local.mutable_outer());
+    local.clear_outer();
+  }
+  if (local.has_inner()) FillOptimizer(*local.mutable_inner());
+}
+
+// An exchange has the examples of all its local steps.
+absl::Status FillLocalBatch(job::Job& job) {
+  if (!job.parameter_server().has_local_steps()) return absl::OkStatus();
+  job::LocalSteps& local =
+      *job.mutable_parameter_server()->mutable_local_steps();
+  if (local.has_batch_size()) return absl::OkStatus();
+  const int64_t all =
+      int64_t{local.steps()} * std::max(1, job.train().batch_size());
+  if (local.steps() < 1 || all > std::numeric_limits<int32_t>::max()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("parameter_server.local_steps.steps: ", local.steps(),
+                     " steps of ", job.train().batch_size(), " examples are ",
+                     all, "; an exchange may have 1 to 2147483647"));
+  }
+  local.set_batch_size(job.train().batch_size());
+  job.mutable_train()->set_batch_size(static_cast<int>(all));
+  return absl::OkStatus();
+}
+
 void FillMultiWorkerMirrored(job::MultiWorkerMirrored& strategy) {
   PARASOL_SET_DEFAULT(strategy, communication, job::MultiWorkerMirrored::AUTO);
   const bool by_nccl =
@@ -172,6 +205,7 @@ void FillDefaults(job::Job& job) {
   PARASOL_SET_DEFAULT(job, seed, 0);
   if (job.has_model()) FillModel(*job.mutable_model());
   FillDatasetDefaults(job);
+  FillLocalSteps(job);
   if (job.has_optimizer()) FillOptimizer(*job.mutable_optimizer());
   FillCheckpoint(*job.mutable_checkpoint());
   FillParameterServer(*job.mutable_parameter_server());
@@ -216,7 +250,8 @@ absl::Status SetReplicas(int replicas, job::Job& job) {
     job.mutable_eval()->set_batch_size(job.eval().global_batch_size());
     job.mutable_eval()->clear_global_batch_size();
   }
-  return SetRates(replicas, job);
+  RETURN_IF_ERROR(SetRates(replicas, job));
+  return FillLocalBatch(job);
 }
 
 }  // namespace parasol

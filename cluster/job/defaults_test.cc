@@ -213,6 +213,52 @@ TEST(FillDefaultsTest, TheLearningRateIsThatOfAllReplicasExamples) {
                        HasSubstr("a global batch of 15 examples")));
 }
 
+job::Job LocalStepsJob() {
+  job::Job job;
+  job.mutable_train()->set_batch_size(32);
+  job.mutable_optimizer()->mutable_adam();
+  job::LocalSteps& local =
+      *job.mutable_parameter_server()->mutable_local_steps();
+  local.set_steps(100);
+  local.mutable_outer()->mutable_sgd()->set_momentum(.9);
+  return job;
+}
+
+TEST(FillDefaultsTest, WhoHasValuesTakesTheOuterOptimizer) {
+  job::Job job = LocalStepsJob();
+  for (int i = 0; i < 2; ++i) {
+    FillDefaults(job);
+    ASSERT_OK(FillClusterDefaults(job, /*workers=*/2));
+    const job::LocalSteps& local = job.parameter_server().local_steps();
+    EXPECT_EQ(job.optimizer().sgd().momentum(), .9);
+    EXPECT_EQ(job.optimizer().sgd().learning_rate(), .01);
+    EXPECT_EQ(local.inner().adam().beta_1(), .9);
+    EXPECT_FALSE(local.has_outer());
+    EXPECT_EQ(local.batch_size(), 32);
+    EXPECT_EQ(job.train().batch_size(), 3200);
+  }
+}
+
+TEST(FillDefaultsTest, AnExchangeHasItsShareOfAGlobalBatch) {
+  job::Job job = LocalStepsJob();
+  job.mutable_train()->clear_batch_size();
+  job.mutable_train()->set_global_batch_size(64);
+  job.mutable_parameter_server()->mutable_synchronous();
+  FillDefaults(job);
+  ASSERT_OK(FillClusterDefaults(job, /*workers=*/4));
+  EXPECT_EQ(job.parameter_server().local_steps().batch_size(), 16);
+  EXPECT_EQ(job.train().batch_size(), 1600);
+}
+
+TEST(FillDefaultsTest, AnExchangeHasALimit) {
+  job::Job job = LocalStepsJob();
+  job.mutable_parameter_server()->mutable_local_steps()->set_steps(1 << 30);
+  FillDefaults(job);
+  EXPECT_THAT(FillClusterDefaults(job, /*workers=*/2),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("local_steps.steps: 1073741824 steps of 32")));
+}
+
 TEST(FillDefaultsTest, LayersAreNamedByKindAndPosition) {
   ASSERT_OK_AND_ASSIGN(
       job::Job job, ParseJob("model { layer { flatten {} } layer { dense {} } "

@@ -358,7 +358,9 @@ std::optional<Graph> Validate(const job::Job& job, Faults& faults) {
                        "is for training; an evaluation has eval.batch_size"));
     }
   }
-  faults.Add(ValidateOptimizer(job.optimizer()));
+  faults.Add(job.parameter_server().has_local_steps()
+                 ? ValidateLocalSteps(job)
+                 : ValidateOptimizer(job.optimizer()));
   faults.Add(ValidateSynchronousClipping(job));
   faults.Add(ValidateHistograms(job));
   if (job.strategy().has_parameter_server()) {

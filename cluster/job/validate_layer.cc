@@ -126,6 +126,12 @@ absl::Status RequireRowsOptimizer(const std::string& path,
                                   const job::Optimizer& of_job) {
   const job::Optimizer& optimizer =
       table.has_optimizer() ? table.optimizer() : of_job;
+  if (table.trainable() && optimizer.sgd().delay() > 1) {
+    return Fault(absl::StrCat(path, ".optimizer"),
+                 "an sgd with a delay gathers gradients of rows that the "
+                 "next updates may not have; give the table another one, such "
+                 "as adagrad {}");
+  }
   if (!table.trainable() || !optimizer.has_lamb()) return absl::OkStatus();
   return Fault(absl::StrCat(path, ".optimizer"),
                "a step of LAMB needs the norms of all rows, of which it reads "

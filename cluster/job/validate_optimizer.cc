@@ -79,6 +79,79 @@ absl::Status RequireOneLayer(const std::string& path, const job::Layer& layer,
                             "has an optimizer; choose another name"));
 }
 
+bool Clips(const job::Optimizer& optimizer) {
+  return optimizer.has_clipvalue() || optimizer.has_clipnorm() ||
+         optimizer.has_global_clipnorm();
+}
+
+// Returns the fault of a layer or table that local steps can't take.
+absl::Status CheckModelOfLocalSteps(const job::Model& model) {
+  const std::string path = "parameter_server.local_steps";
+  if (model.sparse_table_size() > 0) {
+    return Fault(
+        path, absl::StrCat("the sparse table \"", model.sparse_table(0).name(),
+                           "\" needs each step's gradients on the "
+                           "ps; use embedding layers, or leave "
+                           "local_steps out"));
+  }
+  for (const job::Layer& layer : model.layer()) {
+    if (!layer.has_optimizer() && layer.learning_rate_multiplier() == 1) {
+      continue;
+    }
+    return Fault(
+        path, absl::StrCat("layer \"", layer.name(), "\" has ",
+                           layer.has_optimizer() ? "an optimizer"
+                                                 : "a learning_rate_multiplier",
+                           " of its own; local steps have the "
+                           "job's optimizer for all layers"));
+  }
+  return absl::OkStatus();
+}
+
+// Returns the faults of the optimizer by which differences are applied, and of
+// the one of local steps, with the fields' names as the user has them.
+Faults ValidateLocalOptimizers(const job::Job& job) {
+  const std::string path = "parameter_server.local_steps.outer";
+  const job::LocalSteps& local = job.parameter_server().local_steps();
+  Faults faults;
+  if (local.has_outer()) {
+    faults.Add(Fault("parameter_server.local_steps.inner",
+                     "Parasol sets it; set outer, and optimizer for the local "
+                     "steps"));
+    return faults;
+  }
+  if (!local.has_inner()) {
+    faults.Add(Missing(path));
+    return faults;
+  }
+  faults.Add(ValidateOptimizer(local.inner()));
+  const Faults of_outer = ValidateOptimizer(job.optimizer());
+  for (const absl::Status& fault : of_outer.all()) {
+    faults.Add(absl::Status(
+        fault.code(),
+        absl::StrCat(path, absl::StripPrefix(fault.message(), "optimizer"))));
+  }
+  for (const job::Optimizer* spec : {&local.inner(), &job.optimizer()}) {
+    if (!spec->has_learning_rate_by_global_batch()) continue;
+    faults.Add(Fault("parameter_server.local_steps",
+                     "a learning_rate_by_global_batch has no meaning for "
+                     "optimizers of local steps; set learning_rate"));
+  }
+  if (Clips(job.optimizer())) {
+    faults.Add(Fault(path,
+                     "differences of local steps are not clipped; clip in "
+                     "optimizer"));
+  }
+  if (local.inner().has_ema() || local.inner().has_reduce_on_plateau()) {
+    faults.Add(Fault(
+        local.inner().has_ema() ? "optimizer.ema"
+                                : "optimizer.reduce_on_plateau",
+        "local steps are a worker's own; set it in "
+        "parameter_server.local_steps.outer, for the values that all have"));
+  }
+  return faults;
+}
+
 }  // namespace
 
 Faults ValidateOptimizer(const job::Optimizer& optimizer) {
@@ -114,6 +187,24 @@ Faults ValidateLayerOptimizers(const job::Job& job, const Graph* graph) {
       faults.Add(RequireOneLayer(
           path, layer, graph->variables[node.first_variable + v], job));
     }
+  }
+  return faults;
+}
+
+Faults ValidateLocalSteps(const job::Job& job) {
+  Faults faults;
+  if (!job.parameter_server().has_local_steps()) return faults;
+  const std::string path = "parameter_server.local_steps.steps";
+  const job::LocalSteps& local = job.parameter_server().local_steps();
+  faults.Add(local.has_steps() ? RequireInRange(path, local.steps(), 1, kMaxInt)
+                               : Missing(path));
+  faults.Add(CheckModelOfLocalSteps(job.model()));
+  faults.Add(ValidateLocalOptimizers(job));
+  if (job.strategy().multi_worker_mirrored().communication() ==
+      job::MultiWorkerMirrored::NCCL) {
+    faults.Add(Fault("strategy.multi_worker_mirrored.communication",
+                     "NCCL adds gradients on the devices, and the differences "
+                     "of local steps are in host memory; choose AUTO"));
   }
   return faults;
 }

@@ -16,6 +16,10 @@ Faults ValidateOptimizer(const job::Optimizer& optimizer);
 // which layer it is of. `graph` is null if it is not known.
 Faults ValidateLayerOptimizers(const job::Job& job, const Graph* graph);
 
+// Checks parameter_server.local_steps and the optimizers of a job that has it,
+// under the names that they have in the user's file.
+Faults ValidateLocalSteps(const job::Job& job);
+
 }  // namespace parasol
 
 #endif  // PARASOL_CLUSTER_JOB_VALIDATE_OPTIMIZER_H_

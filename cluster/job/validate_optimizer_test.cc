@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/job/defaults.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -46,6 +47,62 @@ TEST(ValidateOptimizerTest, SchedulesAndWarmUpsAreNamedOnce) {
       ElementsAre(
           HasSubstr("optimizer.learning_rate_schedule: warmup.steps is 0"),
           HasSubstr("optimizer: sgd.momentum is 2")));
+}
+
+std::vector<std::string> FaultsOfLocalSteps(const std::string& text) {
+  job::Job job;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &job));
+  FillDefaults(job);
+  const Faults faults = ValidateLocalSteps(job);
+  std::vector<std::string> messages;
+  for (const absl::Status& fault : faults.all()) {
+    messages.emplace_back(fault.message());
+  }
+  return messages;
+}
+
+TEST(ValidateLocalStepsTest, BothOptimizersAreNamedAsInTheUsersFile) {
+  EXPECT_THAT(FaultsOfLocalSteps(
+                  "optimizer { adam {} clipnorm: 1 } parameter_server { "
+                  "local_steps { steps: 4 outer { sgd { momentum: .9 } } } }"),
+              IsEmpty());
+  EXPECT_THAT(
+      FaultsOfLocalSteps(
+          "optimizer { adam { beta_1: 2 } ema {} } parameter_server { "
+          "local_steps { outer { sgd { momentum: 3 } clipnorm: 1 } } }"),
+      ElementsAre(
+          HasSubstr("parameter_server.local_steps.steps"),
+          HasSubstr("optimizer: adam.beta_1 is 2"),
+          HasSubstr("parameter_server.local_steps.outer: sgd.momentum is 3"),
+          HasSubstr("parameter_server.local_steps.outer: differences"),
+          HasSubstr("optimizer.ema: local steps are a worker's own")));
+}
+
+TEST(ValidateLocalStepsTest, AnOuterOptimizerIsAskedFor) {
+  EXPECT_THAT(FaultsOfLocalSteps("optimizer { adam {} } parameter_server { "
+                                 "local_steps { steps: 4 } }"),
+              ElementsAre(HasSubstr("parameter_server.local_steps.outer")));
+  EXPECT_THAT(FaultsOfLocalSteps(
+                  "optimizer { adam {} } parameter_server { local_steps { "
+                  "steps: 4 outer { sgd {} } inner { sgd {} } } }"),
+              ElementsAre(HasSubstr("local_steps.inner: Parasol sets it")));
+}
+
+TEST(ValidateLocalStepsTest, WhatTheyCantTakeIsNamed) {
+  const std::string steps =
+      "optimizer { adam {} } parameter_server { local_steps { steps: 4 outer { "
+      "sgd {} } } } ";
+  EXPECT_THAT(
+      FaultsOfLocalSteps(steps + "model { sparse_table { name: 't' } }"),
+      ElementsAre(HasSubstr("the sparse table \"t\"")));
+  EXPECT_THAT(
+      FaultsOfLocalSteps(steps + "model { layer { name: 'd' dense { units: 2 } "
+                                 "learning_rate_multiplier: 2 } }"),
+      ElementsAre(HasSubstr("layer \"d\" has a learning_rate_multiplier")));
+  EXPECT_THAT(
+      FaultsOfLocalSteps(steps + "strategy { multi_worker_mirrored { "
+                                 "communication: NCCL } }"),
+      ElementsAre(HasSubstr("multi_worker_mirrored.communication: NCCL")));
 }
 
 TEST(ValidateOptimizerTest, WithoutAnyOneIsAskedFor) {

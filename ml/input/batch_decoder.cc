@@ -112,6 +112,7 @@ BatchDecoder::Slot* BatchDecoder::TakeTurn() {
     named_.pop_front();
     slot->epoch = order_.Take(slot->number, slot->examples);
   } else {
+    slot->number = order_.next_batch();
     slot->epoch = order_.Next(slot->examples);
   }
   if (slot->examples.empty()) {
@@ -143,6 +144,8 @@ void BatchDecoder::Release(Slot* slot) {
 void BatchDecoder::Decode(ExampleDecoder& decoder, Slot& slot) {
   Batch& batch = slot.batch;
   ClearBatch(inputs_, batch);
+  batch.shard = options_.shard;
+  batch.number = slot.number;
   slot.status = absl::OkStatus();
   const uint64_t seed = RandomBits(options_.seed, slot.epoch);
   for (size_t i = 0; i < slot.examples.size(); ++i) {

@@ -31,6 +31,7 @@ class BatchDecoder {
   struct Options {
     int threads = 1;
     int ahead = 1;  // `threads` or more
+    int shard = 0;  // Batch::shard
     // Seed of an example's randomness, together with its epoch and its number.
     uint64_t seed = 0;
     bool skip_corrupt = false;
@@ -55,7 +56,7 @@ class BatchDecoder {
   struct Slot {
     Batch batch;
     std::vector<int64_t> examples;
-    int64_t number = 0;  // the batch's, if batches are named
+    int64_t number = 0;  // the batch's
     int64_t epoch = 0;
     absl::Status status;  // the first record's that stopped the batch
     bool is_decoded = false;

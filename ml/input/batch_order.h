@@ -28,6 +28,8 @@ class BatchOrder {
              const Options& options);
 
   int64_t batches_per_epoch() const { return batches_per_epoch_; }
+  // Number of the batch that Next() returns.
+  int64_t next_batch() const { return next_batch_; }
 
   // Puts the numbers of the next batch's examples into `examples` and returns
   // the number of their epoch. Leaves `examples` empty if no batch is left.

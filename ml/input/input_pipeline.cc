@@ -93,6 +93,7 @@ class Pipeline final : public InputPipeline {
     const int threads = DecodeThreads(dataset);
     return {.threads = threads,
             .ahead = std::max(threads, dataset.prefetch_batches()),
+            .shard = options.by_number ? 0 : options.shard,
             .seed = shard.order().seed,
             .skip_corrupt = SkipsCorrupt(dataset),
             .by_number = options.by_number,

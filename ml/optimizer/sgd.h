@@ -13,7 +13,14 @@ namespace parasol {
 //
 // Momentum m needs one slot "momentum":  a = m·a - lr·g;  w += a,
 // or, if Nesterov's,                     w += m·a - lr·g.
-//   InvalidArgument  learning_rate negative, momentum outside [0, 1].
+//
+// Delayed Nesterov (arXiv 2401.09135, algorithm 3 with c = 0) of delay n needs
+// a second slot "gathered", s. An update that is not the last of n:
+//   s += g;  w -= lr/n·g,
+// and the last one:
+//   a = m·a - lr/n·(s + g);  s = 0;  w += m·a - lr/n·g.
+//   InvalidArgument  learning_rate negative, momentum outside [0, 1]; delay
+//                    below 1, or above 1 without Nesterov's momentum.
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeSgd(
     const job::Sgd& spec, const job::LearningRateSchedule& schedule);
 

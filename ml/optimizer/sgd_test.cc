@@ -59,6 +59,60 @@ TEST(SgdTest, NesterovStepsAheadByTheNewMomentum) {
   EXPECT_THAT(table.slots[0], ElementsAre(4));
 }
 
+TEST(SgdTest, ADelayedMomentumIsMovedByTheMeanOfSeveralGradients) {
+  job::Sgd spec;
+  spec.set_learning_rate(1);
+  spec.set_momentum(.5);
+  spec.set_nesterov(true);
+  spec.set_delay(2);
+  ASSERT_OK_AND_ASSIGN(const auto sgd, MakeSgd(spec, /*schedule=*/{}));
+  EXPECT_THAT(sgd->slot_names(), ElementsAre("momentum", "gathered"));
+  TestTable table(*sgd, {0});
+  table.Apply(*sgd, 0, {-4});
+  EXPECT_THAT(table.value, ElementsAre(2));
+  EXPECT_THAT(table.slots[0], ElementsAre(0));
+  EXPECT_THAT(table.slots[1], ElementsAre(-4));
+  table.Apply(*sgd, 1, {-8});
+  // The momentum is 6, half of which is added to the step of 4.
+  EXPECT_THAT(table.value, ElementsAre(2 + 3 + 4));
+  EXPECT_THAT(table.slots[0], ElementsAre(6));
+  EXPECT_THAT(table.slots[1], ElementsAre(0));
+  table.Apply(*sgd, 2, {0});
+  EXPECT_THAT(table.value, ElementsAre(9));
+  table.Apply(*sgd, 3, {0});
+  EXPECT_THAT(table.value, ElementsAre(9 + 1.5));
+}
+
+TEST(SgdTest, ADelayOfOneIsNesterovsMomentum) {
+  job::Sgd spec;
+  spec.set_learning_rate(.3);
+  spec.set_momentum(.9);
+  spec.set_nesterov(true);
+  ASSERT_OK_AND_ASSIGN(const auto nesterov, MakeSgd(spec, /*schedule=*/{}));
+  spec.set_delay(1);
+  ASSERT_OK_AND_ASSIGN(const auto delayed, MakeSgd(spec, /*schedule=*/{}));
+  EXPECT_THAT(delayed->slot_names(), ElementsAre("momentum"));
+  TestTable a(*nesterov, {1}), b(*delayed, {1});
+  for (int i = 0; i < 4; ++i) {
+    a.Apply(*nesterov, i, {.5f * i});
+    b.Apply(*delayed, i, {.5f * i});
+  }
+  EXPECT_EQ(a.value, b.value);
+}
+
+TEST(SgdTest, ADelayNeedsNesterovsMomentum) {
+  job::Sgd spec;
+  spec.set_delay(0);
+  EXPECT_THAT(MakeSgd(spec, /*schedule=*/{}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("sgd.delay is 0")));
+  spec.set_delay(3);
+  spec.set_momentum(.9);
+  EXPECT_THAT(MakeSgd(spec, /*schedule=*/{}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("needs a momentum, and nesterov: true")));
+}
+
 TEST(SgdTest, ParametersOutOfRangeAreNamed) {
   job::Sgd backwards;
   backwards.set_learning_rate(-1);

@@ -84,6 +84,81 @@ TEST_F(StrategiesTest, AnImageModelEndsWithTheBitsOfASynchronousCluster) {
   }
 }
 
+// Epochs end with exchanges of fewer local steps, and with a part of one.
+job::Job LocalStepsJob(const std::string& settings) {
+  job::Job job = ImageJob();
+  job::ParameterServerStrategy& strategy = *job.mutable_parameter_server();
+  EXPECT_TRUE(google::protobuf::TextFormat::MergeFromString(
+      absl::StrCat("local_steps { ", settings, " }"), &strategy));
+  FillDefaults(job);
+  return job;
+}
+
+constexpr char kNesterov[] =
+    "steps: 3 outer { sgd { learning_rate: .7 momentum: .9 nesterov: true } }";
+
+// A replica that another worker takes over begins its slots anew: so none.
+TEST_F(StrategiesTest, LocalStepsEndWithTheBitsOfASynchronousCluster) {
+  job::Job job = LocalStepsJob(kNesterov);
+  job.mutable_train()->set_batch_size(7);
+  job::Optimizer inner;
+  inner.mutable_sgd()->set_learning_rate(.05);
+  FillDefaults(inner);
+  *job.mutable_parameter_server()->mutable_local_steps()->mutable_inner() =
+      inner;
+  for (const int replicas : {1, 2, 3}) {
+    SCOPED_TRACE(replicas);
+    const std::string cluster = absl::StrCat("cluster", replicas),
+                      mirrored = absl::StrCat("mirrored", replicas);
+    TrainInCluster(job, replicas, QuadrantsDirectory(), cluster);
+    EXPECT_FALSE(TrainedBy(cluster) == InitialOf(cluster));
+    TrainAlone(job, absl::StrCat("mirrored { ", DevicesOf(replicas), " }"),
+               QuadrantsDirectory(), mirrored);
+    EXPECT_EQ(TrainedBy(mirrored), TrainedBy(cluster));
+  }
+}
+
+TEST_F(StrategiesTest, LocalStepsWithSlotsEndWithTheSameBits) {
+  job::Job job = LocalStepsJob(kNesterov);
+  job.mutable_train()->set_batch_size(7);
+  for (const int replicas : {1, 2, 3}) {
+    SCOPED_TRACE(replicas);
+    const std::string devices = DevicesOf(replicas);
+    const std::string workers = absl::StrCat("workers", replicas),
+                      mirrored = absl::StrCat("mirrored", replicas),
+                      central = absl::StrCat("central", replicas);
+    TrainByWorkers(job, replicas, QuadrantsDirectory(), workers);
+    TrainAlone(job, absl::StrCat("mirrored { ", devices, " }"),
+               QuadrantsDirectory(), mirrored);
+    EXPECT_EQ(TrainedBy(mirrored), TrainedBy(workers));
+    TrainAlone(job, absl::StrCat("central_storage { ", devices, " }"),
+               QuadrantsDirectory(), central);
+    EXPECT_EQ(TrainedBy(central), TrainedBy(workers));
+  }
+}
+
+TEST_F(StrategiesTest, OneLocalStepIsAStepOfSynchronousTraining) {
+  job::Job plain = ImageJob();
+  *plain.mutable_optimizer() = {};
+  plain.mutable_optimizer()->mutable_sgd()->set_learning_rate(.05);
+  job::Job local = plain;
+  FillDefaults(plain);
+  job::LocalSteps& steps =
+      *local.mutable_parameter_server()->mutable_local_steps();
+  steps.set_steps(1);
+  steps.mutable_outer()->mutable_sgd()->set_learning_rate(1);
+  FillDefaults(local);
+  TrainInCluster(plain, 2, QuadrantsDirectory(), "plain");
+  TrainInCluster(local, 2, QuadrantsDirectory(), "local");
+  const Trained want = TrainedBy("plain"), got = TrainedBy("local");
+  ASSERT_EQ(got.variables.size(), want.variables.size());
+  for (const auto& [name, values] : want.variables) {
+    EXPECT_THAT(got.variables.at(name),
+                ::testing::Pointwise(::testing::FloatNear(2e-5), values))
+        << name;
+  }
+}
+
 TEST_F(StrategiesTest, AModelOfTablesEndsWithTheBitsOfASynchronousCluster) {
   const job::Job job = RatingsJob(150);
   for (const int replicas : {1, 2, 3}) {

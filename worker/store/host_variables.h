@@ -36,6 +36,12 @@ class HostVariables : public StoredVariables {
   // needs a whole variable gets all of it in one call.
   void Apply(size_t variable, size_t first, absl::Span<const float> gradient);
   using StoredVariables::CountUpdate;
+  // Goes on with the job's optimizers, which differ from those before in their
+  // learning rates alone.
+  //   InvalidArgument  one can't be used.
+  absl::Status UseOptimizers(const job::Job& job) {
+    return MakeOptimizers(job);
+  }
 
  private:
   using StoredVariables::StoredVariables;

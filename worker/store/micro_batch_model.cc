@@ -15,65 +15,11 @@
 #include "ml/model/device_training.h"
 #include "ml/optimizer/device/replica_mean.h"
 #include "parameters/composition.h"
+#include "worker/store/batch_part.h"
 #include "worker/store/wrapped_model.h"
 
 namespace parasol {
 namespace {
-
-// Copies the elements [first, first + count) of `from`, which has `width` for
-// each example.
-void Slice(const std::vector<float>& from, int64_t first, int64_t count,
-           int64_t width, std::vector<float>& to) {
-  const auto begin = from.begin() + first * width;
-  to.assign(begin, begin + count * width);
-}
-
-void Slice(const IdFeature& from, int64_t first, int64_t count, IdFeature& to) {
-  const int32_t begin = from.offsets[first];
-  const int32_t end = from.offsets[first + count];
-  to.offsets.clear();
-  for (int64_t i = first; i <= first + count; ++i) {
-    to.offsets.push_back(from.offsets[i] - begin);
-  }
-  to.ids.assign(from.ids.begin() + begin, from.ids.begin() + end);
-  to.weights.clear();
-  if (from.weights.empty()) return;
-  to.weights.assign(from.weights.begin() + begin, from.weights.begin() + end);
-}
-
-// Copies the examples [first, first + count) of `from`.
-void Slice(const Batch& from, int64_t first, int64_t count, Batch& to) {
-  to.size = count;
-  to.dense.resize(from.dense.size());
-  for (size_t i = 0; i < from.dense.size(); ++i) {
-    const std::vector<float>& values = from.dense[i].values;
-    to.dense[i].shape = from.dense[i].shape;
-    Slice(values, first, count, static_cast<int64_t>(values.size()) / from.size,
-          to.dense[i].values);
-  }
-  to.ids.resize(from.ids.size());
-  for (size_t i = 0; i < from.ids.size(); ++i) {
-    Slice(from.ids[i], first, count, to.ids[i]);
-  }
-  Slice(from.labels, first, count,
-        static_cast<int64_t>(from.labels.size()) / from.size, to.labels);
-  to.targets.resize(from.targets.size());
-  for (size_t i = 0; i < from.targets.size(); ++i) {
-    const Target& target = from.targets[i];
-    Slice(target.labels, first, count,
-          static_cast<int64_t>(target.labels.size()) / from.size,
-          to.targets[i].labels);
-    Slice(target.weights, first, count, /*width=*/1, to.targets[i].weights);
-    // The mean is over those that count in the whole batch.
-    to.targets[i].scale = target.scale;
-  }
-  to.weights.clear();
-  if (!from.weights.empty()) {
-    Slice(from.weights, first, count, /*width=*/1, to.weights);
-  }
-  // A job whose loss compares examples has no micro-batches.
-  to.columns.clear();
-}
 
 // A batch of which each part is staged by itself.
 class SplitBatch : public StagedBatch {
@@ -181,7 +127,7 @@ class MicroBatchModel : public WrappedModel, private DeviceTraining {
       if (part.staged == nullptr) part.staged = model().NewStagedBatch();
       if (parts == 1) return model().Stage(batch, *part.staged);
       const int64_t first = batch.size * i / parts;
-      Slice(batch, first, batch.size * (i + 1) / parts - first, part.batch);
+      CopyPart(batch, first, batch.size * (i + 1) / parts - first, part.batch);
       RETURN_IF_ERROR(model().Stage(part.batch, *part.staged))
           << "micro-batch " << i << " of " << parts;
     }

@@ -18,6 +18,7 @@ StoredVariables::StoredVariables(std::vector<VariableSpec> specs)
     : specs_(std::move(specs)), updates_(specs_.size()) {}
 
 absl::Status StoredVariables::MakeOptimizers(const job::Job& job) {
+  optimizers_.clear();
   std::map<std::string, std::shared_ptr<const Optimizer>> distinct;
   ASSIGN_OR_RETURN(const std::shared_ptr<const Optimizer> of_others,
                    MakeOptimizer(PlainSubtraction()));

@@ -59,7 +59,7 @@ class StoredVariables {
 
  protected:
   explicit StoredVariables(std::vector<VariableSpec> specs);
-  // Makes the optimizers, before all else.
+  // Makes the optimizers, before all else, or anew for another learning rate.
   //   InvalidArgument  the job's can't be used.
   absl::Status MakeOptimizers(const job::Job& job);
   // Shares the optimizers of the same variables elsewhere.

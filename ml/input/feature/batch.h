@@ -44,6 +44,11 @@ struct ExampleValues {
 // Examples that go through a model together.
 struct Batch {
   int64_t size = 0;  // number of examples
+  // The part of the data set whose batches it is of: a replica of a step has
+  // its own; 0 where all workers share one order.
+  int shard = 0;
+  // Number of batches before it in that order, over all epochs.
+  int64_t number = 0;
   // The model's dense inputs and its id inputs, each in the model's order.
   std::vector<DenseFeature> dense = {};
   std::vector<IdFeature> ids = {};

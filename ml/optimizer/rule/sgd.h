@@ -39,6 +39,33 @@ struct NesterovRule {
   }
 };
 
+// Delayed Nesterov, between two moves of the momentum: the gradient is
+// gathered, and moves the value by its share of a step.
+struct GatheringRule {
+  static constexpr size_t kSlots = 2;
+  float share;  // learning rate / delay
+
+  PARASOL_RULE float operator()(float g, float w, float&,
+                                float& gathered) const {
+    gathered += g;
+    return w - share * g;
+  }
+};
+
+// The last of `delay` updates: the mean of their gradients moves the momentum.
+struct DelayedNesterovRule {
+  static constexpr size_t kSlots = 2;
+  float share;
+  float momentum;
+
+  PARASOL_RULE float operator()(float g, float w, float& a,
+                                float& gathered) const {
+    a = momentum * a - share * (gathered + g);
+    gathered = 0;
+    return w + (momentum * a - share * g);
+  }
+};
+
 }  // namespace parasol
 
 #endif  // PARASOL_ML_OPTIMIZER_RULE_SGD_H_

@@ -21,9 +21,10 @@ namespace parasol {
 
 // The rule of one update, with its factors: whichever optimizer it is of.
 using UpdateRule = std::variant<
-    SgdRule, MomentumRule, NesterovRule, AdagradRule, AdamRule, AmsgradRule,
-    AdadeltaRule, AdamaxRule, NadamRule, RmsPropRule, RmsPropCenteredRule,
-    RmsPropMomentumRule, RmsPropCenteredMomentumRule, FtrlRule<FtrlSquareRoot>,
+    SgdRule, MomentumRule, NesterovRule, GatheringRule, DelayedNesterovRule,
+    AdagradRule, AdamRule, AmsgradRule, AdadeltaRule, AdamaxRule, NadamRule,
+    RmsPropRule, RmsPropCenteredRule, RmsPropMomentumRule,
+    RmsPropCenteredMomentumRule, FtrlRule<FtrlSquareRoot>,
     FtrlRule<FtrlAnyPower>, FtrlStandingStill, DecayedRule<AdamRule>,
     DecayedRule<AmsgradRule>, DecayedRule<LionRule>, LambRule, AverageRule>;
 

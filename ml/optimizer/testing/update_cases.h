@@ -19,6 +19,7 @@ inline const std::vector<std::string>& OptimizersWithBitsOfTheCpu() {
       "sgd {}",
       "sgd { momentum: .9 }",
       "sgd { momentum: .9 nesterov: true }",
+      "sgd { momentum: .9 nesterov: true delay: 2 }",
       "adagrad {}",
       "adam {}",
       "adam { amsgrad: true }",

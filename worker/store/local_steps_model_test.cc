@@ -1,0 +1,268 @@
+#include "worker/store/local_steps_model.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "ml/device/testing/device_fixture.h"
+#include "ml/model/testing/model_fixture.h"
+#include "storage/shard_entry.h"
+#include "worker/store/batch_part.h"
+#include "worker/store/host_variables.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::FloatNear;
+using ::testing::Pointwise;
+
+// The moving means of the normalization are not trained.
+constexpr char kLayers[] =
+    "input { name: 'x' dense { shape: 3 } }"
+    "layer { name: 'n' batch_normalization {} }"
+    "layer { name: 'h' dense { units: 5 activation: TANH } }"
+    "layer { name: 'd' dense { units: 2 } }";
+
+constexpr char kAdam[] =
+    "adam { learning_rate: .02 beta_1: .9 beta_2: .99 epsilon: 1e-7 }";
+
+job::Job JobWith(const std::string& inner, int steps, int batch) {
+  job::Job job;
+  CHECK(google::protobuf::TextFormat::ParseFromString(
+      absl::StrCat("optimizer { sgd { learning_rate: .7 momentum: .9 } }"
+                   "train { batch_size: ",
+                   steps * batch, " } parameter_server { local_steps { steps: ",
+                   steps, " batch_size: ", batch, " inner { ", inner, " } } }"),
+      &job));
+  return job;
+}
+
+class LocalStepsModelTest : public ModelTestBase {
+ protected:
+  std::unique_ptr<Model> MakeLocal(const job::Job& job,
+                                   LocalStepsOptions options = {}) {
+    absl::StatusOr<std::unique_ptr<Model>> model =
+        TakeLocalSteps(Make(kLayers), job, std::move(options));
+    EXPECT_OK(model);
+    return *std::move(model);
+  }
+
+  // Makes the same steps one by one, with `variables`' slots. Returns the
+  // differences.
+  Values StepByStep(const Batch& batch, int64_t size, HostVariables& variables,
+                    const Values& begin) {
+    const std::unique_ptr<Model> model = Make(kLayers);
+    for (size_t i = 0; i < begin.size(); ++i) {
+      EXPECT_OK(variables.Write(i, kValueArray, begin[i]));
+    }
+    for (int64_t first = 0; first < batch.size; first += size) {
+      for (size_t i = 0; i < begin.size(); ++i) {
+        Set(*model, i, *variables.Read(i, kValueArray));
+      }
+      Batch part;
+      CopyPart(batch, first, std::min(size, batch.size - first), part);
+      EXPECT_OK(
+          Train(*model, part, [&](size_t i, absl::Span<const float> gradient) {
+            variables.Apply(i, 0, gradient);
+            variables.CountUpdate(i);
+          }));
+    }
+    Values differences(begin.size());
+    for (size_t i = 0; i < begin.size(); ++i) {
+      const absl::Span<const float> end = *variables.Read(i, kValueArray);
+      for (size_t j = 0; j < end.size(); ++j) {
+        differences[i].push_back(begin[i][j] - end[j]);
+      }
+    }
+    return differences;
+  }
+};
+
+TEST_P(LocalStepsModelTest, AJobWithoutThemKeepsItsModel) {
+  std::unique_ptr<Model> model = Make(kLayers);
+  Model* const was = model.get();
+  ASSERT_OK_AND_ASSIGN(model, TakeLocalSteps(std::move(model), {}));
+  EXPECT_EQ(model.get(), was);
+}
+
+TEST_P(LocalStepsModelTest, GivesTheDifferenceOfItsStepsWithSlotsThatStay) {
+  const job::Job job = JobWith(kAdam, /*steps=*/3, /*batch=*/8);
+  const std::unique_ptr<Model> model = MakeLocal(job);
+  ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<HostVariables> variables,
+      HostVariables::Create(model->variables(), JobOfLocalSteps(job)));
+  ASSERT_OK(variables->Initialize(0));
+  // The second batch has 2 steps and a part of one.
+  for (const int64_t size : {24, 19}) {
+    const Batch batch = RandomBatch(size, {3}, 2);
+    const Values begin = RandomValues(*model);
+    const Values want = StepByStep(batch, 8, *variables, begin);
+    SetAll(*model, begin);
+    EXPECT_EQ(GradientsOf(*model, batch), want) << size;
+  }
+}
+
+TEST_P(LocalStepsModelTest, EachShardHasItsOwnSlots) {
+  const job::Job job = JobWith(kAdam, 2, 8);
+  const std::unique_ptr<Model> one = MakeLocal(job);
+  const std::unique_ptr<Model> another = MakeLocal(job);
+  const std::unique_ptr<Model> both = MakeLocal(job);
+  for (int turn = 0; turn < 3; ++turn) {
+    for (const int shard : {0, 1}) {
+      Batch batch = RandomBatch(16, {3}, 2);
+      batch.shard = shard;
+      Model& alone = shard == 0 ? *one : *another;
+      SetAll(alone, RandomValues(alone));
+      SetAll(*both, RandomValues(*both));
+      EXPECT_EQ(GradientsOf(*both, batch), GradientsOf(alone, batch));
+    }
+  }
+}
+
+TEST_P(LocalStepsModelTest, SeveralReplicasBeginWithOneUpload) {
+  const std::unique_ptr<Model> model =
+      MakeLocal(JobWith("sgd { learning_rate: .1 }", 3, 5));
+  const Batch batch = RandomBatch(15, {3}, 2);
+  SetAll(*model, RandomValues(*model));
+  const Values first = GradientsOf(*model, batch);
+  EXPECT_EQ(GradientsOf(*model, batch), first);
+  EXPECT_EQ(GradientsOf(*model, batch), first);
+}
+
+TEST_P(LocalStepsModelTest, OneStepOfPlainDescentIsTheGradient) {
+  const std::unique_ptr<Model> plain = Make(kLayers);
+  const std::unique_ptr<Model> model =
+      MakeLocal(JobWith("sgd { learning_rate: 1 }", 1, 20));
+  const Batch batch = RandomBatch(20, {3}, 2);
+  SetAll(*plain, RandomValues(*plain));
+  SetAll(*model, RandomValues(*model));
+  const Values want = GradientsOf(*plain, batch);
+  const Values got = GradientsOf(*model, batch);
+  for (size_t i = 0; i < want.size(); ++i) {
+    EXPECT_THAT(got[i], Pointwise(FloatNear(2e-6), want[i])) << i;
+  }
+}
+
+TEST_P(LocalStepsModelTest, AddsUpTheLossesOfItsSteps) {
+  const std::unique_ptr<Model> model =
+      MakeLocal(JobWith("sgd { learning_rate: 0 }", 4, 5));
+  const std::unique_ptr<Model> plain = Make(kLayers);
+  SetAll(*model, RandomValues(*model));
+  SetAll(*plain, RandomValues(*plain));
+  const Batch batch = RandomBatch(20, {3}, 2);
+  ASSERT_OK_AND_ASSIGN(const BatchResult local,
+                       Train(*model, batch, IgnoreVariable));
+  double want = 0;
+  for (int64_t first = 0; first < 20; first += 5) {
+    Batch part;
+    CopyPart(batch, first, 5, part);
+    ASSERT_OK_AND_ASSIGN(const BatchResult of_part,
+                         Train(*plain, part, IgnoreVariable));
+    want += of_part.loss_sum;
+  }
+  EXPECT_EQ(local.examples, 20);
+  EXPECT_NEAR(local.loss_sum, want, 1e-5);
+}
+
+TEST_P(LocalStepsModelTest, AScheduleGoesByTheNumberOfTheBatch) {
+  const std::unique_ptr<Model> model =
+      MakeLocal(JobWith("sgd { learning_rate: 1 } learning_rate_schedule {"
+                        "piecewise_constant_decay { boundary: 7 value: 0 } }",
+                        /*steps=*/2, /*batch=*/10));
+  // Local steps of batch n are updates 2 n and 2 n + 1; the rate ends behind 7.
+  const auto moves = [&](int64_t number, int64_t size) {
+    Batch batch = RandomBatch(size, {3}, 2);
+    batch.number = number;
+    SetAll(*model, RandomValues(*model));
+    const Values differences = GradientsOf(*model, batch);
+    return differences.back() != std::vector<float>(differences.back().size());
+  };
+  EXPECT_TRUE(moves(3, 20));
+  EXPECT_FALSE(moves(4, 20));
+  EXPECT_FALSE(moves(100, 10));
+  EXPECT_TRUE(moves(0, 10));
+}
+
+TEST_P(LocalStepsModelTest, MovingMeansAreAddedByTheirShare) {
+  const job::Job job = JobWith(kAdam, 2, 8);
+  const std::unique_ptr<Model> whole = MakeLocal(job);
+  const std::unique_ptr<Model> half = MakeLocal(job, {.statistics_share = .5f});
+  const Batch batch = RandomBatch(16, {3}, 2);
+  SetAll(*whole, RandomValues(*whole));
+  SetAll(*half, RandomValues(*half));
+  const Values of_whole = GradientsOf(*whole, batch);
+  const Values of_half = GradientsOf(*half, batch);
+  int means = 0;
+  for (size_t i = 0; i < of_whole.size(); ++i) {
+    const bool is_mean = !whole->variables()[i].trained;
+    means += is_mean;
+    std::vector<float> want = of_whole[i];
+    for (float& difference : want) difference *= is_mean ? .5f : 1;
+    EXPECT_EQ(of_half[i], want) << whole->variables()[i].name;
+  }
+  EXPECT_EQ(means, 2);
+}
+
+TEST_P(LocalStepsModelTest, GradientsStayWhileTheNextBatchComputes) {
+  const std::unique_ptr<Model> model = MakeLocal(JobWith(kAdam, 2, 8));
+  std::vector<absl::Span<const float>> first;
+  Values copies;
+  SetAll(*model, RandomValues(*model));
+  ASSERT_OK(Train(*model, RandomBatch(16, {3}, 2),
+                  [&](size_t, absl::Span<const float> gradient) {
+                    first.push_back(gradient);
+                    copies.emplace_back(gradient.begin(), gradient.end());
+                  }));
+  SetAll(*model, RandomValues(*model));
+  ASSERT_OK(Train(*model, RandomBatch(16, {3}, 2), IgnoreVariable));
+  for (size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i], copies[i]);
+}
+
+TEST_P(LocalStepsModelTest, MayEndBetweenTwoSteps) {
+  int steps = 0;
+  const std::unique_ptr<Model> model = MakeLocal(
+      JobWith(kAdam, 4, 5), {.cancelled = [&steps] { return ++steps > 2; }});
+  SetAll(*model, RandomValues(*model));
+  int gradients = 0;
+  EXPECT_THAT(Train(*model, RandomBatch(20, {3}, 2),
+                    [&](size_t, absl::Span<const float>) { ++gradients; }),
+              StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_EQ(gradients, 0);
+  EXPECT_EQ(steps, 3);
+}
+
+TEST_P(LocalStepsModelTest, EvaluatesWholeBatches) {
+  const std::unique_ptr<Model> model = MakeLocal(JobWith(kAdam, 2, 8));
+  const std::unique_ptr<Model> plain = Make(kLayers);
+  SetAll(*model, RandomValues(*model));
+  SetAll(*plain, RandomValues(*plain));
+  const Batch batch = RandomBatch(50, {3}, 2);
+  ASSERT_OK_AND_ASSIGN(const Evaluated got, Evaluate(*model, batch));
+  ASSERT_OK_AND_ASSIGN(const Evaluated want, Evaluate(*plain, batch));
+  EXPECT_EQ(got.outputs, want.outputs);
+  EXPECT_EQ(got.examples, 50);
+}
+
+TEST_P(LocalStepsModelTest, ABadLabelIsNamed) {
+  const std::unique_ptr<Model> model = MakeLocal(JobWith(kAdam, 2, 8));
+  Batch batch = RandomBatch(16, {3}, 2);
+  batch.labels[12] = 7;
+  SetAll(*model, RandomValues(*model));
+  EXPECT_THAT(Train(*model, batch, IgnoreVariable),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       ::testing::HasSubstr("local step 1")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, LocalStepsModelTest, DevicesUnderTest(),
+                         DeviceName);
+
+}  // namespace
+}  // namespace parasol
