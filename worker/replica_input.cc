@@ -30,12 +30,14 @@ absl::StatusOr<ReplicaInput::Share> ReplicaInput::ShareOf(int replica,
   Share share;
   share.weight = WeightOf(replica, step_in_epoch);
   if (step_in_epoch >= batches) return share;
-  ASSIGN_OR_RETURN(share.batch,
-                   BatchOf(replica, epoch * batches + step_in_epoch));
+  ASSIGN_OR_RETURN(
+      share.batch,
+      BatchOf(replica, epoch * batches + step_in_epoch, steps_per_epoch));
   return share;
 }
 
-absl::StatusOr<const Batch*> ReplicaInput::BatchOf(int replica, int64_t batch) {
+absl::StatusOr<const Batch*> ReplicaInput::BatchOf(int replica, int64_t batch,
+                                                   int64_t steps_per_epoch) {
   Reader& reader = readers_[replica];
   if (reader.pipeline == nullptr || batch < reader.next ||
       batch > reader.next + kMaxDropped) {
@@ -45,6 +47,7 @@ absl::StatusOr<const Batch*> ReplicaInput::BatchOf(int replica, int64_t batch) {
     options.num_shards = options_.total_replicas;
     options.repeat = true;
     options.first_batch = batch;
+    options.counted_per_epoch = steps_per_epoch;
     options.empty_batches = true;
     ASSIGN_OR_RETURN(reader.pipeline, set_.OpenAgain(options));
     reader.next = batch;

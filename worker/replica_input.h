@@ -63,7 +63,8 @@ class ReplicaInput {
   };
 
   // Returns a batch of a replica's shard; batches are numbered over all epochs.
-  absl::StatusOr<const Batch*> BatchOf(int replica, int64_t batch);
+  absl::StatusOr<const Batch*> BatchOf(int replica, int64_t batch,
+                                       int64_t steps_per_epoch);
   // Returns the factor of a replica's gradients in step `step` of an epoch.
   float WeightOf(int replica, int64_t step) const;
 

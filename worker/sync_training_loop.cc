@@ -181,7 +181,11 @@ absl::Status SyncTrainingLoop::RunStep(int64_t step, ReplicaShare share) {
   }
   std::set<int> computed;
   pushed_moves_ = parameters_.Unanswered().moves;
-  bool is_first = true, is_complete = false;
+  // The first device's model has pulled them. Its passes may write there.
+  RETURN_IF_ERROR(OnAllDevices([&](size_t i) -> absl::Status {
+    return i > 0 ? passes_[i]->TakeValues(values_) : absl::OkStatus();
+  }));
+  bool is_complete = false;
   while (!is_complete) {
     std::vector<int> replicas;
     for (const int replica : share.replicas) {
@@ -189,14 +193,9 @@ absl::Status SyncTrainingLoop::RunStep(int64_t step, ReplicaShare share) {
     }
     replicas_.Pushed(step);
     RETURN_IF_ERROR(OnAllDevices([&](size_t i) -> absl::Status {
-      // The first device's model has pulled them.
-      if (is_first && i > 0) {
-        RETURN_IF_ERROR(passes_[i]->TakeValues(values_));
-      }
       passes_[i]->KeepReaders(PartOf(share.replicas, i, devices));
       return passes_[i]->ComputeAll(step, PartOf(replicas, i, devices));
     }));
-    is_first = false;
     replicas_.Pushed(step + 1);
     ASSIGN_OR_RETURN(is_complete, AwaitPushes(step, share));
   }

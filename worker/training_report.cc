@@ -212,11 +212,16 @@ void ReportTraining(const TrainingReport& report, TrainingReport& total,
   for (const double sum : total.output_loss_sums) {
     request.add_output_loss_sum(sum);
   }
-  if (report.examples == 0 || report.elapsed <= absl::ZeroDuration()) return;
+  // A step may take longer than the time between two reports.
+  total.elapsed = report.examples == total.examples
+                      ? report.elapsed
+                      : total.elapsed + report.elapsed;
+  if (report.examples == 0 || total.elapsed <= absl::ZeroDuration()) return;
   const auto examples = static_cast<double>(report.examples);
   request.set_loss(report.loss_sum / examples);
   request.set_examples_per_second(examples /
-                                  absl::ToDoubleSeconds(report.elapsed));
+                                  absl::ToDoubleSeconds(total.elapsed));
+  total.elapsed = absl::ZeroDuration();
 }
 
 }  // namespace parasol

@@ -61,6 +61,22 @@ TEST_F(TrainingReporterTest, APartThatIsNotOverCountsAsFarAsItHasCome) {
   EXPECT_EQ(reporter_.Take().work, absl::Seconds(3));
 }
 
+TEST_F(TrainingReporterTest, ARateIsOverReportsWithoutExamples) {
+  TrainingReport total;
+  const auto rate_after = [&](int64_t examples) {
+    clock_.Advance(absl::Seconds(1));
+    if (examples > 0) reporter_.AddExamples(examples, 1);
+    wire::HeartbeatRequest request;
+    ReportTraining(reporter_.Take(), total, request);
+    return request.examples_per_second();
+  };
+  EXPECT_EQ(rate_after(10), 10);
+  EXPECT_EQ(rate_after(0), 0);
+  EXPECT_EQ(rate_after(0), 0);
+  EXPECT_EQ(rate_after(30), 10);
+  EXPECT_EQ(rate_after(10), 10);
+}
+
 TEST_F(TrainingReporterTest, TotalsTravelInHeartbeats) {
   TrainingReport total;
   wire::HeartbeatRequest nothing;

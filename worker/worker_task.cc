@@ -136,6 +136,11 @@ class Task : public WorkerTask {
     absl::MutexLock lock(&mu_);
     return stopping_;
   }
+  // Returns true if nobody wants what the step that computes would give.
+  bool MayLeaveStep() const ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    return stopping_ || is_complete_;
+  }
   void StopParameters() ABSL_LOCKS_EXCLUDED(mu_) {
     absl::MutexLock lock(&mu_);
     if (parameters_ != nullptr) parameters_->Stop();
@@ -194,8 +199,9 @@ class Task : public WorkerTask {
   std::unique_ptr<TrainingParameters> parameters_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<StepClaims> claims_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
-  bool drained_ ABSL_GUARDED_BY(mu_) = false;  // sends nothing any more
-  bool done_ ABSL_GUARDED_BY(mu_) = true;      // until Launch()
+  bool is_complete_ ABSL_GUARDED_BY(mu_) = false;  // the job
+  bool drained_ ABSL_GUARDED_BY(mu_) = false;      // sends nothing any more
+  bool done_ ABSL_GUARDED_BY(mu_) = true;          // until Launch()
   absl::Status lost_ ABSL_GUARDED_BY(mu_);
   absl::Status result_ ABSL_GUARDED_BY(mu_);
 
@@ -297,7 +303,7 @@ absl::Status Task::Prepare(ChiefSession& session) {
                                 .threads = options_.threads,
                                 .workers = options_.input_shards,
                                 .is_in_step = IsInStep(),
-                                .cancelled = is_stopping},
+                                .cancelled = [this] { return MayLeaveStep(); }},
                                [&](const Graph& graph) {
                                  return CheckWorkerData(
                                      job, graph, options_.data_dir, session,
@@ -429,6 +435,7 @@ absl::Status Task::RunLoop(TrainingParameters& parameters) {
 
 void Task::OnComplete() {
   absl::MutexLock lock(&mu_);
+  is_complete_ = true;
   claims_->Stop();
   parameters_->Stop();
 }

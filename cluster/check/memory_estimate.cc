@@ -73,13 +73,22 @@ int64_t BatchOf(const job::Job& job) {
 }
 
 // What a replica has for its local steps: the values that it began with and its
-// own, with slots, and two differences.
-absl::StatusOr<int64_t> LocalStepsBytes(const job::Job& job,
+// own, with slots, two differences, and the examples of the exchanges that are
+// decoded.
+absl::StatusOr<int64_t> LocalStepsBytes(const job::Job& job, const Graph& graph,
                                         int64_t variables) {
   if (!job.parameter_server().has_local_steps()) return 0;
-  ASSIGN_OR_RETURN(const int64_t slots,
-                   SlotsOf(job.parameter_server().local_steps().inner()));
-  return (4 + slots) * variables;
+  const job::LocalSteps& local = job.parameter_server().local_steps();
+  ASSIGN_OR_RETURN(const int64_t slots, SlotsOf(local.inner()));
+  int64_t elements = 1;  // a label
+  for (const GraphInput& input : graph.inputs) {
+    elements += input.what.kind == LayerInput::Kind::kDense
+                    ? ElementsOf(input.what.shape)
+                    : input.what.ids_per_example;
+  }
+  constexpr int64_t kDecoded = 4;
+  return (4 + slots) * variables +
+         kDecoded * local.steps() * BatchOf(job) * elements * kFloat;
 }
 
 // What each ps holds, of whose variables' optimizer each element has `slots`.
@@ -122,7 +131,8 @@ absl::StatusOr<std::vector<RoleMemory>> EstimateMemory(
   // Two arrays of values and two of gradients: one is read while the next
   // comes or the last leaves.
   const int64_t device = 4 * variables + PassBytes(graph, BatchOf(job));
-  ASSIGN_OR_RETURN(const int64_t of_steps, LocalStepsBytes(job, variables));
+  ASSIGN_OR_RETURN(const int64_t of_steps,
+                   LocalStepsBytes(job, graph, variables));
   const int64_t worker =
       ReplicasOfWorker(job) * (device + of_steps) + options.data_bytes;
   roles.push_back({.role = "a worker",

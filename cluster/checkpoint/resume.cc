@@ -158,6 +158,13 @@ absl::StatusOr<std::optional<durable::CheckpointManifest>> FindCheckpoint(
 absl::Status CheckResumable(const durable::CheckpointManifest& checkpoint,
                             const job::Job& job,
                             const CheckpointContents& contents) {
+  const bool had_local = checkpoint.job().parameter_server().has_local_steps();
+  if (had_local != job.parameter_server().has_local_steps()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the checkpoint is of a job with", had_local ? "" : "out",
+                     " parameter_server.local_steps, whose steps are others; "
+                     "begin a new run with warm_start"));
+  }
   const std::string was = KindOf(checkpoint.job().optimizer());
   const std::string is = KindOf(job.optimizer());
   if (was != is) return Differs(was, is);

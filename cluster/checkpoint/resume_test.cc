@@ -60,6 +60,22 @@ TEST(Resume, TheSameModelIsResumableWithAnotherLearningRateAndEnd) {
   EXPECT_OK(CheckResumable(AdamCheckpoint(), job, {AdamVariables(), {}}));
 }
 
+// A step is an exchange in one of them alone.
+TEST(Resume, LocalStepsNeitherBeginNorEnd) {
+  job::Job local = AdamJob();
+  local.mutable_parameter_server()->mutable_local_steps()->set_steps(10);
+  EXPECT_THAT(CheckResumable(AdamCheckpoint(), local, {AdamVariables(), {}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("without parameter_server.local_steps"),
+                             HasSubstr("warm_start"))));
+  durable::CheckpointManifest checkpoint = AdamCheckpoint();
+  *checkpoint.mutable_job() = local;
+  EXPECT_THAT(CheckResumable(checkpoint, AdamJob(), {AdamVariables(), {}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("with parameter_server.local_steps")));
+  EXPECT_OK(CheckResumable(checkpoint, local, {AdamVariables(), {}}));
+}
+
 TEST(Resume, AnotherModelIsRefusedByItsFirstDifference) {
   job::Job sgd;
   sgd.mutable_optimizer()->mutable_sgd();

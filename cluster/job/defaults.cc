@@ -254,4 +254,17 @@ absl::Status SetReplicas(int replicas, job::Job& job) {
   return FillLocalBatch(job);
 }
 
+job::Job WithLocalStepsAsWritten(job::Job job) {
+  if (!job.parameter_server().local_steps().has_inner()) return job;
+  job::LocalSteps& local =
+      *job.mutable_parameter_server()->mutable_local_steps();
+  local.mutable_outer()->Swap(job.mutable_optimizer());
+  job.mutable_optimizer()->Swap(local.mutable_inner());
+  local.clear_inner();
+  if (!local.has_batch_size()) return job;
+  job.mutable_train()->set_batch_size(local.batch_size());
+  local.clear_batch_size();
+  return job;
+}
+
 }  // namespace parasol

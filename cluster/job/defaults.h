@@ -26,6 +26,10 @@ absl::Status FillClusterDefaults(job::Job& job, int workers);
 //                    names the numbers.
 absl::Status SetReplicas(int replicas, job::Job& job);
 
+// Returns a job whose defaults are filled in with its local steps as a user
+// writes them: an `outer` optimizer, and the batch size of a local step.
+job::Job WithLocalStepsAsWritten(job::Job job);
+
 }  // namespace parasol
 
 #endif  // PARASOL_CLUSTER_JOB_DEFAULTS_H_

@@ -239,6 +239,20 @@ TEST(FillDefaultsTest, WhoHasValuesTakesTheOuterOptimizer) {
   }
 }
 
+TEST(FillDefaultsTest, FilledLocalStepsAreWrittenAsTheyWereRead) {
+  job::Job job = LocalStepsJob();
+  FillDefaults(job);
+  ASSERT_OK(FillClusterDefaults(job, /*workers=*/2));
+  job::Job again = WithLocalStepsAsWritten(job);
+  EXPECT_EQ(again.train().batch_size(), 32);
+  EXPECT_EQ(again.optimizer().adam().beta_1(), .9);
+  EXPECT_EQ(again.parameter_server().local_steps().outer().sgd().momentum(),
+            .9);
+  FillDefaults(again);
+  ASSERT_OK(FillClusterDefaults(again, /*workers=*/2));
+  EXPECT_EQ(again.SerializeAsString(), job.SerializeAsString());
+}
+
 TEST(FillDefaultsTest, AnExchangeHasItsShareOfAGlobalBatch) {
   job::Job job = LocalStepsJob();
   job.mutable_train()->clear_batch_size();

@@ -361,7 +361,9 @@ std::optional<Graph> Validate(const job::Job& job, Faults& faults) {
   faults.Add(job.parameter_server().has_local_steps()
                  ? ValidateLocalSteps(job)
                  : ValidateOptimizer(job.optimizer()));
-  faults.Add(ValidateSynchronousClipping(job));
+  if (!job.parameter_server().has_local_steps()) {
+    faults.Add(ValidateSynchronousClipping(job));
+  }
   faults.Add(ValidateHistograms(job));
   if (job.strategy().has_parameter_server()) {
     faults.Add(CheckPsCanUpdate(job));

@@ -84,6 +84,26 @@ bool Clips(const job::Optimizer& optimizer) {
          optimizer.has_global_clipnorm();
 }
 
+// Returns the fault of a batch size that is not what Parasol has set.
+absl::Status CheckLocalBatch(const job::Job& job) {
+  const job::LocalSteps& local = job.parameter_server().local_steps();
+  const std::string path = "parameter_server.local_steps.batch_size";
+  if (!local.has_batch_size()) return absl::OkStatus();
+  if (local.has_outer()) {
+    return Fault(path, "Parasol sets it; set train.batch_size");
+  }
+  if (local.batch_size() >= 1 &&
+      int64_t{local.batch_size()} * local.steps() == job.train().batch_size()) {
+    return absl::OkStatus();
+  }
+  return Fault(
+      path,
+      absl::StrCat(local.batch_size(), " examples in each of ", local.steps(),
+                   " steps are not the ", job.train().batch_size(),
+                   " of train.batch_size; leave it out, and set "
+                   "train.batch_size to the examples of a local step"));
+}
+
 // Returns the fault of a layer or table that local steps can't take.
 absl::Status CheckModelOfLocalSteps(const job::Model& model) {
   const std::string path = "parameter_server.local_steps";
@@ -198,6 +218,7 @@ Faults ValidateLocalSteps(const job::Job& job) {
   const job::LocalSteps& local = job.parameter_server().local_steps();
   faults.Add(local.has_steps() ? RequireInRange(path, local.steps(), 1, kMaxInt)
                                : Missing(path));
+  faults.Add(CheckLocalBatch(job));
   faults.Add(CheckModelOfLocalSteps(job.model()));
   faults.Add(ValidateLocalOptimizers(job));
   if (job.strategy().multi_worker_mirrored().communication() ==

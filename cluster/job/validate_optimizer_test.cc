@@ -88,6 +88,17 @@ TEST(ValidateLocalStepsTest, AnOuterOptimizerIsAskedFor) {
               ElementsAre(HasSubstr("local_steps.inner: Parasol sets it")));
 }
 
+TEST(ValidateLocalStepsTest, ABatchSizeIsParasolsOwn) {
+  const std::string outer =
+      "optimizer { adam {} } parameter_server { local_steps { steps: 4 "
+      "batch_size: 5 outer { sgd {} } } }";
+  EXPECT_THAT(FaultsOfLocalSteps(outer + "train { batch_size: 5 }"),
+              ElementsAre(HasSubstr("local_steps.batch_size: 5 examples in "
+                                    "each of 4 steps are not the 5")));
+  EXPECT_THAT(FaultsOfLocalSteps(outer + "train { batch_size: 20 }"),
+              IsEmpty());
+}
+
 TEST(ValidateLocalStepsTest, WhatTheyCantTakeIsNamed) {
   const std::string steps =
       "optimizer { adam {} } parameter_server { local_steps { steps: 4 outer { "

@@ -7,10 +7,10 @@
 namespace parasol {
 
 // Updates that the ps say they have applied, beside the steps that workers say
-// they have completed. A step is completed when all ps have applied its gradients.
-// So workers can be ahead of any ps's last heartbeat by what was applied since,
-// and no more: a worker that claims steps and pushes nothing is found out. Says
-// nothing against anybody where no ps is heard. Pure.
+// they have completed. A step is completed when all ps have applied its
+// gradients. So workers can be ahead of any ps's last heartbeat by what was
+// applied since, and no more: a worker that claims steps and pushes nothing is
+// found out. Says nothing against anybody where no ps is heard. Pure.
 class AppliedUpdates {
  public:
   // Number of steps in which workers may always be ahead, and that in which

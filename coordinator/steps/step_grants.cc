@@ -11,6 +11,13 @@ namespace {
 // Largest number of steps that a claim is granted.
 constexpr int64_t kMaxWant = 1024;
 
+// An exchange of many local steps is no standstill.
+absl::Duration StillNamed(const job::Job& job, absl::Duration worker_timeout) {
+  return job.parameter_server().has_local_steps()
+             ? std::max(kStillNamed, worker_timeout / 2)
+             : kStillNamed;
+}
+
 }  // namespace
 
 StepGrants::StepGrants(const job::Job& job, std::unique_ptr<StepPlan> plan,
@@ -19,7 +26,8 @@ StepGrants::StepGrants(const job::Job& job, std::unique_ptr<StepPlan> plan,
       is_bounded_(job.parameter_server().has_bounded_staleness()),
       is_synchronous_(job.parameter_server().has_synchronous()),
       plan_(std::move(plan)),
-      end_(job) {
+      end_(job),
+      claims_(StillNamed(job, options.worker_timeout)) {
   if (end_.step()) plan_->SetEnd(*end_.step());
 }
 

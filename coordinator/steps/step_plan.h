@@ -45,9 +45,9 @@ class StepPlan {
   // Sets the number of batches that each shard of the training set has in an
   // epoch, in a plan that grants batches.
   virtual void SetShards(const std::vector<int64_t>& shard_batches) {}
-  // Returns FailedPrecondition if a worker can't have completed, or started, this
-  // many steps: its process is wrong, and has to start again; the job goes on.
-  // Totals are taken only if this returns OK.
+  // Returns FailedPrecondition if a worker can't have completed, or started,
+  // this many steps: its process is wrong, and has to start again; the job goes
+  // on. Totals are taken only if this returns OK.
   virtual absl::Status Check(uint64_t worker, int64_t completed,
                              int64_t started) const {
     return absl::OkStatus();

@@ -70,7 +70,7 @@ bool WorkerClaims::HoldSteps(const StepPlan& plan) const {
 }
 
 std::vector<uint64_t> WorkerClaims::Still(absl::Time now) const {
-  std::vector<uint64_t> workers = watch_.Still(kStillNamed, now);
+  std::vector<uint64_t> workers = watch_.Still(still_named_, now);
   for (const auto& [worker, since] : set_aside_) workers.push_back(worker);
   return workers;
 }

@@ -18,6 +18,11 @@ namespace parasol {
 // hold none. Pure. Workers are identified by their incarnations.
 class WorkerClaims {
  public:
+  // `still_named`: time after which a live worker that holds steps and
+  // completes none is named among the awaited tasks.
+  explicit WorkerClaims(absl::Duration still_named)
+      : still_named_(still_named) {}
+
   // Takes what a claim says of the worker's steps.
   void Take(const wire::ClaimStepsRequest& claim);
   // Notes whether the worker holds steps that it has not completed, now that
@@ -47,11 +52,12 @@ class WorkerClaims {
   // Returns true if a worker has granted steps that it has not completed, as
   // far as is known.
   bool HoldSteps(const StepPlan& plan) const;
-  // Returns the workers that have held steps for kStillNamed or longer and
+  // Returns the workers that have held steps for that time or longer and
   // completed none, and those that are set aside.
   std::vector<uint64_t> Still(absl::Time now) const;
 
  private:
+  const absl::Duration still_named_;
   ProgressWatch watch_;
   // The times since which workers are set aside.
   std::map<uint64_t, absl::Time> set_aside_;
@@ -60,8 +66,7 @@ class WorkerClaims {
   std::set<uint64_t> idle_;
 };
 
-// Time after which a live worker that holds steps and completes none is named
-// among the awaited tasks.
+// The time after which a worker is named whose steps are short.
 inline constexpr absl::Duration kStillNamed = absl::Seconds(30);
 
 }  // namespace parasol

@@ -36,7 +36,7 @@ class WorkerClaimsTest : public testing::Test {
   }
 
   absl::Time now_ = absl::FromUnixSeconds(1000000);
-  WorkerClaims claims_;
+  WorkerClaims claims_{kStillNamed};
 };
 
 TEST_F(WorkerClaimsTest, AWorkerWithoutAStepInFlightIsIdle) {

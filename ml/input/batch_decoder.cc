@@ -110,9 +110,10 @@ BatchDecoder::Slot* BatchDecoder::TakeTurn() {
   if (options_.by_number) {
     slot->number = named_.front();
     named_.pop_front();
+    slot->place = order_.PlaceOf(slot->number);
     slot->epoch = order_.Take(slot->number, slot->examples);
   } else {
-    slot->number = order_.next_batch();
+    slot->place = order_.PlaceOf(order_.next_batch());
     slot->epoch = order_.Next(slot->examples);
   }
   if (slot->examples.empty()) {
@@ -145,7 +146,7 @@ void BatchDecoder::Decode(ExampleDecoder& decoder, Slot& slot) {
   Batch& batch = slot.batch;
   ClearBatch(inputs_, batch);
   batch.shard = options_.shard;
-  batch.number = slot.number;
+  batch.number = slot.place;
   slot.status = absl::OkStatus();
   const uint64_t seed = RandomBits(options_.seed, slot.epoch);
   for (size_t i = 0; i < slot.examples.size(); ++i) {

@@ -56,7 +56,8 @@ class BatchDecoder {
   struct Slot {
     Batch batch;
     std::vector<int64_t> examples;
-    int64_t number = 0;  // the batch's
+    int64_t number = 0;  // the batch's, if batches are named
+    int64_t place = 0;   // BatchOrder::PlaceOf()
     int64_t epoch = 0;
     absl::Status status;  // the first record's that stopped the batch
     bool is_decoded = false;

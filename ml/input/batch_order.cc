@@ -29,16 +29,31 @@ int64_t BatchOrder::Next(std::vector<int64_t>& examples) {
   return 0;
 }
 
-int64_t BatchOrder::Take(int64_t number, std::vector<int64_t>& examples) {
-  examples.clear();
-  const int64_t epoch = number / batches_per_epoch_;
-  const int64_t batch = number % batches_per_epoch_;
+size_t BatchOrder::SequenceOf(int64_t batch) const {
   const auto behind =
       std::upper_bound(sequences_.begin(), sequences_.end(), batch,
                        [](int64_t wanted, const Sequence& sequence) {
                          return wanted < sequence.first_batch;
                        });
-  Sequence& sequence = behind[-1];
+  return behind - sequences_.begin() - 1;
+}
+
+int64_t BatchOrder::PlaceOf(int64_t number) const {
+  const int64_t epoch = number / batches_per_epoch_;
+  const int64_t batch = number % batches_per_epoch_;
+  const int64_t counted = options_.counted_per_epoch > 0
+                              ? options_.counted_per_epoch
+                              : batches_per_epoch_;
+  const int64_t in_shard = batch - sequences_[SequenceOf(batch)].first_batch;
+  const auto shards = static_cast<int64_t>(sequences_.size());
+  return epoch * counted + std::min(in_shard * shards, counted - 1);
+}
+
+int64_t BatchOrder::Take(int64_t number, std::vector<int64_t>& examples) {
+  examples.clear();
+  const int64_t epoch = number / batches_per_epoch_;
+  const int64_t batch = number % batches_per_epoch_;
+  Sequence& sequence = sequences_[SequenceOf(batch)];
   if (sequence.epoch != epoch || sequence.next_batch > batch) {
     sequence.order.StartEpoch(epoch);
     sequence.epoch = epoch;

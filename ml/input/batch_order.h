@@ -1,6 +1,7 @@
 #ifndef PARASOL_ML_INPUT_BATCH_ORDER_H_
 #define PARASOL_ML_INPUT_BATCH_ORDER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -21,6 +22,8 @@ class BatchOrder {
     bool repeat = false;
     // Number of the first batch that Next() returns.
     int64_t first_batch = 0;
+    // Number of batches that an epoch counts as in PlaceOf(); 0: as it has.
+    int64_t counted_per_epoch = 0;
   };
 
   // Borrows `selection`. There is a shard, and none is empty.
@@ -35,6 +38,10 @@ class BatchOrder {
   // the number of their epoch. Leaves `examples` empty if no batch is left.
   int64_t Next(std::vector<int64_t>& examples);
 
+  // Returns about how many batches the training has had before batch `number`,
+  // over all epochs: shards are read beside each other.
+  int64_t PlaceOf(int64_t number) const;
+
   // Puts the numbers of the examples of batch `number` into `examples` and
   // returns the number of their epoch. Draws the shard's examples between the
   // last batch that was taken of it and this one; for a batch before that, or
@@ -42,6 +49,10 @@ class BatchOrder {
   int64_t Take(int64_t number, std::vector<int64_t>& examples);
 
  private:
+  struct Sequence;
+  // Returns the index of the sequence of a batch of an epoch.
+  size_t SequenceOf(int64_t batch) const;
+
   struct Sequence {
     InputShard shard;
     ExampleOrder order;

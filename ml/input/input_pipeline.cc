@@ -64,7 +64,8 @@ class Pipeline final : public InputPipeline {
                  BatchOrder(set_->selection, shards,
                             {.batch_size = set_->dataset.batch_size(),
                              .repeat = options.repeat,
-                             .first_batch = options.first_batch}),
+                             .first_batch = options.first_batch,
+                             .counted_per_epoch = options.counted_per_epoch}),
                  DecodingOf(set_->dataset, shards.front(), options),
                  set_->skipped) {}
 

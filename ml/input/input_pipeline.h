@@ -32,6 +32,8 @@ struct InputOptions {
   // nothing count as well. Only with `repeat`. Costs drawing the epoch's
   // earlier examples, but not decoding them.
   int64_t first_batch = 0;
+  // Batch::number counts an epoch as so many batches; 0: as many as it has.
+  int64_t counted_per_epoch = 0;
   // True if the reader reads all `num_shards` shards, and Next() returns the
   // batches that SetNext() names; `shard`, `repeat` and `first_batch` then have
   // no effect. Batches are numbered from 0 over all epochs. An epoch has all

@@ -134,6 +134,12 @@ TEST_F(StrategiesTest, LocalStepsWithSlotsEndWithTheSameBits) {
     TrainAlone(job, absl::StrCat("central_storage { ", devices, " }"),
                QuadrantsDirectory(), central);
     EXPECT_EQ(TrainedBy(central), TrainedBy(workers));
+    job::Job on_one = job;
+    ListDevices(replicas,
+                *on_one.mutable_strategy()->mutable_multi_worker_mirrored());
+    const std::string devices_of_one = absl::StrCat("devices", replicas);
+    TrainByWorkers(on_one, 1, QuadrantsDirectory(), devices_of_one);
+    EXPECT_EQ(TrainedBy(devices_of_one), TrainedBy(workers));
   }
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "cluster/job/defaults.h"
 #include "google/protobuf/text_format.h"
 #include "storage/durable_file.h"
 
@@ -15,7 +16,8 @@ namespace {
 
 absl::Status WriteJob(const job::Job& job, const std::string& output) {
   std::string text;
-  google::protobuf::TextFormat::PrintToString(job, &text);
+  google::protobuf::TextFormat::PrintToString(WithLocalStepsAsWritten(job),
+                                              &text);
   return ReplaceFileDurably(absl::StrCat(output, ".job.textproto"), text);
 }
 

@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/job/learning_rate_field.h"
-#include "ml/input/feature/model_inputs.h"
 #include "ml/optimizer/learning_rate.h"
 #include "storage/shard_entry.h"
 #include "worker/store/batch_part.h"
@@ -67,7 +66,9 @@ class LocalStepsModel : public WrappedModel {
     std::unique_ptr<LocalStepsModel> local(new LocalStepsModel(
         std::move(model), std::move(inner), std::move(rate),
         job.parameter_server().local_steps().steps(), std::move(options)));
-    RETURN_IF_ERROR(local->UseVariablesOf(/*shard=*/0));
+    // What is wrong with the optimizer is told before anybody waits.
+    RETURN_IF_ERROR(
+        HostVariables::Create(local->variables(), local->inner_).status());
     return local;
   }
 
@@ -105,7 +106,6 @@ class LocalStepsModel : public WrappedModel {
         return absl::CancelledError("stopped between two local steps");
       }
       CopyPart(batch, first, std::min(examples, batch.size - first), part_);
-      SetScales(part_);
       RETURN_IF_ERROR(UseRateOf(batch.number * steps_ + step));
       RETURN_IF_ERROR(UploadLocal(/*all=*/step > 0));
       ASSIGN_OR_RETURN(const BatchResult of_step, RunStep(SeedOf(seed, step)),
@@ -123,6 +123,11 @@ class LocalStepsModel : public WrappedModel {
   }
 
  private:
+  struct OfShard {
+    std::unique_ptr<HostVariables> variables;
+    int64_t last_use = 0;
+  };
+
   LocalStepsModel(std::unique_ptr<Model> model, job::Job inner,
                   std::optional<InnerRate> rate, int64_t steps,
                   LocalStepsOptions options)
@@ -148,12 +153,19 @@ class LocalStepsModel : public WrappedModel {
 
   // Makes the variables and slots of a shard the ones that steps update.
   absl::Status UseVariablesOf(int shard) {
-    std::unique_ptr<HostVariables>& of_shard = of_shards_[shard];
-    if (of_shard == nullptr) {
-      ASSIGN_OR_RETURN(of_shard, HostVariables::Create(variables(), inner_));
-      RETURN_IF_ERROR(of_shard->Initialize(inner_.seed()));
+    OfShard& used = of_shards_[shard];
+    used.last_use = ++uses_;
+    if (used.variables == nullptr) {
+      ASSIGN_OR_RETURN(used.variables,
+                       HostVariables::Create(variables(), inner_));
+      RETURN_IF_ERROR(used.variables->Initialize(inner_.seed()));
     }
-    local_ = of_shard.get();
+    local_ = used.variables.get();
+    // Shards take turns. Another worker has the one that missed two.
+    const auto turns = 2 * static_cast<int64_t>(of_shards_.size());
+    std::erase_if(of_shards_, [&](const auto& entry) {
+      return entry.second.last_use + turns < uses_;
+    });
     return absl::OkStatus();
   }
 
@@ -216,7 +228,8 @@ class LocalStepsModel : public WrappedModel {
   const int64_t steps_;  // of an exchange
   const LocalStepsOptions options_;
   std::optional<InnerRate> rate_;
-  std::map<int, std::unique_ptr<HostVariables>> of_shards_;
+  std::map<int, OfShard> of_shards_;
+  int64_t uses_ = 0;
   HostVariables* local_ = nullptr;  // the one that steps update
   std::unique_ptr<StagedBatch> staged_;
   Batch part_;

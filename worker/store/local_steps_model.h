@@ -33,10 +33,12 @@ struct LocalStepsOptions {
 // the last step, in float32.
 //
 // The inner optimizer's slots stay in this object from batch to batch of a
-// shard (Batch::shard); a new object, or shard, begins with their initial
-// values. A schedule of its learning rate goes by
-// the batch's number, not by the steps that this object has made: the rate of
-// local step i of batch n is that of update n * local_steps.steps + i.
+// shard (Batch::shard); a new object, or shard, and one that has missed two
+// turns, begins with their initial values. The mean of a named output's losses
+// is over the examples of the whole batch that count for it. A schedule of its
+// learning rate goes by the batch's number, not by the steps that this object
+// has made: the rate of local step i of batch n is that of update n *
+// local_steps.steps + i.
 //
 // Values and slots are in host memory. `model` has no tables, and its
 // Gradients() clips and cuts batches as `job`'s local steps want it.

@@ -47,7 +47,8 @@ struct Batch {
   // The part of the data set whose batches it is of: a replica of a step has
   // its own; 0 where all workers share one order.
   int shard = 0;
-  // Number of batches before it in that order, over all epochs.
+  // Number of batches that the training has had before it, over all epochs, as
+  // far as the order says: the step's, in training in step.
   int64_t number = 0;
   // The model's dense inputs and its id inputs, each in the model's order.
   std::vector<DenseFeature> dense = {};
