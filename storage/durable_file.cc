@@ -216,8 +216,11 @@ absl::Status MakeDirectories(const std::string& path) {
     // Another process may make it at the same time.
     const int failed = mkdir(made.c_str(), 0777) == 0 ? 0 : errno;
     if (failed != 0 && !(failed == EEXIST && IsDirectory(made))) {
-      return FileError(failed == EEXIST ? ENOTDIR : failed, "make",
-                       made == path ? path : absl::StrCat(made, " for ", path));
+      const absl::Status status =
+          FileError(failed == EEXIST ? ENOTDIR : failed, "make", path);
+      if (made == path) return status;
+      return absl::Status(status.code(),
+                          absl::StrCat(status.message(), " (", made, ")"));
     }
     RETURN_IF_ERROR(SyncDirectory(parent));
   }

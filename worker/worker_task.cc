@@ -121,25 +121,31 @@ class Task : public WorkerTask {
 
   void Stop() override {
     absl::MutexLock lock(&mu_);
-    stopping_ = true;
+    end_ = End::kStopping;
     if (claims_ != nullptr) claims_->Stop();
   }
 
  private:
+  // Why the task ends, if not by what it does itself.
+  enum class End { kNone, kComplete, kStopping };
+
+  bool IsToldToStop() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return end_ == End::kStopping;
+  }
   bool IsDoneOrStopping() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return done_ || stopping_;
+    return done_ || IsToldToStop();
   }
   bool IsDrained() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return done_ || drained_;
   }
   bool IsStopping() const ABSL_LOCKS_EXCLUDED(mu_) {
     absl::MutexLock lock(&mu_);
-    return stopping_;
+    return IsToldToStop();
   }
   // Returns true if nobody wants what the step that computes would give.
   bool MayLeaveStep() const ABSL_LOCKS_EXCLUDED(mu_) {
     absl::MutexLock lock(&mu_);
-    return stopping_ || is_complete_;
+    return end_ != End::kNone;
   }
   void StopParameters() ABSL_LOCKS_EXCLUDED(mu_) {
     absl::MutexLock lock(&mu_);
@@ -198,10 +204,9 @@ class Task : public WorkerTask {
   mutable absl::Mutex mu_;
   std::unique_ptr<TrainingParameters> parameters_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<StepClaims> claims_ ABSL_GUARDED_BY(mu_);
-  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
-  bool is_complete_ ABSL_GUARDED_BY(mu_) = false;  // the job
-  bool drained_ ABSL_GUARDED_BY(mu_) = false;      // sends nothing any more
-  bool done_ ABSL_GUARDED_BY(mu_) = true;          // until Launch()
+  End end_ ABSL_GUARDED_BY(mu_) = End::kNone;
+  bool drained_ ABSL_GUARDED_BY(mu_) = false;  // sends nothing any more
+  bool done_ ABSL_GUARDED_BY(mu_) = true;      // until Launch()
   absl::Status lost_ ABSL_GUARDED_BY(mu_);
   absl::Status result_ ABSL_GUARDED_BY(mu_);
 
@@ -259,7 +264,7 @@ void Task::LeaveState(ChiefSession& session) {
   {
     absl::MutexLock lock(&mu_);
     drained_ = true;
-    if (!stopping_ || !lost_.ok()) return;
+    if (!IsToldToStop() || !lost_.ok()) return;
   }
   composed_->AwaitCheckpoint(kCheckpointLimit);
 }
@@ -375,7 +380,7 @@ void Task::StartClaims(ChiefSession& session) {
     steps_ = steps.get();
     claims_ = std::move(steps);
   }
-  if (stopping_) claims_->Stop();
+  if (IsToldToStop()) claims_->Stop();
 }
 
 absl::Status Task::Loop(ChiefSession& session, int64_t placement_version) {
@@ -435,7 +440,7 @@ absl::Status Task::RunLoop(TrainingParameters& parameters) {
 
 void Task::OnComplete() {
   absl::MutexLock lock(&mu_);
-  is_complete_ = true;
+  if (end_ == End::kNone) end_ = End::kComplete;
   claims_->Stop();
   parameters_->Stop();
 }
@@ -443,7 +448,7 @@ void Task::OnComplete() {
 void Task::OnLost(absl::Status why) {
   absl::MutexLock lock(&mu_);
   if (lost_.ok()) lost_ = std::move(why);
-  stopping_ = true;
+  end_ = End::kStopping;
   if (claims_ != nullptr) claims_->Stop();
   if (parameters_ != nullptr) parameters_->Stop();
 }
@@ -451,7 +456,8 @@ void Task::OnLost(absl::Status why) {
 void Task::ReportFailure(ChiefSession& session, const absl::Status& failure) {
   const auto wait = [this](absl::Duration time) {
     absl::MutexLock lock(&mu_);
-    clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_), time);
+    clock_.AwaitWithTimeout(mu_, absl::Condition(this, &Task::IsToldToStop),
+                            time);
   };
   parasol::ReportFailure(session.chief(), options_.task, failure,
                          /*has_begun=*/opened_.has_data(), wait);

@@ -37,8 +37,8 @@ struct LocalStepsOptions {
 // turns, begins with their initial values. The mean of a named output's losses
 // is over the examples of the whole batch that count for it. A schedule of its
 // learning rate goes by the batch's number, not by the steps that this object
-// has made: the rate of local step i of batch n is that of update n *
-// local_steps.steps + i.
+// has made: local step i of batch n has the rate of update
+// n * local_steps.steps + i.
 //
 // Values and slots are in host memory. `model` has no tables, and its
 // Gradients() clips and cuts batches as `job`'s local steps want it.
