@@ -13,6 +13,7 @@
 #include "cluster/checkpoint/best_checkpoint.h"
 #include "cluster/checkpoint/evaluation_decisions.h"
 #include "cluster/checkpoint/evaluation_fields.h"
+#include "cluster/checkpoint/model/checkpoint_listing.h"
 #include "cluster/hook/training_hooks.h"
 #include "storage/durable_file.h"
 
@@ -24,12 +25,6 @@ constexpr absl::Duration kLogInterval = absl::Seconds(10);
 // evaluation.
 constexpr absl::Duration kAwaitedPollInterval = absl::Milliseconds(100);
 constexpr absl::Duration kAwaitedLogInterval = absl::Minutes(1);
-
-ListedCheckpoint AsListed(const durable::CheckpointManifest& manifest) {
-  return {.step = manifest.global_step(),
-          .created_unix_micros = manifest.created_unix_micros(),
-          .final = manifest.final()};
-}
 
 }  // namespace
 
@@ -169,7 +164,7 @@ void JobEvaluation::PassOverEvaluated() {
 }
 
 absl::Status JobEvaluation::UpdateListing() {
-  absl::StatusOr<Listing> listing = List();
+  absl::StatusOr<Listing> listing = ListCheckpoints(store_, IsToBeEvaluated);
   if (absl::IsUnavailable(listing.status())) {
     LOG_EVERY(WARNING, kLogInterval) << listing.status().message();
     return absl::OkStatus();
@@ -178,25 +173,6 @@ absl::Status JobEvaluation::UpdateListing() {
   listing_ = *std::move(listing);
   follower_.Forget(listing_);
   return absl::OkStatus();
-}
-
-absl::StatusOr<JobEvaluation::Listing> JobEvaluation::List() const {
-  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store_.ListSteps());
-  Listing listing;
-  for (const int64_t step : steps) {
-    const absl::StatusOr<durable::CheckpointManifest> manifest =
-        store_.ReadManifest(step);
-    if (absl::IsNotFound(manifest.status())) continue;  // pruned meanwhile
-    if (absl::IsDataLoss(manifest.status())) {
-      listing.push_back({.step = step, .damaged = true});
-      continue;
-    }
-    RETURN_IF_ERROR(manifest.status());
-    if (!IsToBeEvaluated(*manifest)) continue;
-    listing.push_back(AsListed(*manifest));
-    listing.back().step = step;
-  }
-  return listing;
 }
 
 absl::Status JobEvaluation::EvaluateNewOnes(EvaluatedModel& model) {

@@ -89,7 +89,6 @@ class JobEvaluation {
   void LogAwaited();
   absl::Status Follow(EvaluatedModel& model);
   void PassOverEvaluated();
-  absl::StatusOr<Listing> List() const;
   absl::Status UpdateListing();
   absl::Status EvaluateNewOnes(EvaluatedModel& model);
   absl::StatusOr<Evaluation> Evaluate(

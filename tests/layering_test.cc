@@ -122,6 +122,7 @@ const std::map<std::string, int> kFloor = {{"cluster/cluster_spec", 0},
                                            {"tool/status", 0},
                                            {"tool/exchange", 1},
                                            {"tool/exchange/onnx", 2},
+                                           {"tool/publish", 2},
                                            {"tool", 3}};
 constexpr char kWithFloors[] = "^(cluster|loop|ml|ps|tool|worker)/";
 
@@ -387,6 +388,10 @@ TEST(LayeringTest, FixturesThatKnowGrpcLieBesideServices) {
 
 TEST(LayeringTest, OnlyStorageKnowsRocksDb) {
   EXPECT_THAT(Strangers("^rocksdb/", "^storage/"), IsEmpty());
+}
+
+TEST(LayeringTest, OnlyPublishedVersionsKnowZstd) {
+  EXPECT_THAT(Strangers("^zstd", "^tool/publish/"), IsEmpty());
 }
 
 TEST(LayeringTest, OnlyMetricsKnowsPrometheus) {

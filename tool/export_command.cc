@@ -11,6 +11,7 @@
 #include "storage/tensor_files/tensor_format.h"
 #include "tool/best_flag.h"
 #include "tool/exchange/export.h"
+#include "tool/exchange/layout_flag.h"
 #include "tool/exchange/onnx/onnx_export.h"
 #include "tool/format_flag.h"
 #include "tool/output_flag.h"
@@ -22,11 +23,6 @@ ABSL_FLAG(bool, slots, true,
 ABSL_FLAG(bool, averages, true,
           "Of a job with optimizer.ema: exports the moving averages in place "
           "of the variables.");
-
-ABSL_FLAG(std::string, layout, "",
-          "pytorch: names, axes and flattened images as in a PyTorch "
-          "state_dict, without slots and numbers of steps. Default: the "
-          "job's.");
 
 namespace parasol {
 namespace {
@@ -67,14 +63,11 @@ absl::StatusOr<TensorFormat> WrittenFormat(const std::string& name) {
       "onnx for the model"));
 }
 
-absl::StatusOr<bool> HasPyTorchLayout(const std::string& format) {
-  const std::string layout = absl::GetFlag(FLAGS_layout);
-  if (layout.empty()) return false;
-  if (layout != "pytorch") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--layout=", layout, ": must be pytorch, or left out"));
+absl::StatusOr<bool> WritesPyTorchLayout(const std::string& format) {
+  ASSIGN_OR_RETURN(const bool pytorch_layout, HasPyTorchLayout());
+  if (!pytorch_layout || (format != "onnx" && format != "tensorflow")) {
+    return pytorch_layout;
   }
-  if (format != "onnx" && format != "tensorflow") return true;
   return absl::InvalidArgumentError(absl::StrCat(
       "--layout=pytorch: is for --format=safetensors, npz and csv, "
       "not ",
@@ -94,7 +87,7 @@ absl::Status RunExport(const std::vector<std::string>& arguments) {
   }
   const std::string format = absl::GetFlag(FLAGS_format);
   const bool averages = absl::GetFlag(FLAGS_averages);
-  ASSIGN_OR_RETURN(const bool pytorch_layout, HasPyTorchLayout(format));
+  ASSIGN_OR_RETURN(const bool pytorch_layout, WritesPyTorchLayout(format));
   if (format == "onnx") {
     return ExportOnnx(CheckpointByFlag(arguments[0]),
                       {.output = output, .averages = averages});

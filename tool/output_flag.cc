@@ -4,6 +4,7 @@
 
 ABSL_FLAG(std::string, output, "",
           "Where to write; folders are made. An export: a file; for tensorflow "
-          "a prefix; for csv a directory that does not exist. A prediction: a "
-          "file .csv, .jsonl, .npy or .tfrecord. A check with --adapt, and "
+          "a prefix; for csv a directory that does not exist. Publish: a "
+          "directory of versions. A prediction: a file .csv, .jsonl, .npy or "
+          ".tfrecord. A check with --adapt, and "
           "init: the job file. A trace: a file .json.");

@@ -18,6 +18,7 @@
 #include "tool/import_command.h"
 #include "tool/init_command.h"
 #include "tool/predict_command.h"
+#include "tool/publish_command.h"
 #include "tool/serve_command.h"
 #include "tool/status_command.h"
 #include "tool/trace_command.h"
@@ -31,10 +32,11 @@ constexpr absl::string_view kNoFlag = "";
 
 int Main(int argc, char** argv) {
   const std::vector<Command> commands = {
-      InitCommand(),    CheckpointCommand(), DiffCommand(),    ExportCommand(),
-      ImportCommand(),  EvaluateCommand(),   PredictCommand(), ServeCommand(),
-      CheckCommand(),   StatusCommand(),     WhyCommand(),     TraceCommand(),
-      InspectCommand(), ClusterCommand()};
+      InitCommand(),     CheckpointCommand(), DiffCommand(),
+      ExportCommand(),   PublishCommand(),    ImportCommand(),
+      EvaluateCommand(), PredictCommand(),    ServeCommand(),
+      CheckCommand(),    StatusCommand(),     WhyCommand(),
+      TraceCommand(),    InspectCommand(),    ClusterCommand()};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const Command* const command = FindCommand(commands, arguments);
   if (command != nullptr) {

@@ -18,6 +18,7 @@
 #include "base/status_macros.h"
 #include "serving/model_server.h"
 #include "tool/best_flag.h"
+#include "tool/checkpoint/poll_interval_flag.h"
 #include "tool/job_flags.h"
 #include "tool/model_flags.h"
 
@@ -48,8 +49,6 @@ ABSL_FLAG(absl::Duration, client_timeout, absl::Seconds(10),
           "Time within which a client must send its HTTP request, and take the "
           "answer.");
 ABSL_FLAG(int, http_threads, 256, "Number of HTTP connections in use at once.");
-ABSL_FLAG(absl::Duration, poll_interval, absl::Seconds(1),
-          "How often to look for a newer checkpoint.");
 
 namespace parasol {
 namespace {
@@ -73,19 +72,10 @@ constexpr char kServeUsage[] =
     "Exit code: 0 after SIGTERM; 1 nothing of what is there can be served; 2 "
     "bad flags or job, or no such directory; 138 try again.";
 
-absl::Status AtLeast(absl::string_view flag, int64_t value, int64_t least) {
+absl::Status FlagAtLeast(absl::string_view flag, int64_t value, int64_t least) {
   if (value >= least) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("--", flag, "=", value, " is not at least ", least));
-}
-
-absl::Status CheckDuration(absl::string_view flag, absl::Duration value) {
-  if (value > absl::ZeroDuration() && value <= absl::Hours(24)) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--", flag, "=", absl::FormatDuration(value),
-                   " is not above 0 and at most 24h"));
 }
 
 absl::Status CheckPort(absl::string_view flag, int port, int least) {
@@ -98,16 +88,17 @@ absl::Status CheckServerFlags() {
   RETURN_IF_ERROR(CheckPort("port", absl::GetFlag(FLAGS_port), 0));
   RETURN_IF_ERROR(CheckPort("grpc_port", absl::GetFlag(FLAGS_grpc_port), -1));
   RETURN_IF_ERROR(
-      AtLeast("max_batch_size", absl::GetFlag(FLAGS_max_batch_size), 1));
+      FlagAtLeast("max_batch_size", absl::GetFlag(FLAGS_max_batch_size), 1));
+  RETURN_IF_ERROR(FlagAtLeast("batch_timeout_us",
+                              absl::GetFlag(FLAGS_batch_timeout_us), 0));
   RETURN_IF_ERROR(
-      AtLeast("batch_timeout_us", absl::GetFlag(FLAGS_batch_timeout_us), 0));
-  RETURN_IF_ERROR(AtLeast("max_queued", absl::GetFlag(FLAGS_max_queued), 1));
+      FlagAtLeast("max_queued", absl::GetFlag(FLAGS_max_queued), 1));
   RETURN_IF_ERROR(
-      AtLeast("max_examples", absl::GetFlag(FLAGS_max_examples), 1));
+      FlagAtLeast("max_examples", absl::GetFlag(FLAGS_max_examples), 1));
   RETURN_IF_ERROR(
-      AtLeast("max_body_bytes", absl::GetFlag(FLAGS_max_body_bytes), 1));
+      FlagAtLeast("max_body_bytes", absl::GetFlag(FLAGS_max_body_bytes), 1));
   RETURN_IF_ERROR(
-      AtLeast("http_threads", absl::GetFlag(FLAGS_http_threads), 1));
+      FlagAtLeast("http_threads", absl::GetFlag(FLAGS_http_threads), 1));
   RETURN_IF_ERROR(
       CheckDuration("request_timeout", absl::GetFlag(FLAGS_request_timeout)));
   RETURN_IF_ERROR(

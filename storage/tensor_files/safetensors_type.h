@@ -13,7 +13,7 @@ inline constexpr std::pair<ElementType, absl::string_view> kSafetensorsTypes[] =
     {{ElementType::kFloat16, "F16"}, {ElementType::kBfloat16, "BF16"},
      {ElementType::kFloat32, "F32"}, {ElementType::kFloat64, "F64"},
      {ElementType::kInt32, "I32"},   {ElementType::kInt64, "I64"},
-     {ElementType::kUint64, "U64"}};
+     {ElementType::kUint64, "U64"},  {ElementType::kUint8, "U8"}};
 
 }  // namespace parasol
 

@@ -25,9 +25,14 @@ std::string TypeName(ElementType type) {
   return "";
 }
 
-absl::StatusOr<std::string> HeaderOf(const std::vector<TensorPart>& parts) {
+absl::StatusOr<std::string> HeaderOf(
+    const std::vector<TensorPart>& parts,
+    const std::map<std::string, std::string>& metadata) {
   OrderedJson header = {
       {"__metadata__", {{"format", "pt"}, {"writer", "parasol"}}}};
+  for (const auto& [key, value] : metadata) {
+    header["__metadata__"][key] = value;
+  }
   uint64_t end = 0;
   for (const TensorPart& part : parts) {
     const TensorInfo tensor = part.AsTensor();
@@ -76,8 +81,9 @@ class SafetensorsWriter : public TensorWriter {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TensorWriter>> NewSafetensorsWriter(
-    const std::string& path, std::vector<TensorPart> parts) {
-  ASSIGN_OR_RETURN(const std::string header, HeaderOf(parts));
+    const std::string& path, std::vector<TensorPart> parts,
+    const std::map<std::string, std::string>& metadata) {
+  ASSIGN_OR_RETURN(const std::string header, HeaderOf(parts, metadata));
   ASSIGN_OR_RETURN(StagedFile file, StagedFile::Create(path));
   auto writer =
       std::make_unique<SafetensorsWriter>(std::move(parts), std::move(file));

@@ -22,6 +22,7 @@ _PKG_CONFIG = {
     "rocksdb": ("rocksdb", "librocksdb-dev"),
     "yaml-cpp": ("yaml-cpp", "libyaml-cpp-dev"),
     "zlib": ("zlib", "zlib1g-dev"),
+    "zstd": ("libzstd", "libzstd-dev"),
 }
 
 # Debian's oneDNN and others have no pkg-config module.

@@ -1,0 +1,37 @@
+#include "cluster/checkpoint/model/checkpoint_listing.h"
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+
+ListedCheckpoint AsListed(const durable::CheckpointManifest& manifest) {
+  return {.step = manifest.global_step(),
+          .created_unix_micros = manifest.created_unix_micros(),
+          .final = manifest.final()};
+}
+
+absl::StatusOr<std::vector<ListedCheckpoint>> ListCheckpoints(
+    const CheckpointStore& store,
+    absl::FunctionRef<bool(const durable::CheckpointManifest&)> is_wanted) {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store.ListSteps());
+  std::vector<ListedCheckpoint> listing;
+  for (const int64_t step : steps) {
+    const absl::StatusOr<durable::CheckpointManifest> manifest =
+        store.ReadManifest(step);
+    if (absl::IsNotFound(manifest.status())) continue;  // pruned meanwhile
+    if (absl::IsDataLoss(manifest.status())) {
+      listing.push_back({.step = step, .damaged = true});
+      continue;
+    }
+    RETURN_IF_ERROR(manifest.status());
+    if (!is_wanted(*manifest)) continue;
+    listing.push_back(AsListed(*manifest));
+    listing.back().step = step;
+  }
+  return listing;
+}
+
+}  // namespace parasol

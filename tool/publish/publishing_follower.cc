@@ -1,0 +1,129 @@
+#include "tool/publish/publishing_follower.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "cluster/checkpoint/model/checkpoint_listing.h"
+#include "proto/checkpoint.pb.h"
+#include "storage/durable_file.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::Duration kLogInterval = absl::Seconds(30);
+// Shortest time between two tries of a checkpoint: each reads all of it.
+constexpr absl::Duration kRetryDelay = absl::Seconds(5);
+
+// Returns true if publishing again may end otherwise.
+bool MayEndOtherwise(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsResourceExhausted(status) ||
+         absl::IsPermissionDenied(status);
+}
+
+}  // namespace
+
+PublishingFollower::PublishingFollower(
+    const Options& options, Publisher& publisher,
+    std::function<void(const Publication&)> published, Clock& clock)
+    : options_(options),
+      store_(options.checkpoints),
+      publisher_(publisher),
+      published_(std::move(published)),
+      clock_(clock) {}
+
+void PublishingFollower::Stop() {
+  absl::MutexLock lock(&mu_);
+  is_stopping_ = true;
+}
+
+bool PublishingFollower::IsStopping() const {
+  absl::MutexLock lock(&mu_);
+  return is_stopping_;
+}
+
+absl::Status PublishingFollower::Run() {
+  RETURN_IF_ERROR(ListDirectory(options_.checkpoints).status());
+  while (true) {
+    const absl::StatusOr<Listing> listing = ListCheckpoints(
+        store_, [](const durable::CheckpointManifest&) { return true; });
+    if (listing.ok()) {
+      follower_.Forget(*listing);
+      must_wait_ = false;
+      RETURN_IF_ERROR(PublishNewOnes(*listing));
+      if (!must_wait_ && follower_.IsAtEnd(*listing)) {
+        const ListedCheckpoint& last = *CheckpointFollower::Newest(*listing);
+        if (!follower_.IsDamaged(last)) return absl::OkStatus();
+        return absl::DataLossError(
+            absl::StrCat(store_.PathOf(last.step),
+                         ": the job's last checkpoint is damaged, and was not "
+                         "published"));
+      }
+    } else if (absl::IsUnavailable(listing.status())) {
+      LOG_EVERY(WARNING, kLogInterval) << listing.status().message();
+    } else {
+      return listing.status();
+    }
+    const absl::Duration pause =
+        must_wait_ ? std::max(options_.poll_interval, kRetryDelay)
+                   : options_.poll_interval;
+    absl::MutexLock lock(&mu_);
+    if (clock_.AwaitWithTimeout(mu_, absl::Condition(&is_stopping_), pause)) {
+      return absl::OkStatus();
+    }
+  }
+}
+
+void PublishingFollower::ReportDamaged(const ListedCheckpoint& checkpoint,
+                                       const absl::Status& damage) {
+  if (!follower_.FoundDamaged(checkpoint)) return;
+  LOG(WARNING) << "passing over a damaged checkpoint: " << damage.message();
+}
+
+absl::Status PublishingFollower::PublishNewOnes(const Listing& listing) {
+  for (const ListedCheckpoint& checkpoint : listing) {
+    if (!checkpoint.damaged) continue;
+    ReportDamaged(checkpoint, store_.ReadManifest(checkpoint.step).status());
+  }
+  while (!must_wait_) {
+    const std::optional<ListedCheckpoint> next = follower_.Next(listing);
+    if (!next || IsStopping()) break;
+    // What was there before the newest version.
+    if (next->step < publisher_.newest_step()) {
+      follower_.Evaluated(*next);
+      continue;
+    }
+    RETURN_IF_ERROR(Publish(*next));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PublishingFollower::Publish(const ListedCheckpoint& checkpoint) {
+  const std::string path = store_.PathOf(checkpoint.step);
+  const absl::StatusOr<Publication> publication = publisher_.Publish(path);
+  if (publication.ok()) {
+    follower_.Evaluated(checkpoint);
+    published_(*publication);
+    return absl::OkStatus();
+  }
+  const absl::Status& error = publication.status();
+  if (MayEndOtherwise(error)) {
+    LOG_EVERY(WARNING, kLogInterval) << error.message() << "; will try again";
+    must_wait_ = true;
+    return absl::OkStatus();
+  }
+  if (absl::IsDataLoss(error)) {
+    ReportDamaged(checkpoint, error);
+    return absl::OkStatus();
+  }
+  if (absl::IsNotFound(error) && !IsDirectory(path)) {  // pruned meanwhile
+    follower_.Evaluated(checkpoint);
+    return absl::OkStatus();
+  }
+  return error;
+}
+
+}  // namespace parasol
