@@ -101,16 +101,18 @@ absl::StatusOr<Publication> Publisher::Publish(const std::string& checkpoint) {
   ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader,
                    CheckpointReader::Open(checkpoint));
   RETURN_IF_ERROR(CheckFits(checkpoint, reader->manifest()));
-  RETURN_IF_ERROR(WriteState(checkpoint, *reader));
-  absl::StatusOr<Publication> publication =
-      PublishState(checkpoint, reader->manifest());
+  const absl::StatusOr<Publication> publication =
+      PublishState(checkpoint, *reader);
   if (!publication.ok() || publication->was_there) {
-    // Frees the disk, which may be what was full.
+    // Frees the disk, too, which may be what was full.
     if (const absl::Status left = directory_.Abandon(); !left.ok()) {
       LOG(WARNING) << left.message();
     }
   }
-  return publication;
+  if (!absl::IsResourceExhausted(publication.status())) return publication;
+  return absl::ResourceExhaustedError(
+      absl::StrCat(publication.status().message(),
+                   "; nothing was published: make room, and try again"));
 }
 
 absl::Status Publisher::CheckFits(
@@ -182,8 +184,9 @@ std::unique_ptr<TensorReader> Publisher::OpenBase(const TensorReader& state,
 }
 
 absl::StatusOr<Publication> Publisher::PublishState(
-    const std::string& checkpoint,
-    const durable::CheckpointManifest& manifest) {
+    const std::string& checkpoint, const CheckpointReader& reader) {
+  RETURN_IF_ERROR(WriteState(checkpoint, reader));
+  const durable::CheckpointManifest& manifest = reader.manifest();
   const PublishedVersion* const newest = directory_.newest();
   ASSIGN_OR_RETURN(const std::unique_ptr<TensorReader> state,
                    OpenSafetensors(directory_.NextStatePath()));

@@ -80,9 +80,8 @@ class Publisher {
   // the next version must be whole.
   std::unique_ptr<TensorReader> OpenBase(const TensorReader& state,
                                          std::string& why) const;
-  absl::StatusOr<Publication> PublishState(
-      const std::string& checkpoint,
-      const durable::CheckpointManifest& manifest);
+  absl::StatusOr<Publication> PublishState(const std::string& checkpoint,
+                                           const CheckpointReader& reader);
   // Stages the smallest form of the version, and says in it which one that is.
   absl::Status StageSmallest(TensorReader& state, TensorReader* base,
                              const StateComparison& comparison,

@@ -29,6 +29,7 @@ namespace parasol {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -309,25 +310,54 @@ TEST_F(PublisherTest, DeltaIsWrittenOnlyOnTheNewestVersionsBytes) {
   }
 }
 
+// Limits the size of files that this process writes, as a full disk does.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit small = {.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_;
+};
+
 TEST_F(PublisherTest, FullDiskPublishesNothingAndLeavesNothing) {
   ASSERT_OK_AND_ASSIGN(Publisher publisher, Publisher::Open(Options()));
   ASSERT_OK(PublishNext(publisher, 0));
   model_.step += 10;
   ASSERT_OK(model_.Write(root_ + "/ckpt"));
-  std::signal(SIGXFSZ, SIG_IGN);
-  rlimit before;
-  getrlimit(RLIMIT_FSIZE, &before);
-  const rlimit small = {.rlim_cur = 20000, .rlim_max = before.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &small);
-  const absl::Status full =
-      publisher.Publish(model_.PathIn(root_ + "/ckpt")).status();
-  setrlimit(RLIMIT_FSIZE, &before);
-  EXPECT_THAT(full, StatusIs(absl::StatusCode::kResourceExhausted,
-                             HasSubstr(Out(".publisher"))));
+  {
+    const FileSizeLimit full(20000);
+    EXPECT_THAT(
+        publisher.Publish(model_.PathIn(root_ + "/ckpt")).status(),
+        StatusIs(absl::StatusCode::kResourceExhausted,
+                 AllOf(HasSubstr(Out(".publisher")), HasSubstr("make room"))));
+  }
   EXPECT_FALSE(fs::exists(Out("weight_v000002")));
   EXPECT_TRUE(fs::is_empty(Out(".publisher")));
   ASSERT_OK_AND_ASSIGN(const Publication next, Publish(publisher));
   EXPECT_EQ(next.version.version, 2);
+}
+
+// The manifest is the last file, and the largest of a small model.
+TEST_F(PublisherTest, NoVersionIsThereBeforeItsManifest) {
+  model_ = ModelCheckpoint();
+  ASSERT_OK_AND_ASSIGN(Publisher publisher, Publisher::Open(Options()));
+  ASSERT_OK(model_.Write(root_ + "/ckpt"));
+  const std::string checkpoint = model_.PathIn(root_ + "/ckpt");
+  {
+    const FileSizeLimit full(700);
+    EXPECT_THAT(publisher.Publish(checkpoint).status(),
+                StatusIs(absl::StatusCode::kResourceExhausted,
+                         HasSubstr("manifest.json")));
+  }
+  EXPECT_FALSE(fs::exists(Out("weight_v000001")));
+  EXPECT_TRUE(fs::is_empty(Out(".publisher")));
+  EXPECT_OK(publisher.Publish(checkpoint));
 }
 
 TEST_F(PublisherTest, ReceiverRebuildsEveryByte) {

@@ -1,10 +1,10 @@
-"""Rebuilds the newest version that `parasol publish` has written and that is whole.
+"""Rebuilds the newest version of `parasol publish` that is whole (docs/publishing.md).
 
   python3 receive.py DIR OUTPUT.safetensors      (needs numpy and zstandard)
 
 Every byte is compared with the manifest's SHA-256. A version that is damaged, or
 that builds on one that is missing, damaged or another one, is passed over with a
-line on stderr. docs/publishing.md describes the format.
+line on stderr.
 """
 import hashlib, json, os, re, struct, sys
 import numpy, zstandard
@@ -25,13 +25,13 @@ def digest(tensors):
 
 def read_version(folder, number):
     """Returns a version's manifest, and the bytes of its tensors or of their deltas."""
-    with open(os.path.join(folder, "manifest.json"), "rb") as file:
+    with open(folder + "/manifest.json", "rb") as file:
         manifest, data = json.load(file), {}
     check(manifest["format_version"] == 1, "its format is not 1")
     check(manifest["version"] == number, "its manifest is of version %s" % manifest["version"])
     check(manifest["state_sha256"] == digest(manifest["tensors"]), "its manifest is damaged")
     for name, size in manifest["files"].items():
-        with open(os.path.join(folder, name), "rb") as file:
+        with open(folder + "/" + name, "rb") as file:
             blob = file.read()
         check(len(blob) == size, "%s has %d of %d bytes" % (name, len(blob), size))
         if name.endswith(".safetensors"):
@@ -44,8 +44,8 @@ def read_version(folder, number):
 
 def changed(form, state, delta):
     """Returns a tensor's new bytes."""
-    delta = numpy.frombuffer(zstandard.ZstdDecompressor().decompress(delta), numpy.uint8)
     state = numpy.frombuffer(state, numpy.uint8).copy()
+    delta = numpy.frombuffer(zstandard.ZstdDecompressor().decompress(delta), numpy.uint8)
     if form == "xor":
         return (state ^ delta).tobytes()
     count = int(delta[:4].view("<u4")[0])
@@ -54,21 +54,19 @@ def changed(form, state, delta):
 
 
 def rebuild(directory, number):
-    """Returns the manifest of a version, and the bytes of its tensors by their names."""
+    """Returns a version's manifest, and the bytes of its tensors by their names."""
     chain, state, base = [], {}, None
     while not chain or chain[-1][0]["format"] != "full":
         below = number - len(chain)
-        chain.append(read_version(os.path.join(directory, "weight_v%06d" % below), below))
+        chain.append(read_version("%s/weight_v%06d" % (directory, below), below))
     for manifest, data in reversed(chain):
-        check(manifest["base_state_sha256"] == base, "version %d builds on another state than "
-              "that before it" % manifest["version"])
+        check(manifest["base_state_sha256"] == base, "it builds on another state")
         for name, part in data.items():
             state[name] = changed(manifest["format"], state[name], part) if base else part
         base = manifest["state_sha256"]
-    check(state.keys() == manifest["tensors"].keys(), "it lacks tensors")
     for name, tensor in manifest["tensors"].items():
         check(hashlib.sha256(state[name]).hexdigest() == tensor["sha256"], "wrong bytes of " + name)
-    return manifest, state
+    return manifest, {name: state[name] for name in manifest["tensors"]}
 
 
 def receive(directory):
@@ -77,8 +75,7 @@ def receive(directory):
     for number in sorted((int(name[1]) for name in names if name), reverse=True):
         try:
             return rebuild(directory, number)
-        except (ArithmeticError, LookupError, OSError, TypeError, ValueError,
-                struct.error, zstandard.ZstdError) as error:
+        except (LookupError, OSError, TypeError, ValueError, struct.error, zstandard.ZstdError) as error:
             print("passing over version %d: %s" % (number, error), file=sys.stderr)
     sys.exit(directory + ": has no version that can be rebuilt")
 
@@ -97,5 +94,5 @@ def write(path, manifest, state):
 
 if __name__ == "__main__":
     version, tensors = receive(sys.argv[1])
-    write(sys.argv[2], version, {name: tensors[name] for name in version["tensors"]})
+    write(sys.argv[2], version, tensors)
     print("version %d: step %d" % (version["version"], version["step"]))

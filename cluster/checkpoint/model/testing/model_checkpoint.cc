@@ -48,6 +48,7 @@ absl::Status ModelCheckpoint::Write(const std::string& directory) const {
   durable::CheckpointManifest manifest;
   manifest.set_global_step(step);
   manifest.set_run_id(run_id);
+  manifest.set_final(is_final);
   manifest.mutable_job()->set_name(job_name);
   manifest.mutable_job()->mutable_optimizer()->mutable_adam();
   manifest.set_created_unix_micros(1'800'000'000'000'000);

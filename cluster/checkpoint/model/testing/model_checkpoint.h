@@ -16,6 +16,7 @@ struct ModelCheckpoint {
   int64_t step = 12;
   std::string job_name = "ratings";
   std::string run_id = "0123456789abcdef";
+  bool is_final = false;
   std::vector<int64_t> shape = {2, 3};
   std::vector<float> kernel = {1, -2, 3, 0, 5, -6};
   std::vector<float> m = {0, 0, 0, 0, 0, 1};

@@ -1,0 +1,208 @@
+#include "tool/publish/publishing_follower.h"
+
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/status_matchers.h"
+#include "cluster/checkpoint/model/testing/model_checkpoint.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "storage/checkpoint_store.h"
+
+namespace parasol {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// A clock that does not wait: each time that it is asked to, it does what the
+// test says comes next. When nothing comes any more it ends the follower.
+class ScriptedClock : public Clock {
+ public:
+  absl::Time Now() override { return absl::FromUnixSeconds(1'000'000'000); }
+
+  bool AwaitWithTimeout(absl::Mutex& mu, const absl::Condition& condition,
+                        absl::Duration timeout) override {
+    waits_.push_back(timeout);
+    if (next_ == script_.size()) return true;
+    mu.Unlock();
+    script_[next_++]();
+    mu.Lock();
+    return condition.Eval();
+  }
+
+  std::vector<std::function<void()>> script_;
+  std::vector<absl::Duration> waits_;
+
+ private:
+  size_t next_ = 0;
+};
+
+class PublishingFollowerTest : public ::testing::Test {
+ protected:
+  PublishingFollowerTest() : root_(EmptyTestDirectory()) {
+    fs::create_directory(Checkpoints());
+  }
+
+  std::string Checkpoints() const { return root_ + "/ckpt"; }
+  std::string Out() const { return root_ + "/out"; }
+
+  // Writes the checkpoint of a step.
+  std::string Write(int64_t step, bool is_final = false) {
+    ModelCheckpoint model;
+    model.step = step;
+    model.kernel[0] = static_cast<float>(step);
+    model.is_final = is_final;
+    EXPECT_OK(model.Write(Checkpoints()));
+    return model.PathIn(Checkpoints());
+  }
+
+  void Damage(const std::string& checkpoint) {
+    const std::string path = checkpoint + "/ps-0.sst";
+    fs::resize_file(path, fs::file_size(path) - 1);
+  }
+
+  // Follows until the job's end, or until nothing is left in the clock's
+  // script.
+  absl::Status Follow() {
+    steps_.clear();
+    ASSIGN_OR_RETURN(Publisher publisher,
+                     Publisher::Open({.directory = Out()}));
+    PublishingFollower follower(
+        {.checkpoints = Checkpoints(), .poll_interval = absl::Seconds(2)},
+        publisher,
+        [this](const Publication& publication) {
+          if (!publication.was_there) {
+            steps_.push_back(publication.version.step);
+          }
+          on_publication_();
+        },
+        clock_);
+    return follower.Run();
+  }
+
+  const std::string root_;
+  ScriptedClock clock_;
+  std::vector<int64_t> steps_;
+  std::function<void()> on_publication_ = [] {};
+};
+
+TEST_F(PublishingFollowerTest, EachCheckpointIsPublishedOnceUntilTheLastOne) {
+  Write(10);
+  clock_.script_ = {[&] { Write(20); }, [] {},
+                    [&] {
+                      Write(30);
+                      Write(40, /*is_final=*/true);
+                    }};
+  EXPECT_OK(Follow());
+  EXPECT_THAT(steps_, ElementsAre(10, 20, 30, 40));
+  EXPECT_THAT(clock_.waits_, ElementsAre(absl::Seconds(2), absl::Seconds(2),
+                                         absl::Seconds(2)));
+}
+
+TEST_F(PublishingFollowerTest, SuccessorGoesOnBehindTheNewestVersion) {
+  Write(10);
+  Write(20);
+  EXPECT_OK(Follow());
+  Write(15);  // an older one that was not there: its turn is over
+  Write(30);
+  EXPECT_OK(Follow());
+  EXPECT_THAT(steps_, ElementsAre(30));
+}
+
+TEST_F(PublishingFollowerTest, DamagedCheckpointIsPassedOver) {
+  Write(10);
+  Damage(Write(20));
+  Write(30);
+  EXPECT_OK(Follow());
+  EXPECT_THAT(steps_, ElementsAre(10, 30));
+}
+
+// Listed, and gone when its turn comes.
+TEST_F(PublishingFollowerTest, PrunedCheckpointIsPassedOver) {
+  Write(10);
+  const std::string pruned = Write(20);
+  Write(30);
+  on_publication_ = [&] { fs::remove_all(pruned); };
+  EXPECT_OK(Follow());
+  EXPECT_THAT(steps_, ElementsAre(10, 30));
+}
+
+TEST_F(PublishingFollowerTest, DamagedLastCheckpointIsTheResult) {
+  Write(10);
+  Damage(Write(20, /*is_final=*/true));
+  EXPECT_THAT(Follow(), StatusIs(absl::StatusCode::kDataLoss,
+                                 HasSubstr("last checkpoint is damaged")));
+  EXPECT_THAT(steps_, ElementsAre(10));
+}
+
+TEST_F(PublishingFollowerTest, FullDiskIsTriedAgain) {
+  Write(10);
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before;
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small = {.rlim_cur = 100, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  clock_.script_ = {[] {}, [&] { setrlimit(RLIMIT_FSIZE, &before); }};
+  const absl::Status status = Follow();
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_OK(status);
+  EXPECT_THAT(steps_, ElementsAre(10));
+  // Less often than it looks for new ones.
+  EXPECT_THAT(clock_.waits_, ElementsAre(absl::Seconds(5), absl::Seconds(5),
+                                         absl::Seconds(2)));
+}
+
+TEST_F(PublishingFollowerTest, CheckpointOfAnotherRunEndsIt) {
+  Write(10);
+  EXPECT_OK(Follow());
+  ModelCheckpoint other;
+  other.step = 20;
+  other.run_id = "another";
+  ASSERT_OK(other.Write(Checkpoints()));
+  EXPECT_THAT(Follow(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                 HasSubstr("run another")));
+  EXPECT_THAT(steps_, IsEmpty());
+}
+
+TEST_F(PublishingFollowerTest, StepThatIsTrainedAgainEndsIt) {
+  Write(10);
+  EXPECT_OK(Follow());
+  fs::remove_all(Write(10));
+  ModelCheckpoint again;
+  again.step = 10;
+  again.kernel[0] = -1;
+  ASSERT_OK(again.Write(Checkpoints()));
+  EXPECT_THAT(Follow(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                 HasSubstr("other bytes")));
+}
+
+TEST_F(PublishingFollowerTest, StoppedOneEnds) {
+  Write(10);
+  ASSERT_OK_AND_ASSIGN(Publisher publisher,
+                       Publisher::Open({.directory = Out()}));
+  PublishingFollower follower(
+      {.checkpoints = Checkpoints()}, publisher, [](const Publication&) {},
+      Clock::Real());
+  follower.Stop();
+  EXPECT_OK(follower.Run());
+  EXPECT_EQ(publisher.newest_step(), -1);
+}
+
+TEST_F(PublishingFollowerTest, DirectoryMustBeThere) {
+  fs::remove_all(Checkpoints());
+  EXPECT_THAT(Follow(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(Checkpoints())));
+}
+
+}  // namespace
+}  // namespace parasol
