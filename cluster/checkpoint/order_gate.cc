@@ -29,7 +29,22 @@ void OrderGate::Registered(int64_t chief_epoch,
   if (chief_epoch < chief_epoch_) return;
   if (chief_epoch > chief_epoch_) number_ = 0;
   chief_epoch_ = chief_epoch;
+  registered_epoch_ = chief_epoch;
   checkpoint_directory_ = checkpoint_directory;
+}
+
+absl::StatusOr<std::string> OrderGate::AwaitDirectory(
+    const wire::OrderHeader& order, Clock& clock, absl::Duration limit) const {
+  absl::MutexLock lock(&mu_);
+  const auto is_known = [this, &order]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return registered_epoch_ >= order.chief_epoch();
+  };
+  if (!clock.AwaitWithTimeout(mu_, absl::Condition(&is_known), limit)) {
+    return absl::UnavailableError(absl::StrCat(
+        task_, " has not heard from chief ", order.chief_epoch(),
+        " which directory is for checkpoints; it hears it as it registers"));
+  }
+  return checkpoint_directory_;
 }
 
 absl::Status OrderGate::Check(const wire::OrderHeader& order) const {

@@ -6,7 +6,10 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
 #include "proto/parameter.pb.h"
 
 namespace parasol {
@@ -25,11 +28,14 @@ class OrderGate {
   void Registered(int64_t chief_epoch, const std::string& checkpoint_directory)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Returns the directory of the chief; empty before the ps has registered.
-  std::string checkpoint_directory() const ABSL_LOCKS_EXCLUDED(mu_) {
-    absl::MutexLock lock(&mu_);
-    return checkpoint_directory_;
-  }
+  // Returns the checkpoint directory of the chief that ordered, empty if it
+  // keeps none. A chief's first order may overtake its answer to the
+  // registration, so this waits up to `limit` for that.
+  //   Unavailable  the answer has not come; the order may be sent again.
+  absl::StatusOr<std::string> AwaitDirectory(const wire::OrderHeader& order,
+                                             Clock& clock,
+                                             absl::Duration limit) const
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Returns OK if the order may be looked at; changes nothing.
   //   FailedPrecondition  the order is meant for another process, comes from a
@@ -63,6 +69,8 @@ class OrderGate {
   int64_t chief_epoch_ ABSL_GUARDED_BY(mu_) = 0;
   // The largest number of that chief's orders.
   int64_t number_ ABSL_GUARDED_BY(mu_) = 0;
+  // Epoch of the chief with which the ps registered last; -1 before.
+  int64_t registered_epoch_ ABSL_GUARDED_BY(mu_) = -1;
   std::string checkpoint_directory_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -1,8 +1,11 @@
 #include "cluster/checkpoint/order_gate.h"
 
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -55,6 +58,29 @@ TEST(OrderGate, AChiefIsReplacedOnceThePsHasRegisteredWithTheNext) {
   EXPECT_THAT(gate.Accept(Order(kIncarnation, 3)),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_OK(gate.CheckSnapshotFile(kWorking, "shard.sst"));
+}
+
+TEST(OrderGate, AwaitsTheDirectoryOfTheChiefThatOrders) {
+  SimulatedClock clock;
+  OrderGate gate("ps/1", kIncarnation);
+  gate.Registered(3, "/of/the/chief/before");
+  EXPECT_OK(gate.Accept(Order(kIncarnation, 4)));
+  absl::StatusOr<std::string> directory;
+  std::thread order([&] {
+    directory =
+        gate.AwaitDirectory(Order(kIncarnation, 4), clock, absl::Seconds(2));
+  });
+  gate.Registered(4, kDirectory);
+  order.join();
+  EXPECT_THAT(directory, IsOkAndHolds(kDirectory));
+}
+
+TEST(OrderGate, ADirectoryThatTheChiefDoesNotTellIsNotAwaitedForEver) {
+  SimulatedClock clock;
+  OrderGate gate("ps/1", kIncarnation);
+  EXPECT_THAT(
+      gate.AwaitDirectory(Order(kIncarnation, 4), clock, absl::ZeroDuration()),
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("chief 4")));
 }
 
 // The call may have been on its way while the chief took it for lost.

@@ -309,8 +309,21 @@ TEST_P(ShardJournalTest, ASynchronousShardGoesOnInItsStep) {
   EXPECT_EQ(Values(*another), values);
 }
 
+// The chief orders as soon as it has registered a ps.
+TEST_P(ShardJournalTest, AnOrderMayOvertakeTheAnswerToTheRegistration) {
+  Ps ps;
+  ps.server.Registered(kChief - 1, "/of/the/chief/before");
+  absl::Status loaded = absl::UnknownError("not yet");
+  std::thread load([&] { loaded = ps.server.Load(Order()).status(); });
+  ps.server.Registered(kChief, directory_);
+  load.join();
+  EXPECT_OK(loaded);
+  EXPECT_THAT(Segments(), testing::SizeIs(1));
+}
+
 TEST_P(ShardJournalTest, NeedsADirectory) {
   Ps ps;
+  ps.server.Registered(kChief, /*checkpoint_directory=*/"");
   EXPECT_THAT(ps.server.Load(Order()),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        testing::HasSubstr("--journal_dir")));

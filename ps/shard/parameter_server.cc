@@ -161,7 +161,8 @@ absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
 absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
                                        std::shared_ptr<Shard> held) {
   const absl::Time start = clock_.Now();
-  ASSIGN_OR_RETURN(ShardLoad load, ShardLoad::Create(request, Limits()),
+  ASSIGN_OR_RETURN(const LoadLimits limits, LimitsFor(request));
+  ASSIGN_OR_RETURN(ShardLoad load, ShardLoad::Create(request, limits),
                    _ << options_.task);
   const bool is_same_form =
       held != nullptr && MessageDifferencer::Equals(WithoutRules(held->order),

@@ -209,7 +209,9 @@ class ParameterServer {
   // Loads what `held` does not have.
   absl::Status LoadAnew(const wire::LoadRequest& request,
                         std::shared_ptr<Shard> held);
-  LoadLimits Limits() const;
+  // Returns the limits for a load of the shard. If it asks for a journal, waits
+  // a moment for the chief to say which directory that is kept in.
+  absl::StatusOr<LoadLimits> LimitsFor(const wire::LoadRequest& request) const;
   // Returns the state of the standby that the order names; nullopt: it names
   // none, or that is gone.
   absl::StatusOr<std::optional<ShardState>> TakeStandby(
@@ -218,10 +220,6 @@ class ParameterServer {
   absl::StatusOr<std::shared_ptr<ParameterShard>> ShardFrom(
       ShardState state, const wire::LoadRequest& request) const;
 
-  std::string JournalDirectory() const {
-    return options_.journal_directory.empty() ? gate_.checkpoint_directory()
-                                              : options_.journal_directory;
-  }
   void NoteJournal(const RestoredJournal& journal);
 
   // Ends the waits of all operations and snapshots of `shard`.

@@ -15,14 +15,25 @@ namespace {
 // The number of a shard that was alone.
 constexpr uint64_t kAlone = UINT64_MAX;
 
+// For the answer to a registration that an order has overtaken.
+constexpr absl::Duration kAnswerWait = absl::Seconds(2);
+
 }  // namespace
 
-LoadLimits ParameterServer::Limits() const {
-  return {.memory_bytes = options_.memory_limit_bytes,
-          .non_finite = options_.non_finite,
-          .helpers = options_.helpers,
-          .journal_directory = JournalDirectory(),
-          .metrics = &metrics_.registry()};
+absl::StatusOr<LoadLimits> ParameterServer::LimitsFor(
+    const wire::LoadRequest& request) const {
+  LoadLimits limits = {.memory_bytes = options_.memory_limit_bytes,
+                       .non_finite = options_.non_finite,
+                       .helpers = options_.helpers,
+                       .journal_directory = options_.journal_directory,
+                       .metrics = &metrics_.registry()};
+  if (request.journal() != wire::LoadRequest::NONE &&
+      limits.journal_directory.empty()) {
+    ASSIGN_OR_RETURN(
+        limits.journal_directory,
+        gate_.AwaitDirectory(request.order(), clock_, kAnswerWait));
+  }
+  return limits;
 }
 
 void ParameterServer::NoteJournal(const RestoredJournal& journal) {
@@ -65,7 +76,8 @@ absl::StatusOr<std::shared_ptr<ParameterShard>> ParameterServer::ShardFrom(
     ShardState state, const wire::LoadRequest& request) const {
   wire::LoadRequest order = request;
   order.set_checkpoint(state.directory());
-  ASSIGN_OR_RETURN(ShardLoad load, ShardLoad::Create(order, Limits()));
+  ASSIGN_OR_RETURN(const LoadLimits limits, LimitsFor(order));
+  ASSIGN_OR_RETURN(ShardLoad load, ShardLoad::Create(order, limits));
   RETURN_IF_ERROR(state.MakeCheckpoint(load.Manifest()));
   RETURN_IF_ERROR(load.Open());
   return load.Run();
