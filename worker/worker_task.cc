@@ -47,6 +47,12 @@ bool IsTraining(const wire::HeartbeatResponse& state) {
   return state.phase() >= wire::TRAINING;
 }
 
+// Returns true for an error that only this worker has met, and that starting it
+// again would not mend.
+bool EndsTheJob(const absl::Status& error) {
+  return !absl::IsCancelled(error) && !absl::IsUnavailable(error);
+}
+
 // Returns how a worker ends whose job has ended.
 absl::Status EndOf(const wire::HeartbeatResponse& state) {
   if (state.phase() != wire::FAILED) return absl::OkStatus();
@@ -226,7 +232,7 @@ absl::Status Task::Run() {
   std::unique_ptr<HookWatch> watch = WatchForHooks();
 
   const absl::Status prepared = Prepare(*session);
-  if (!prepared.ok()) ReportFailure(*session, prepared);
+  if (!prepared.ok() && EndsTheJob(prepared)) ReportFailure(*session, prepared);
   absl::Status result = prepared.ok() ? Train(*session) : prepared;
 
   int64_t completed = 0;
@@ -402,10 +408,7 @@ absl::Status Task::Loop(ChiefSession& session, int64_t placement_version) {
   if (absl::IsFailedPrecondition(result)) {
     return WhyRefused(session, result, clock_, [this] { return IsStopping(); });
   }
-  // An error that only this worker has met ends the job, if it is one that
-  // starting this worker again would not mend.
-  if (!result.ok() && !absl::IsCancelled(result) &&
-      !absl::IsUnavailable(result) && !HasEnded(session.state())) {
+  if (!result.ok() && EndsTheJob(result) && !HasEnded(session.state())) {
     ReportFailure(session, result);
   }
   return result;
@@ -423,13 +426,7 @@ absl::Status Task::RunLoop(TrainingParameters& parameters) {
   }
   const job::Job& job = opened_.job();
   LowerPriorityFor(opened_.devices().front(), job);
-  TrainingLoop::Options options;
-  options.overlap = job.worker().overlap();
-  options.may_reuse_values = options.overlap && job.worker().reuse_values() &&
-                             !job.parameter_server().has_bounded_staleness() &&
-                             !job.parameter_server().has_local_steps();
-  options.non_finite_loss = job.worker().non_finite_loss();
-  options.seed = job.seed();
+  TrainingLoop::Options options = TrainingLoop::OptionsOf(job);
   options.worker = options_.task.index();
   options.points = opened_.points();
   return TrainingLoop(options, *opened_.devices().front().model,

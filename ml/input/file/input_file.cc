@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "ml/input/file/known_format.h"
+#include "ml/input/file/open_error.h"
 
 namespace parasol {
 namespace {
@@ -141,10 +142,10 @@ class GzipFile final : public InputFile {
 absl::StatusOr<std::unique_ptr<PlainFile>> OpenPlain(const std::string& path) {
   // Not blocking, so that a pipe without a writer is refused, not waited for.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return absl::ErrnoToStatus(errno, path);
+  if (fd < 0) return OpenError(path, errno);
   absl::Cleanup close_fd = [fd] { close(fd); };
   struct stat about;
-  if (fstat(fd, &about) != 0) return absl::ErrnoToStatus(errno, path);
+  if (fstat(fd, &about) != 0) return OpenError(path, errno);
   if (!S_ISREG(about.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, " is not a regular file"));

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "base/resource_limits.h"
 #include "base/status_macros.h"
+#include "ml/input/file/open_error.h"
 
 namespace parasol {
 namespace {
@@ -26,10 +27,10 @@ Descriptor OpenToRead(const std::string& path) {
 absl::StatusOr<StoredFile> StoredFile::Open(const std::string& path,
                                             bool keep_open) {
   Descriptor descriptor = OpenToRead(path);
-  if (!descriptor.is_open()) return absl::ErrnoToStatus(errno, path);
+  if (!descriptor.is_open()) return OpenError(path, errno);
   struct stat about;
   if (fstat(descriptor.get(), &about) != 0) {
-    return absl::ErrnoToStatus(errno, path);
+    return OpenError(path, errno);
   }
   if (!S_ISREG(about.st_mode)) {
     return absl::InvalidArgumentError(
