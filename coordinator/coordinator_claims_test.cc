@@ -74,6 +74,16 @@ TEST_F(ClaimsTest, ALiveWorkerThatCompletesNothingIsNamedEarly) {
   EXPECT_THAT(chief().Status(now_).awaited_task(), ElementsAre("worker/0"));
 }
 
+TEST_F(ClaimsTest, AnExchangeOfLocalStepsMayTakeLonger) {
+  options_.job.mutable_parameter_server()->mutable_local_steps()->set_steps(99);
+  StartTraining();
+  ASSERT_OK(Claim(worker0_, 0, 1));
+  Pass(options_.worker_timeout / 2 - absl::Seconds(1), everyone_);
+  EXPECT_THAT(chief().Status(now_).awaited_task(), IsEmpty());
+  Pass(absl::Seconds(1), everyone_);
+  EXPECT_THAT(chief().Status(now_).awaited_task(), ElementsAre("worker/0"));
+}
+
 TEST_F(ClaimsTest, AWorkerThatHasCompletedItsStepsIsGrantedStepsAgain) {
   StartTraining();
   ASSERT_OK(Claim(worker0_, 0, 1));

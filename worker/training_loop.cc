@@ -9,6 +9,17 @@
 
 namespace parasol {
 
+TrainingLoop::Options TrainingLoop::OptionsOf(const job::Job& job) {
+  const job::ParameterServerStrategy& strategy = job.parameter_server();
+  Options options;
+  options.overlap = job.worker().overlap() && !strategy.has_local_steps();
+  options.may_reuse_values = options.overlap && job.worker().reuse_values() &&
+                             !strategy.has_bounded_staleness();
+  options.non_finite_loss = job.worker().non_finite_loss();
+  options.seed = job.seed();
+  return options;
+}
+
 TrainingLoop::TrainingLoop(const Options& options, Model& model,
                            InputPipeline& input, TrainingParameters& parameters,
                            StepSource& steps, Clock& clock,

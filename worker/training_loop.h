@@ -57,6 +57,11 @@ class TrainingLoop {
     int64_t counted_corrupt_records = 0;
   };
 
+  // Returns the options of a worker of a cluster as its job says. Local steps
+  // do not overlap: an exchange counts as completed before the next one begins,
+  // which may take long and be left, and values are waited for in any case.
+  static Options OptionsOf(const job::Job& job);
+
   // `input` is a reader by number. All references must outlive the loop. The
   // variables and tables of `model` and `parameters` are the same, in the same
   // order. After an error `parameters` has been stopped.

@@ -262,6 +262,17 @@ class TrainingLoopTest : public testing::Test {
   TrainingReport report_;
 };
 
+TEST_F(TrainingLoopTest, ExchangesOfLocalStepsDoNotOverlap) {
+  job::Job job;
+  job.mutable_worker()->set_overlap(true);
+  job.mutable_worker()->set_reuse_values(true);
+  EXPECT_TRUE(TrainingLoop::OptionsOf(job).overlap);
+  EXPECT_TRUE(TrainingLoop::OptionsOf(job).may_reuse_values);
+  job.mutable_parameter_server()->mutable_local_steps()->set_steps(10);
+  EXPECT_FALSE(TrainingLoop::OptionsOf(job).overlap);
+  EXPECT_FALSE(TrainingLoop::OptionsOf(job).may_reuse_values);
+}
+
 TEST_F(TrainingLoopTest, WithOverlapTheNextValuesArePulledBehindTheGradients) {
   ASSERT_OK(Train({.overlap = true}, /*steps=*/2));
   EXPECT_THAT(events_,

@@ -213,9 +213,8 @@ void ReportTraining(const TrainingReport& report, TrainingReport& total,
     request.add_output_loss_sum(sum);
   }
   // A step may take longer than the time between two reports.
-  total.elapsed = report.examples == total.examples
-                      ? report.elapsed
-                      : total.elapsed + report.elapsed;
+  total.elapsed = report.work == total.work ? report.elapsed
+                                            : total.elapsed + report.elapsed;
   if (report.examples == 0 || total.elapsed <= absl::ZeroDuration()) return;
   const auto examples = static_cast<double>(report.examples);
   request.set_loss(report.loss_sum / examples);

@@ -69,6 +69,7 @@ struct TrainingReport {
   std::map<int64_t, EpochSums> epochs = {};
   // Values that a program has recorded.
   RecordedTotals recorded = {};
+  // Time since the report before; in a total, since the last examples.
   absl::Duration elapsed;
   // Times of the thread that reports: a worker's first device.
   StepTimes times;

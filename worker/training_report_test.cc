@@ -64,13 +64,18 @@ TEST_F(TrainingReporterTest, APartThatIsNotOverCountsAsFarAsItHasCome) {
 TEST_F(TrainingReporterTest, ARateIsOverReportsWithoutExamples) {
   TrainingReport total;
   const auto rate_after = [&](int64_t examples) {
-    clock_.Advance(absl::Seconds(1));
+    Spend(StepPart::kCompute, absl::Seconds(1));
     if (examples > 0) reporter_.AddExamples(examples, 1);
     wire::HeartbeatRequest request;
     ReportTraining(reporter_.Take(), total, request);
     return request.examples_per_second();
   };
-  EXPECT_EQ(rate_after(10), 10);
+  // It has waited for ps before.
+  clock_.Advance(absl::Seconds(9));
+  wire::HeartbeatRequest nothing;
+  ReportTraining(reporter_.Take(), total, nothing);
+  EXPECT_EQ(rate_after(0), 0);
+  EXPECT_EQ(rate_after(20), 10);
   EXPECT_EQ(rate_after(0), 0);
   EXPECT_EQ(rate_after(0), 0);
   EXPECT_EQ(rate_after(30), 10);

@@ -151,11 +151,12 @@ Faults ValidateLocalOptimizers(const job::Job& job) {
         fault.code(),
         absl::StrCat(path, absl::StripPrefix(fault.message(), "optimizer"))));
   }
-  for (const job::Optimizer* spec : {&local.inner(), &job.optimizer()}) {
+  const std::pair<std::string, const job::Optimizer*> optimizers[] = {
+      {"optimizer", &local.inner()}, {path, &job.optimizer()}};
+  for (const auto& [where, spec] : optimizers) {
     if (!spec->has_learning_rate_by_global_batch()) continue;
-    faults.Add(Fault("parameter_server.local_steps",
-                     "a learning_rate_by_global_batch has no meaning for "
-                     "optimizers of local steps; set learning_rate"));
+    faults.Add(Fault(absl::StrCat(where, ".learning_rate_by_global_batch"),
+                     "has no meaning with local steps; set learning_rate"));
   }
   if (Clips(job.optimizer())) {
     faults.Add(Fault(path,

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "cluster/job/defaults.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
@@ -76,6 +77,19 @@ TEST(ValidateLocalStepsTest, BothOptimizersAreNamedAsInTheUsersFile) {
           HasSubstr("parameter_server.local_steps.outer: sgd.momentum is 3"),
           HasSubstr("parameter_server.local_steps.outer: differences"),
           HasSubstr("optimizer.ema: local steps are a worker's own")));
+}
+
+TEST(ValidateLocalStepsTest, ARateOfTheGlobalBatchIsNamedWhereItStands) {
+  constexpr char kRate[] =
+      "learning_rate_by_global_batch { batch: 5 rate: 0.1 } ";
+  EXPECT_THAT(
+      FaultsOfLocalSteps(absl::StrCat(
+          "optimizer { adam {} ", kRate,
+          "} parameter_server { local_steps { steps: 4 outer { sgd {} ", kRate,
+          "} } }")),
+      ElementsAre(HasSubstr("optimizer.learning_rate_by_global_batch: has no"),
+                  HasSubstr("parameter_server.local_steps.outer.learning_rate_"
+                            "by_global_batch: has no")));
 }
 
 TEST(ValidateLocalStepsTest, AnOuterOptimizerIsAskedFor) {

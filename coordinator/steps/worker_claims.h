@@ -66,7 +66,7 @@ class WorkerClaims {
   std::set<uint64_t> idle_;
 };
 
-// The time after which a worker is named whose steps are short.
+// That time, where a step takes seconds at most.
 inline constexpr absl::Duration kStillNamed = absl::Seconds(30);
 
 }  // namespace parasol

@@ -123,11 +123,6 @@ class LocalStepsModel : public WrappedModel {
   }
 
  private:
-  struct OfShard {
-    std::unique_ptr<HostVariables> variables;
-    int64_t last_use = 0;
-  };
-
   LocalStepsModel(std::unique_ptr<Model> model, job::Job inner,
                   std::optional<InnerRate> rate, int64_t steps,
                   LocalStepsOptions options)
@@ -153,19 +148,12 @@ class LocalStepsModel : public WrappedModel {
 
   // Makes the variables and slots of a shard the ones that steps update.
   absl::Status UseVariablesOf(int shard) {
-    OfShard& used = of_shards_[shard];
-    used.last_use = ++uses_;
-    if (used.variables == nullptr) {
-      ASSIGN_OR_RETURN(used.variables,
-                       HostVariables::Create(variables(), inner_));
-      RETURN_IF_ERROR(used.variables->Initialize(inner_.seed()));
+    std::unique_ptr<HostVariables>& of_shard = of_shards_[shard];
+    if (of_shard == nullptr) {
+      ASSIGN_OR_RETURN(of_shard, HostVariables::Create(variables(), inner_));
+      RETURN_IF_ERROR(of_shard->Initialize(inner_.seed()));
     }
-    local_ = used.variables.get();
-    // Shards take turns. Another worker has the one that missed two.
-    const auto turns = 2 * static_cast<int64_t>(of_shards_.size());
-    std::erase_if(of_shards_, [&](const auto& entry) {
-      return entry.second.last_use + turns < uses_;
-    });
+    local_ = of_shard.get();
     return absl::OkStatus();
   }
 
@@ -228,8 +216,7 @@ class LocalStepsModel : public WrappedModel {
   const int64_t steps_;  // of an exchange
   const LocalStepsOptions options_;
   std::optional<InnerRate> rate_;
-  std::map<int, OfShard> of_shards_;
-  int64_t uses_ = 0;
+  std::map<int, std::unique_ptr<HostVariables>> of_shards_;
   HostVariables* local_ = nullptr;  // the one that steps update
   std::unique_ptr<StagedBatch> staged_;
   Batch part_;

@@ -33,8 +33,8 @@ struct LocalStepsOptions {
 // the last step, in float32.
 //
 // The inner optimizer's slots stay in this object from batch to batch of a
-// shard (Batch::shard); a new object, or shard, and one that has missed two
-// turns, begins with their initial values. The mean of a named output's losses
+// shard (Batch::shard); a new object, or a shard's first batch, begins with
+// their initial values. The mean of a named output's losses
 // is over the examples of the whole batch that count for it. A schedule of its
 // learning rate goes by the batch's number, not by the steps that this object
 // has made: local step i of batch n has the rate of update

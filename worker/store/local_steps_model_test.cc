@@ -127,6 +127,24 @@ TEST_P(LocalStepsModelTest, EachShardHasItsOwnSlots) {
   }
 }
 
+// Its data end earlier than the other's in each epoch.
+TEST_P(LocalStepsModelTest, AShardThatPausesKeepsItsSlots) {
+  const job::Job job = JobWith(kAdam, 2, 8);
+  const std::unique_ptr<Model> alone = MakeLocal(job);
+  const std::unique_ptr<Model> both = MakeLocal(job);
+  for (const int pause : {0, 20, 0}) {
+    Batch batch = RandomBatch(16, {3}, 2);
+    for (int i = 0; i < pause; ++i) {
+      SetAll(*both, RandomValues(*both));
+      GradientsOf(*both, batch);
+    }
+    batch.shard = 1;
+    SetAll(*alone, RandomValues(*alone));
+    SetAll(*both, RandomValues(*both));
+    EXPECT_EQ(GradientsOf(*both, batch), GradientsOf(*alone, batch));
+  }
+}
+
 TEST_P(LocalStepsModelTest, SeveralReplicasBeginWithOneUpload) {
   const std::unique_ptr<Model> model =
       MakeLocal(JobWith("sgd { learning_rate: .1 }", 3, 5));
