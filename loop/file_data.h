@@ -32,8 +32,8 @@ struct FileData {
 // input, float32 [examples, shape…], or int64 [examples, ids] of ids, then the
 // labels. The ids of an input's columns follow each other, as in jobs: column 1
 // has the ids behind column 0's. Repeat() reads further epochs, each in another
-// order. Their files are as for InputPipeline (ml/input): those of a large
-// set stay as they are while it is read. A batch whose examples have different
+// order. Their files are as for InputPipeline (ml/input): a large set's files
+// stay as they are while it is read. A batch whose examples have different
 // numbers of ids is an error.
 //   InvalidArgument  a text is not what it should be; and errors of
 //                    InputPipeline::Open() (ml/input).

@@ -15,9 +15,9 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status_matchers.h"
+#include "cluster/client/testing/fake_chief.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/testing/fake_chief.h"
 
 namespace parasol {
 namespace {

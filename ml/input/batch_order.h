@@ -49,7 +49,6 @@ class BatchOrder {
   int64_t Take(int64_t number, std::vector<int64_t>& examples);
 
  private:
-  struct Sequence;
   // Returns the index of the sequence of a batch of an epoch.
   size_t SequenceOf(int64_t batch) const;
 

@@ -23,6 +23,7 @@
 #include "ml/input/format/idx_writer.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/input/testing/input_files.h"
+#include "ml/input/testing/mutated.h"
 #include "ml/input/testing/read_all.h"
 #include "ml/input/testing/tf_example_writer.h"
 #include "storage/tensor_files/npy_header.h"
@@ -594,30 +595,6 @@ TEST(StoredSetTest, ShardsAndSplitsReadABlockAboutOnce) {
   }
 }
 
-std::string Damaged(std::string bytes, std::mt19937_64& random) {
-  const int changes = 1 + random() % 4;
-  for (int i = 0; i < changes && !bytes.empty(); ++i) {
-    const size_t at = random() % bytes.size();
-    switch (random() % 5) {
-      case 0:
-        bytes[at] = static_cast<char>(random());
-        break;
-      case 1:
-        bytes[at] = "\"\n,\t "[random() % 5];
-        break;
-      case 2:
-        bytes.resize(at);
-        break;
-      case 3:
-        bytes.erase(at, random() % 8);
-        break;
-      default:
-        bytes.insert(at, bytes.substr(random() % bytes.size(), random() % 16));
-    }
-  }
-  return bytes;
-}
-
 TEST(StoredSetTest, DamagedFilesHaveTheSameErrorsAndCounts) {
   constexpr int kDamagedEach = 30;
   for (const Format& format : Formats()) {
@@ -631,7 +608,7 @@ TEST(StoredSetTest, DamagedFilesHaveTheSameErrorsAndCounts) {
       SCOPED_TRACE(i);
       Format damaged = format;
       std::string& file = damaged.files[random() % damaged.files.size()];
-      file = Damaged(file, random);
+      file = Mutated(file, random);
       WriteFiles(damaged.files);
       ExpectTheSame(damaged,
                     i % 2 == 0 ? "on_corrupt: STOP " : "on_corrupt: SKIP ", {});

@@ -85,7 +85,8 @@ TEST_F(DataFaultsTest, AWorkerWhoseDataAreAwayIsStartedAgain) {
   ASSERT_OK_AND_ASSIGN(const wire::JobStatus status, cluster.Status());
   EXPECT_NE(status.phase(), wire::FAILED) << status.failure();
   is_away = false;
-  ASSERT_OK(cluster.StopWorker(0));
+  EXPECT_THAT(cluster.StopWorker(0),
+              StatusIs(absl::StatusCode::kUnavailable));  // its result
   ASSERT_OK(cluster.StartWorker(0));
   EXPECT_OK(cluster.WaitForChief());
 }

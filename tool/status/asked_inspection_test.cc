@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/status_matchers.h"
+#include "cluster/client/testing/fake_chief.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -20,37 +21,13 @@ using ::testing::SizeIs;
 
 // A chief that gives one answer after the other to questions for what tasks
 // have shown, and no other.
-class AnsweringChief : public ChiefClient {
+class AnsweringChief : public FakeChief {
  public:
   using Answer = absl::StatusOr<wire::InspectResponse>;
 
   explicit AnsweringChief(std::vector<Answer> answers)
       : answers_(std::move(answers)) {}
 
-  absl::StatusOr<wire::RegisterResponse> Register(
-      const wire::RegisterRequest&) override {
-    return absl::UnimplementedError("fake");
-  }
-  absl::StatusOr<wire::HeartbeatResponse> Heartbeat(
-      const wire::HeartbeatRequest&) override {
-    return absl::UnimplementedError("fake");
-  }
-  absl::StatusOr<wire::GetPlacementResponse> GetPlacement() override {
-    return absl::UnimplementedError("fake");
-  }
-  absl::StatusOr<wire::ClaimStepsResponse> ClaimSteps(
-      const wire::ClaimStepsRequest&) override {
-    return absl::UnimplementedError("fake");
-  }
-  absl::Status ReportFailure(const wire::ReportFailureRequest&) override {
-    return absl::UnimplementedError("fake");
-  }
-  absl::Status Leave(const wire::LeaveRequest&) override {
-    return absl::UnimplementedError("fake");
-  }
-  absl::StatusOr<wire::JobStatus> GetStatus() override {
-    return absl::UnimplementedError("fake");
-  }
   absl::StatusOr<wire::InspectResponse> Inspect(
       const wire::InspectRequest&) override {
     if (next_ < answers_.size()) return answers_[next_++];

@@ -5,9 +5,9 @@
 
 #include "absl/synchronization/notification.h"
 #include "base/status_matchers.h"
+#include "cluster/client/testing/fake_chief.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/testing/fake_chief.h"
 
 namespace parasol {
 namespace {

@@ -16,6 +16,7 @@
 #include "ml/input/format/idx_writer.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/input/testing/input_files.h"
+#include "ml/input/testing/mutated.h"
 #include "ml/input/testing/read_all.h"
 #include "ml/input/testing/tf_example_writer.h"
 
@@ -74,30 +75,6 @@ std::vector<Format> Formats() {
     formats.push_back(packed);
   }
   return formats;
-}
-
-std::string Mutated(std::string bytes, std::mt19937_64& random) {
-  const int changes = 1 + random() % 4;
-  for (int i = 0; i < changes && !bytes.empty(); ++i) {
-    const size_t at = random() % bytes.size();
-    switch (random() % 5) {
-      case 0:
-        bytes[at] = static_cast<char>(random());
-        break;
-      case 1:
-        bytes[at] ^= static_cast<char>(1 << random() % 8);
-        break;
-      case 2:
-        bytes.resize(at);
-        break;
-      case 3:
-        bytes.erase(at, random() % 8);
-        break;
-      default:
-        bytes.insert(at, bytes.substr(random() % bytes.size(), random() % 16));
-    }
-  }
-  return bytes;
 }
 
 void ExpectWellFormed(const Batch& batch) {

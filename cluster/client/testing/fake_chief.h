@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_TESTING_FAKE_CHIEF_H_
-#define PARASOL_WORKER_TESTING_FAKE_CHIEF_H_
+#ifndef PARASOL_CLUSTER_CLIENT_TESTING_FAKE_CHIEF_H_
+#define PARASOL_CLUSTER_CLIENT_TESTING_FAKE_CHIEF_H_
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -7,8 +7,8 @@
 
 namespace parasol {
 
-// A chief whose calls fail with Unimplemented, except ClaimSteps(), which the
-// test defines in a derived class.
+// A chief whose calls fail with Unimplemented, but for those that a test
+// defines in a derived class.
 class FakeChief : public ChiefClient {
  public:
   absl::StatusOr<wire::RegisterResponse> Register(
@@ -20,6 +20,10 @@ class FakeChief : public ChiefClient {
     return absl::UnimplementedError("fake");
   }
   absl::StatusOr<wire::GetPlacementResponse> GetPlacement() override {
+    return absl::UnimplementedError("fake");
+  }
+  absl::StatusOr<wire::ClaimStepsResponse> ClaimSteps(
+      const wire::ClaimStepsRequest&) override {
     return absl::UnimplementedError("fake");
   }
   absl::Status ReportFailure(const wire::ReportFailureRequest&) override {
@@ -39,4 +43,4 @@ class FakeChief : public ChiefClient {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_TESTING_FAKE_CHIEF_H_
+#endif  // PARASOL_CLUSTER_CLIENT_TESTING_FAKE_CHIEF_H_
