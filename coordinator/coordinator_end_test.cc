@@ -70,6 +70,7 @@ TEST_F(CoordinatorTest, AJobMayEndWithItsWorkers) {
   options_.ends_with_workers = true;
   options_.job.mutable_end()->set_steps(int64_t{1} << 50);
   StartTraining();
+  EXPECT_EQ(chief().Status(now_).end_step(), 0) << "nobody knows it";
   TrainTo(7);
   ASSERT_OK(Leave(worker0_, 7));
   Pass(absl::Seconds(12), {ps0_, ps1_, worker1_});

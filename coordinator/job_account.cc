@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "cluster/checkpoint/evaluation_decisions.h"
 #include "cluster/job/learning_rate_field.h"
+#include "cluster/job/training_end.h"
 #include "cluster/progress/curve_points.h"
 #include "cluster/rpc/proto_duration.h"
 #include "coordinator/absences.h"
@@ -151,7 +152,9 @@ wire::JobStatus JobAccount::Status(const JobView& job, absl::Time now) const {
   wire::JobStatus status;
   status.set_phase(job.phases.phase());
   status.set_global_step(plan.global_step());
-  status.set_end_step(plan.end_step().value_or(0));
+  const int64_t end = plan.end_step().value_or(0);
+  const bool ends_by_itself = options_.ends_with_workers && end >= kEndless;
+  status.set_end_step(ends_by_itself ? 0 : end);
   status.set_run_id(options_.run_id);
   status.set_failure(job.phases.failure());
   AddTrouble(TroubleOf(job), status);

@@ -11,6 +11,9 @@
 
 namespace parasol {
 
+// The end.steps of a program with a loop of its own that ends by itself.
+inline constexpr int64_t kEndless = int64_t{1} << 50;
+
 // The end of a job, in steps of the cluster: at end.steps, or when each of the
 // training examples has been seen end.epochs times, whichever is first. The
 // last batch of an epoch may be smaller: an epoch has as many steps as the set

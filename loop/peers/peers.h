@@ -13,14 +13,12 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "cluster/collective/collective.h"
+#include "cluster/job/training_end.h"
 #include "parameters/training_parameters.h"
 
 namespace parasol {
 
 class ParameterStore;
-
-// The number of iterations of a program that ends by itself.
-inline constexpr int64_t kEndless = int64_t{1} << 50;
 
 // What a program says of an iteration that it ends.
 struct Iteration {
