@@ -9,8 +9,9 @@
 namespace parasol {
 namespace {
 
-// The incarnation, the operation's bytes, and the number of payloads.
-constexpr size_t kHeadBytes = 16;
+// The incarnation, what was acknowledged, the operation's bytes, and the number
+// of payloads.
+constexpr size_t kHeadBytes = 24;
 
 absl::Status NotAPush() {
   return absl::DataLossError("a record of a journal that is no push");
@@ -21,6 +22,7 @@ absl::Status NotAPush() {
 PushRecord::PushRecord(const ReceivedPush& push) {
   const std::string operation = push.operation.SerializeAsString();
   AppendLittleEndian(head_, push.worker_incarnation);
+  AppendLittleEndian(head_, push.acknowledged);
   AppendLittleEndian(head_, static_cast<uint32_t>(operation.size()));
   AppendLittleEndian(head_, static_cast<uint32_t>(push.payloads.size()));
   for (const PayloadView& payload : push.payloads) {
@@ -46,8 +48,9 @@ absl::StatusOr<RecordedPush> ParsePushRecord(absl::string_view record) {
   if (record.size() < kHeadBytes) return NotAPush();
   RecordedPush push;
   push.worker_incarnation = LoadLittleEndian<uint64_t>(record.data());
-  const auto operation_bytes = LoadLittleEndian<uint32_t>(record.data() + 8);
-  const auto payloads = LoadLittleEndian<uint32_t>(record.data() + 12);
+  push.acknowledged = LoadLittleEndian<uint64_t>(record.data() + 8);
+  const auto operation_bytes = LoadLittleEndian<uint32_t>(record.data() + 16);
+  const auto payloads = LoadLittleEndian<uint32_t>(record.data() + 20);
   record.remove_prefix(kHeadBytes);
   if (payloads > record.size() / sizeof(uint32_t)) return NotAPush();
   const absl::string_view sizes = record.substr(0, payloads * sizeof(uint32_t));

@@ -18,8 +18,7 @@ struct ReceivedPush {
   uint64_t worker_incarnation = 0;
   const wire::Operation& operation;
   absl::Span<const PayloadView> payloads;
-  // ReceivedMessage::acknowledged(). No record has it.
-  uint64_t acknowledged = 0;
+  uint64_t acknowledged = 0;  // ReceivedMessage::acknowledged()
 };
 
 // The record of a push in a journal: storage/FORMAT.md, "Journal".
@@ -43,6 +42,7 @@ class PushRecord {
 // A push out of a record.
 struct RecordedPush {
   uint64_t worker_incarnation = 0;
+  uint64_t acknowledged = 0;
   wire::Operation operation;
   std::vector<PayloadView> payloads;  // point into the record
 };

@@ -118,7 +118,8 @@ absl::StatusOr<Claim> DedupIndex::Mark(uint64_t incarnation, uint64_t sequence,
     return absl::InvalidArgumentError("the push has no sequence");
   }
   if (under_way_.contains({incarnation, sequence})) return Claim::kUnderWay;
-  const bool is_replayed = acknowledged == kReplayed;
+  const bool is_replayed = (acknowledged & kReplayed) != 0;
+  acknowledged = std::min(acknowledged & ~kReplayed, sequence - 1);
   const auto known = workers_.find(incarnation);
   if (known == workers_.end()) {
     if (workers_.size() >= max_workers_) ForgetIdlest();
@@ -129,13 +130,13 @@ absl::StatusOr<Claim> DedupIndex::Mark(uint64_t incarnation, uint64_t sequence,
         " ahead of the newest one of its worker: sequences have no gaps"));
   }
   Worker& worker = workers_[incarnation];
+  const bool is_unknown = known == workers_.end() && has_forgotten_;
+  if (!is_replayed && is_unknown) acknowledged = 0;
   if (!is_replayed && !worker.has_come) {
-    const bool is_unknown = known == workers_.end() && has_forgotten_;
-    acknowledged = is_unknown ? 0 : std::min(acknowledged, sequence - 1);
     worker.lost += worker.window.Lacks(acknowledged);
-    // A later successor would count the same gap again.
-    worker.window.MarkUpTo(acknowledged);
   }
+  // A later successor would count the same gap again.
+  if (is_replayed || !worker.has_come) worker.window.MarkUpTo(acknowledged);
   worker.has_come |= !is_replayed;
   worker.last_claim = ++claims_;
   const Claim claim = worker.window.Mark(sequence);

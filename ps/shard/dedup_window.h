@@ -27,7 +27,8 @@ enum class Claim {
 // A sequence further ahead moves the floor up to kDedupWindow below itself. Its
 // sender has nothing older in flight (proto/parameter.proto): the skipped
 // sequences have been acknowledged, by a lost process that had this shard. So
-// only the first sequence after the shard was loaded may be IsJump().
+// of what a worker sends only the first sequence after the shard was loaded may
+// be IsJump(); of what is replayed any may be.
 class DedupWindow {
  public:
   // Returns true if `sequence` is more than kDedupWindow ahead of the newest
@@ -70,24 +71,28 @@ using DedupWindows = std::map<uint64_t, DedupWindow>;
 class DedupIndex {
  public:
   static constexpr size_t kMaxWorkers = 4096;
-  // `acknowledged` of a push of a journal or of a standby's stream. It may be a
-  // jump: behind a loss the journal has what came then.
-  static constexpr uint64_t kReplayed = UINT64_MAX;
+  // A bit of `acknowledged` of a push of a journal or of a standby's stream,
+  // beside what the record says. It may be a jump: behind a loss the journal
+  // has what came then.
+  static constexpr uint64_t kReplayed = uint64_t{1} << 63;
 
   explicit DedupIndex(size_t max_workers = kMaxWorkers)
       : max_workers_(max_workers) {}
 
   // Claims `sequence` for the caller. `acknowledged`: the sequence up to which
-  // the worker's pushes were acknowledged, 0 if it is not known. A claim that
-  // is kNew is under way until Confirm(), or until Unmark() if the push has not
-  // been applied after all.
+  // the worker's pushes were acknowledged, 0 if it is not known. What a
+  // replayed push says was acknowledged is marked and does not count as lost:
+  // the process that took the push has counted it. A claim that is kNew is
+  // under way until Confirm(), or until Unmark() if the push has not been
+  // applied after all.
   //   InvalidArgument  incarnation or sequence is 0, or the sequence is a jump
   //                    and not the worker's first one here; nothing has
   //                    changed.
   absl::StatusOr<Claim> Mark(uint64_t incarnation, uint64_t sequence,
                              uint64_t acknowledged = 0);
   // Returns how many of the acknowledged pushes were not marked at the worker's
-  // first claim after the shard was loaded; from then on 0.
+  // first claim after the shard was loaded, replayed ones aside; from then on
+  // 0.
   uint64_t TakeLost(uint64_t incarnation);
   void Confirm(uint64_t incarnation, uint64_t sequence);
   void Unmark(uint64_t incarnation, uint64_t sequence);
@@ -102,7 +107,8 @@ class DedupIndex {
   struct Worker {
     DedupWindow window;
     uint64_t last_claim = 0;
-    // True if it has claimed a sequence since the shard was loaded.
+    // True if it has claimed a sequence since the shard was loaded: a replayed
+    // push is no claim of the worker's.
     bool has_come = false;
     // Number that TakeLost() returns.
     uint64_t lost = 0;

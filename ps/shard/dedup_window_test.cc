@@ -3,6 +3,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "base/status_matchers.h"
@@ -139,6 +140,21 @@ TEST(DedupIndexTest, AGapIsCountedByOneSuccessor) {
   second.Restore(first.Windows());
   ASSERT_OK(second.Mark(7, 7, /*acknowledged=*/6));
   EXPECT_EQ(second.TakeLost(7), 0u);
+}
+
+// As the journal of a successor has it: 3 and 4 were lost, which it counted.
+TEST(DedupIndexTest, AGapThatAReplayedPushHasPassedIsNotCountedAgain) {
+  DedupIndex second;
+  for (const auto& [sequence, acknowledged] :
+       {std::pair<uint64_t, uint64_t>{1, 0}, {2, 1}, {5, 4}}) {
+    EXPECT_THAT(second.Mark(7, sequence, acknowledged | DedupIndex::kReplayed),
+                IsOkAndHolds(Claim::kNew));
+    second.Confirm(7, sequence);
+    EXPECT_EQ(second.TakeLost(7), 0u);
+  }
+  // What the journal lacks behind that counts.
+  ASSERT_OK(second.Mark(7, 8, /*acknowledged=*/7));
+  EXPECT_EQ(second.TakeLost(7), 2u);
 }
 
 TEST(DedupIndexTest, NothingIsLostOfAWorkerThatMayHaveBeenForgotten) {

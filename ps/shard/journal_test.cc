@@ -225,6 +225,11 @@ TEST_P(ShardJournalTest, ALostEndOfTheJournalIsCounted) {
   const auto third = NextPs(Order());
   EXPECT_EQ(Values(*third), Values(*successor));
   EXPECT_EQ(third->metrics.replayed_pushes_total.value(), 3);
+  // What the successor has counted is not lost once more.
+  next = PushRequest(2002);
+  next.set_acknowledged(2001);
+  ASSERT_OK(PushAndWait(*third, next, Floats(kElements, 1)));
+  EXPECT_EQ(third->metrics.lost_pushes_total.value(), 0);
 }
 
 TEST_P(ShardJournalTest, ARefusedPushIsRefusedAgain) {

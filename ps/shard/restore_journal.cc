@@ -106,7 +106,7 @@ absl::Status ApplyRecord(absl::string_view record, ParameterShard& shard) {
       [answer](const absl::StatusOr<OperationResult>& result) {
         *answer = result.status();
       },
-      /*acknowledged=*/DedupIndex::kReplayed);
+      push.acknowledged | DedupIndex::kReplayed);
   return *answer;
 }
 
