@@ -28,6 +28,15 @@ absl::Status LetGo() {
 
 }  // namespace
 
+wire::LoadRequest SettingsOf(const wire::LoadRequest& order) {
+  wire::LoadRequest settings = order;
+  settings.clear_order();
+  settings.clear_checkpoint();
+  settings.clear_standby();
+  settings.clear_global_step();
+  return settings;
+}
+
 absl::Status StandbyFeed::ApplyAndAppend(const ReceivedPush& push,
                                          std::optional<int64_t> step,
                                          absl::FunctionRef<bool()> apply) {

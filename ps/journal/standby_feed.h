@@ -21,6 +21,12 @@
 
 namespace parasol {
 
+// Returns what a shard's standby is told of the order by which the shard goes
+// on: its settings. The header has the secret of the ps that it was for, with
+// which anybody could give that one orders; the sources and the step are the
+// shard's own.
+wire::LoadRequest SettingsOf(const wire::LoadRequest& order);
+
 // Pushes of a shard on their way to its standby, in the order in which the
 // shard has applied them, and those whose acknowledgement waits for it.
 // Thread-safe.
@@ -60,8 +66,8 @@ class StandbyFeed {
                               absl::FunctionRef<bool()> apply)
       ABSL_LOCKS_EXCLUDED(order_mu_, mu_);
   // Appends what else changes the shard, if there is a stream. Rules that the
-  // shard goes on by (without a global_step) are the first thing in each later
-  // stream. Call it while no push is being applied.
+  // shard goes on by (SettingsOf(), without a global_step) are the first thing
+  // in each later stream. Call it while no push is being applied.
   void AppendChange(const wire::LoadRequest& change) ABSL_LOCKS_EXCLUDED(mu_);
   // Calls `done` when all pushes so far may be acknowledged, before it returns
   // or on another thread; or with Unavailable when the feed is closed.

@@ -342,7 +342,7 @@ absl::Status ParameterShard::TakeRules(
     for (size_t i = 0; i < rows.size() && taken.ok(); ++i) {
       taken = tables_[i]->rows().TakeRulesOf(*rows[i]);
     }
-    if (taken.ok() && feed_ != nullptr) feed_->AppendChange(order);
+    if (taken.ok() && feed_ != nullptr) feed_->AppendChange(SettingsOf(order));
   });
   return taken;
 }

@@ -259,6 +259,28 @@ TEST_F(StandbyHostTest, ANewJobsRulesComeInTheirPlaceAmongThePushes) {
   EXPECT_EQ(Values(successor), Values(primary));
 }
 
+// Whoever knows it can give the primary orders.
+TEST_F(StandbyHostTest, AStandbyDoesNotHearThePrimarysSecret) {
+  Primary primary;
+  ASSERT_OK(primary.server.Load(Order()));
+  primary.shard->feed()->Begin(std::nullopt);
+  wire::LoadRequest faster = Order(/*standby=*/3);
+  ASSERT_EQ(faster.order().incarnation(), kIncarnation);
+  faster.mutable_optimizer()->mutable_adam()->set_learning_rate(.5);
+  faster.set_checkpoint("/checkpoints/ckpt-4");
+  faster.set_global_step(4);
+  ASSERT_OK(primary.server.Load(faster));
+  const auto messages =
+      primary.shard->feed()->Take(1 << 20, absl::ZeroDuration());
+  ASSERT_EQ(messages.size(), 1u);
+  const wire::LoadRequest& told = messages[0].header().load();
+  EXPECT_EQ(told.optimizer().adam().learning_rate(), .5);
+  EXPECT_FALSE(told.has_order());
+  EXPECT_EQ(told.checkpoint(), "");
+  EXPECT_FALSE(told.has_standby());
+  EXPECT_EQ(told.global_step(), 0);
+}
+
 TEST_F(StandbyHostTest, ASynchronousShardGoesOnInItsStep) {
   Primary primary;
   wire::LoadRequest order = Order();

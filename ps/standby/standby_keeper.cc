@@ -252,11 +252,7 @@ wire::FollowRequest StandbyKeeper::HeaderFor(
   header.set_place_epoch(options_.place_epoch());
   header.set_ps_incarnation(place.ps_incarnation());
   wire::LoadRequest& load = *header.mutable_load();
-  load = primary.order;
-  // It has this process's secret.
-  load.clear_order();
-  load.clear_checkpoint();
-  load.clear_global_step();
+  load = SettingsOf(primary.order);
   *load.mutable_standby() = place;
   return request;
 }
