@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -22,6 +23,7 @@
 #include "ps/shard/parameter_server.h"
 #include "ps/testing/parameter_server_fixture.h"
 #include "ps/testing/requests.h"
+#include "storage/testing/disk_faults.h"
 
 // A ps with a journal that is lost, at any moment, and its successor.
 namespace parasol::parameter_server_testing {
@@ -230,6 +232,47 @@ TEST_P(ShardJournalTest, ALostEndOfTheJournalIsCounted) {
   next.set_acknowledged(2001);
   ASSERT_OK(PushAndWait(*third, next, Floats(kElements, 1)));
   EXPECT_EQ(third->metrics.lost_pushes_total.value(), 0);
+}
+
+// It has room later, as for pushes: the order comes again.
+TEST_P(ShardJournalTest, ADiskWithoutRoomIsNoEnd) {
+  Ps ps;
+  ps.server.Registered(kChief, directory_);
+  FailFsyncOf(std::filesystem::canonical(directory_), ENOSPC);
+  EXPECT_THAT(ps.server.Load(Order()), StatusIs(absl::StatusCode::kUnavailable))
+      << "the name of the first folder";
+  FailFsyncOf("");
+  ASSERT_OK(PushOf(*NextPs(Order()), 1));
+  const std::string segment = std::filesystem::canonical(Segments().back());
+  const std::string folder = segment.substr(0, segment.rfind('/'));
+  const std::string parent = folder.substr(0, folder.rfind('/'));
+  // The journal's own name, and what was read of it.
+  for (const std::string& path : {parent, segment}) {
+    SCOPED_TRACE(path);
+    if (path == segment && GetParam() != wire::LoadRequest::ON_DISK) continue;
+    for (const int code : {ENOSPC, EDQUOT}) {
+      FailFsyncOf(path, code);
+      EXPECT_THAT(ps.server.Load(Order()),
+                  StatusIs(absl::StatusCode::kUnavailable));
+      FailFsyncOf("");
+    }
+  }
+  // What gets another name: a segment behind damage, and another run's.
+  const std::string next = absl::StrCat(directory_, "/journal/",
+                                        folder.substr(folder.rfind('/') + 1),
+                                        "/segment-000000000009");
+  std::filesystem::copy_file(segment, next);
+  FailRenamesOf(next, ENOSPC);
+  EXPECT_THAT(ps.server.Load(Order()), StatusIs(absl::StatusCode::kUnavailable,
+                                                testing::HasSubstr("rename")));
+  const std::string first = absl::StrCat(next.substr(0, next.rfind('/')), "/",
+                                         segment.substr(folder.size() + 1));
+  std::filesystem::resize_file(first, 10);
+  FailRenamesOf(first, ENOSPC);
+  EXPECT_THAT(ps.server.Load(Order()), StatusIs(absl::StatusCode::kUnavailable,
+                                                testing::HasSubstr("rename")));
+  FailRenamesOf("", 0);
+  EXPECT_OK(ps.server.Load(Order()));
 }
 
 TEST_P(ShardJournalTest, ARefusedPushIsRefusedAgain) {

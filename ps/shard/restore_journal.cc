@@ -140,7 +140,7 @@ absl::StatusOr<RestoredJournal> RestoreJournal(
     }
   }
   std::vector<PushJournal::Segment> segments;
-  SegmentHeader next;
+  absl::StatusOr<SegmentHeader> next;
   const int64_t progress = shard.progress() + 1;
   if (reader.has_value()) {
     const absl::Status read = reader->Read(
@@ -149,19 +149,20 @@ absl::StatusOr<RestoredJournal> RestoreJournal(
     if (!read.ok() && !absl::IsDataLoss(read)) return read;
     restored.lost = std::string(read.message());
     restored.pushes = reader->records();
-    ASSIGN_OR_RETURN(next, reader->GoOn(shard.progress() + 1));
+    next = reader->GoOn(shard.progress() + 1);
+    if (!next.ok()) return LaterIfFull(next.status());
     for (const SegmentHeader& header : reader->Headers()) {
-      if (header.segment >= next.segment) break;
+      if (header.segment >= next->segment) break;
       segments.push_back(
           {.number = header.segment, .progress = header.progress});
     }
   } else {
-    ASSIGN_OR_RETURN(next,
-                     NewJournal(order, path, progress, !restored.lost.empty()));
+    next = NewJournal(order, path, progress, !restored.lost.empty());
+    if (!next.ok()) return LaterIfFull(next.status());
   }
-  segments.push_back({.number = next.segment, .progress = next.progress});
+  segments.push_back({.number = next->segment, .progress = next->progress});
   absl::StatusOr<std::unique_ptr<JournalWriter>> writer =
-      JournalWriter::Create(path, next, kept, *std::move(fence));
+      JournalWriter::Create(path, *next, kept, *std::move(fence));
   if (!writer.ok()) return LaterIfFull(writer.status());
   shard.KeepJournal(
       std::make_unique<PushJournal>(*std::move(writer), std::move(segments)));

@@ -191,6 +191,7 @@ absl::Status JournalReader::ReadSegment(
                    FileDescriptor::OpenForReading(segment.path));
   uint64_t at = segment.header_bytes;
   std::string bytes;
+  absl::Status outcome;
   while (at < segment.size) {
     const uint64_t left = segment.size - at;
     RETURN_IF_ERROR(ReadBytes(file, segment.path, at,
@@ -212,7 +213,8 @@ absl::Status JournalReader::ReadSegment(
                  MaskCrc(Crc32cOf(bytes)) == header->data_crc;
     }
     if (is_whole) {
-      RETURN_IF_ERROR(visit(bytes));
+      outcome = visit(bytes);
+      if (!outcome.ok()) break;
       at += RecordHeader::kBytes + header->length;
       ++next_record_;
       end_ = at;
@@ -226,15 +228,15 @@ absl::Status JournalReader::ReadSegment(
                                  next_record_ + 1));
       is_end = !has_later;
     }
-    if (!is_end) return Damaged(segment.path, at, "a damaged record");
+    if (!is_end) outcome = Damaged(segment.path, at, "a damaged record");
     break;
   }
   // A writer that was killed may not have done it, and a duplicate of what was
   // read is acknowledged at once.
   if (kept == Kept::kOnDisk && fdatasync(file.get()) != 0) {
-    return FileError(errno, "fdatasync", segment.path);
+    return ReadError(errno, "fdatasync", segment.path);
   }
-  return absl::OkStatus();
+  return outcome;
 }
 
 std::vector<SegmentHeader> JournalReader::Headers() const {

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -145,6 +146,49 @@ TEST_F(JournalTest, WhoHasLostItsFenceAppendsNothing) {
                 StatusIs(absl::StatusCode::kUnavailable,
                          HasSubstr("another process has taken this journal")));
   }
+}
+
+// A disk without room says so when files are synced.
+TEST_F(JournalTest, WhatIsReadIsOnTheDiskOrReadAgain) {
+  {
+    const auto writer = Write(First());
+    ASSERT_OK(writer->Append({"a"}));
+    ASSERT_OK(writer->Append({"b"}));
+    ASSERT_OK(writer->Append({"c"}));
+  }
+  const std::string path =
+      std::filesystem::canonical(directory_).string() + "/" + SegmentName(1);
+  const std::string whole = Bytes(1);
+  std::string damaged = whole;
+  damaged[whole.size() - RecordHeader::kBytes - 2] ^= 1;
+  for (const std::string& bytes : {whole, damaged}) {
+    SetBytes(1, bytes);
+    for (const int code : {ENOSPC, EDQUOT, EIO}) {
+      FailFsyncOf(path, code);
+      EXPECT_THAT(
+          Read(std::nullopt, Kept::kOnDisk).status,
+          StatusIs(absl::StatusCode::kUnavailable, HasSubstr("fdatasync")));
+      // Nothing is synced there.
+      EXPECT_NE(Read().status.code(), absl::StatusCode::kUnavailable);
+      FailFsyncOf("");
+    }
+  }
+  const Found found = Read(std::nullopt, Kept::kOnDisk);
+  EXPECT_THAT(found.status, StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(found.records, ElementsAre("a"));
+  // A record that whoever reads refuses is damage, too.
+  SetBytes(1, whole);
+  auto reader = JournalReader::Open(directory_, Owner(), std::nullopt);
+  ASSERT_OK(reader.status());
+  FailFsyncOf(path, ENOSPC);
+  EXPECT_THAT(reader->Read(Kept::kOnDisk,
+                           [](absl::string_view record) {
+                             return record == "a" ? absl::OkStatus()
+                                                  : absl::DataLossError("b");
+                           }),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_EQ(reader->records(), 1u);
+  FailFsyncOf("");
 }
 
 TEST_F(JournalTest, ADamagedHeadBeforeRecordsIsALoss) {

@@ -25,6 +25,8 @@ struct Faults {
   int read_code ABSL_GUARDED_BY(mu) = 0;
   std::string link_path ABSL_GUARDED_BY(mu);
   int link_code ABSL_GUARDED_BY(mu) = 0;
+  std::string rename_path ABSL_GUARDED_BY(mu);
+  int rename_code ABSL_GUARDED_BY(mu) = 0;
 };
 
 Faults& TheFaults() {
@@ -68,6 +70,13 @@ void FailLinksOf(const std::string& path, int code) {
   faults.link_code = code;
 }
 
+void FailRenamesOf(const std::string& path, int code) {
+  Faults& faults = TheFaults();
+  absl::MutexLock lock(&faults.mu);
+  faults.rename_path = path;
+  faults.rename_code = code;
+}
+
 // The errno with which a call on the descriptor fails; 0 if it does not.
 int FsyncFault(int descriptor) {
   Faults& faults = TheFaults();
@@ -90,6 +99,14 @@ int LinkFault(const char* path) {
   absl::MutexLock lock(&faults.mu);
   return !faults.link_path.empty() && faults.link_path == path
              ? faults.link_code
+             : 0;
+}
+
+int RenameFault(const char* path) {
+  Faults& faults = TheFaults();
+  absl::MutexLock lock(&faults.mu);
+  return !faults.rename_path.empty() && faults.rename_path == path
+             ? faults.rename_code
              : 0;
 }
 
@@ -123,6 +140,16 @@ extern "C" int link(const char* from, const char* to) noexcept {
   if (fault == 0) {
     return static_cast<int>(
         syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0));
+  }
+  errno = fault;
+  return -1;
+}
+
+extern "C" int rename(const char* from, const char* to) noexcept {
+  const int fault = parasol::RenameFault(from);
+  if (fault == 0) {
+    return static_cast<int>(
+        syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
   }
   errno = fault;
   return -1;

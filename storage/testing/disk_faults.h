@@ -21,6 +21,10 @@ void FailReadsOf(const std::string& path, int code);
 // an empty path ends the faults.
 void FailLinksOf(const std::string& path, int code);
 
+// Makes every later rename(2) of `path` fail with `code` (errno); an empty path
+// ends the faults.
+void FailRenamesOf(const std::string& path, int code);
+
 }  // namespace parasol
 
 #endif  // PARASOL_STORAGE_TESTING_DISK_FAULTS_H_
