@@ -14,6 +14,8 @@
 namespace parasol {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
@@ -165,6 +167,18 @@ TEST_F(DurableFileTest, TheNamesOfDirectoriesThatAreMadeAreSynced) {
   }
   ASSERT_OK(MakeDirectories(root + "/x/y/z/"));
   ASSERT_OK(MakeDirectories(root + "/x/y/z"));
+}
+
+TEST_F(DurableFileTest, TheFolderThatCannotBeMadeIsNamed) {
+  const std::string file = std::filesystem::canonical(root_).string() + "/f";
+  ASSERT_OK(WriteFileDurably(file, "x"));
+  EXPECT_THAT(
+      MakeDirectories(file + "/y/z"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr(file + "/y/z: "), EndsWith(" (" + file + ")"))));
+  EXPECT_THAT(
+      MakeDirectories(file),
+      StatusIs(absl::StatusCode::kInvalidArgument, Not(HasSubstr("("))));
 }
 
 TEST_F(DurableFileTest, NothingStaysOfAReplacementThatFails) {

@@ -148,6 +148,73 @@ TEST_F(JournalTest, WhoHasLostItsFenceAppendsNothing) {
   }
 }
 
+// Its successor makes the segment that it would make.
+TEST_F(JournalTest, WhoHasLostItsFenceBeginsNoSegment) {
+  auto fence = JournalFence::Take(directory_);
+  ASSERT_OK(fence.status());
+  const auto stopped = JournalWriter::Create(directory_, First(),
+                                             Kept::kWritten, *std::move(fence));
+  ASSERT_OK(stopped.status());
+  ASSERT_OK((*stopped)->Append({"a"}));
+  ASSERT_OK(JournalFence::Take(directory_).status());
+  const Found found = Read();
+  ASSERT_OK(found.next.status());
+  EXPECT_THAT((*stopped)->BeginSegment(1).status(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("another process has taken this journal")));
+  ASSERT_OK(Write(*found.next)->Append({"b"}));
+  EXPECT_THAT(Read().records, ElementsAre("a", "b"));
+}
+
+TEST_F(JournalTest, WhoHasLostItsFenceMeanwhileAcknowledgesNothing) {
+  auto fence = JournalFence::Take(directory_);
+  ASSERT_OK(fence.status());
+  const auto writer = JournalWriter::Create(directory_, First(), Kept::kOnDisk,
+                                            *std::move(fence));
+  ASSERT_OK(writer.status());
+  ASSERT_OK((*writer)->Append({"a"}));
+  ASSERT_OK((*writer)->Flush());
+  ASSERT_OK((*writer)->Append({"b"}));
+  ASSERT_OK(JournalFence::Take(directory_).status());
+  absl::Notification told;
+  (*writer)->WhenKept([&](const absl::Status& status) {
+    EXPECT_THAT(status,
+                StatusIs(absl::StatusCode::kUnavailable,
+                         HasSubstr("another process has taken this journal")));
+    told.Notify();
+  });
+  told.WaitForNotification();
+  EXPECT_THAT((*writer)->Flush(), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+// The writer's thread is busy meanwhile: whoever flushes calls.
+TEST_F(JournalTest, AFlushOfABrokenJournalCallsThoseThatWait) {
+  auto fence = JournalFence::Take(directory_);
+  ASSERT_OK(fence.status());
+  const auto writer = JournalWriter::Create(directory_, First(), Kept::kOnDisk,
+                                            *std::move(fence));
+  ASSERT_OK(writer.status());
+  absl::Notification is_busy, may_go_on;
+  ASSERT_OK((*writer)->Append({"a"}));
+  (*writer)->WhenKept([&](const absl::Status& status) {
+    EXPECT_OK(status);
+    is_busy.Notify();
+    may_go_on.WaitForNotification();
+  });
+  is_busy.WaitForNotification();
+  ASSERT_OK((*writer)->Append({"b"}));
+  absl::Status told;
+  (*writer)->WhenKept([&](const absl::Status& status) { told = status; });
+  ASSERT_OK(told);
+  ASSERT_OK(JournalFence::Take(directory_).status());
+  EXPECT_FALSE((*writer)->Append({"late"}).ok());
+  EXPECT_THAT((*writer)->Flush(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(told,
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("another process has taken this journal")));
+  may_go_on.Notify();
+}
+
 // A disk without room says so when files are synced.
 TEST_F(JournalTest, WhatIsReadIsOnTheDiskOrReadAgain) {
   {

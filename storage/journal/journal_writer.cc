@@ -268,6 +268,8 @@ absl::Status JournalWriter::SyncFiles(absl::Span<const File> files,
 absl::StatusOr<uint64_t> JournalWriter::BeginSegment(int64_t progress) {
   absl::MutexLock lock(&mu_);
   RETURN_IF_ERROR(broken_);
+  // The name may be the one that who has taken the journal is about to make.
+  RETURN_IF_ERROR(CheckFence());
   SegmentHeader header = header_;
   ++header.segment;
   header.first_record = next_record_;

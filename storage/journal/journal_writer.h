@@ -66,6 +66,8 @@ class JournalWriter {
 
   // Ends the segment, and begins another one, of which it returns the number.
   // After an error records go on in the old one.
+  //   Unavailable  another process has taken the journal.
+  // and as durable_file.h says.
   absl::StatusOr<uint64_t> BeginSegment(int64_t progress)
       ABSL_LOCKS_EXCLUDED(mu_);
   // Returns when all records and segments so far are kept. With kOnDisk it
