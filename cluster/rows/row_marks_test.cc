@@ -242,6 +242,28 @@ TEST(RowMarksTest, ASnapshotThatLosesTheMarksItselfIsNotComplete) {
   EXPECT_TRUE(table->Marks(4));
 }
 
+TEST(RowMarksTest, RowsThatHaveGoneAreCountedBeforeASnapshot) {
+  const auto table = MakeForgetfulTable();
+  PushTo(*table, IdsOfAStripe(9000));
+  table->TakeSnapshot({.number = 1});
+  PushTo(*table, {7});
+  PushTo(*table, {7});
+  ASSERT_TRUE(table->Marks(1));
+  EXPECT_FALSE(table->Marks(1, /*frees_expired=*/true));
+  EXPECT_EQ(table->rows(), 1u);
+  const RowSnapshot whole = table->TakeSnapshot({.number = 2});
+  EXPECT_TRUE(whole.is_complete());
+  EXPECT_EQ(IdsOf(whole), (std::set<uint64_t>{7}));
+  // Of few rows it is said that they have gone.
+  PushTo(*table, {7, 8, 9});
+  for (int i = 0; i < 2; ++i) PushTo(*table, {7});
+  EXPECT_TRUE(table->Marks(2, /*frees_expired=*/true));
+  const RowSnapshot next = table->TakeSnapshot({.number = 3, .since = 2});
+  EXPECT_TRUE(next.is_complete());
+  EXPECT_EQ(IdsOf(next), (std::set<uint64_t>{7}));
+  EXPECT_EQ(RemovedIn(next), (std::set<uint64_t>{8, 9}));
+}
+
 TEST(RowMarksTest, AsManyRowsMayGoAsThereAreAndSomeMore) {
   RowMarks marks;
   marks.Restart();

@@ -155,6 +155,9 @@ class RowStripe {
   void AddMarkedTo(int64_t updates, Extent extent, Contents& contents)
       ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Frees all rows that have gone after `updates` updates, as AddTo() does.
+  void FreeExpired(int64_t updates) ABSL_LOCKS_EXCLUDED(mu_);
+
   // Returns true if it is no longer known what has changed, until a snapshot
   // has all rows.
   bool has_lost_marks() const ABSL_LOCKS_EXCLUDED(mu_);

@@ -1,5 +1,6 @@
 // What a stripe does in a table with bounds: who gets a row, and which rows go.
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -106,6 +107,12 @@ void RowStripe::RemoveExpired(int64_t update, size_t limit) {
     if (number == TouchOrder::kNone || TouchedAt(number) >= oldest) return;
     RemoveRow(number);
   }
+}
+
+void RowStripe::FreeExpired(int64_t updates) {
+  absl::MutexLock lock(&mu_);
+  RemoveExpired(updates, SIZE_MAX);
+  NoteRows();
 }
 
 // A row that has gone already makes room as well: whether it was freed before

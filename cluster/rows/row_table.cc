@@ -259,13 +259,16 @@ RowSnapshot RowTable::TakeSnapshot(const SnapshotTurn& turn) {
   return RowSnapshot(name(), updates(), layout_, arena_, std::move(contents));
 }
 
-bool RowTable::Marks(uint64_t number) const {
-  absl::ReaderMutexLock lock(&snapshot_mu_);
-  return number != 0 &&
-         (number == newest_snapshot_ || number == older_snapshot_) &&
-         std::none_of(stripes_.begin(), stripes_.end(), [](const auto& stripe) {
-           return stripe->has_lost_marks();
-         });
+bool RowTable::Marks(uint64_t number, bool frees_expired) {
+  absl::MutexLock lock(&snapshot_mu_);
+  if (number == 0 ||
+      (number != newest_snapshot_ && number != older_snapshot_)) {
+    return false;
+  }
+  return std::none_of(stripes_.begin(), stripes_.end(), [&](auto& stripe) {
+    if (frees_expired) stripe->FreeExpired(updates());
+    return stripe->has_lost_marks();
+  });
 }
 
 void RowTable::AddTo(RowSample& sample) const {

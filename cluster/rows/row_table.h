@@ -120,8 +120,11 @@ class RowTable {
       ABSL_LOCKS_EXCLUDED(snapshot_mu_);
   // Returns true if the table knows what has changed since snapshot `number`:
   // it is the newest one, or the one to which that was compared, and not too
-  // many rows have gone since (RowMarks).
-  bool Marks(uint64_t number) const ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+  // many rows have gone since (RowMarks). With `frees_expired` those that take
+  // memory still count as well: it frees them, as a snapshot does, and holds up
+  // pushes meanwhile. A snapshot right behind it is complete then.
+  bool Marks(uint64_t number, bool frees_expired = false)
+      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
 
   // Tells `sample` the rows that it may take. Looks at one stripe after the
   // other until no later one has such rows: of a large table at one in 128.

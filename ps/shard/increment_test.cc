@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/row_hash.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
@@ -39,7 +40,8 @@ constexpr uint64_t kIds = 300;
 // Checkpoints of one ps, as a chief has them written.
 class IncrementTest : public testing::Test {
  protected:
-  IncrementTest() {
+  explicit IncrementTest(wire::LoadRequest order = TableOrder())
+      : order_(std::move(order)) {
     ps_.server.Registered(kChief, directory_);
     EXPECT_OK(ps_.server.Load(order_));
   }
@@ -149,7 +151,7 @@ class IncrementTest : public testing::Test {
     std::filesystem::remove_all(directory_);
     return *CheckpointStore::OpenForWriting(directory_);
   }();
-  const wire::LoadRequest order_ = TableOrder();
+  const wire::LoadRequest order_;
   Ps ps_;
   int64_t step_ = 0;
   uint64_t bytes_ = 0;  // of the newest file
@@ -349,6 +351,29 @@ TEST_F(IncrementTest, AnyOrderOfPushesFailuresAndCheckpointsIsRestored) {
     ExpectRestored(ids);
   }
   EXPECT_GT(increments, 20);
+}
+
+// A row of its table goes when two pushes have not touched it.
+class IncrementEvictionTest : public IncrementTest {
+ protected:
+  IncrementEvictionTest() : IncrementTest(ForgetfulOrder()) {}
+
+ private:
+  static wire::LoadRequest ForgetfulOrder() {
+    wire::LoadRequest order = TableOrder();
+    order.mutable_table(0)->mutable_eviction()->set_idle_steps(1);
+    return order;
+  }
+};
+
+TEST_F(IncrementEvictionTest, WhereManyRowsHaveGoneAShardWritesAll) {
+  std::vector<uint64_t> ids;
+  for (uint64_t i = 1; i <= 9000; ++i) ids.push_back(RowIdOf(i));  // a stripe's
+  ASSERT_OK(PushRows(ps_, ++sequence_, ids));
+  for (int i = 0; i < 2; ++i) ASSERT_OK(Save());
+  for (int i = 0; i < 2; ++i) ASSERT_OK(PushRows(ps_, ++sequence_, {ids[0]}));
+  EXPECT_THAT(Save(), IsOkAndHolds(false));
+  EXPECT_THAT(Save(), IsOkAndHolds(true));
 }
 
 // Synchronous training: increments are cut at one step.

@@ -347,10 +347,11 @@ absl::Status ParameterShard::TakeRules(
   return taken;
 }
 
-bool ParameterShard::Marks(uint64_t number) const {
+bool ParameterShard::Marks(uint64_t number) {
   return std::all_of(
-      tables_.begin(), tables_.end(),
-      [number](const auto& table) { return table->rows().Marks(number); });
+      tables_.begin(), tables_.end(), [number](const auto& table) {
+        return table->rows().Marks(number, /*frees_expired=*/true);
+      });
 }
 
 ShardSnapshot ParameterShard::TakeSnapshot(bool stays,

@@ -93,8 +93,11 @@ class ParameterShard {
   // of asynchronous training from then on as after Seal(), until GoOn(). `turn`
   // says which rows the tables give; all chunks are there.
   ShardSnapshot TakeSnapshot(bool stays = false, const SnapshotTurn& turn = {});
-  // Returns true if all tables know what has changed since snapshot `number`.
-  bool Marks(uint64_t number) const;
+  // Returns true if all tables know what has changed since snapshot `number`,
+  // of which a snapshot that follows may have the changes alone. Frees the rows
+  // that have gone: were it the snapshot that finds out how many they are, it
+  // would not be complete.
+  bool Marks(uint64_t number);
 
   // Returns the numbers of updates of the chunks and tables, and lets none have
   // more than the largest of them until EndHold() or BeginSnapshotAt().
