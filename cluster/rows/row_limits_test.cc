@@ -119,8 +119,8 @@ TEST(RowLimitsTest, InsertionsBeyondTheBoundsKeepTheMemoryLimit) {
 
 TEST(RowLimitsTest, TheErrorNamesCountsIfThereAreSome) {
   constexpr char kCounts[] =
-      " bytes are counts of ids without a row: lower admission.min_count or "
-      "set eviction.idle_steps";
+      " bytes are counts of ids without a row: set or lower "
+      "eviction.idle_steps";
   const auto counting = MakeLarge(
       {.min_count = 3}, std::make_shared<RowMemory>(BytesOfRows(300)));
   ASSERT_OK(PushZeros(*counting, IdsOfAllStripes(1, 0)));

@@ -332,8 +332,8 @@ absl::Status RowTable::CheckRoom(const StripedIds& sorted,
                    " bytes; use more ps, or raise --memory_limit_bytes");
   if (const int64_t bytes = totals_->count_bytes.load(); bytes > 0) {
     absl::StrAppend(&error, "; ", bytes,
-                    " bytes are counts of ids without a row: lower "
-                    "admission.min_count or set eviction.idle_steps");
+                    " bytes are counts of ids without a row: set or lower "
+                    "eviction.idle_steps");
   }
   return absl::ResourceExhaustedError(error);
 }
