@@ -20,6 +20,7 @@
 #include "storage/tensor_files/staged_file.h"
 #include "tool/first_job/first_job.h"
 #include "tool/first_job/table_survey.h"
+#include "tool/flag/flag_checks.h"
 #include "tool/output_flag.h"
 
 ABSL_FLAG(std::string, label, "", "The column that is predicted.");
@@ -121,10 +122,7 @@ absl::Status RunInit(const std::vector<std::string>& arguments) {
                              .label = absl::GetFlag(FLAGS_label)};
   ASSIGN_OR_RETURN(options.task, TaskFromFlag());
   const int64_t examples = absl::GetFlag(FLAGS_examples);
-  if (examples < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--examples=", examples, ": must be at least 1"));
-  }
+  RETURN_IF_ERROR(CheckAtLeast("examples", examples, 1));
   std::string output = absl::GetFlag(FLAGS_output);
   if (output.empty()) output = absl::StrCat(options.name, ".textproto");
   std::error_code error;

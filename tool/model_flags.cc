@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "cluster/checkpoint/model/row_file.h"
 #include "cluster/cluster_spec/compute_flags.h"
+#include "tool/flag/flag_checks.h"
 
 ABSL_FLAG(std::string, device, "auto",
           "Where to compute: auto (a CUDA device if there is one), cpu, "
@@ -36,10 +37,7 @@ absl::Status SetTableOptions(CheckpointModel::Options& options) {
         absl::StrCat("--table_dir=", options.table_dir,
                      " is for tables beyond --table_memory; set that too"));
   }
-  if (*memory < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--table_memory=", *memory, " is not at least 0"));
-  }
+  RETURN_IF_ERROR(CheckAtLeast("table_memory", *memory, 0));
   options.table_memory = *memory;
   absl::string_view where = "--table_dir";
   if (options.table_dir.empty()) {

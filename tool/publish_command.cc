@@ -15,6 +15,7 @@
 #include "storage/tensor_files/tensor.h"
 #include "tool/checkpoint/poll_interval_flag.h"
 #include "tool/exchange/layout_flag.h"
+#include "tool/flag/flag_checks.h"
 #include "tool/output_flag.h"
 #include "tool/publish/publisher.h"
 #include "tool/publish/publishing_follower.h"
@@ -57,12 +58,6 @@ constexpr char kPublishUsage[] =
     "full; 2 bad flags, there is no checkpoint, or DIR is of another run; 138 "
     "try again.";
 
-absl::Status AtLeast(const char* flag, int value, int least) {
-  if (value >= least) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--", flag, "=", value, " is not at least ", least));
-}
-
 absl::StatusOr<Publisher::Options> OptionsFromFlags() {
   Publisher::Options options;
   options.directory = absl::GetFlag(FLAGS_output);
@@ -78,9 +73,9 @@ absl::StatusOr<Publisher::Options> OptionsFromFlags() {
   }
   ASSIGN_OR_RETURN(options.pytorch_layout, HasPyTorchLayout());
   options.full_every = absl::GetFlag(FLAGS_full_every);
-  RETURN_IF_ERROR(AtLeast("full_every", options.full_every, 1));
+  RETURN_IF_ERROR(CheckAtLeast("full_every", options.full_every, 1));
   options.max_to_keep = absl::GetFlag(FLAGS_max_to_keep);
-  RETURN_IF_ERROR(AtLeast("max_to_keep", options.max_to_keep, 0));
+  RETURN_IF_ERROR(CheckAtLeast("max_to_keep", options.max_to_keep, 0));
   RETURN_IF_ERROR(
       CheckDuration("poll_interval", absl::GetFlag(FLAGS_poll_interval)));
   return options;

@@ -19,6 +19,7 @@
 #include "serving/model_server.h"
 #include "tool/best_flag.h"
 #include "tool/checkpoint/poll_interval_flag.h"
+#include "tool/flag/flag_checks.h"
 #include "tool/job_flags.h"
 #include "tool/model_flags.h"
 
@@ -72,12 +73,6 @@ constexpr char kServeUsage[] =
     "Exit code: 0 after SIGTERM; 1 nothing of what is there can be served; 2 "
     "bad flags or job, or no such directory; 138 try again.";
 
-absl::Status FlagAtLeast(absl::string_view flag, int64_t value, int64_t least) {
-  if (value >= least) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--", flag, "=", value, " is not at least ", least));
-}
-
 absl::Status CheckPort(absl::string_view flag, int port, int least) {
   if (port >= least && port <= 65535) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
@@ -88,17 +83,17 @@ absl::Status CheckServerFlags() {
   RETURN_IF_ERROR(CheckPort("port", absl::GetFlag(FLAGS_port), 0));
   RETURN_IF_ERROR(CheckPort("grpc_port", absl::GetFlag(FLAGS_grpc_port), -1));
   RETURN_IF_ERROR(
-      FlagAtLeast("max_batch_size", absl::GetFlag(FLAGS_max_batch_size), 1));
-  RETURN_IF_ERROR(FlagAtLeast("batch_timeout_us",
-                              absl::GetFlag(FLAGS_batch_timeout_us), 0));
+      CheckAtLeast("max_batch_size", absl::GetFlag(FLAGS_max_batch_size), 1));
+  RETURN_IF_ERROR(CheckAtLeast("batch_timeout_us",
+                               absl::GetFlag(FLAGS_batch_timeout_us), 0));
   RETURN_IF_ERROR(
-      FlagAtLeast("max_queued", absl::GetFlag(FLAGS_max_queued), 1));
+      CheckAtLeast("max_queued", absl::GetFlag(FLAGS_max_queued), 1));
   RETURN_IF_ERROR(
-      FlagAtLeast("max_examples", absl::GetFlag(FLAGS_max_examples), 1));
+      CheckAtLeast("max_examples", absl::GetFlag(FLAGS_max_examples), 1));
   RETURN_IF_ERROR(
-      FlagAtLeast("max_body_bytes", absl::GetFlag(FLAGS_max_body_bytes), 1));
+      CheckAtLeast("max_body_bytes", absl::GetFlag(FLAGS_max_body_bytes), 1));
   RETURN_IF_ERROR(
-      FlagAtLeast("http_threads", absl::GetFlag(FLAGS_http_threads), 1));
+      CheckAtLeast("http_threads", absl::GetFlag(FLAGS_http_threads), 1));
   RETURN_IF_ERROR(
       CheckDuration("request_timeout", absl::GetFlag(FLAGS_request_timeout)));
   RETURN_IF_ERROR(

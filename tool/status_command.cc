@@ -21,6 +21,7 @@
 #include "cluster/client/chief_client.h"
 #include "deploy/local/evaluation_line.h"
 #include "deploy/local/file_tail.h"
+#include "tool/flag/flag_checks.h"
 #include "tool/json_flag.h"
 #include "tool/status/asked_chief.h"
 #include "tool/status/status_report.h"

@@ -3,9 +3,12 @@
 #include <utility>
 
 #include "absl/flags/flag.h"
+#include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "tool/flag/flag_checks.h"
 #include "tool/status/operator_trust.h"
 
 ABSL_FLAG(absl::Duration, timeout, absl::Seconds(5),
@@ -13,8 +16,6 @@ ABSL_FLAG(absl::Duration, timeout, absl::Seconds(5),
 
 namespace parasol {
 namespace {
-
-constexpr absl::Duration kMaxDuration = absl::Hours(24);
 
 absl::Status CheckAddress(const std::string& address) {
   const size_t colon = address.rfind(':');
@@ -29,15 +30,6 @@ absl::Status CheckAddress(const std::string& address) {
 }
 
 }  // namespace
-
-absl::Status CheckDuration(const char* flag, absl::Duration value) {
-  if (value > absl::ZeroDuration() && value <= kMaxDuration) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--", flag, "=", absl::FormatDuration(value),
-                   ": must be above 0 and at most 24h"));
-}
 
 absl::StatusOr<std::unique_ptr<ChiefClient>> ChiefToAsk(
     const std::string& address) {

@@ -4,9 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "cluster/client/chief_client.h"
 #include "proto/chief.pb.h"
 
@@ -20,9 +18,6 @@ absl::StatusOr<std::unique_ptr<ChiefClient>> ChiefToAsk(
 
 // Asks once. What answers and is no chief is a wrong address.
 absl::StatusOr<wire::JobStatus> AskChief(ChiefClient& chief);
-
-// Checks a flag of the tool that is a time.
-absl::Status CheckDuration(const char* flag, absl::Duration value);
 
 }  // namespace parasol
 
