@@ -176,10 +176,11 @@ absl::Status JobEvaluation::UpdateListing() {
 }
 
 absl::Status JobEvaluation::EvaluateNewOnes(EvaluatedModel& model) {
-  for (const ListedCheckpoint& checkpoint : listing_) {
-    if (!checkpoint.damaged) continue;
-    ReportDamaged(checkpoint, store_.ReadManifest(checkpoint.step).status());
-  }
+  VisitDamaged(
+      store_, listing_,
+      [this](const ListedCheckpoint& checkpoint, const absl::Status& damage) {
+        ReportDamaged(checkpoint, damage);
+      });
   while (const auto next = follower_.Next(listing_)) {
     if (watch_.stopped()) return *watch_.end();
     const absl::Time start = clock_.Now();

@@ -34,4 +34,15 @@ absl::StatusOr<std::vector<ListedCheckpoint>> ListCheckpoints(
   return listing;
 }
 
+void VisitDamaged(
+    const CheckpointStore& store, absl::Span<const ListedCheckpoint> listing,
+    absl::FunctionRef<void(const ListedCheckpoint&, const absl::Status& damage)>
+        visit) {
+  for (const ListedCheckpoint& checkpoint : listing) {
+    if (!checkpoint.damaged) continue;
+    const absl::Status status = store.ReadManifest(checkpoint.step).status();
+    if (absl::IsDataLoss(status)) visit(checkpoint, status);
+  }
+}
+
 }  // namespace parasol

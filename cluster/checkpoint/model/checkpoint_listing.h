@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "cluster/checkpoint/model/checkpoint_follower.h"
 #include "proto/checkpoint.pb.h"
 #include "storage/checkpoint_store.h"
@@ -21,6 +23,13 @@ ListedCheckpoint AsListed(const durable::CheckpointManifest& manifest);
 absl::StatusOr<std::vector<ListedCheckpoint>> ListCheckpoints(
     const CheckpointStore& store,
     absl::FunctionRef<bool(const durable::CheckpointManifest&)> is_wanted);
+
+// Reads the manifests again that `listing` has as damaged, and calls `visit`
+// with each checkpoint for which that is so still, and the error that says why.
+void VisitDamaged(
+    const CheckpointStore& store, absl::Span<const ListedCheckpoint> listing,
+    absl::FunctionRef<void(const ListedCheckpoint&, const absl::Status& damage)>
+        visit);
 
 }  // namespace parasol
 
