@@ -86,10 +86,14 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   using Visit =
       absl::FunctionRef<absl::Status(const std::string&, const Json&)>;
 
-  // With `visit` the members of the outermost object are given to it instead of
-  // being kept.
-  StrictBuilder(absl::string_view text, std::optional<Visit> visit)
-      : text_(text), furthest_(text.data()), visit_(visit) {}
+  // With `visit` the members of the outermost object, of so many values at
+  // most, are given to it instead of being kept.
+  StrictBuilder(absl::string_view text, std::optional<Visit> visit,
+                size_t max_member_values = kMaxMemberValues)
+      : text_(text),
+        furthest_(text.data()),
+        visit_(visit),
+        max_member_values_(max_member_values) {}
 
   absl::StatusOr<Json> Parse() && {
     const CountedCharacter begin(text_.data(), &furthest_);
@@ -199,9 +203,9 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
 
   bool CountValue() {
     ++values_;
-    if (!visit_.has_value() || values_ <= kMaxMemberValues) return true;
-    return Refuse(
-        absl::StrCat("more than ", kMaxMemberValues, " values in one member"));
+    if (!visit_.has_value() || values_ <= max_member_values_) return true;
+    return Refuse(absl::StrCat("more than ", max_member_values_,
+                               " values in one member"));
   }
 
   bool GiveMember() {
@@ -218,6 +222,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   const absl::string_view text_;
   const char* furthest_;
   const std::optional<Visit> visit_;
+  const size_t max_member_values_;
   absl::Status error_;
   Json root_;
   std::vector<Json*> open_;
@@ -261,9 +266,12 @@ absl::Status VisitJsonMembers(
     absl::string_view text,
     absl::FunctionRef<absl::Status(const std::string& name,
                                    const nlohmann::json& value)>
-        visit) {
+        visit,
+    size_t max_member_values) {
   RETURN_IF_ERROR(CheckNoNul(text));
-  return StrictBuilder<nlohmann::json>(text, visit).Parse().status();
+  return StrictBuilder<nlohmann::json>(text, visit, max_member_values)
+      .Parse()
+      .status();
 }
 
 }  // namespace parasol

@@ -27,19 +27,21 @@ absl::StatusOr<nlohmann::json> ParseStrictJson(absl::string_view text);
 // Parses as above. Objects keep the order of their keys.
 absl::StatusOr<nlohmann::ordered_json> ParseOrderedJson(absl::string_view text);
 
-// Values inside one member that VisitJsonMembers() visits, at most.
+// Values inside one member that VisitJsonMembers() visits, at most, unless its
+// caller says otherwise.
 inline constexpr size_t kMaxMemberValues = 100'000;
 
 // Parses `text` as one JSON object of any length, and calls `visit` with each
 // of its members. Holds one member at a time. A name may come twice.
 //   InvalidArgument  as above; the value is no object; or a member has more
-//                    than kMaxMemberValues values.
+//                    than `max_member_values` values.
 //   any other        the first error that `visit` returns.
 absl::Status VisitJsonMembers(
     absl::string_view text,
     absl::FunctionRef<absl::Status(const std::string& name,
                                    const nlohmann::json& value)>
-        visit);
+        visit,
+    size_t max_member_values = kMaxMemberValues);
 
 }  // namespace parasol
 

@@ -163,6 +163,11 @@ TEST(StrictJsonTest, MembersAreLimitedInDepthAndValuesNotInNumber) {
   EXPECT_THAT(VisitJsonMembers("{\"a\": [" + zeros + "]}", VisitNothing),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("more than 100000 values in one member")));
+  EXPECT_OK(VisitJsonMembers("{\"a\": [" + zeros + "]}", VisitNothing,
+                             kMaxMemberValues + 1));
+  EXPECT_THAT(VisitJsonMembers("{\"a\": [1, 2]}", VisitNothing, 2),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("more than 2 values in one member")));
   std::string members = "{";
   for (size_t i = 0; i < 2 * kMaxMemberValues; ++i) {
     absl::StrAppend(&members, "\"", i, "\": 1, ");

@@ -1,6 +1,8 @@
 #include "tool/publish/published_version.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -20,6 +22,9 @@ using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kFormatVersion = 1;
+// Values in the member "tensors": a million tensors of up to six dimensions,
+// which take four values besides.
+constexpr size_t kMaxTensorValues = 10'000'000;
 constexpr absl::string_view kNamePrefix = "weight_v";
 constexpr VersionFormat kVersionFormats[] = {
     VersionFormat::kFull, VersionFormat::kOverwrite, VersionFormat::kXor};
@@ -41,22 +46,44 @@ std::string Lines(const OrderedJson& object, int indent) {
   return absl::StrCat(text, "\n", std::string(indent, ' '), "}");
 }
 
+// Adds a member that is not there, without a look at the others.
+void AddMember(OrderedJson& object, const std::string& name,
+               OrderedJson value) {
+  object.get_ref<OrderedJson::object_t&>().push_back({name, std::move(value)});
+}
+
 OrderedJson TensorsJson(const std::vector<PublishedTensor>& tensors) {
   OrderedJson json = OrderedJson::object();
   for (const PublishedTensor& tensor : tensors) {
-    json[tensor.info.name] = {{"dtype", std::string(NameOf(tensor.info.type))},
-                              {"shape", tensor.info.shape},
-                              {"sha256", tensor.sha256}};
+    AddMember(json, tensor.info.name,
+              {{"dtype", std::string(NameOf(tensor.info.type))},
+               {"shape", tensor.info.shape},
+               {"sha256", tensor.sha256}});
   }
   return json;
 }
 
+// Returns a number that is whole and not below 0, and the largest of int64_t
+// for what is beyond that; throws if it is another value.
+int64_t WholeNumberOf(const Json& json) {
+  return static_cast<int64_t>(std::min<uint64_t>(
+      json.get_ref<const Json::number_unsigned_t&>(), INT64_MAX));
+}
+
+std::vector<int64_t> ShapeFrom(const Json& json) {
+  std::vector<int64_t> shape;
+  for (const Json& size : json.get_ref<const Json::array_t&>()) {
+    shape.push_back(WholeNumberOf(size));
+  }
+  return shape;
+}
+
 // Throws what nlohmann throws if a member is missing or of another type.
-PublishedVersion FromJson(const OrderedJson& json) {
+PublishedVersion FromJson(const Json& json) {
   PublishedVersion version;
-  version.version = json.at("version").get<int64_t>();
+  version.version = WholeNumberOf(json.at("version"));
   if (!json.at("base_version").is_null()) {
-    version.base = json.at("base_version").get<int64_t>();
+    version.base = WholeNumberOf(json.at("base_version"));
     version.base_state = json.at("base_state_sha256").get<std::string>();
   }
   for (const VersionFormat format : kVersionFormats) {
@@ -64,35 +91,35 @@ PublishedVersion FromJson(const OrderedJson& json) {
       version.format = format;
     }
   }
-  version.step = json.at("step").get<int64_t>();
+  version.step = WholeNumberOf(json.at("step"));
   version.run_id = json.at("run_id").get<std::string>();
   version.job = json.at("job").get<std::string>();
   version.type = ElementTypeOf(json.at("dtype").get<std::string>());
   version.pytorch_layout = json.at("layout") == "pytorch";
-  for (const auto& [name, bytes] : json.at("files").items()) {
-    version.files[name] = bytes.get<uint64_t>();
+  for (const auto& [name, bytes] :
+       json.at("files").get_ref<const Json::object_t&>()) {
+    version.files[name] = WholeNumberOf(bytes);
   }
-  for (const auto& [name, tensor] : json.at("tensors").items()) {
+  for (const auto& [name, tensor] :
+       json.at("tensors").get_ref<const Json::object_t&>()) {
     version.tensors.push_back(
         {.info = {.name = name,
                   .type = ElementTypeOf(tensor.at("dtype").get<std::string>()),
-                  .shape = tensor.at("shape").get<std::vector<int64_t>>()},
+                  .shape = ShapeFrom(tensor.at("shape"))},
          .sha256 = tensor.at("sha256").get<std::string>()});
   }
   return version;
 }
 
-absl::StatusOr<OrderedJson> MembersOf(absl::string_view text) {
-  OrderedJson json = OrderedJson::object();
+absl::StatusOr<Json> MembersOf(absl::string_view text) {
+  Json json = Json::object();
   RETURN_IF_ERROR(VisitJsonMembers(
       text,
       [&json](const std::string& name, const Json& value) -> absl::Status {
-        if (json.contains(name)) {
-          return absl::InvalidArgumentError(absl::StrCat(name, " comes twice"));
-        }
-        json[name] = value;
-        return absl::OkStatus();
-      }));
+        if (json.emplace(name, value).second) return absl::OkStatus();
+        return absl::InvalidArgumentError(absl::StrCat(name, " comes twice"));
+      },
+      kMaxTensorValues));
   return json;
 }
 
@@ -161,7 +188,7 @@ std::string ManifestText(const PublishedVersion& version) {
 
 absl::StatusOr<PublishedVersion> ParseManifest(absl::string_view text,
                                                absl::string_view path) {
-  const absl::StatusOr<OrderedJson> json = MembersOf(text);
+  const absl::StatusOr<Json> json = MembersOf(text);
   if (!json.ok()) {
     return absl::DataLossError(
         absl::StrCat(path, ": is damaged: ", json.status().message()));
@@ -177,11 +204,12 @@ absl::StatusOr<PublishedVersion> ParseManifest(absl::string_view text,
     PublishedVersion version = FromJson(*json);
     if (json->at("state_sha256") == StateDigest(version.tensors) &&
         json->at("format") == std::string(NameOf(version.format)) &&
+        version.version > 0 &&
         version.base.has_value() == (version.format != VersionFormat::kFull) &&
         version.base.value_or(version.version - 1) == version.version - 1) {
       return version;
     }
-  } catch (const OrderedJson::exception& error) {
+  } catch (const Json::exception& error) {
     return absl::DataLossError(
         absl::StrCat(path, ": is damaged: ", error.what()));
   }
@@ -202,8 +230,9 @@ std::string IndexText(const PublishedVersion& version,
     metadata["checksum_format"] = "adler32";
   }
   OrderedJson map = OrderedJson::object();
-  for (const std::string& name : names)
-    map[name] = std::string(kVersionTensors);
+  for (const std::string& name : names) {
+    AddMember(map, name, std::string(kVersionTensors));
+  }
   return absl::StrCat(Lines({{"metadata", metadata}, {"weight_map", map}}, 0),
                       "\n");
 }

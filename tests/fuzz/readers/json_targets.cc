@@ -13,6 +13,7 @@
 #include "ml/input/format/given_examples.h"
 #include "proto/job.pb.h"
 #include "serving/json_request.h"
+#include "tool/publish/published_version.h"
 
 namespace parasol {
 namespace {
@@ -78,6 +79,39 @@ std::vector<std::string> TfConfigSeeds() {
           R"({"worker": ["h2:2222", "h3:2222"]})"};
 }
 
+// What is read is written as what is read again.
+void FeedPublishedManifest(absl::string_view input) {
+  const auto version = ParseManifest(input, "manifest");
+  if (!version.ok()) return;
+  const std::string text = ManifestText(*version);
+  const auto again = ParseManifest(text, "manifest");
+  CHECK(again.ok()) << again.status();
+  CHECK_EQ(ManifestText(*again), text);
+}
+
+std::vector<std::string> PublishedManifestSeeds() {
+  PublishedVersion version = {
+      .version = 1,
+      .step = 300,
+      .run_id = "0123",
+      .job = "ratings",
+      .type = ElementType::kFloat32,
+      .files = {{std::string(kVersionTensors), 140}},
+      .tensors = {{.info = {.name = "b",
+                            .type = ElementType::kFloat32,
+                            .shape = {2, 3}},
+                   .sha256 = std::string(64, 'b')},
+                  {.info = {.name = "a", .type = ElementType::kUint64},
+                   .sha256 = std::string(64, 'a')}}};
+  const std::string whole = ManifestText(version);
+  version.version = 7;
+  version.base = 6;
+  version.format = VersionFormat::kXor;
+  version.base_state = StateDigest(version.tensors);
+  version.pytorch_layout = true;
+  return {whole, ManifestText(version)};
+}
+
 // A member at a time gives what the whole has.
 void FeedJson(absl::string_view input) {
   const auto whole = ParseStrictJson(input);
@@ -103,6 +137,7 @@ std::vector<std::string> JsonSeeds() {
 std::vector<FuzzTarget> JsonTargets() {
   return {{"serve_json", FeedRequest, RequestSeeds},
           {"tf_config", FeedTfConfig, TfConfigSeeds},
+          {"published_manifest", FeedPublishedManifest, PublishedManifestSeeds},
           {"json", FeedJson, JsonSeeds}};
 }
 

@@ -7,8 +7,8 @@
 
 namespace parasol {
 
-// Returns the readers of JSON: requests of `parasol serve`, TF_CONFIG, and any
-// JSON.
+// Returns the readers of JSON: requests of `parasol serve`, TF_CONFIG,
+// manifests of published versions, and any JSON.
 std::vector<FuzzTarget> JsonTargets();
 
 }  // namespace parasol
