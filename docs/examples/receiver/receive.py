@@ -45,6 +45,9 @@ def read_version(folder, number):
 def changed(form, state, delta):
     """Returns a tensor's new bytes."""
     state = numpy.frombuffer(state, numpy.uint8).copy()
+    size = zstandard.frame_content_size(delta)
+    check(size == len(state) if form == "xor" else 0 <= size <= 4 + 5 * len(state),
+          "a delta of %d bytes for a tensor of %d" % (size, len(state)))
     delta = numpy.frombuffer(zstandard.ZstdDecompressor().decompress(delta), numpy.uint8)
     if form == "xor":
         return (state ^ delta).tobytes()
@@ -69,14 +72,22 @@ def rebuild(directory, number):
     return manifest, {name: state[name] for name in manifest["tensors"]}
 
 
+def versions(directory):
+    names = (re.fullmatch(r"weight_v(\d{6,})", name) for name in os.listdir(directory))
+    return sorted((int(name[1]) for name in names if name), reverse=True)
+
+
 def receive(directory):
     """Returns rebuild() of the newest version that can be rebuilt."""
-    names = (re.fullmatch(r"weight_v(\d{6,})", name) for name in os.listdir(directory))
-    for number in sorted((int(name[1]) for name in names if name), reverse=True):
-        try:
-            return rebuild(directory, number)
-        except (LookupError, OSError, TypeError, ValueError, struct.error, zstandard.ZstdError) as error:
-            print("passing over version %d: %s" % (number, error), file=sys.stderr)
+    listed = None
+    while (numbers := versions(directory)) != listed:  # others may have replaced those listed
+        listed = numbers
+        for number in listed:
+            try:
+                return rebuild(directory, number)
+            except (AttributeError, LookupError, MemoryError, OSError, RecursionError, TypeError,
+                    ValueError, struct.error, zstandard.ZstdError) as error:
+                print("passing over version %d: %s" % (number, str(error) or repr(error)), file=sys.stderr)
     sys.exit(directory + ": has no version that can be rebuilt")
 
 
