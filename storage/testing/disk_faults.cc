@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <climits>
+#include <csignal>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
@@ -21,8 +22,10 @@ struct Faults {
   absl::Mutex mu;
   std::string fsync_path ABSL_GUARDED_BY(mu);
   int fsync_code ABSL_GUARDED_BY(mu) = 0;
+  int fsyncs_until_kill ABSL_GUARDED_BY(mu) = 0;
   std::string read_path ABSL_GUARDED_BY(mu);
   int read_code ABSL_GUARDED_BY(mu) = 0;
+  off_t first_unread ABSL_GUARDED_BY(mu) = 0;
   std::string link_path ABSL_GUARDED_BY(mu);
   int link_code ABSL_GUARDED_BY(mu) = 0;
   std::string rename_path ABSL_GUARDED_BY(mu);
@@ -56,11 +59,18 @@ void FailFsyncOf(const std::string& path, int code) {
   faults.fsync_code = code;
 }
 
-void FailReadsOf(const std::string& path, int code) {
+void KillAtFsync(int count) {
+  Faults& faults = TheFaults();
+  absl::MutexLock lock(&faults.mu);
+  faults.fsyncs_until_kill = count;
+}
+
+void FailReadsOf(const std::string& path, int code, off_t first) {
   Faults& faults = TheFaults();
   absl::MutexLock lock(&faults.mu);
   faults.read_path = path;
   faults.read_code = code;
+  faults.first_unread = first;
 }
 
 void FailLinksOf(const std::string& path, int code) {
@@ -81,15 +91,19 @@ void FailRenamesOf(const std::string& path, int code) {
 int FsyncFault(int descriptor) {
   Faults& faults = TheFaults();
   absl::MutexLock lock(&faults.mu);
+  if (faults.fsyncs_until_kill > 0 && --faults.fsyncs_until_kill == 0) {
+    raise(SIGKILL);
+  }
   return !faults.fsync_path.empty() && IsOpenAt(descriptor, faults.fsync_path)
              ? faults.fsync_code
              : 0;
 }
 
-int ReadFault(int descriptor) {
+int ReadFault(int descriptor, off_t offset) {
   Faults& faults = TheFaults();
   absl::MutexLock lock(&faults.mu);
-  return !faults.read_path.empty() && IsOpenAt(descriptor, faults.read_path)
+  return !faults.read_path.empty() && offset >= faults.first_unread &&
+                 IsOpenAt(descriptor, faults.read_path)
              ? faults.read_code
              : 0;
 }
@@ -129,7 +143,7 @@ extern "C" int fdatasync(int descriptor) {
 
 extern "C" ssize_t pread(int descriptor, void* out, size_t count,
                          off_t offset) {
-  const int fault = parasol::ReadFault(descriptor);
+  const int fault = parasol::ReadFault(descriptor, offset);
   if (fault == 0) return syscall(SYS_pread64, descriptor, out, count, offset);
   errno = fault;
   return -1;

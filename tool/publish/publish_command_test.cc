@@ -145,41 +145,6 @@ TEST_F(PublishCommandTest, TerminatedFollowerEndsInGoodOrder) {
   EXPECT_TRUE(fs::exists(Path("out/weight_v000001/manifest.json")));
 }
 
-// Whenever it is killed: the versions that are there are whole, and the next
-// process goes on behind them.
-TEST_F(PublishCommandTest, KilledPublisherLeavesWholeVersions) {
-  ModelCheckpoint model;
-  model.shape = {20000, 4};
-  model.kernel.assign(80000, 1.5f);
-  model.m = model.v = model.kernel;
-  int killed = 0;
-  for (int round = 0; round < 24; ++round) {
-    model.step += 10;
-    model.kernel[round * 100] = static_cast<float>(round);
-    ASSERT_OK(model.Write(Path("ckpt")));
-    const std::unique_ptr<Subprocess> follower = Follow();
-    ASSERT_NE(follower, nullptr);
-    // From before its first file to after its last rename.
-    pollfd ready = {
-        .fd = follower->output_pipe(), .events = POLLIN, .revents = 0};
-    if (poll(&ready, 1, 3 * round) == 0) ++killed;
-    follower->Kill();
-    ASSERT_OK(follower->Wait(absl::Seconds(60)));
-    if (!fs::exists(Path("out"))) continue;
-    for (const auto& entry : fs::directory_iterator(Path("out"))) {
-      if (entry.path().filename() == ".publisher") continue;
-      for (const char* name : {"manifest.json", "model.safetensors.index.json",
-                               "model-00001-of-00001.safetensors"}) {
-        EXPECT_TRUE(fs::exists(entry.path() / name)) << entry.path();
-      }
-    }
-  }
-  EXPECT_GT(killed, 0);
-  const CompletedProcess last = Publish();
-  EXPECT_EQ(last.end.code(), 0) << last.standard_error;
-  ExpectAsExported({});
-}
-
 TEST_F(PublishCommandTest, BadFlagsAreNamed) {
   Train("ckpt", 2);
   EXPECT_THAT(Publish({"--dtype=int8"}).standard_error,

@@ -33,6 +33,27 @@ absl::StatusOr<PublishedVersion> ReadVersion(const std::string& path,
       manifest, ": is of ", VersionName(version.version), ", not of ", path));
 }
 
+// Returns OK if this program can read the manifest `text` of `version`.
+absl::Status CheckReadable(const std::string& text,
+                           const PublishedVersion& version,
+                           const std::string& path) {
+  absl::Status readable = ParseManifest(text, kVersionManifest).status();
+  if (text.size() > kMaxManifestBytes) {
+    readable = absl::DataLossError(
+        absl::StrCat(kVersionManifest, ": has ", text.size(),
+                     " bytes, more than ", kMaxManifestBytes));
+  }
+  if (readable.ok()) return readable;
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, ": can't be published: the manifest of its ",
+                   version.tensors.size(),
+                   " tensors could not be read again: ", readable.message()));
+}
+
+void WarnUnlessOk(const absl::Status& status) {
+  if (!status.ok()) LOG(WARNING) << status.message();
+}
+
 }  // namespace
 
 absl::StatusOr<PublishedDirectory> PublishedDirectory::Open(
@@ -85,7 +106,7 @@ absl::Status PublishedDirectory::ReadVersions() {
     absl::StatusOr<PublishedVersion> version =
         ReadVersion(PathOf(*number), *number);
     if (version.ok()) {
-      versions_.emplace(*number, *std::move(version));
+      Insert(*std::move(version));
     } else if (absl::IsNotFound(version.status()) ||
                absl::IsDataLoss(version.status())) {
       unreadable.emplace(*number, version.status());
@@ -98,9 +119,20 @@ absl::Status PublishedDirectory::ReadVersions() {
       return absl::DataLossError(
           absl::StrCat(why.message(), "; give an empty --output"));
     }
-    LOG(WARNING) << why.message() << "; receivers pass over " << PathOf(number);
+    LOG(WARNING) << why.message() << "; receivers pass over " << PathOf(number)
+                 << ", and nothing else removes it: remove "
+                 << "it";
   }
   return absl::OkStatus();
+}
+
+void PublishedDirectory::Insert(PublishedVersion version) {
+  const auto at = versions_.insert_or_assign(version.version, version).first;
+  if (std::next(at) != versions_.end()) {
+    at->second.tensors = {};
+  } else if (at != versions_.begin()) {
+    std::prev(at)->second.tensors = {};
+  }
 }
 
 absl::Status PublishedDirectory::CheckChain() const {
@@ -153,35 +185,41 @@ absl::StatusOr<std::string> PublishedDirectory::Stage() {
 absl::Status PublishedDirectory::Commit(PublishedVersion version) {
   const std::string staged = WorkPath(kStaged);
   const std::string path = PathOf(version.version);
-  RETURN_IF_ERROR(WriteFileDurably(absl::StrCat(staged, "/", kVersionManifest),
-                                   ManifestText(version)));
+  const std::string text = ManifestText(version);
+  RETURN_IF_ERROR(CheckReadable(text, version, path));
+  RETURN_IF_ERROR(
+      WriteFileDurably(absl::StrCat(staged, "/", kVersionManifest), text));
   RETURN_IF_ERROR(SyncDirectory(staged));
   RETURN_IF_ERROR(Rename(staged, path));
-  const int64_t number = version.version;
   const bool has_state = version.base.has_value();
-  versions_.insert_or_assign(number, std::move(version));
-  RETURN_IF_ERROR(SyncDirectory(directory_));
-  // Whoever is killed before this publishes a whole version next.
-  if (has_state) {
-    RETURN_IF_ERROR(Rename(NextStatePath(), StatePath()));
-  }
-  return Abandon();
+  Insert(std::move(version));
+  // What fails from here on does not undo the version: it has its name.
+  WarnUnlessOk(SyncDirectory(directory_));
+  // Without this the next version is whole.
+  if (has_state) WarnUnlessOk(Rename(NextStatePath(), StatePath()));
+  WarnUnlessOk(Abandon());
+  return absl::OkStatus();
 }
 
-absl::Status PublishedDirectory::Prune(int max_to_keep) {
+void PublishedDirectory::Prune(int max_to_keep) {
+  WarnUnlessOk(RemoveOldest(max_to_keep));
+}
+
+absl::Status PublishedDirectory::RemoveOldest(int max_to_keep) {
   if (max_to_keep == 0 ||
       versions_.size() <= static_cast<size_t>(max_to_keep)) {
     return absl::OkStatus();
   }
   auto first = std::prev(versions_.end(), max_to_keep);
   while (first->second.base && first != versions_.begin()) --first;
-  // One that is being removed is no version any more; one that others build on
-  // goes after these.
+  // From the newest one back, as one builds on the one before it. Each loses
+  // its name first, and then its files.
   while (versions_.begin() != first) {
     const auto last = std::prev(first);
     const std::string removed = WorkPath(kRemoved);
     RETURN_IF_ERROR(RemoveTree(removed));
-    RETURN_IF_ERROR(Rename(PathOf(last->first), removed));
+    const absl::Status renamed = Rename(PathOf(last->first), removed);
+    if (!renamed.ok() && !absl::IsNotFound(renamed)) return renamed;
     versions_.erase(last);
     RETURN_IF_ERROR(RemoveTree(removed));
   }

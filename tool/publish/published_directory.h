@@ -27,7 +27,8 @@ class PublishedDirectory {
   static absl::StatusOr<PublishedDirectory> Open(const std::string& directory);
 
   const std::string& path() const { return directory_; }
-  // Returns the newest version; null: there is none.
+  // Returns the newest version; null: there is none. Only its tensors are kept
+  // in memory.
   const PublishedVersion* newest() const;
   std::string PathOf(int64_t version) const;
 
@@ -49,23 +50,30 @@ class PublishedDirectory {
   absl::StatusOr<std::string> Stage();
   // Makes what lies in the folder of Stage() the version `version`, with its
   // manifest, all at once and durably, and the state in NextStatePath() its
-  // state if that is still there.
+  // state if that is still there. An error means that it is no version; what
+  // fails once it has its name is a line in the log.
+  //   FailedPrecondition  its manifest could not be read again: it has too many
+  //                       tensors, or a name that is no UTF-8.
   absl::Status Commit(PublishedVersion version);
   // Removes what is of no version, after an error.
   absl::Status Abandon() const;
 
   // Removes the oldest versions so that `max_to_keep` stay (0: all stay), and
-  // those besides that they build on.
-  absl::Status Prune(int max_to_keep);
+  // those besides that they build on. They may be gone already. An error is a
+  // line in the log; the next call tries again.
+  void Prune(int max_to_keep);
 
  private:
   PublishedDirectory(std::string directory, DirectoryLock lock)
       : directory_(std::move(directory)), lock_(std::move(lock)) {}
   std::string WorkPath(absl::string_view name) const;
   absl::Status ReadVersions();
+  void Insert(PublishedVersion version);
+  absl::Status RemoveOldest(int max_to_keep);
 
   std::string directory_;
   DirectoryLock lock_;
+  // All but the newest one without their tensors.
   std::map<int64_t, PublishedVersion> versions_;
 };
 

@@ -62,6 +62,29 @@ absl::Status AddFile(const std::string& staged, absl::string_view name,
   return absl::OkStatus();
 }
 
+// A base, and the first error of reading it, which is none of the version that
+// builds on it: that can be whole.
+class NotedBase : public TensorReader {
+ public:
+  explicit NotedBase(std::unique_ptr<TensorReader> reader)
+      : reader_(std::move(reader)) {}
+
+  const absl::Status& error() const { return error_; }
+  const std::vector<TensorInfo>& tensors() const override {
+    return reader_->tensors();
+  }
+  absl::Status Read(size_t tensor, uint64_t first,
+                    absl::Span<char> out) override {
+    absl::Status status = reader_->Read(tensor, first, out);
+    error_.Update(status);
+    return status;
+  }
+
+ private:
+  const std::unique_ptr<TensorReader> reader_;
+  absl::Status error_;
+};
+
 }  // namespace
 
 std::string Describe(const Publication& publication,
@@ -186,14 +209,28 @@ std::unique_ptr<TensorReader> Publisher::OpenBase(const TensorReader& state,
 absl::StatusOr<Publication> Publisher::PublishState(
     const std::string& checkpoint, const CheckpointReader& reader) {
   RETURN_IF_ERROR(WriteState(checkpoint, reader));
-  const durable::CheckpointManifest& manifest = reader.manifest();
-  const PublishedVersion* const newest = directory_.newest();
   ASSIGN_OR_RETURN(const std::unique_ptr<TensorReader> state,
                    OpenSafetensors(directory_.NextStatePath()));
   std::string why_whole;
-  std::unique_ptr<TensorReader> base = OpenBase(*state, why_whole);
-  ASSIGN_OR_RETURN(StateComparison comparison,
-                   CompareStates(*state, base.get()));
+  std::unique_ptr<TensorReader> opened = OpenBase(*state, why_whole);
+  if (opened != nullptr) {
+    NotedBase base(std::move(opened));
+    const absl::StatusOr<Publication> publication =
+        PublishOn(&base, checkpoint, reader.manifest(), *state, "");
+    if (base.error().ok()) return publication;
+    why_whole = std::string(base.error().message());
+  }
+  return PublishOn(nullptr, checkpoint, reader.manifest(), *state,
+                   std::move(why_whole));
+}
+
+absl::StatusOr<Publication> Publisher::PublishOn(
+    TensorReader* base, const std::string& checkpoint,
+    const durable::CheckpointManifest& manifest, TensorReader& state,
+    std::string why_whole) {
+  const PublishedVersion* const newest = directory_.newest();
+  ASSIGN_OR_RETURN(const StateComparison comparison,
+                   CompareStates(state, base));
   if (newest != nullptr && newest->step == manifest.global_step()) {
     if (StateDigest(newest->tensors) == StateDigest(comparison.tensors)) {
       return Publication{.version = *newest, .was_there = true};
@@ -221,10 +258,9 @@ absl::StatusOr<Publication> Publisher::PublishState(
                  << VersionName(version.version) << ", is whole";
   }
   ASSIGN_OR_RETURN(const std::string staged, directory_.Stage());
-  RETURN_IF_ERROR(
-      StageSmallest(*state, base.get(), comparison, staged, version));
+  RETURN_IF_ERROR(StageSmallest(state, base, comparison, staged, version));
   RETURN_IF_ERROR(directory_.Commit(version));
-  RETURN_IF_ERROR(directory_.Prune(options_.max_to_keep));
+  directory_.Prune(options_.max_to_keep);
   return Publication{
       .version = version,
       .file_bytes = version.files[std::string(kVersionTensors)],

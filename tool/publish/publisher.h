@@ -35,8 +35,9 @@ std::string Describe(const Publication& publication,
 
 // Publishes checkpoints of one run in a directory, one after the other: each as
 // the whole state or as a delta on the version before, whichever is smallest.
-// The memory that this needs does not grow with the model. Move-only; not
-// thread-safe.
+// The memory that this needs does not grow with the model, but with its largest
+// tensor that --layout=pytorch moves: that is in memory whole, twice.
+// Move-only; not thread-safe.
 class Publisher {
  public:
   struct Options {
@@ -45,8 +46,7 @@ class Publisher {
     ElementType type = ElementType::kFloat32;
     // True for a PyTorch state_dict's names and layouts (NewPyTorchWriter()).
     bool pytorch_layout = false;
-    // A version is whole if those before it, from the last whole one on, are
-    // this many.
+    // Versions from one whole one to the next, at most; 1: each one is whole.
     int full_every = 10;
     // Versions that stay, besides those that they build on; 0: all.
     int max_to_keep = 0;
@@ -59,21 +59,28 @@ class Publisher {
   // Returns the step of the newest version; -1: there is none.
   int64_t newest_step() const;
 
+  // Returns OK if the checkpoint in directory `checkpoint`, which has
+  // `manifest`, may come after the newest version. Reads nothing.
+  //   InvalidArgument     it is of another run than the versions.
+  //   FailedPrecondition  the newest version is of a later step.
+  absl::Status CheckFits(const std::string& checkpoint,
+                         const durable::CheckpointManifest& manifest) const;
+
   // Publishes the checkpoint in directory `checkpoint`. Verifies all its files.
   //   InvalidArgument     it is of another run than the versions.
   //   FailedPrecondition  the newest version is of a later step, or of this
   //                       step with other bytes.
   //   any other           as for reading checkpoints (CheckpointReader) and
-  //                       writing files; nothing is published, and this may be
-  //                       called again.
+  //                       writing files, and as for
+  //                       PublishedDirectory::Commit(); nothing is published,
+  //                       and this may be called again.
+  // What fails once the version has its name is a line in the log.
   absl::StatusOr<Publication> Publish(const std::string& checkpoint);
 
  private:
   Publisher(Options options, PublishedDirectory directory)
       : options_(std::move(options)), directory_(std::move(directory)) {}
 
-  absl::Status CheckFits(const std::string& checkpoint,
-                         const durable::CheckpointManifest& manifest) const;
   absl::Status WriteState(const std::string& checkpoint,
                           const CheckpointReader& reader);
   // Returns the newest version's state for a delta on it; null, with `why`, if
@@ -82,6 +89,12 @@ class Publisher {
                                          std::string& why) const;
   absl::StatusOr<Publication> PublishState(const std::string& checkpoint,
                                            const CheckpointReader& reader);
+  // Publishes `state` as the smallest form on `base`, the newest version's
+  // state, or without one, if that is null, as `why_whole` says.
+  absl::StatusOr<Publication> PublishOn(
+      TensorReader* base, const std::string& checkpoint,
+      const durable::CheckpointManifest& manifest, TensorReader& state,
+      std::string why_whole);
   // Stages the smallest form of the version, and says in it which one that is.
   absl::Status StageSmallest(TensorReader& state, TensorReader* base,
                              const StateComparison& comparison,

@@ -1,8 +1,10 @@
 #include "tool/publish/publisher.h"
 
-#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <bit>
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -15,15 +17,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "base/status_matchers.h"
-#include "base/testing/python.h"
-#include "cluster/checkpoint/model/testing/model_checkpoint.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "storage/durable_file.h"
-#include "storage/tensor_files/safetensors_reader.h"
+#include "storage/testing/disk_faults.h"
+#include "storage/testing/file_size_limit.h"
+#include "tool/publish/testing/publisher_fixture.h"
 
 namespace parasol {
 namespace {
@@ -32,93 +32,47 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using Json = nlohmann::json;
 
-std::string TextOf(const std::string& path) {
-  return ReadFile(path, size_t{1} << 30).value_or("");
-}
-
-// The bytes of a safetensors file's tensors.
-std::map<std::string, std::string> TensorsAt(const std::string& path) {
-  std::map<std::string, std::string> tensors;
-  const auto reader = OpenSafetensors(path);
-  EXPECT_OK(reader);
-  if (!reader.ok()) return tensors;
-  for (size_t i = 0; i < (*reader)->tensors().size(); ++i) {
-    const TensorInfo& info = (*reader)->tensors()[i];
-    std::string& bytes = tensors[info.name];
-    bytes.resize(CountBytes(info).value_or(0));
-    EXPECT_OK((*reader)->Read(i, 0, absl::MakeSpan(bytes)));
-  }
-  return tensors;
-}
-
-class PublisherTest : public ::testing::Test {
+class PublisherTest : public PublisherFixture {
  protected:
-  PublisherTest() : root_(EmptyTestDirectory()) {
-    model_.step = 100;
-    model_.shape = {2000, 4};
-    model_.kernel.resize(8000);
-    for (size_t i = 0; i < 8000; ++i) {
-      model_.kernel[i] = 1 + 0.37f * static_cast<float>(i);
+  // Publishes the model's next step in a process of its own, which is killed at
+  // its fsync of this number. Returns true if it was.
+  bool PublishNextInProcess(int fsyncs) {
+    const pid_t child = fork();
+    if (child == 0) {
+      KillAtFsync(fsyncs);
+      absl::StatusOr<Publisher> publisher = Publisher::Open(Options());
+      const bool ok = publisher.ok() &&
+                      publisher->Publish(model_.PathIn(root_ + "/next")).ok();
+      _exit(ok ? 0 : 1);
     }
-    model_.m = model_.v = std::vector<float>(8000, 0);
+    int end = 0;
+    EXPECT_EQ(waitpid(child, &end, 0), child);
+    const bool was_killed = WIFSIGNALED(end) && WTERMSIG(end) == SIGKILL;
+    EXPECT_TRUE(was_killed || (WIFEXITED(end) && WEXITSTATUS(end) == 0));
+    return was_killed;
   }
 
-  std::string Out(const std::string& name = "") const {
-    return absl::StrCat(root_, "/out", name.empty() ? "" : "/", name);
-  }
-
-  Publisher::Options Options() const { return {.directory = Out()}; }
-
-  // Publishes the model's next step, in which `changed` of the kernel's
-  // elements differ.
-  absl::StatusOr<Publication> PublishNext(Publisher& publisher, int changed) {
-    model_.step += 10;
-    for (int i = 0; i < changed; ++i) {
-      model_.kernel[(i * 7919 + model_.step) % 8000] *= 1.001f;
+  // Expects that each version has the files that its manifest names, whole.
+  void ExpectWholeVersions() const {
+    if (!fs::exists(Out())) return;
+    for (const auto& entry : fs::directory_iterator(Out())) {
+      if (entry.path().filename() == ".publisher") continue;
+      for (const char* name : {"manifest.json", "model.safetensors.index.json",
+                               "model-00001-of-00001.safetensors"}) {
+        EXPECT_TRUE(fs::exists(entry.path() / name)) << entry.path();
+      }
+      const std::string path = entry.path() / "manifest.json";
+      const auto manifest = ParseManifest(TextOf(path), path);
+      ASSERT_OK(manifest);
+      EXPECT_EQ(manifest->files.size(), 2);
+      for (const auto& [name, bytes] : manifest->files) {
+        EXPECT_EQ(fs::file_size(entry.path() / name), bytes) << path;
+      }
     }
-    return Publish(publisher);
   }
-  absl::StatusOr<Publication> Publish(Publisher& publisher) {
-    fs::remove_all(model_.PathIn(root_ + "/ckpt"));
-    RETURN_IF_ERROR(model_.Write(root_ + "/ckpt"));
-    return publisher.Publish(model_.PathIn(root_ + "/ckpt"));
-  }
-
-  // What the receiver in Python rebuilds of the directory, and says.
-  struct Received {
-    std::map<std::string, std::string> tensors = {};
-    std::string output = {};
-    std::string errors = {};
-    int code = 0;
-  };
-  Received Receive() {
-    const std::string path = root_ + "/received.safetensors";
-    fs::remove(path);
-    const CompletedProcess run =
-        RunPython(TextOf("docs/examples/receiver/receive.py"), {Out(), path});
-    Received received = {.output = run.standard_output,
-                         .errors = run.standard_error,
-                         .code = run.end.code()};
-    if (run.end.code() == 0) received.tensors = TensorsAt(path);
-    return received;
-  }
-
-  std::string KernelBytes() const {
-    return std::string(reinterpret_cast<const char*>(model_.kernel.data()),
-                       model_.kernel.size() * sizeof(float));
-  }
-
-  const std::string root_;
-  ModelCheckpoint model_;
 };
-
-#define SKIP_WITHOUT_PYTHON()                                                  \
-  if (const std::string why = PythonLacks("numpy, zstandard"); !why.empty()) { \
-    GTEST_SKIP() << why;                                                       \
-  }
 
 TEST_F(PublisherTest, FirstVersionIsWholeWithAnIndex) {
   ASSERT_OK_AND_ASSIGN(Publisher publisher, Publisher::Open(Options()));
@@ -260,27 +214,6 @@ TEST_F(PublisherTest, WrongCheckpointsAndDirectoriesAreRefused) {
   EXPECT_FALSE(fs::exists(Out("weight_v000002")));
 }
 
-TEST_F(PublisherTest, DamagedNewestManifestIsSaid) {
-  {
-    ASSERT_OK_AND_ASSIGN(Publisher publisher, Publisher::Open(Options()));
-    ASSERT_OK(PublishNext(publisher, 0));
-  }
-  const std::string path = Out("weight_v000001/manifest.json");
-  const std::string text = TextOf(path);
-  std::string other = text;
-  other.replace(other.find("float32\",\"shape"), 7, "float64");
-  for (const std::string& damaged :
-       {text.substr(0, text.size() / 2), std::string("[]"), std::string("{}"),
-        other}) {
-    std::ofstream(path) << damaged;
-    EXPECT_THAT(Publisher::Open(Options()).status(),
-                StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)));
-  }
-  fs::remove(path);
-  EXPECT_THAT(Publisher::Open(Options()).status(),
-              StatusIs(absl::StatusCode::kDataLoss));
-}
-
 // A base that is gone, or has other bytes, makes the next version whole.
 TEST_F(PublisherTest, DeltaIsWrittenOnlyOnTheNewestVersionsBytes) {
   const std::map<std::string, std::function<void()>> harms = {
@@ -310,20 +243,59 @@ TEST_F(PublisherTest, DeltaIsWrittenOnlyOnTheNewestVersionsBytes) {
   }
 }
 
-// Limits the size of files that this process writes, as a full disk does.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    std::signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit small = {.rlim_cur = bytes, .rlim_max = before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &small);
-  }
-  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+// It opens, and the disk refuses what is behind its header.
+TEST_F(PublisherTest, BaseThatCannotBeReadMakesAVersionWhole) {
+  ASSERT_OK_AND_ASSIGN(Publisher publisher, Publisher::Open(Options()));
+  ASSERT_OK(PublishNext(publisher, 0));
+  ASSERT_OK(PublishNext(publisher, 3));
+  const std::string base = Out(".publisher/weight_v000002.safetensors");
+  FailReadsOf(base, EIO, /*first=*/9);
+  testing::internal::CaptureStderr();
+  const absl::StatusOr<Publication> next = PublishNext(publisher, 3);
+  const std::string log = testing::internal::GetCapturedStderr();
+  FailReadsOf("", 0);
+  ASSERT_OK(next);
+  EXPECT_EQ(next->version.format, VersionFormat::kFull);
+  EXPECT_THAT(log,
+              AllOf(HasSubstr(base), HasSubstr("weight_v000003, is whole")));
+  EXPECT_EQ(TensorsAt(Out("weight_v000003/model-00001-of-00001.safetensors"))
+                .at("dense/kernel"),
+            KernelBytes());
+  ASSERT_OK_AND_ASSIGN(const Publication delta, PublishNext(publisher, 3));
+  EXPECT_EQ(delta.version.base, 3);
+}
 
- private:
-  rlimit before_;
-};
+// What fails once the version has its name is said, and is no error.
+TEST_F(PublisherTest, VersionThatHasItsNameIsPublished) {
+  ASSERT_OK_AND_ASSIGN(Publisher publisher, Publisher::Open(Options()));
+  ASSERT_OK(PublishNext(publisher, 0));
+  FailFsyncOf(Out());
+  testing::internal::CaptureStderr();
+  const absl::StatusOr<Publication> next = PublishNext(publisher, 3);
+  const std::string log = testing::internal::GetCapturedStderr();
+  FailFsyncOf("");
+  ASSERT_OK(next);
+  EXPECT_FALSE(next->was_there);
+  EXPECT_EQ(next->version.version, 2);
+  EXPECT_THAT(log, HasSubstr(Out()));
+  ASSERT_OK_AND_ASSIGN(const Publication delta, PublishNext(publisher, 3));
+  EXPECT_EQ(delta.version.base, 2);
+}
+
+TEST_F(PublisherTest, OldVersionMayBeRemovedByHand) {
+  Publisher::Options options = Options();
+  options.full_every = 1;
+  options.max_to_keep = 2;
+  ASSERT_OK_AND_ASSIGN(Publisher publisher, Publisher::Open(options));
+  for (int i = 0; i < 2; ++i) ASSERT_OK(PublishNext(publisher, 5));
+  fs::remove_all(Out("weight_v000001"));
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 2; ++i) EXPECT_OK(PublishNext(publisher, 5));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_FALSE(fs::exists(Out("weight_v000002")));
+  EXPECT_TRUE(fs::exists(Out("weight_v000003")));
+  EXPECT_TRUE(fs::exists(Out("weight_v000004")));
+}
 
 TEST_F(PublisherTest, FullDiskPublishesNothingAndLeavesNothing) {
   ASSERT_OK_AND_ASSIGN(Publisher publisher, Publisher::Open(Options()));
@@ -360,32 +332,46 @@ TEST_F(PublisherTest, NoVersionIsThereBeforeItsManifest) {
   EXPECT_OK(publisher.Publish(checkpoint));
 }
 
-TEST_F(PublisherTest, ReceiverRebuildsEveryByte) {
-  SKIP_WITHOUT_PYTHON();
-  ASSERT_OK_AND_ASSIGN(Publisher publisher, Publisher::Open(Options()));
-  std::set<VersionFormat> formats;
-  for (const int changed : {0, 0, 1, 20, 400, 3000, 8000}) {
-    ASSERT_OK_AND_ASSIGN(const Publication publication,
-                         PublishNext(publisher, changed));
-    formats.insert(publication.version.format);
+// A publisher that is killed at each of its steps, before the first version and
+// behind a whole one and a delta: the versions that are there are whole, and
+// the next process goes on behind them.
+TEST_F(PublisherTest, KilledOneLeavesWholeVersions) {
+  int unfinished = 0;
+  int named = 0;
+  for (const int before : {0, 1, 2}) {
+    bool was_killed = true;
+    for (int fsyncs = 1; was_killed; ++fsyncs) {
+      SCOPED_TRACE(absl::StrCat(before, " versions, killed at fsync ", fsyncs));
+      ASSERT_LT(fsyncs, 100);
+      fs::remove_all(Out());
+      for (int i = 0; i < before; ++i) {
+        ASSERT_OK_AND_ASSIGN(Publisher publisher, Publisher::Open(Options()));
+        ASSERT_OK(PublishNext(publisher, 5));
+      }
+      model_.step += 10;
+      model_.kernel[fsyncs] += 1;
+      ASSERT_OK(model_.Write(root_ + "/next"));
+      was_killed = PublishNextInProcess(fsyncs);
+      const std::string next = VersionName(before + 1);
+      if (was_killed && fs::exists(Out(".publisher/next.safetensors"))) {
+        ++unfinished;
+      }
+      const bool is_named = fs::exists(Out(next));
+      if (was_killed && is_named) ++named;
+      EXPECT_TRUE(was_killed || is_named);
+      ExpectWholeVersions();
+      ASSERT_OK_AND_ASSIGN(Publisher publisher, Publisher::Open(Options()));
+      ASSERT_OK_AND_ASSIGN(const Publication last, PublishNext(publisher, 5));
+      EXPECT_EQ(last.version.version, before + (is_named ? 2 : 1));
+      ExpectWholeVersions();
+    }
+    if (!PythonLacks("numpy, zstandard").empty()) continue;
     const Received received = Receive();
     ASSERT_EQ(received.code, 0) << received.errors;
-    EXPECT_THAT(received.errors, IsEmpty());
-    EXPECT_EQ(received.output,
-              absl::StrCat("version ", publication.version.version, ": step ",
-                           model_.step, "\n"));
     EXPECT_EQ(received.tensors.at("dense/kernel"), KernelBytes());
-    EXPECT_EQ(received.tensors,
-              // The publisher's own state of the newest version.
-              TensorsAt(publication.version.base
-                            ? Out(absl::StrCat(
-                                  ".publisher/",
-                                  VersionName(publication.version.version),
-                                  ".safetensors"))
-                            : Out("weight_v000001/"
-                                  "model-00001-of-00001.safetensors")));
   }
-  EXPECT_EQ(formats.size(), 3);
+  EXPECT_GT(unfinished, 6);
+  EXPECT_EQ(named, 3);
 }
 
 // The bits of numpy's own rounding: to nearest, ties to even.
@@ -412,117 +398,6 @@ TEST_F(PublisherTest, Bfloat16IsRoundedToNearest) {
   ASSERT_EQ(rounded.end.code(), 0) << rounded.standard_error;
   EXPECT_EQ(received.tensors.at("dense/kernel"), TextOf(root_ + "/kernel"));
   EXPECT_EQ(received.tensors.at("users/ids").size(), 2 * sizeof(uint64_t));
-}
-
-void Move(const std::string& from, const std::string& to) {
-  fs::rename(from, to);
-}
-
-void Swap(const std::string& a, const std::string& b) {
-  Move(a, b + ".swap");
-  Move(b, a);
-  Move(b + ".swap", b);
-}
-
-void Replace(const std::string& path, const std::string& from,
-             const std::string& to) {
-  std::string text = TextOf(path);
-  ASSERT_NE(text.find(from), std::string::npos);
-  text.replace(text.find(from), from.size(), to);
-  std::ofstream(path) << text;
-}
-
-// Six versions: a whole one, two deltas, a whole one and two deltas.
-TEST_F(PublisherTest, ReceiverFallsBackToTheNewestVersionThatIsWhole) {
-  SKIP_WITHOUT_PYTHON();
-  constexpr char kFile[] = "/model-00001-of-00001.safetensors";
-  constexpr char kManifest[] = "/manifest.json";
-  const auto publish_six = [this](std::vector<std::string>* kernels) {
-    Publisher::Options options = Options();
-    options.full_every = 3;
-    ASSERT_OK_AND_ASSIGN(Publisher publisher, Publisher::Open(options));
-    for (int i = 0; i < 6; ++i) {
-      ASSERT_OK(PublishNext(publisher, 50));
-      if (kernels != nullptr) kernels->push_back(KernelBytes());
-    }
-  };
-  std::vector<std::string> kernels;
-  publish_six(&kernels);
-  const std::string ours = root_ + "/ours";
-  const std::string theirs = root_ + "/theirs";
-  Move(Out(), ours);
-  model_.run_id = "another";
-  model_.kernel[0] = -1;
-  publish_six(nullptr);
-  Move(Out(), theirs);
-  const std::string v4 = Out("weight_v000004");
-  const std::string v5 = Out("weight_v000005");
-  const std::string v6 = Out("weight_v000006");
-  const std::string v7 = Out("weight_v000007");
-  struct Case {
-    std::string name;
-    std::function<void()> harm;
-    int received;  // 0: none
-    std::string reason;
-  };
-  const Case cases[] = {
-      {"whole", [&] {}, 6, ""},
-      {"missing delta", [&] { fs::remove_all(v5); }, 4, "version 6"},
-      {"missing whole version", [&] { fs::remove_all(v4); }, 3, "version 5"},
-      {"truncated delta",
-       [&] { fs::resize_file(v6 + kFile, fs::file_size(v6 + kFile) - 1); }, 5,
-       "bytes"},
-      {"truncated whole version", [&] { fs::resize_file(v4 + kFile, 100); }, 3,
-       "100 of"},
-      {"altered whole version",
-       [&] {
-         std::fstream file(v4 + kFile);
-         file.seekp(5000);
-         file.put('x');
-       },
-       3, "wrong bytes of dense/kernel"},
-      {"altered manifest",
-       [&] { Replace(v6 + kManifest, "[2000,4]", "[4000,2]"); }, 5,
-       "manifest is damaged"},
-      {"missing manifest", [&] { fs::remove(v6 + kManifest); }, 5,
-       "manifest.json"},
-      {"duplicated delta", [&] { fs::copy(v6, v7); }, 6, "is of version 6"},
-      {"duplicated delta under another number",
-       [&] {
-         fs::copy(v6, v7);
-         Replace(v7 + kManifest, "\"version\": 6", "\"version\": 7");
-       },
-       6, "another state"},
-      {"swapped versions", [&] { Swap(v5, v6); }, 4, "is of version 5"},
-      {"swapped files", [&] { Swap(v5 + kFile, v6 + kFile); }, 4, "version 6"},
-      {"swapped manifests", [&] { Swap(v5 + kManifest, v6 + kManifest); }, 4,
-       "is of version 5"},
-      {"delta of another run",
-       [&] {
-         fs::remove_all(v6);
-         fs::copy(theirs + "/weight_v000006", v6);
-       },
-       5, "another state"},
-      {"no whole version",
-       [&] {
-         fs::remove_all(v4);
-         fs::remove_all(Out("weight_v000001"));
-       },
-       0, "has no version that can be rebuilt"}};
-  for (const Case& harmed : cases) {
-    SCOPED_TRACE(harmed.name);
-    fs::remove_all(Out());
-    fs::copy(ours, Out(), fs::copy_options::recursive);
-    harmed.harm();
-    const Received received = Receive();
-    EXPECT_THAT(received.errors, HasSubstr(harmed.reason));
-    EXPECT_EQ(received.code, harmed.received == 0 ? 1 : 0) << received.errors;
-    if (received.code != 0) continue;
-    EXPECT_THAT(received.output,
-                HasSubstr(absl::StrCat("version ", harmed.received, ": ")));
-    EXPECT_EQ(received.tensors.at("dense/kernel"),
-              kernels[harmed.received - 1]);
-  }
 }
 
 }  // namespace
