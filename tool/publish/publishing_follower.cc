@@ -84,21 +84,50 @@ void PublishingFollower::ReportDamaged(const ListedCheckpoint& checkpoint,
 }
 
 absl::Status PublishingFollower::PublishNewOnes(const Listing& listing) {
-  for (const ListedCheckpoint& checkpoint : listing) {
-    if (!checkpoint.damaged) continue;
-    ReportDamaged(checkpoint, store_.ReadManifest(checkpoint.step).status());
-  }
+  VisitDamaged(
+      store_, listing,
+      [this](const ListedCheckpoint& checkpoint, const absl::Status& damage) {
+        ReportDamaged(checkpoint, damage);
+      });
   while (!must_wait_) {
     const std::optional<ListedCheckpoint> next = follower_.Next(listing);
     if (!next || IsStopping()) break;
-    // What was there before the newest version.
     if (next->step < publisher_.newest_step()) {
-      follower_.Evaluated(*next);
-      continue;
+      const bool is_last =
+          next->final && *next == *CheckpointFollower::Newest(listing);
+      RETURN_IF_ERROR(PassOver(*next, is_last));
+    } else {
+      RETURN_IF_ERROR(Publish(*next));
     }
-    RETURN_IF_ERROR(Publish(*next));
   }
   return absl::OkStatus();
+}
+
+absl::Status PublishingFollower::PassOver(const ListedCheckpoint& checkpoint,
+                                          bool is_last) {
+  const absl::StatusOr<durable::CheckpointManifest> manifest =
+      store_.ReadManifest(checkpoint.step);
+  if (absl::IsUnavailable(manifest.status())) {
+    TryAgainAfter(manifest.status());
+    return absl::OkStatus();
+  }
+  if (absl::IsDataLoss(manifest.status())) {
+    ReportDamaged(checkpoint, manifest.status());
+    return absl::OkStatus();
+  }
+  follower_.Evaluated(checkpoint);
+  if (absl::IsNotFound(manifest.status())) return absl::OkStatus();  // pruned
+  RETURN_IF_ERROR(manifest.status());
+  const absl::Status fits =
+      publisher_.CheckFits(store_.PathOf(checkpoint.step), *manifest);
+  // Of an earlier step, as any successor finds them.
+  if (absl::IsFailedPrecondition(fits) && !is_last) return absl::OkStatus();
+  return fits;
+}
+
+void PublishingFollower::TryAgainAfter(const absl::Status& error) {
+  LOG_EVERY(WARNING, kLogInterval) << error.message() << "; will try again";
+  must_wait_ = true;
 }
 
 absl::Status PublishingFollower::Publish(const ListedCheckpoint& checkpoint) {
@@ -111,8 +140,7 @@ absl::Status PublishingFollower::Publish(const ListedCheckpoint& checkpoint) {
   }
   const absl::Status& error = publication.status();
   if (MayEndOtherwise(error)) {
-    LOG_EVERY(WARNING, kLogInterval) << error.message() << "; will try again";
-    must_wait_ = true;
+    TryAgainAfter(error);
     return absl::OkStatus();
   }
   if (absl::IsDataLoss(error)) {

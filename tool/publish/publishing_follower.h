@@ -35,9 +35,14 @@ class PublishingFollower {
 
   // Blocks until the job's last checkpoint is published, or Stop(). May be
   // called once.
-  //   NotFound     there is no such directory.
-  //   DataLoss     the job's last checkpoint is damaged.
-  //   any other    as for Publisher::Publish(), where trying again is useless.
+  //   NotFound            there is no such directory.
+  //   DataLoss            the job's last checkpoint is damaged.
+  //   InvalidArgument     a checkpoint is of another run than the versions,
+  //                       whatever its step.
+  //   FailedPrecondition  the job's last checkpoint is of an earlier step than
+  //                       the newest version.
+  //   any other           as for Publisher::Publish(), where trying again is
+  //                       useless.
   absl::Status Run();
 
   // Ends Run() with OK before the next checkpoint. May be called twice, from
@@ -51,6 +56,11 @@ class PublishingFollower {
   void ReportDamaged(const ListedCheckpoint& checkpoint,
                      const absl::Status& damage);
   absl::Status PublishNewOnes(const Listing& listing);
+  // Passes over a checkpoint of an earlier step than the newest version.
+  // Returns an error that ends all: it is of another run, or the job's last
+  // one, behind which no newer one comes.
+  absl::Status PassOver(const ListedCheckpoint& checkpoint, bool is_last);
+  void TryAgainAfter(const absl::Status& error);
   // Returns an error that ends all, or OK.
   absl::Status Publish(const ListedCheckpoint& checkpoint);
 

@@ -1,8 +1,5 @@
 #include "tool/publish/publishing_follower.h"
 
-#include <sys/resource.h>
-
-#include <csignal>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -15,11 +12,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "storage/checkpoint_store.h"
+#include "storage/testing/file_size_limit.h"
 
 namespace parasol {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -147,14 +146,10 @@ TEST_F(PublishingFollowerTest, DamagedLastCheckpointIsTheResult) {
 
 TEST_F(PublishingFollowerTest, FullDiskIsTriedAgain) {
   Write(10);
-  std::signal(SIGXFSZ, SIG_IGN);
-  rlimit before;
-  getrlimit(RLIMIT_FSIZE, &before);
-  const rlimit small = {.rlim_cur = 100, .rlim_max = before.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &small);
-  clock_.script_ = {[] {}, [&] { setrlimit(RLIMIT_FSIZE, &before); }};
+  FileSizeLimit full(100);
+  clock_.script_ = {[] {}, [&] { full.Lift(); }};
   const absl::Status status = Follow();
-  setrlimit(RLIMIT_FSIZE, &before);
+  full.Lift();
   EXPECT_OK(status);
   EXPECT_THAT(steps_, ElementsAre(10));
   // Less often than it looks for new ones.
@@ -172,6 +167,42 @@ TEST_F(PublishingFollowerTest, CheckpointOfAnotherRunEndsIt) {
   EXPECT_THAT(Follow(), StatusIs(absl::StatusCode::kInvalidArgument,
                                  HasSubstr("run another")));
   EXPECT_THAT(steps_, IsEmpty());
+}
+
+// A run that begins again from nothing has earlier steps than the versions.
+TEST_F(PublishingFollowerTest, EarlierStepOfAnotherRunEndsIt) {
+  Write(1000);
+  EXPECT_OK(Follow());
+  fs::remove_all(Checkpoints());
+  ModelCheckpoint other;
+  other.step = 500;
+  other.run_id = "another";
+  for (const bool is_final : {false, true}) {
+    other.is_final = is_final;
+    fs::remove_all(Checkpoints());
+    ASSERT_OK(other.Write(Checkpoints()));
+    EXPECT_THAT(Follow(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("run another"),
+                               HasSubstr(other.PathIn(Checkpoints())))));
+    EXPECT_THAT(steps_, IsEmpty());
+  }
+}
+
+TEST_F(PublishingFollowerTest, EarlierStepThatIsTheJobsLastEndsIt) {
+  Write(1000);
+  EXPECT_OK(Follow());
+  fs::remove_all(Checkpoints());
+  Write(400);
+  const std::string last = Write(500, /*is_final=*/true);
+  EXPECT_THAT(Follow(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                 AllOf(HasSubstr("is of step 1000, later than"),
+                                       HasSubstr(last))));
+  // The job goes on behind what was its last step.
+  Write(1000);
+  Write(1100, /*is_final=*/true);
+  EXPECT_OK(Follow());
+  EXPECT_THAT(steps_, ElementsAre(1100));
 }
 
 TEST_F(PublishingFollowerTest, StepThatIsTrainedAgainEndsIt) {
