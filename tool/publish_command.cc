@@ -54,9 +54,9 @@ constexpr char kPublishUsage[] =
     "  parasol publish /ckpt/mnist --output=/published/mnist --follow "
     "--dtype=bfloat16 --layout=pytorch --max_to_keep=20\n"
     "\n"
-    "Exit code: 0 done, or after SIGTERM; 1 a file is damaged, or the disk is "
-    "full; 2 bad flags, there is no checkpoint, or DIR is of another run; 138 "
-    "try again.";
+    "Exit code: 0 done, or after SIGTERM; 1 a file is damaged, the disk is "
+    "full, or DIR has a later step, or this step with other bytes; 2 bad "
+    "flags, there is no checkpoint, or DIR is of another run; 138 try again.";
 
 absl::StatusOr<Publisher::Options> OptionsFromFlags() {
   Publisher::Options options;
