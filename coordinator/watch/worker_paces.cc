@@ -225,7 +225,10 @@ std::optional<double> WorkerPaces::Typical(const Worker& worker) const {
   const Sample& last = worker.samples.back();
   const double batches = last.batches - base.batches;
   if (batches < 1) return std::nullopt;
-  return Own(base, last) / batches;
+  // Its batch in progress may have taken longer than all before it.
+  const Sample& window = Base(worker, limits_.window, 0);
+  return std::max(Own(base, last) / batches,
+                  Own(window, last) / (last.batches - window.batches + kHalf));
 }
 
 bool WorkerPaces::IsSlow(const Worker& worker, double median) const {

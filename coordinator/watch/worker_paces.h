@@ -40,7 +40,7 @@ struct PaceLimits {
 // A worker's own time for a batch is compared with the lower median of the
 // others': of two workers the other one's. Workers that are not in step wait
 // for nobody, but perhaps for a step to be granted: all other time is their
-// own.
+// own. While all wait for a ps, nobody is slower than the others.
 //
 // Workers in step wait for each other: a worker's own time is then what it
 // waits for batches and computes. A worker that stands still in its waits also

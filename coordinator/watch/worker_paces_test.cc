@@ -161,6 +161,37 @@ TEST(WorkerPacesTest, AWorkerThatIsSlowFromTheStartIsNamed) {
   }
 }
 
+TEST(WorkerPacesTest, NobodyIsSlowWhileAllWaitForAPs) {
+  for (const int count : {2, 3, 8}) {
+    for (const int stall : {2, 6, 10, 30}) {
+      SCOPED_TRACE(absl::StrCat(count, " workers, ", stall, " s"));
+      Cluster cluster(count, kAlone);
+      const auto train = [&](absl::Duration time) {
+        for (; time > absl::ZeroDuration(); time -= kHeartbeat) {
+          cluster.Train(kHeartbeat);
+          EXPECT_THAT(cluster.Slow(), IsEmpty());
+        }
+      };
+      for (int i = 0; i < count; ++i) cluster.worker(i).compute *= 1 + .05 * i;
+      train(absl::Seconds(30));
+      for (int i = 0; i < count; ++i) cluster.worker(i).pull = 1e6;
+      train(absl::Seconds(stall));
+      for (int i = 0; i < count; ++i) cluster.worker(i).pull = .001;
+      train(absl::Seconds(30));
+    }
+  }
+}
+
+TEST(WorkerPacesTest, OneOfAllThatWaitIsSlowIfItGoesOnWaiting) {
+  Cluster cluster(3, kAlone);
+  cluster.Train(absl::Seconds(30));
+  for (int i = 0; i < 3; ++i) cluster.worker(i).pull = 1e6;
+  cluster.Train(absl::Seconds(10));
+  for (int i = 1; i < 3; ++i) cluster.worker(i).pull = .001;
+  EXPECT_LE(cluster.TimeUntil(true), kNamedWithin);
+  EXPECT_THAT(cluster.Slow(), ElementsAre(0));
+}
+
 TEST(WorkerPacesTest, StepsOfSecondsAreComparedToo) {
   for (const Mode mode : {kAlone, kInStep}) {
     SCOPED_TRACE(mode);
