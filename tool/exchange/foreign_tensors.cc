@@ -93,31 +93,16 @@ bool IsCell(absl::string_view part) {
   return part.empty() || part[0] == '_';
 }
 
-// Returns Keras's name of a recurrent layer's tensor as it is here: without the
-// cell, and with the direction alone of the layers of a Bidirectional.
-// "b/forward_lstm/lstm_cell/kernel" is "b/forward/kernel".
-std::string WithoutCell(absl::string_view name) {
-  const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
-  std::vector<absl::string_view> kept;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (i > 0 && IsCell(parts[i])) continue;
-    const bool has_cell = i + 1 < parts.size() && IsCell(parts[i + 1]);
-    if (has_cell && absl::StartsWith(parts[i], "forward_")) {
-      kept.push_back("forward");
-    } else if (has_cell && absl::StartsWith(parts[i], "backward_")) {
-      kept.push_back("backward");
-    } else {
-      kept.push_back(parts[i]);
-    }
-  }
-  return absl::StrJoin(kept, "/");
-}
-
 class ForeignTensors : public TensorReader {
  public:
   explicit ForeignTensors(std::unique_ptr<TensorReader> reader)
       : reader_(std::move(reader)), tensors_(reader_->tensors()) {
-    for (TensorInfo& tensor : tensors_) tensor.name = WithoutCell(tensor.name);
+    for (TensorInfo& tensor : tensors_) {
+      std::string name = WithoutRecurrentCell(tensor.name);
+      if (name == tensor.name) continue;
+      there_.emplace(name, std::move(tensor.name));
+      tensor.name = std::move(name);
+    }
     Index();
   }
 
@@ -127,6 +112,7 @@ class ForeignTensors : public TensorReader {
     RenameNew(NewName(job.optimizer(), "iteration"),
               IterationsName(job.optimizer()));
     for (const durable::CheckpointVariable& variable : contents.variables) {
+      RenameDepthwise(front, variable.name());
       for (const std::string& slot : variable.slot()) {
         RenameSlot(OptimizerOfVariable(variable.name(), job), slot,
                    absl::StrCat(front, variable.name()), variable.name());
@@ -176,6 +162,20 @@ class ForeignTensors : public TensorReader {
     }
   }
 
+  // Keras 3 calls the kernel of a depthwise convolution "kernel".
+  void RenameDepthwise(const std::string& front, absl::string_view variable) {
+    absl::string_view layer = variable;
+    if (!absl::ConsumeSuffix(&layer, "/depthwise_kernel") ||
+        by_name_.contains(absl::StrCat(layer, "/pointwise_kernel")) ||
+        by_name_.contains(std::string(variable))) {
+      return;
+    }
+    const std::string kernel = absl::StrCat(layer, "/kernel");
+    if (!by_name_.contains(kernel)) return;
+    there_.emplace(absl::StrCat(front, variable), absl::StrCat(front, kernel));
+    Rename(kernel, std::string(variable));
+  }
+
   // Gives a tensor another name, unless there is none of the old one or
   // another one has the new one.
   void Rename(const std::string& from, const std::string& to) {
@@ -201,7 +201,9 @@ class ForeignTensors : public TensorReader {
 
   // `there` is the whole name of the variable that the slot is of.
   void RenameSlot(const job::Optimizer& optimizer, const std::string& slot,
-                  absl::string_view there, absl::string_view here) {
+                  std::string there, absl::string_view here) {
+    const auto found = there_.find(there);
+    if (found != there_.end()) there = found->second;
     RenameNew(NewName(optimizer, absl::StrCat(Flat(there), "_",
                                               NewSlotName(optimizer, slot))),
               SlotName(optimizer, here, slot));
@@ -240,9 +242,28 @@ class ForeignTensors : public TensorReader {
   std::map<std::string, size_t> by_name_;
   // Indices by NewName(); apart, for a layer may be named like an optimizer.
   std::map<std::string, size_t> by_new_name_;
+  // Whole names in the file, by those that they have got.
+  std::map<std::string, std::string> there_;
 };
 
 }  // namespace
+
+std::string WithoutRecurrentCell(absl::string_view name) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
+  std::vector<absl::string_view> kept;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0 && IsCell(parts[i])) continue;
+    const bool has_cell = i + 1 < parts.size() && IsCell(parts[i + 1]);
+    if (has_cell && absl::StartsWith(parts[i], "forward_")) {
+      kept.push_back("forward");
+    } else if (has_cell && absl::StartsWith(parts[i], "backward_")) {
+      kept.push_back("backward");
+    } else {
+      kept.push_back(parts[i]);
+    }
+  }
+  return absl::StrJoin(kept, "/");
+}
 
 std::string FrontOfNames(const std::vector<TensorInfo>& tensors,
                          const CheckpointContents& contents) {

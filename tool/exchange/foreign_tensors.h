@@ -5,12 +5,18 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
 #include "proto/job.pb.h"
 #include "storage/tensor_files/tensor.h"
 #include "storage/tensor_files/tensor_reader.h"
 
 namespace parasol {
+
+// Returns Keras's name of a recurrent layer's tensor as it is here: without the
+// cell, and with the direction alone of the layers of a Bidirectional.
+// "b/forward_lstm/lstm_cell/kernel" is "b/forward/kernel".
+std::string WithoutRecurrentCell(absl::string_view name);
 
 // Returns what stands in front of a model's names in a file: "sequential/" of
 // Keras's Sequential, "module." of PyTorch's DataParallel. "" if the names of

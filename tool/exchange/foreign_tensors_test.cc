@@ -101,6 +101,40 @@ TEST(ForeignTensorsTest, NamesOfKeras3AreThoseOfOlderOnes) {
                   "Adam/hidden/bias/m", "Adam/hidden/bias/v"));
 }
 
+// The cell is in the slots' names, too.
+TEST(ForeignTensorsTest, SlotsOfRecurrentLayersAreFound) {
+  EXPECT_THAT(TranslatedNames({"s/hidden/lstm_cell_1/kernel", "s/hidden/bias",
+                               "adam/s_hidden_lstm_cell_1_kernel_momentum",
+                               "adam/s_hidden_bias_velocity"}),
+              ElementsAre("hidden/kernel", "hidden/bias",
+                          "Adam/hidden/kernel/m", "Adam/hidden/bias/v"));
+}
+
+TEST(ForeignTensorsTest, DepthwiseKernelsOfKeras3HaveOneMoreName) {
+  TestModel model;
+  model.contents.variables[0].set_name("hidden/depthwise_kernel");
+  const auto translated = [&](const std::vector<std::string>& names) {
+    const std::unique_ptr<TensorReader> reader =
+        TranslateForeign(std::make_unique<CountingTensors>(Named(names)),
+                         model.contents, model.job);
+    std::vector<std::string> translated;
+    for (const TensorInfo& tensor : reader->tensors()) {
+      translated.push_back(tensor.name);
+    }
+    return translated;
+  };
+  EXPECT_THAT(translated({"hidden/kernel", "hidden/bias",
+                          "adam/hidden_kernel_momentum"}),
+              ElementsAre("hidden/depthwise_kernel", "hidden/bias",
+                          "Adam/hidden/depthwise_kernel/m"));
+  // Older versions and separable convolutions have it as it is here.
+  for (const char* other :
+       {"hidden/depthwise_kernel", "hidden/pointwise_kernel"}) {
+    EXPECT_THAT(translated({"hidden/kernel", other}),
+                ElementsAre("hidden/kernel", other));
+  }
+}
+
 TEST(FrontOfNamesTest, SeparatorsMayBeAnywhere) {
   EXPECT_EQ(FrontOf({"/a", ".a", "", "/", "a//", "..hidden.weight"}), "");
   EXPECT_EQ(FrontOf({"/hidden/kernel", "/hidden/bias", "/users/rows"}), "/");
