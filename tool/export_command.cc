@@ -56,7 +56,10 @@ constexpr char kExportUsage[] =
 
 absl::StatusOr<TensorFormat> WrittenFormat(const std::string& name) {
   const absl::StatusOr<TensorFormat> format = ParseTensorFormat(name);
-  if (format.ok() && *format != TensorFormat::kPyTorch) return format;
+  if (format.ok() && *format != TensorFormat::kPyTorch &&
+      *format != TensorFormat::kKeras) {
+    return format;
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       name.empty() ? "--format is missing" : absl::StrCat("--format=", name),
       ": must be safetensors (which PyTorch reads), npz, tensorflow or csv, or "

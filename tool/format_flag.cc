@@ -5,5 +5,6 @@
 ABSL_FLAG(
     std::string, format, "",
     "safetensors, npz, tensorflow or csv; export: or onnx, the whole model; "
-    "import: or pytorch. An import finds it by the name or the files if it is "
+    "import: or pytorch, keras. An import finds it by the name or the files if "
+    "it is "
     "empty.");

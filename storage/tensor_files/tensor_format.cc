@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "storage/durable_file.h"
 #include "storage/tensor_files/csv_tensors.h"
+#include "storage/tensor_files/keras_reader.h"
 #include "storage/tensor_files/npz_reader.h"
 #include "storage/tensor_files/pytorch_reader.h"
 #include "storage/tensor_files/safetensors_reader.h"
@@ -43,23 +44,13 @@ bool EndsWithOneOf(absl::string_view path,
 
 // How the tensors of a file that is not read get into one that is.
 std::string WayOutOf(absl::string_view path) {
-  if (EndsWithOneOf(path, {".h5", ".hdf5", ".keras"})) {
-    return absl::StrCat(
-        "Keras's own files are not read; a Python package will do that later. "
-        "Until then, in Python: model = keras.models.load_model(\"",
-        path,
-        "\"), and tf.train.Checkpoint(model=model).write(PATH), or with Keras "
-        "3 "
-        "numpy.savez(\"model.npz\", **{w.path: w.numpy() for w in "
-        "model.weights})");
-  }
   if (absl::EndsWith(path, ".onnx")) {
     return "ONNX is not read: write the tensors as safetensors or npz";
   }
   if (!Exists(std::string(path))) return "no file or directory has this name";
   return "no tensors are known by this name: files of tensors are "
-         ".safetensors, "
-         ".npz or .pt (parasol import has --format for others)";
+         ".safetensors, .npz, .pt, .keras or .h5 (parasol import has --format "
+         "for others)";
 }
 
 absl::StatusOr<std::string> TensorBundlePrefix(const std::string& path) {
@@ -79,6 +70,8 @@ absl::StatusOr<std::unique_ptr<TensorReader>> OpenInFormat(
       return OpenCsv(path);
     case TensorFormat::kPyTorch:
       return OpenPyTorch(path);
+    case TensorFormat::kKeras:
+      return OpenKeras(path);
     case TensorFormat::kTensorFlow:
       break;
   }
@@ -94,15 +87,19 @@ absl::StatusOr<TensorFormat> ParseTensorFormat(absl::string_view name) {
   if (name == "tensorflow") return TensorFormat::kTensorFlow;
   if (name == "csv") return TensorFormat::kCsv;
   if (name == "pytorch") return TensorFormat::kPyTorch;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--format=", name,
-                   ": must be safetensors, npz, tensorflow, csv or pytorch"));
+  if (name == "keras") return TensorFormat::kKeras;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--format=", name,
+      ": must be safetensors, npz, tensorflow, csv, pytorch or keras"));
 }
 
 absl::StatusOr<TensorFormat> FormatOfFilesAt(const std::string& path) {
   if (absl::EndsWith(path, ".safetensors")) return TensorFormat::kSafetensors;
   if (absl::EndsWith(path, ".npz")) return TensorFormat::kNpz;
   if (EndsWithOneOf(path, {".pt", ".pth"})) return TensorFormat::kPyTorch;
+  if (EndsWithOneOf(path, {".keras", ".h5", ".hdf5"})) {
+    return TensorFormat::kKeras;
+  }
   if (Exists(absl::StrCat(path, "/", kCsvListName))) return TensorFormat::kCsv;
   if (absl::EndsWith(path, kIndexSuffix) ||
       Exists(absl::StrCat(path, kIndexSuffix)) ||

@@ -10,8 +10,16 @@
 
 namespace parasol {
 
-// The formats in which models leave and come in. PyTorch's own is read only.
-enum class TensorFormat { kSafetensors, kNpz, kTensorFlow, kCsv, kPyTorch };
+// The formats in which models leave and come in. PyTorch's and Keras's own are
+// read only.
+enum class TensorFormat {
+  kSafetensors,
+  kNpz,
+  kTensorFlow,
+  kCsv,
+  kPyTorch,
+  kKeras
+};
 
 // Returns the format that --format names.
 //   InvalidArgument  there is no such format; the message names them all.

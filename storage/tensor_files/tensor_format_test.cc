@@ -23,10 +23,7 @@ TEST(TensorFormatTest, FilesThatAreNotReadSayHowTensorsGetOut) {
   const struct {
     std::string name;
     std::string hint;
-  } cases[] = {{"w.weights.h5", "tf.train.Checkpoint(model=model).write(PATH)"},
-               {"model.keras", "tf.train.Checkpoint(model=model).write(PATH)"},
-               {"model.onnx", "safetensors or npz"},
-               {"model.bin", "--format"}};
+  } cases[] = {{"model.onnx", "safetensors or npz"}, {"model.bin", "--format"}};
   for (const auto& [name, hint] : cases) {
     ASSERT_OK(WriteFileDurably(PathOf(name), ""));
     EXPECT_THAT(FormatOfFilesAt(PathOf(name)).status(),

@@ -46,6 +46,7 @@ absl::StatusOr<std::unique_ptr<TensorWriter>> NewFileWriter(
       return NewCsvWriter(options.output, std::move(parts));
     case TensorFormat::kTensorFlow:
     case TensorFormat::kPyTorch:  // not written
+    case TensorFormat::kKeras:    // not written
       break;
   }
   return NewTensorFlowWriter(options.output, std::move(parts), manifest);

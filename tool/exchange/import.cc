@@ -20,6 +20,7 @@
 #include "tool/exchange/foreign_tensors.h"
 #include "tool/exchange/import_match.h"
 #include "tool/exchange/imported_shard.h"
+#include "tool/exchange/keras_weights.h"
 #include "tool/exchange/pytorch_sequences.h"
 #include "tool/exchange/pytorch_tensors.h"
 
@@ -161,6 +162,11 @@ absl::StatusOr<Imported> Import(const std::string& path, const LoadedJob& job,
                    ContentsOf(job.graph.variables, job.job));
   ASSIGN_OR_RETURN(std::unique_ptr<TensorReader> reader,
                    OpenTensors(options.format, path));
+  if (options.format == TensorFormat::kKeras) {
+    ASSIGN_OR_RETURN(reader,
+                     NameKerasWeights(std::move(reader), contents, job.job),
+                     _ << path);
+  }
   reader = TranslateForeign(std::move(reader), contents, job.job);
   ASSIGN_OR_RETURN(reader,
                    TranslatePyTorchSequences(std::move(reader), contents),

@@ -28,6 +28,8 @@ namespace parasol {
 namespace {
 
 constexpr char kTestData[] = "storage/tensor_files/testdata/";
+// From there.
+constexpr char kKerasData[] = "../keras/testdata/";
 // A tensor is read up to here: files may say more than they have.
 constexpr uint64_t kMaxReadBytes = 1 << 20;
 
@@ -168,6 +170,17 @@ std::vector<std::string> TableSeeds() {
           EncodeSortedTable({{"a", "1"}, {"ab", ""}}, /*block_bytes=*/8)};
 }
 
+// Of save(), of save_weights(), of older versions, and of h5py alone: only the
+// first has checksums.
+std::vector<std::string> KerasSeeds() {
+  std::vector<std::string> seeds;
+  for (const char* name : {"mlp.keras", "own.weights.h5", "mlp.h5",
+                           "h5py_earliest.h5", "h5py_latest.h5"}) {
+    seeds.push_back(TestData(absl::StrCat(kKerasData, name)));
+  }
+  return seeds;
+}
+
 // The pickle inside a file of PyTorch, which is stored in it as it is.
 std::string PickleIn(const std::string& archive) {
   const size_t begin = archive.find("\x80\x02");
@@ -200,6 +213,7 @@ std::vector<FuzzTarget> ImportTargets() {
        [] {
          return std::vector<std::string>{PickleIn(TestData("pytorch.pt"))};
        }},
+      {"keras", file(TensorFormat::kKeras), KerasSeeds},
       {"tensorflow", FeedTensorFlow, TensorFlowSeeds},
       {"tensorflow_table", FeedTable, TableSeeds},
       {"tensor_csv", FeedCsv, CsvSeeds},

@@ -1,0 +1,171 @@
+#include "storage/tensor_files/keras/hdf5_file.h"
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+std::string FileOf(const std::string& name) {
+  std::ifstream file("storage/tensor_files/keras/testdata/" + name,
+                     std::ios::binary);
+  EXPECT_TRUE(file.is_open()) << name;
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+absl::StatusOr<Hdf5Contents> ContentsOf(const std::string& bytes) {
+  return ReadHdf5(bytes.size(), [&](uint64_t offset, absl::Span<char> out) {
+    // The reader asks for nothing that is not there.
+    EXPECT_LE(offset + out.size(), bytes.size());
+    std::memcpy(out.data(), bytes.data() + offset, out.size());
+    return absl::OkStatus();
+  });
+}
+
+const Hdf5Array* Find(const Hdf5Contents& contents, const std::string& path) {
+  for (const Hdf5Array& array : contents.arrays) {
+    if (array.path == path) return &array;
+  }
+  ADD_FAILURE() << path << " is not there";
+  return nullptr;
+}
+
+template <typename T>
+std::vector<T> ValuesOf(const std::string& bytes, const Hdf5Array& array) {
+  size_t count = 1;
+  for (const int64_t size : array.shape) count *= size;
+  std::vector<T> values(count);
+  std::memcpy(values.data(), bytes.data() + array.data, count * sizeof(T));
+  return values;
+}
+
+// testdata/make_files.py has the same numbers.
+class Hdf5VersionsTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(Hdf5VersionsTest, ArraysOfH5pyAreRead) {
+  const std::string bytes = FileOf(GetParam());
+  ASSERT_OK_AND_ASSIGN(const Hdf5Contents contents, ContentsOf(bytes));
+  const auto expect = [&]<typename T>(const std::string& path,
+                                      const std::string& type,
+                                      const std::vector<int64_t>& shape,
+                                      const std::vector<T>& values) {
+    SCOPED_TRACE(path);
+    const Hdf5Array* array = Find(contents, path);
+    ASSERT_NE(array, nullptr);
+    EXPECT_EQ(array->type, type);
+    EXPECT_EQ(array->shape, shape);
+    EXPECT_EQ(ValuesOf<T>(bytes, *array), values);
+  };
+  const std::string group = "layers/dense/vars/";
+  expect(group + "float32", "float32", {2, 3},
+         std::vector<float>{0, 1, 2, 3, 4, 5});
+  expect(group + "float16", "float16", {3},
+         std::vector<uint16_t>{0x3c00, 0xb800, 0x7bff});
+  expect(group + "float64", "float64", {}, std::vector<double>{0.1});
+  expect(group + "int32", "int32", {2}, std::vector<int32_t>{-3, 4});
+  expect("more/uint64", "uint64", {1},
+         std::vector<uint64_t>{(uint64_t{1} << 63) + 1});
+  expect("more/bfloat16", "bfloat16", {2},
+         std::vector<uint16_t>{0x3f80, 0xc000});
+  expect("more/compact", "float32", {2}, std::vector<float>{7, 8});
+  expect("more/none", "float32", {0, 5}, std::vector<float>{});
+  expect("many/3", "float32", {}, std::vector<float>{3});
+  // Listed, but nobody can read it.
+  EXPECT_EQ(Find(contents, "more/big_endian")->type, "");
+}
+
+TEST_P(Hdf5VersionsTest, AttributesOfGroupsAreTexts) {
+  ASSERT_OK_AND_ASSIGN(const Hdf5Contents contents,
+                       ContentsOf(FileOf(GetParam())));
+  EXPECT_THAT(
+      contents.attributes.at("layers/dense/vars"),
+      UnorderedElementsAre(Pair("name", "hidden"), Pair("bytes", "text")));
+}
+
+TEST_P(Hdf5VersionsTest, WhatIsCutOffIsAnErrorThatNamesTheByte) {
+  const std::string good = FileOf(GetParam());
+  for (size_t size = 0; size < good.size(); ++size) {
+    ASSERT_THAT(ContentsOf(good.substr(0, size)).status(),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("byte ")))
+        << size;
+  }
+}
+
+// What is still read lies in the file.
+TEST_P(Hdf5VersionsTest, AnyByteMayBeAnotherAndNothingCrashes) {
+  const std::string good = FileOf(GetParam());
+  int refused = 0;
+  for (size_t place = 0; place < good.size(); ++place) {
+    std::string changed = good;
+    // All bits of some bytes, one of the others.
+    changed[place] ^= place % 3 == 0 ? '\xFF' : char(1 << place % 8);
+    const auto contents = ContentsOf(changed);
+    if (!contents.ok()) {
+      ++refused;
+      continue;
+    }
+    for (const Hdf5Array& array : contents->arrays) {
+      ASSERT_LE(array.data, good.size()) << place;
+    }
+  }
+  EXPECT_GT(refused, 100);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Hdf5VersionsTest,
+                         testing::Values("h5py_earliest.h5", "h5py_latest.h5"),
+                         [](const testing::TestParamInfo<const char*>& file) {
+                           return std::string(file.param, 5, 4) +
+                                  std::to_string(file.index);
+                         });
+
+TEST(Hdf5FileTest, ManyNamesAreInMoreThanOnePieceOfATree) {
+  ASSERT_OK_AND_ASSIGN(const Hdf5Contents contents,
+                       ContentsOf(FileOf("h5py_earliest.h5")));
+  for (int i = 0; i < 20; ++i) Find(contents, absl::StrCat("many/", i));
+}
+
+TEST(Hdf5FileTest, ChunksAreRefusedByName) {
+  EXPECT_THAT(ContentsOf(FileOf("h5py_chunks.h5")).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("a/vars/0 is in chunks, compressed perhaps, "
+                                 "which is not read here: save the model")));
+}
+
+TEST(Hdf5FileTest, OtherFilesAreNamedAsSuch) {
+  EXPECT_THAT(ContentsOf("PK is an archive").status(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("does not begin as HDF5 does")));
+}
+
+// A group whose only link is to itself, in the newer form.
+TEST(Hdf5FileTest, CirclesEnd) {
+  const auto number = [](uint64_t value, int bytes) {
+    return std::string(reinterpret_cast<const char*>(&value), bytes);
+  };
+  const std::string link = absl::StrCat(number(1, 1), number(0, 1),
+                                        number(1, 1), "a", number(48, 8));
+  const std::string header = absl::StrCat(
+      "OHDR", number(2, 1), number(0, 1), number(4 + link.size(), 1),
+      number(6, 1), number(link.size(), 2), number(0, 1), link, number(0, 4));
+  const std::string file = absl::StrCat(
+      std::string("\x89HDF\r\n\x1a\n", 8), number(2, 1), number(8, 1),
+      number(8, 1), number(0, 1), number(0, 8), number(~uint64_t{0}, 8),
+      number(48 + header.size(), 8), number(48, 8), number(0, 4), header);
+  EXPECT_THAT(ContentsOf(file).status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("too deep")));
+}
+
+}  // namespace
+}  // namespace parasol

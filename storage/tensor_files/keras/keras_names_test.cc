@@ -1,0 +1,175 @@
+#include "storage/tensor_files/keras/keras_names.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Shaped {
+  std::string path;
+  std::vector<int64_t> shape;
+};
+
+Hdf5Contents ContentsWith(const std::vector<Shaped>& arrays) {
+  Hdf5Contents contents;
+  for (const auto& [path, shape] : arrays) {
+    contents.arrays.push_back({path, "float32", shape, 0});
+  }
+  return contents;
+}
+
+absl::StatusOr<std::vector<std::string>> NamesOf(
+    const std::vector<Shaped>& arrays, const std::string& config = "{}") {
+  const absl::StatusOr<KerasConfig> parsed = ParseKerasConfig(config);
+  EXPECT_OK(parsed);
+  return KerasVariableNames(ContentsWith(arrays), *parsed);
+}
+
+// Two dense layers in a frozen model inside of a model, and one behind it.
+constexpr char kNested[] = R"({
+  "class_name": "Sequential",
+  "config": {"layers": [
+    {"class_name": "InputLayer", "config": {"name": "x"}},
+    {"class_name": "Sequential", "config": {
+      "name": "inner", "trainable": false, "layers": [
+        {"class_name": "Dense", "config": {"name": "a"}},
+        {"class_name": "Conv2DTranspose", "config": {"name": "b"}}]}},
+    {"class_name": "Dense", "config": {"name": "c"}}]},
+  "compile_config": {"optimizer": {
+    "class_name": "AdamW", "config": {"learning_rate": 0.1}}}})";
+
+std::vector<Shaped> NestedArrays(int64_t units_of_slot) {
+  return {{"layers/dense/vars/0", {2, 3}},
+          {"layers/dense/vars/1", {3}},
+          {"layers/sequential/layers/conv2d_transpose/vars/0", {1, 1, 2, 2}},
+          {"layers/sequential/layers/dense/vars/0", {2, 2}},
+          {"optimizer/vars/0", {}},
+          {"optimizer/vars/1", {}},
+          {"optimizer/vars/2", {2, units_of_slot}},
+          {"optimizer/vars/3", {2, 3}},
+          {"optimizer/vars/4", {3}},
+          {"optimizer/vars/5", {3}}};
+}
+
+TEST(KerasNamesTest, ComeFromTheConfigurationWhereTheFileHasNone) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names,
+                       NamesOf(NestedArrays(3), kNested));
+  // What is frozen has no slots.
+  EXPECT_THAT(
+      names,
+      ElementsAre("c/kernel", "c/bias", "inner/b/kernel", "inner/a/kernel",
+                  "adam_w/iteration", "adam_w/learning_rate",
+                  "adam_w/c_kernel_momentum", "adam_w/c_kernel_velocity",
+                  "adam_w/c_bias_momentum", "adam_w/c_bias_velocity"));
+}
+
+TEST(KerasNamesTest, NadamHasANumberBehindItsSlots) {
+  std::vector<Shaped> arrays = NestedArrays(3);
+  arrays.push_back({"optimizer/vars/6", {}});
+  ASSERT_OK_AND_ASSIGN(
+      std::vector<std::string> names,
+      NamesOf(arrays, absl::StrReplaceAll(kNested, {{"AdamW", "Nadam"}})));
+  EXPECT_EQ(names[9], "nadam/c_bias_velocity");
+  EXPECT_EQ(names[10], "optimizer/vars/6");
+  arrays.back().shape = {3};
+  ASSERT_OK_AND_ASSIGN(
+      names,
+      NamesOf(arrays, absl::StrReplaceAll(kNested, {{"AdamW", "Nadam"}})));
+  EXPECT_EQ(names[9], "optimizer/vars/5");
+}
+
+TEST(KerasNamesTest, SlotsOfOtherShapesKeepTheirPaths) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names,
+                       NamesOf(NestedArrays(4), kNested));
+  EXPECT_EQ(names[6], "optimizer/vars/2");
+  EXPECT_EQ(names[9], "optimizer/vars/5");
+}
+
+TEST(KerasNamesTest, LayersWithoutAnyNameAreNumberedAndMarked) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names,
+                       NamesOf({{"layers/dense/vars/0", {2, 3}},
+                                {"layers/dense_1/vars/0", {3, 1}},
+                                {"layers/lstm/cell/vars/0", {2, 4}},
+                                {"layers/lstm/cell/vars/1", {1, 4}},
+                                {"layers/lstm/cell/vars/2", {4}},
+                                {"optimizer/vars/0", {}},
+                                {"optimizer/vars/1", {}}}));
+  EXPECT_THAT(names, ElementsAre("layers/dense/kernel", "layers/dense_1/kernel",
+                                 "layers/lstm/lstm_cell/kernel",
+                                 "layers/lstm/lstm_cell/recurrent_kernel",
+                                 "layers/lstm/lstm_cell/bias",
+                                 "optimizer/iteration", "optimizer/vars/1"));
+}
+
+// One of two that may be there: nobody can say which.
+TEST(KerasNamesTest, WhatCanNotBeToldIsRefusedUnlessTheConfigurationTells) {
+  const std::vector<Shaped> one = {{"layers/layer_normalization/vars/0", {3}}};
+  EXPECT_THAT(NamesOf(one).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("layers/layer_normalization/ has 1 variables, "
+                                 "and the file does not say which")));
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names, NamesOf(one, R"({
+      "class_name": "Sequential", "config": {"layers": [
+        {"class_name": "LayerNormalization",
+         "config": {"name": "n", "scale": false, "center": true}}]}})"));
+  EXPECT_THAT(names, ElementsAre("n/beta"));
+}
+
+TEST(KerasNamesTest, WhatIsNotKnownKeepsItsPlace) {
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<std::string> names,
+      NamesOf({{"layers/mystery/vars/0", {3}}, {"other", {1}}}));
+  EXPECT_THAT(names, ElementsAre("layers/mystery/vars/0", "other"));
+}
+
+TEST(KerasNamesTest, TwoVariablesOfOneNameAreRefused) {
+  Hdf5Contents contents = ContentsWith(
+      {{"layers/dense/vars/0", {2, 3}}, {"layers/dense_1/vars/0", {3, 1}}});
+  contents.attributes["layers/dense/vars"]["name"] = "same";
+  contents.attributes["layers/dense_1/vars"]["name"] = "same";
+  EXPECT_THAT(KerasVariableNames(contents, {}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("two variables are called same/kernel: ")));
+}
+
+TEST(KerasNamesTest, OlderFilesHaveNamesAsTheyAre) {
+  Hdf5Contents contents =
+      ContentsWith({{"model_weights/hidden/hidden/kernel:0", {2, 3}},
+                    {"optimizer_weights/Adam/hidden/kernel/m:0", {2, 3}},
+                    {"optimizer_weights/Adam/iter:0", {}}});
+  contents.attributes["model_weights"]["layer_names"] = "";
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names,
+                       KerasVariableNames(contents, {}));
+  EXPECT_THAT(
+      names, ElementsAre("hidden/kernel", "Adam/hidden/kernel/m", "Adam/iter"));
+  // save_weights() of Keras 2.
+  contents = ContentsWith({{"hidden/hidden/kernel:0", {2, 3}}});
+  contents.attributes[""]["layer_names"] = "";
+  EXPECT_EQ(KerasVariableNames(contents, {})->at(0), "hidden/kernel");
+}
+
+TEST(KerasNamesTest, ConfigurationsThatAreNoJsonAreRefused) {
+  EXPECT_THAT(
+      ParseKerasConfig("{\"config\": ").status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("line 1")));
+  // Values of other kinds than Keras's are nothing.
+  for (const char* odd :
+       {"{\"config\": 3}", "{\"config\": {\"layers\": {\"a\": 1}}}",
+        "{\"config\": {\"layers\": [1, {\"class_name\": 2}, {\"class_name\": "
+        "\"Dense\", \"config\": [], \"name\": null}]}, \"compile_config\": "
+        "{\"optimizer\": {\"class_name\": \"SGD\", \"config\": []}}}"}) {
+    EXPECT_OK(NamesOf(NestedArrays(3), odd)) << odd;
+  }
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,300 @@
+#include "tool/exchange/keras_weights.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "base/shown_text.h"
+#include "base/status_macros.h"
+#include "tool/exchange/foreign_tensors.h"
+#include "tool/exchange/tensor_names.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::string_view kLayers = "layers/";
+constexpr absl::string_view kSlots = "optimizer/vars/";
+constexpr absl::string_view kIteration = "/iteration";
+constexpr absl::string_view kEmbeddings = "embeddings";
+
+class RenamedTensors : public TensorReader {
+ public:
+  RenamedTensors(std::unique_ptr<TensorReader> reader,
+                 std::vector<TensorInfo> tensors)
+      : reader_(std::move(reader)), tensors_(std::move(tensors)) {}
+
+  const std::vector<TensorInfo>& tensors() const override { return tensors_; }
+
+  absl::Status Read(size_t tensor, uint64_t first,
+                    absl::Span<char> out) override {
+    return reader_->Read(tensor, first, out);
+  }
+
+ private:
+  const std::unique_ptr<TensorReader> reader_;
+  const std::vector<TensorInfo> tensors_;
+};
+
+// Splits "look/query/kernel" into the layer and the rest; empty if it is none.
+std::pair<absl::string_view, absl::string_view> SplitName(
+    absl::string_view name) {
+  const size_t leaf = name.rfind('/');
+  if (leaf == absl::string_view::npos || leaf == 0) return {};
+  const size_t part = name.rfind('/', leaf - 1);
+  if (part != absl::string_view::npos) {
+    const absl::string_view between = name.substr(part + 1, leaf - part - 1);
+    for (const absl::string_view known :
+         {"query", "key", "value", "attention_output", "forward", "backward"}) {
+      if (between == known)
+        return {name.substr(0, part), name.substr(part + 1)};
+    }
+  }
+  return {name.substr(0, leaf), name.substr(leaf + 1)};
+}
+
+// Layers of one kind: the variables' names behind the layer's, with shapes.
+using Form = std::map<std::string, std::vector<int64_t>, std::less<>>;
+
+// Layers in their order.
+class Layers {
+ public:
+  // Adds a variable to its layer. Of embeddings the number of ids counts for
+  // nothing: tables have none.
+  void Add(absl::string_view name, std::vector<int64_t> shape) {
+    const auto [layer, leaf] = SplitName(name);
+    if (layer.empty()) return;
+    if (leaf == kEmbeddings && !shape.empty()) shape[0] = 0;
+    const auto [place, is_new] = places_.emplace(layer, named_forms_.size());
+    if (is_new) named_forms_.emplace_back(layer, Form());
+    named_forms_[place->second].second.emplace(leaf, std::move(shape));
+  }
+
+  std::vector<std::pair<std::string, Form>> Take() {
+    return std::move(named_forms_);
+  }
+
+ private:
+  std::vector<std::pair<std::string, Form>> named_forms_;
+  std::map<std::string, size_t> places_;
+};
+
+std::vector<std::pair<std::string, Form>> LayersOf(
+    const CheckpointContents& contents) {
+  Layers layers;
+  for (const durable::CheckpointVariable& variable : contents.variables) {
+    layers.Add(variable.name(),
+               {variable.shape().begin(), variable.shape().end()});
+  }
+  for (const durable::CheckpointTable& table : contents.tables) {
+    layers.Add(absl::StrCat(table.name(), "/", kEmbeddings),
+               {0, table.width()});
+  }
+  return layers.Take();
+}
+
+// "dense_10" as its class, in whose order Keras has numbered it, and a number.
+std::pair<absl::string_view, int64_t> Numbered(absl::string_view key) {
+  const size_t at = key.rfind('_');
+  int64_t number = 0;
+  if (at == absl::string_view::npos || at + 1 == key.size() ||
+      !absl::ascii_isdigit(key[at + 1]) ||
+      !absl::SimpleAtoi(key.substr(at + 1), &number)) {
+    return {key, 0};
+  }
+  return {key.substr(0, at), number};
+}
+
+// How many slots of a variable an optimizer of Keras has whatever its options
+// are; 0: none, or Keras has no such optimizer.
+int SlotsAlways(const job::Optimizer& optimizer) {
+  switch (optimizer.kind_case()) {
+    case job::Optimizer::kAdagrad:
+    case job::Optimizer::kRmsprop:
+    case job::Optimizer::kLion:
+      return 1;
+    case job::Optimizer::kAdam:
+    case job::Optimizer::kAdamw:
+    case job::Optimizer::kNadam:
+    case job::Optimizer::kLamb:
+    case job::Optimizer::kAdamax:
+    case job::Optimizer::kAdadelta:
+    case job::Optimizer::kFtrl:
+      return 2;
+    default:
+      return 0;
+  }
+}
+
+// Each layer's output is the next one's input, and nobody else's; all have the
+// job's optimizer.
+bool IsChain(const job::Model& model) {
+  return model.input_size() <= 1 && model.output_size() <= 1 &&
+         std::ranges::all_of(model.layer(), [](const job::Layer& layer) {
+           return layer.input_size() == 0 && !layer.has_optimizer();
+         });
+}
+
+class WeightNamer {
+ public:
+  WeightNamer(const std::vector<TensorInfo>& tensors,
+              const CheckpointContents& contents, const job::Job& job)
+      : tensors_(tensors),
+        contents_(contents),
+        job_(job),
+        is_chain_(IsChain(job.model())) {}
+
+  absl::Status NameLayers() {
+    Layers layers;
+    bool is_unnamed = false;
+    for (const TensorInfo& tensor : tensors_) {
+      if (!absl::StartsWith(tensor.name, kLayers)) continue;
+      is_unnamed = true;
+      layers.Add(WithoutRecurrentCell(tensor.name), tensor.shape);
+    }
+    if (!is_unnamed || !FrontOfNames(tensors_, contents_).empty()) {
+      return absl::OkStatus();
+    }
+    auto there = layers.Take();
+    std::ranges::sort(there, {},
+                      [](const auto& layer) { return Numbered(layer.first); });
+    std::map<Form, Alike> alike;
+    for (const auto& [name, form] : there) alike[form].there.push_back(name);
+    for (const auto& [name, form] : LayersOf(contents_)) {
+      alike[form].here.push_back(name);
+    }
+    std::map<std::string, std::string, std::less<>> names;
+    for (const auto& [form, layers_of_form] : alike) {
+      const auto& [file, job] = layers_of_form;
+      if (file.size() != job.size()) continue;
+      RETURN_IF_ERROR(CheckOrder(file));
+      for (size_t i = 0; i < file.size(); ++i) names[file[i]] = job[i];
+    }
+    RenameLayers(names);
+    return absl::OkStatus();
+  }
+
+  void NameSlots() {
+    std::map<int64_t, size_t> variables;
+    bool is_of_job = false;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      absl::string_view name = tensors_[i].name;
+      int64_t number = 0;
+      if (absl::ConsumePrefix(&name, kSlots) &&
+          absl::SimpleAtoi(name, &number)) {
+        variables[number] = i;
+      } else if (absl::ConsumeSuffix(&name, kIteration)) {
+        variables[0] = i;
+        is_of_job = IsOfJob(name);
+      }
+    }
+    const std::vector<std::pair<std::string, std::vector<int64_t>>> slots =
+        SlotsInOrder();
+    // The learning rate is in front, unless it has a schedule.
+    const size_t others = variables.size() - slots.size();
+    if (!is_of_job || !is_chain_ || !contents_.tables.empty() ||
+        slots.empty() || variables.size() <= slots.size() || others > 2 ||
+        variables.rbegin()->first + 1 !=
+            static_cast<int64_t>(variables.size())) {
+      return;
+    }
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const size_t tensor = variables.at(static_cast<int64_t>(others + i));
+      if (tensors_[tensor].shape != slots[i].second) return;
+    }
+    for (size_t i = 0; i < slots.size(); ++i) {
+      tensors_[variables.at(static_cast<int64_t>(others + i))].name =
+          slots[i].first;
+    }
+  }
+
+  std::vector<TensorInfo> Take() { return std::move(tensors_); }
+
+ private:
+  // Names of layers of one form in the file and in the job.
+  struct Alike {
+    std::vector<std::string> there = {};
+    std::vector<std::string> here = {};
+  };
+
+  void RenameLayers(
+      const std::map<std::string, std::string, std::less<>>& names) {
+    for (TensorInfo& tensor : tensors_) {
+      const std::string name = WithoutRecurrentCell(tensor.name);
+      const auto [layer, leaf] = SplitName(name);
+      const auto found = names.find(layer);
+      if (found == names.end()) continue;
+      tensor.name = absl::StrCat(found->second, "/", leaf);
+    }
+  }
+
+  // Fails unless the order of layers that are alike is known.
+  absl::Status CheckOrder(const std::vector<std::string>& layers) const {
+    if (layers.size() < 2) return absl::OkStatus();
+    const absl::string_view first = Numbered(layers.front()).first;
+    const bool is_one_class = std::ranges::all_of(
+        layers,
+        [&](const auto& layer) { return Numbered(layer).first == first; });
+    if (is_chain_ && is_one_class) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "has no names of layers, and ", ShownText(layers[0]), " and ",
+        ShownText(layers[1]),
+        " are alike, so that nobody can tell which is which: save the model "
+        "with model.save(\"model.keras\")"));
+  }
+
+  // Returns true of the name, "adam_w_1", that Keras gives to an optimizer of
+  // the job's kind.
+  bool IsOfJob(absl::string_view name) const {
+    std::string plain;
+    for (const char c : Numbered(name).first) {
+      if (c != '_') plain += c;
+    }
+    return plain == absl::AsciiStrToLower(KerasNameOf(job_.optimizer()));
+  }
+
+  // The job's slots in the order in which Keras has them; none if an option of
+  // the optimizer adds some, so that others could be in their place.
+  std::vector<std::pair<std::string, std::vector<int64_t>>> SlotsInOrder() {
+    const int always = SlotsAlways(job_.optimizer());
+    std::vector<std::pair<std::string, std::vector<int64_t>>> slots;
+    for (const durable::CheckpointVariable& variable : contents_.variables) {
+      if (variable.slot_size() == 0) continue;
+      if (variable.slot_size() != always) return {};
+      for (const std::string& slot : variable.slot()) {
+        slots.emplace_back(SlotName(job_.optimizer(), variable.name(), slot),
+                           std::vector<int64_t>(variable.shape().begin(),
+                                                variable.shape().end()));
+      }
+    }
+    return slots;
+  }
+
+  std::vector<TensorInfo> tensors_;
+  const CheckpointContents& contents_;
+  const job::Job& job_;
+  const bool is_chain_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TensorReader>> NameKerasWeights(
+    std::unique_ptr<TensorReader> reader, const CheckpointContents& contents,
+    const job::Job& job) {
+  WeightNamer namer(reader->tensors(), contents, job);
+  RETURN_IF_ERROR(namer.NameLayers());
+  namer.NameSlots();
+  std::vector<TensorInfo> tensors = namer.Take();
+  return std::make_unique<RenamedTensors>(std::move(reader),
+                                          std::move(tensors));
+}
+
+}  // namespace parasol

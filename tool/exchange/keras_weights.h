@@ -1,0 +1,31 @@
+#ifndef PARASOL_TOOL_EXCHANGE_KERAS_WEIGHTS_H_
+#define PARASOL_TOOL_EXCHANGE_KERAS_WEIGHTS_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "cluster/checkpoint/checkpoint_contents.h"
+#include "proto/job.pb.h"
+#include "storage/tensor_files/tensor_reader.h"
+
+namespace parasol {
+
+// Returns a reader of the same tensors, in which tensors of Keras's
+// save_weights() without names (KerasVariableNames()) have the job's names, as
+// far as order and shapes tell which they are:
+//   "layers/dense_1/kernel"  of layers without names, the job's layer with
+//                            variables of the same names and shapes;
+//   "optimizer/vars/5"       the slots of the job's variables in their order,
+//                            where the model is a chain of layers without
+//                            tables, and the optimizer the file's, without
+//                            options that add slots (momentum, amsgrad).
+// What can't be told stays, and MatchTensors() names it.
+//   InvalidArgument  several layers are alike, and the job's model is no chain,
+//                    whose order would tell which is which.
+absl::StatusOr<std::unique_ptr<TensorReader>> NameKerasWeights(
+    std::unique_ptr<TensorReader> reader, const CheckpointContents& contents,
+    const job::Job& job);
+
+}  // namespace parasol
+
+#endif  // PARASOL_TOOL_EXCHANGE_KERAS_WEIGHTS_H_
