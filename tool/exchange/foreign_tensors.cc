@@ -115,7 +115,7 @@ class ForeignTensors : public TensorReader {
       RenameDepthwise(front, variable.name());
       for (const std::string& slot : variable.slot()) {
         RenameSlot(OptimizerOfVariable(variable.name(), job), slot,
-                   absl::StrCat(front, variable.name()), variable.name());
+                   WholeName(front, variable.name()), variable.name());
       }
     }
     for (const durable::CheckpointTable& table : contents.tables) {
@@ -199,11 +199,21 @@ class ForeignTensors : public TensorReader {
     return absl::StrCat(OptimizerIn(KerasNameOf(optimizer)), "/", what);
   }
 
+  // The name that a variable has in the file. The front is of most names: a
+  // model inside of another one has a front of its own.
+  std::string WholeName(const std::string& front,
+                        const std::string& name) const {
+    for (const std::string& whole : {absl::StrCat(front, name), name}) {
+      const auto found = there_.find(whole);
+      if (found != there_.end()) return found->second;
+      if (by_name_.contains(whole)) return whole;
+    }
+    return absl::StrCat(front, name);
+  }
+
   // `there` is the whole name of the variable that the slot is of.
   void RenameSlot(const job::Optimizer& optimizer, const std::string& slot,
-                  std::string there, absl::string_view here) {
-    const auto found = there_.find(there);
-    if (found != there_.end()) there = found->second;
+                  absl::string_view there, absl::string_view here) {
     RenameNew(NewName(optimizer, absl::StrCat(Flat(there), "_",
                                               NewSlotName(optimizer, slot))),
               SlotName(optimizer, here, slot));
@@ -228,7 +238,7 @@ class ForeignTensors : public TensorReader {
                         ElementType::kInt64,
                         {tensors_[*found].shape[0]}});
     for (const std::string& slot : table.slot()) {
-      RenameSlot(optimizer, slot, absl::StrCat(front, embeddings), rows);
+      RenameSlot(optimizer, slot, WholeName(front, embeddings), rows);
       const std::string name = SlotName(optimizer, rows, slot);
       Rename(SlotName(optimizer, embeddings, slot), name);
       Rename(absl::StrCat(KerasNameOf(optimizer), "/", slot, "/", embeddings),

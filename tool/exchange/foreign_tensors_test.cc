@@ -101,6 +101,21 @@ TEST(ForeignTensorsTest, NamesOfKeras3AreThoseOfOlderOnes) {
                   "Adam/hidden/bias/m", "Adam/hidden/bias/v"));
 }
 
+// A model behind whose layers there is one more.
+TEST(ForeignTensorsTest, SlotsOfVariablesWithoutTheFrontAreFound) {
+  TestModel model;
+  durable::CheckpointVariable& head = model.contents.variables.emplace_back();
+  head.set_name("head/kernel");
+  head.add_slot("m");
+  const std::unique_ptr<TensorReader> reader =
+      TranslateForeign(std::make_unique<CountingTensors>(
+                           Named({"inner/hidden/kernel", "inner/hidden/bias",
+                                  "head/kernel", "adam/head_kernel_momentum"})),
+                       model.contents, model.job);
+  EXPECT_EQ(reader->tensors()[0].name, "hidden/kernel");
+  EXPECT_EQ(reader->tensors()[3].name, "Adam/head/kernel/m");
+}
+
 // The cell is in the slots' names, too.
 TEST(ForeignTensorsTest, SlotsOfRecurrentLayersAreFound) {
   EXPECT_THAT(TranslatedNames({"s/hidden/lstm_cell_1/kernel", "s/hidden/bias",

@@ -99,7 +99,7 @@ struct Case {
   std::string file;
   std::string job;
   bool has_ids = false;
-  // Not so of save_weights() before Keras 3.10.
+  // Not so of save_weights() before Keras 3.6.
   bool has_slots = true;
 };
 
@@ -242,6 +242,21 @@ TEST_F(KerasFilesTest, FilesOfOneModelMakeOneCheckpoint) {
       EXPECT_EQ(diff.end.code(), 0) << file << ": " << diff.standard_output;
     }
   }
+}
+
+// A new job begins with the values alone.
+TEST_F(KerasFilesTest, AJobBeginsWarm) {
+  const json model = ModelOf("mlp.keras");
+  WriteJob(kMlp, false);
+  WriteArray(model["inputs"]);
+  const CompletedProcess warm =
+      RunTool({"import", "--job=" + Path("job.textproto"),
+               "--checkpoint_dir=" + Path("model"),
+               absl::StrCat("--set=warm_start={checkpoint: \"", kTestData,
+                            "mlp.keras\"}")});
+  ASSERT_EQ(warm.end.code(), 0) << warm.standard_error;
+  EXPECT_THAT(Predict(), testing::Pointwise(testing::FloatNear(1e-5f),
+                                            NumbersIn(model["outputs"])));
 }
 
 TEST_F(KerasFilesTest, WhatDoesNotFitIsNamed) {

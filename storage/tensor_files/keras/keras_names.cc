@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
@@ -51,8 +50,11 @@ std::string SnakeCase(absl::string_view name) {
 }
 
 bool IsTrained(absl::string_view variable) {
-  return !absl::StartsWith(variable, "moving_") &&
-         variable != "seed_generator_state";
+  for (const char* other : {"moving_mean", "moving_variance", "mean",
+                            "variance", "count", "seed_generator_state"}) {
+    if (variable == other) return false;
+  }
+  return true;
 }
 
 // The layers of a model's configuration by their keys in a file.

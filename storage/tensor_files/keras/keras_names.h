@@ -21,9 +21,10 @@ struct KerasConfig {
 absl::StatusOr<KerasConfig> ParseKerasConfig(absl::string_view json);
 
 // Returns Keras's full names ("hidden/kernel", w.path in Keras, without the
-// whole model's own name) of the arrays of a file, in their order. Files of
+// whole model's own name, and always with the names of models inside of it) of
+// the arrays of a file, in their order. Files of
 // save() and save_weights() have "layers/dense/vars/0" instead; from the
-// configuration come the names of layers of Keras before 3.10, and the order of
+// configuration come the names of layers of Keras before 3.6, and the order of
 // the optimizer's variables, "adam/hidden_kernel_momentum". What can't be told
 // keeps its path; layers without a name from anywhere have names such as
 // "layers/dense_1/kernel", numbered in the model's order for each class. Pure.

@@ -39,6 +39,7 @@ constexpr char kNested[] = R"({
   "class_name": "Sequential",
   "config": {"layers": [
     {"class_name": "InputLayer", "config": {"name": "x"}},
+    {"class_name": "Normalization", "config": {"name": "adapted"}},
     {"class_name": "Sequential", "config": {
       "name": "inner", "trainable": false, "layers": [
         {"class_name": "Dense", "config": {"name": "a"}},
@@ -50,6 +51,9 @@ constexpr char kNested[] = R"({
 std::vector<Shaped> NestedArrays(int64_t units_of_slot) {
   return {{"layers/dense/vars/0", {2, 3}},
           {"layers/dense/vars/1", {3}},
+          {"layers/normalization/vars/0", {2}},
+          {"layers/normalization/vars/1", {2}},
+          {"layers/normalization/vars/2", {}},
           {"layers/sequential/layers/conv2d_transpose/vars/0", {1, 1, 2, 2}},
           {"layers/sequential/layers/dense/vars/0", {2, 2}},
           {"optimizer/vars/0", {}},
@@ -63,10 +67,11 @@ std::vector<Shaped> NestedArrays(int64_t units_of_slot) {
 TEST(KerasNamesTest, ComeFromTheConfigurationWhereTheFileHasNone) {
   ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names,
                        NamesOf(NestedArrays(3), kNested));
-  // What is frozen has no slots.
+  // What is frozen, or never trained, has no slots.
   EXPECT_THAT(
       names,
-      ElementsAre("c/kernel", "c/bias", "inner/b/kernel", "inner/a/kernel",
+      ElementsAre("c/kernel", "c/bias", "adapted/mean", "adapted/variance",
+                  "adapted/count", "inner/b/kernel", "inner/a/kernel",
                   "adam_w/iteration", "adam_w/learning_rate",
                   "adam_w/c_kernel_momentum", "adam_w/c_kernel_velocity",
                   "adam_w/c_bias_momentum", "adam_w/c_bias_velocity"));
@@ -78,20 +83,20 @@ TEST(KerasNamesTest, NadamHasANumberBehindItsSlots) {
   ASSERT_OK_AND_ASSIGN(
       std::vector<std::string> names,
       NamesOf(arrays, absl::StrReplaceAll(kNested, {{"AdamW", "Nadam"}})));
-  EXPECT_EQ(names[9], "nadam/c_bias_velocity");
-  EXPECT_EQ(names[10], "optimizer/vars/6");
+  EXPECT_EQ(names[12], "nadam/c_bias_velocity");
+  EXPECT_EQ(names[13], "optimizer/vars/6");
   arrays.back().shape = {3};
   ASSERT_OK_AND_ASSIGN(
       names,
       NamesOf(arrays, absl::StrReplaceAll(kNested, {{"AdamW", "Nadam"}})));
-  EXPECT_EQ(names[9], "optimizer/vars/5");
+  EXPECT_EQ(names[12], "optimizer/vars/5");
 }
 
 TEST(KerasNamesTest, SlotsOfOtherShapesKeepTheirPaths) {
   ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names,
                        NamesOf(NestedArrays(4), kNested));
-  EXPECT_EQ(names[6], "optimizer/vars/2");
-  EXPECT_EQ(names[9], "optimizer/vars/5");
+  EXPECT_EQ(names[9], "optimizer/vars/2");
+  EXPECT_EQ(names[12], "optimizer/vars/5");
 }
 
 TEST(KerasNamesTest, LayersWithoutAnyNameAreNumberedAndMarked) {

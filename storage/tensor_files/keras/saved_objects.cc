@@ -56,6 +56,7 @@ const std::vector<ClassVariable>* FindClass(absl::string_view name) {
           {"layer_normalization", norm},
           {"group_normalization", norm},
           {"rms_normalization", {{"scale"}}},
+          {"normalization", {{"mean"}, {"variance"}, {"count"}}},
           {"embedding", {{"embeddings"}}},
           {"seed_generator", {{"seed_generator_state"}}}};
   const auto found = classes->find(name);

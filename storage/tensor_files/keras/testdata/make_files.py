@@ -10,7 +10,7 @@ predicts for them. Run it in this directory, with each version of Keras:
   pip install keras==3.5.0 h5py jax==0.4.30 jaxlib==0.4.30 scipy   # elsewhere
   python make_files.py
 
-Keras before 3.10 writes no names of layers beside the variables.
+Keras before 3.6 writes no names of layers beside the variables.
 """
 
 import json
@@ -22,7 +22,7 @@ import keras
 import numpy as np
 
 L = keras.layers
-NAMED = tuple(map(int, keras.__version__.split(".")[:2])) >= (3, 10)
+NAMED = tuple(map(int, keras.__version__.split(".")[:2])) >= (3, 6)
 SUFFIX = "" if NAMED else "_" + keras.__version__.replace(".", "_")
 lines = []
 
