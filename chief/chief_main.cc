@@ -14,7 +14,6 @@
 #include "base/resource_limits.h"
 #include "base/status_macros.h"
 #include "chief/chief_task.h"
-#include "chief/job_page.h"
 #include "chief/kubeflow/https_post.h"
 #include "cluster/check/start_check.h"
 #include "cluster/client/task_identity.h"
@@ -24,6 +23,7 @@
 #include "cluster/job/job_file.h"
 #include "cluster/job/task/task_job.h"
 #include "cluster/trust/trust_flags.h"
+#include "coordinator/page/job_page.h"
 
 ABSL_FLAG(std::string, job, "", "Job file. Required.");
 ABSL_FLAG(parasol::RepeatedFlag, set, {},

@@ -4,19 +4,21 @@
 #include <vector>
 
 #include "base/status_macros.h"
+#include "worker/training_report.h"
 
 namespace parasol::loop {
 
 DistributedDataset::Iterator DistributedDataset::begin() const {
-  return Iterator(dataset_, pieces_, first_, locals_);
+  return Iterator(dataset_, pieces_, first_, locals_, peers_);
 }
 
 DistributedDataset::Iterator::Iterator(Dataset dataset, int pieces, int first,
-                                       int locals)
+                                       int locals, Peers* peers)
     : dataset_(std::move(dataset)),
       pieces_(pieces),
       first_(first),
-      locals_(locals) {
+      locals_(locals),
+      peers_(peers) {
   // The error is the first batch.
   Seek(0).IgnoreError();
 }
@@ -54,6 +56,8 @@ PerReplica<Batch> DistributedDataset::Iterator::Next() {
 void DistributedDataset::Iterator::Read() {
   batch_.reset();
   if (stream_ == nullptr) return;
+  const InnerPart input(peers_ == nullptr ? nullptr : peers_->reporter(),
+                        StepPart::kInput);
   absl::StatusOr<std::optional<Batch>> batch = stream_->Next();
   if (!batch.ok()) {
     batch_ = PerReplica<Batch>(batch.status());

@@ -11,6 +11,7 @@
 #include "loop/core/stream.h"
 #include "loop/core/world.h"
 #include "loop/dataset.h"
+#include "loop/peers/peers.h"
 #include "loop/per_replica.h"
 
 namespace parasol::loop {
@@ -41,12 +42,15 @@ class DistributedDataset {
   struct End {};
 
   // `pieces`: into how many each batch is cut; `first`: the piece of this
-  // process's first replica, of which there are `locals`.
-  DistributedDataset(Dataset dataset, int pieces, int first, int locals)
+  // process's first replica, of which there are `locals`. `peers`: told of the
+  // time in which batches are made; null, or must outlive all iterators.
+  DistributedDataset(Dataset dataset, int pieces, int first, int locals,
+                     Peers* peers = nullptr)
       : dataset_(std::move(dataset)),
         pieces_(pieces),
         first_(first),
-        locals_(locals) {}
+        locals_(locals),
+        peers_(peers) {}
 
   // Begins at the first batch.
   Iterator begin() const;
@@ -57,6 +61,7 @@ class DistributedDataset {
   const int pieces_;
   const int first_;
   const int locals_;
+  Peers* const peers_;
 };
 
 // A place in a distributed data set. An error of the data set is a batch, the
@@ -80,7 +85,7 @@ class DistributedDataset::Iterator {
 
  private:
   friend class DistributedDataset;
-  Iterator(Dataset dataset, int pieces, int first, int locals);
+  Iterator(Dataset dataset, int pieces, int first, int locals, Peers* peers);
   void Read();
   PerReplica<Batch> Cut(const Batch& batch) const;
 
@@ -88,6 +93,7 @@ class DistributedDataset::Iterator {
   const int pieces_;
   const int first_;
   const int locals_;
+  Peers* const peers_;
   std::unique_ptr<Stream> stream_;  // null: it can't be read
   std::optional<PerReplica<Batch>> batch_;
   int64_t position_ = 0;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/flags/flag.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/log.h"
@@ -13,6 +14,7 @@
 #include "cluster/trust/trust_flags.h"
 #include "loop/peers/peers_of.h"
 #include "loop/peers/program_status.h"
+#include "worker/shown/lone_status.h"
 
 ABSL_FLAG(std::vector<std::string>, devices, {},
           "Devices of this process, a replica on each: cpu:0,cpu:1. Default: "
@@ -32,13 +34,13 @@ ABSL_FLAG(absl::Duration, peer_timeout, absl::Minutes(5),
 
 ABSL_FLAG(std::string, status_address, "",
           "host:port at which worker 0, or the only process, answers `parasol "
-          "status` and `parasol why`, with --checkpoint_dir; empty: nowhere. "
+          "status`, `why` and `trace`, with --checkpoint_dir; empty: nowhere. "
           "With ps the chief answers at its own address.");
 ABSL_FLAG(
     std::string, metrics_address, "",
     "host:port of /metrics, and of the job's page if this is the chief of "
-    "a cluster with ps; port 0: chosen by the system, and logged. Empty: "
-    "nowhere.");
+    "a cluster with ps or, with --checkpoint_dir, worker 0 or the only "
+    "process; port 0: chosen by the system, and logged. Empty: nowhere.");
 
 namespace parasol::loop {
 namespace {
@@ -100,19 +102,42 @@ bool Program::LeadsPs() const {
   return config_.num_ps > 0 && config_.role == Role::kChief;
 }
 
+// The first process is at the flag's port of its host in the cluster.
+absl::Status Program::TellFirst(const std::string& address) {
+  int port = 0;
+  if (!absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port) ||
+      port == 0) {
+    LOG(WARNING) << "--status_address=" << address << ": worker/"
+                 << config_.index << " can't tell worker/0 how it goes: give "
+                 << "the port of worker/0";
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<const Trust> trust,
+                   TrustOfTask(config_, PeerRole::kWorker));
+  status_->TellFirst(
+      NewTask(config_),
+      WithPort(config_.cluster->tasks(Role::kWorker).at(0), port),
+      std::move(trust));
+  return absl::OkStatus();
+}
+
 absl::Status Program::StartServers() {
   const std::string metrics = absl::GetFlag(FLAGS_metrics_address);
   if (!metrics.empty()) {
+    // Elsewhere nobody knows how the job goes.
+    const bool is_first = config_.num_ps == 0 && config_.index == 0 &&
+                          !absl::GetFlag(FLAGS_checkpoint_dir).empty();
+    const bool has_page = LeadsPs() || is_first;
     PageServer::Pages page = nullptr;
-    if (LeadsPs()) {
+    if (has_page) {
       page = [this](absl::string_view path) { return status_->PageAt(path); };
     }
     ASSIGN_OR_RETURN(metrics_server_,
                      MetricsServer::Start(metrics, metrics_, std::move(page)),
                      _ << "--metrics_address");
     LOG(INFO) << VersionString()
-              << (LeadsPs() ? ", page and /metrics on port "
-                            : ", /metrics on port ")
+              << (has_page ? ", page and /metrics on port "
+                           : ", /metrics on port ")
               << metrics_server_->port();
   }
   const std::string address = absl::GetFlag(FLAGS_status_address);
@@ -123,7 +148,7 @@ absl::Status Program::StartServers() {
         "answers at its own address; leave the flag out and ask ",
         config_.chief_address));
   }
-  if (config_.index > 0) return absl::OkStatus();
+  if (config_.index > 0) return TellFirst(address);
   if (absl::GetFlag(FLAGS_checkpoint_dir).empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--status_address=", address,
@@ -134,6 +159,9 @@ absl::Status Program::StartServers() {
   RETURN_IF_ERROR(CheckMayListen(settings, "status_address", address));
   ASSIGN_OR_RETURN(std::shared_ptr<const Trust> trust,
                    TrustOfTask(config_, PeerRole::kWorker));
+  if (config_.cluster) {
+    status_->shown().SetProcesses(config_.num_workers);
+  }
   ASSIGN_OR_RETURN(
       status_server_,
       ProgramStatusServer::Start(address, *status_, std::move(trust)),

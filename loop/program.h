@@ -54,6 +54,9 @@ class Program {
   absl::StatusOr<std::unique_ptr<Strategy>> CreateStrategy();
   // Returns true for the chief of a cluster with ps.
   bool LeadsPs() const;
+  // Has worker 0, which answers at the port of this address, told how this
+  // process goes.
+  absl::Status TellFirst(const std::string& address);
   absl::Status StartServers();
   absl::Status RunBody(
       const std::function<absl::Status(Strategy& strategy)>& body);

@@ -210,7 +210,8 @@ absl::Status Strategy::Barrier() {
 
 DistributedDataset Strategy::DistributeDataset(Dataset dataset) {
   return DistributedDataset(std::move(dataset), num_replicas_in_sync(),
-                            world_.first_replica(), num_local_replicas());
+                            world_.first_replica(), num_local_replicas(),
+                            peers_.get());
 }
 
 absl::StatusOr<DistributedDataset> Strategy::DistributeDataset(
@@ -220,7 +221,7 @@ absl::StatusOr<DistributedDataset> Strategy::DistributeDataset(
                          .input_pipeline_id = std::max(0, peers_->place()),
                          .num_replicas_in_sync = num_replicas_in_sync()}));
   return DistributedDataset(std::move(dataset), num_local_replicas(), 0,
-                            num_local_replicas());
+                            num_local_replicas(), peers_.get());
 }
 
 Strategy& GetStrategy() {

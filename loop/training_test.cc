@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -13,11 +14,13 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/status_matchers.h"
+#include "cluster/rpc/proto_duration.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "loop/peers/lone_peers.h"
 #include "loop/peers/program_status.h"
 #include "loop/variable.h"
+#include "worker/shown/lone_status.h"
 
 namespace parasol::loop {
 namespace {
@@ -56,7 +59,7 @@ class TrainingTest : public testing::Test {
   const std::string directory_;
   SimulatedClock clock_;
   MetricsRegistry metrics_;
-  ProgramStatus status_;
+  ProgramStatus status_{clock_};
   std::unique_ptr<Strategy> strategy_;
 };
 
@@ -121,6 +124,73 @@ TEST_F(TrainingTest, TheStatusHasTheProgramsEnd) {
   EXPECT_EQ(status_.Status().end_step(), 8);
   strategy_.reset();
   EXPECT_EQ(status_.Status().phase(), wire::LOADING);
+}
+
+TEST_F(TrainingTest, ThePartsOfItsIterationsAreShown) {
+  Dataset examples = *Dataset::FromTensors({Zeros({4})});
+  const DistributedDataset data = strategy_->DistributeDataset(
+      examples.Repeat().Map([this](const Batch& batch) {
+        clock_.Advance(absl::Milliseconds(600));
+        return batch;
+      }));
+  auto batches = data.begin();
+  Training training(*strategy_, {.iterations = 8});
+  wire::JobStatus status;
+  while (training.Next()) {
+    status = status_.Status();
+    ASSERT_OK(strategy_->Run(
+        [this](ReplicaContext&, const Batch&) {
+          clock_.Advance(absl::Milliseconds(300));
+          return absl::OkStatus();
+        },
+        batches.Next()));
+  }
+  ASSERT_OK(training.status());
+  ASSERT_EQ(status.task_size(), 1);
+  EXPECT_EQ(status.task(0).task().role(), "worker");
+  const wire::StepTimes& step = status.task(0).pace().step();
+  EXPECT_EQ(FromProto(step.input()), absl::Milliseconds(600));
+  EXPECT_EQ(FromProto(step.compute()), absl::Milliseconds(300));
+  ASSERT_OK(strategy_->End(training.status()));
+}
+
+TEST_F(TrainingTest, AnIterationThatGoesOnForLongIsTheFirstFinding) {
+  Training training(*strategy_, {.iterations = 8});
+  ASSERT_TRUE(training.Next());
+  clock_.Advance(absl::Seconds(7));
+  EXPECT_THAT(status_.Status().finding(0).text(),
+              HasSubstr("worker/0 has been computing one step for 7s"));
+  ASSERT_TRUE(training.Next());
+  EXPECT_THAT(status_.Status().finding(0).text(), Not(HasSubstr("has been")));
+}
+
+TEST_F(TrainingTest, ATraceHasItsIterations) {
+  wire::InspectRequest request;
+  wire::Inspection& asked = *request.mutable_inspection();
+  asked.set_kind(wire::Inspection::TRACE);
+  asked.set_number(1);
+  asked.set_steps(2);
+  *asked.mutable_limit() = ToProto(absl::Minutes(1));
+  Training training(*strategy_, {.iterations = 8});
+  ASSERT_TRUE(training.Next());
+  LoneInspection& inspection = status_.shown().inspection();
+  ASSERT_OK_AND_ASSIGN(wire::InspectResponse answer,
+                       inspection.Inspect(request));
+  EXPECT_EQ(answer.missing_task_size(), 1);
+  for (int i = 0; i < 7; ++i) {
+    clock_.Advance(absl::Seconds(1));
+    ASSERT_TRUE(training.Next());
+  }
+  request.set_task("worker/0");
+  ASSERT_OK_AND_ASSIGN(answer, inspection.Inspect(request));
+  EXPECT_EQ(answer.missing_task_size(), 0);
+  ASSERT_EQ(answer.task_size(), 1);
+  std::map<std::string, int> names;
+  for (const wire::TraceSpan& span : answer.task(0).part(0).span()) {
+    ++names[span.name()];
+  }
+  EXPECT_GE(names["step"], 2);
+  EXPECT_GE(names["compute"], 2);
 }
 
 TEST_F(TrainingTest, AProgramWithoutAnEndShowsNone) {

@@ -97,6 +97,21 @@ wire::Task NewTaskAt(const std::string& role) {
   return task;
 }
 
+// Removes the ps that the worker is to the coordinator, and what follows from
+// the time since the worker's last report: who answers is there.
+void KeepWorker(wire::JobStatus& status) {
+  auto& tasks = *status.mutable_task();
+  tasks.erase(std::remove_if(tasks.begin(), tasks.end(),
+                             [](const wire::TaskStatus& task) {
+                               return task.task().role() != "worker";
+                             }),
+              tasks.end());
+  for (wire::TaskStatus& task : tasks) {
+    task.clear_silence();
+    task.clear_slow();
+  }
+}
+
 }  // namespace
 
 LoneChief::LoneChief(Options options, const LoneShard& shard, Clock& clock)
@@ -343,8 +358,8 @@ wire::JobStatus LoneChief::Status() const {
   const std::optional<int64_t> newest =
       coordinator_->NewsAt(now).newest_checkpoint;
   if (newest) status.set_checkpoint(store().PathOf(*newest));
+  KeepWorker(status);
   AddFindings(status);
-  status.clear_task();
   return status;
 }
 

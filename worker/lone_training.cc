@@ -12,12 +12,16 @@
 #include "cluster/checkpoint/evaluation_fields.h"
 #include "cluster/hook/training_hooks.h"
 #include "coordinator/watch/findings.h"
+#include "worker/part_shown.h"
+#include "worker/shown/lone_status.h"
 
 namespace parasol {
 namespace {
 
 // Time between two reports, at least where nothing is written down.
 constexpr absl::Duration kReportInterval = absl::Seconds(1);
+// The track of what is done between steps.
+constexpr char kOrders[] = "orders";
 
 }  // namespace
 
@@ -48,7 +52,16 @@ class LoneTraining::Steps : public StepSource {
 
 LoneTraining::LoneTraining(Options options, Clock& clock,
                            MetricsRegistry& metrics)
-    : options_(std::move(options)), clock_(clock), metrics_(metrics) {}
+    : options_(std::move(options)), clock_(clock), metrics_(metrics) {
+  Show();
+}
+
+// The last status stays on the page.
+LoneTraining::~LoneTraining() {
+  if (options_.shown == nullptr) return;
+  options_.shown->ShowOnPage();
+  options_.shown->Ask({});
+}
 
 wire::JobStatus LoneTraining::Status() const {
   wire::JobStatus status;
@@ -60,7 +73,20 @@ wire::JobStatus LoneTraining::Status() const {
   return status;
 }
 
+void LoneTraining::Show() {
+  if (options_.shown == nullptr) return;
+  options_.shown->Ask({.status = [this] { return Status(); },
+                       .part = [this]() -> std::optional<LoneStatus::Doing> {
+                         absl::MutexLock lock(&mu_);
+                         return steps_ == nullptr ? std::nullopt
+                                                  : DoingOf(*steps_);
+                       }});
+}
+
 absl::Status LoneTraining::Run() {
+  if (options_.shown != nullptr) {
+    options_.shown->inspection().ShowThisThreadFirst();
+  }
   RETURN_IF_ERROR(Open());
   if (chief_->run().already_complete) return Evaluate(/*final=*/true);
   record_ = std::make_unique<LoneRecord>(
@@ -125,14 +151,26 @@ absl::Status LoneTraining::TrainUntilOrder() {
     return absl::OkStatus();
   }
   const int64_t first = step_;
-  TrainingReporter reporter(clock_, options_.hooks);
+  TrainingReporter reporter(clock_, options_.hooks,
+                            options_.shown == nullptr
+                                ? nullptr
+                                : &options_.shown->inspection().recorder(),
+                            "training", first);
   Steps steps(*this, reporter);
-  RETURN_IF_ERROR(trainer_->Train(step_, steps, reporter));
+  SetSteps(&reporter);
+  const absl::Status trained = trainer_->Train(step_, steps, reporter);
+  SetSteps(nullptr);
+  RETURN_IF_ERROR(trained);
   Report(reporter);
   record_->LogSteps(step_, chief_->Status().end_step(),
                     trainer_->metrics().wait_ratio);
   if (step_ == first) chief_->Pause();
   return absl::OkStatus();
+}
+
+void LoneTraining::SetSteps(const TrainingReporter* reporter) {
+  absl::MutexLock lock(&mu_);
+  steps_ = reporter;
 }
 
 void LoneTraining::Report(TrainingReporter& reporter, bool is_end) {
@@ -141,11 +179,17 @@ void LoneTraining::Report(TrainingReporter& reporter, bool is_end) {
   chief_->Report(report);
   record_->AddWork(report, trainer_->TakeCacheUse());
   record_->Note(chief_->Status(), is_end);
+  if (options_.shown != nullptr) options_.shown->ShowOnPage();
   LookForHooks();
 }
 
 absl::Status LoneTraining::CarryOut(const LoadOrder& order) {
-  RETURN_IF_ERROR(chief_->CarryOut(order));
+  {
+    const LoneStatus::Activity load(options_.shown, "load", kOrders,
+                                    wire::Finding::LOADING,
+                                    "loading its variables");
+    RETURN_IF_ERROR(chief_->CarryOut(order));
+  }
   const std::optional<durable::CheckpointManifest>& resumed =
       chief_->run().resumed;
   // The process before may have ended between the checkpoint and its result,
@@ -171,7 +215,12 @@ absl::Status LoneTraining::CarryOut(const CheckpointOrder& order) {
     TrainingReporter nothing_more(clock_);
     Report(nothing_more, /*is_end=*/true);
   }
-  const absl::Status written = chief_->Write(order);
+  const absl::Status written = [&] {
+    const LoneStatus::Activity writes(options_.shown, "checkpoint", kOrders,
+                                      wire::Finding::CHECKPOINT,
+                                      "writing a checkpoint");
+    return chief_->Write(order);
+  }();
   if (written.ok()) LookForHooks(chief_->store().PathOf(step_));
   // The job is complete when its last checkpoint is evaluated.
   if (written.ok() && is_last) {
@@ -191,8 +240,12 @@ absl::Status LoneTraining::Evaluate(bool final) {
     RETURN_IF_ERROR(trainer_->Load(run.resumed_from, std::nullopt));
   }
   const absl::Time start = clock_.Now();
-  const absl::StatusOr<LoneTrainer::Evaluated> evaluated =
-      trainer_->Evaluate([this] { return stopping_.load(); });
+  const absl::StatusOr<LoneTrainer::Evaluated> evaluated = [&] {
+    const LoneStatus::Activity evaluates(
+        options_.shown, "evaluation", "evaluations", wire::Finding::EVALUATION,
+        "evaluating its values, and training waits");
+    return trainer_->Evaluate([this] { return stopping_.load(); });
+  }();
   // The next run evaluates the checkpoint if it is the last one.
   if (stopping_) {
     return final ? absl::CancelledError(absl::StrCat("stopped at step ", step_))
@@ -225,6 +278,9 @@ void LoneTraining::Keep(const Evaluation& evaluation) {
   DropLaterThan(evaluation.global_step - 1, evaluations_);
   evaluations_.push_back(evaluation);
   chief_->Evaluated(evaluations_);
+  if (options_.shown != nullptr) {
+    options_.shown->page().Evaluated(evaluations_);
+  }
   if (!HasEvaluationDecisions(job())) return;
   const absl::Status named = UpdateBest(chief_->store(), job(), evaluations_);
   if (!named.ok()) LOG(ERROR) << "BEST: " << named.message();

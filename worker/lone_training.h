@@ -25,6 +25,7 @@
 
 namespace parasol {
 
+class LoneStatus;
 class TrainingHooks;
 
 // Trains a job in one process: the worker's mode when TF_CONFIG is not set,
@@ -40,9 +41,13 @@ class LoneTraining {
     absl::Duration checkpoint_timeout = absl::Minutes(10);
     // Told of the training; null: nothing is. Must outlive this object.
     TrainingHooks* hooks = nullptr;
+    // Shows the training while this object is there; null: nothing does. Must
+    // outlive it.
+    LoneStatus* shown = nullptr;
   };
 
   LoneTraining(Options options, Clock& clock, MetricsRegistry& metrics);
+  ~LoneTraining();
 
   // Resumes from the newest intact checkpoint of the job's directory, trains to
   // the job's end, evaluates when the job says so and at the end, and logs the
@@ -75,7 +80,11 @@ class LoneTraining {
   absl::Status Open() ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Train();
   // Trains until the chief has an order, or has no step to grant.
-  absl::Status TrainUntilOrder();
+  absl::Status TrainUntilOrder() ABSL_LOCKS_EXCLUDED(mu_);
+  // Has those who look on ask this object.
+  void Show();
+  // Takes the reporter of the steps that go on; null: none do.
+  void SetSteps(const TrainingReporter* reporter) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status CarryOut(const LoadOrder& order);
   // Writes a checkpoint, and evaluates it if that is due.
   absl::Status CarryOut(const CheckpointOrder& order);
@@ -109,6 +118,8 @@ class LoneTraining {
   // The thing that the start waits for.
   std::string trouble_ ABSL_GUARDED_BY(mu_);
   const LoneChief* shown_ ABSL_GUARDED_BY(mu_) = nullptr;  // `chief_`
+  // The reporter of the steps that go on; null: none do.
+  const TrainingReporter* steps_ ABSL_GUARDED_BY(mu_) = nullptr;
 };
 
 }  // namespace parasol

@@ -7,8 +7,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -26,6 +28,7 @@
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
 #include "storage/testing/disk_faults.h"
+#include "worker/shown/lone_status.h"
 
 namespace parasol {
 namespace {
@@ -266,6 +269,60 @@ TEST_P(LoneTrainingTest, ACompleteJobWritesNothing) {
   ASSERT_OK(Train(clock));
   EXPECT_THAT(Steps(), ElementsAre(0, 10, 20));
   EXPECT_EQ(ManifestOf(20).created_unix_micros(), last.created_unix_micros());
+}
+
+TEST_P(LoneTrainingTest, ItShowsItsStepsAndItsStacksWhileItTrains) {
+  job_.mutable_end()->set_steps(1'000'000'000);
+  job_.mutable_checkpoint()->clear_every_steps();
+  FillDefaults(job_);
+  MetricsRegistry metrics;
+  LoneStatus shown(Clock::Real(), "not yet");
+  LoneTraining training({.trainer = {.job = job_,
+                                     .graph = *ResolveGraph(job_.model()),
+                                     .replicas = {.devices = {GetParam()}},
+                                     .data_dir = root_},
+                         .shown = &shown},
+                        Clock::Real(), metrics);
+  std::jthread run([&] {
+    EXPECT_THAT(training.Run(), StatusIs(absl::StatusCode::kCancelled));
+  });
+  const absl::Cleanup stop = [&] { training.Stop(); };
+  // The part of a step is known when it has reported twice.
+  const auto has_pace = [&] {
+    const wire::JobStatus status = shown.Status();
+    return status.task_size() == 1 && status.task(0).has_pace() &&
+           status.task(0).pace().step().has_compute();
+  };
+  while (!has_pace()) Clock::Real().Pause(absl::Milliseconds(10));
+
+  wire::InspectRequest request;
+  wire::Inspection& asked = *request.mutable_inspection();
+  asked.set_kind(wire::Inspection::STACKS);
+  asked.set_number(1);
+  request.set_task("worker/0");
+  auto answer = shown.inspection().Inspect(request);
+  ASSERT_OK(answer);
+  ASSERT_EQ(answer->task_size(), 1);
+  EXPECT_THAT(answer->task(0).part(0).stacks(),
+              HasSubstr("parasol::LoneTraining::Run()"));
+
+  asked.set_kind(wire::Inspection::TRACE);
+  asked.set_number(2);
+  asked.set_steps(3);
+  asked.mutable_limit()->set_seconds(30);
+  do {
+    Clock::Real().Pause(absl::Milliseconds(10));
+    answer = shown.inspection().Inspect(request);
+    ASSERT_OK(answer);
+  } while (answer->missing_task_size() > 0);
+  std::map<std::string, int> names;
+  for (const wire::TraceSpan& span : answer->task(0).part(0).span()) {
+    ++names[span.name()];
+  }
+  EXPECT_THAT(names["step"], Ge(3));
+  EXPECT_THAT(names["compute"], Ge(3));
+  EXPECT_THAT(shown.PageAt("/status.json").body,
+              HasSubstr("\"task\":\"worker/0\""));
 }
 
 TEST_P(LoneTrainingTest, TheResultIsOneLineBesideTheCheckpoints) {

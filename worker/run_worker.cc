@@ -28,8 +28,9 @@
 #include "parameters/composition.h"
 #include "worker/chief_beside.h"
 #include "worker/chief_place.h"
-#include "worker/lone_status_service.h"
 #include "worker/lone_training.h"
+#include "worker/shown/lone_status.h"
+#include "worker/shown/lone_status_service.h"
 #include "worker/worker_task.h"
 
 namespace parasol {
@@ -109,7 +110,7 @@ absl::StatusOr<LoadedJob> LoadJob(const TaskConfig& config,
 
 absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
                       TerminationSignal& signal, MetricsRegistry& registry,
-                      TrainingHooks& hooks) {
+                      LoneStatus& shown, TrainingHooks& hooks) {
   ASSIGN_OR_RETURN(LoadedJob loaded, LoadJob(config, options));
   ProcessReplicas replicas;
   RETURN_IF_ERROR(FitToReplicas(config, options, loaded.job, replicas));
@@ -118,12 +119,13 @@ absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
                                              .replicas = std::move(replicas),
                                              .data_dir = options.data_dir,
                                              .threads = options.threads},
-                                 .hooks = &hooks};
+                                 .hooks = &hooks,
+                                 .shown = &shown};
   if (options.checkpoint_timeout > absl::ZeroDuration()) {
     local.checkpoint_timeout = options.checkpoint_timeout;
   }
   LoneTraining training(std::move(local), Clock::Real(), registry);
-  LoneStatusService service([&training] { return training.Status(); });
+  LoneStatusService service(shown);
   std::unique_ptr<RpcServer> server;
   if (!options.status_address.empty()) {
     ASSIGN_OR_RETURN(
@@ -313,12 +315,22 @@ absl::Status RunWorker(const TaskConfig& config,
                      ": only for a worker without a cluster; ask the chief at ",
                      config.chief_address));
   }
-  ASSIGN_OR_RETURN(const std::unique_ptr<MetricsServer> metrics,
-                   MetricsServer::Start(options.metrics_address, registry));
-  LOG(INFO) << VersionString() << ", /metrics on port " << metrics->port();
+  LoneStatus shown(Clock::Real(), "the worker has not begun to train");
+  const bool is_lone = !config.cluster.has_value();
+  PageServer::Pages page = nullptr;
+  if (is_lone) {
+    page = [&shown](absl::string_view path) { return shown.PageAt(path); };
+  }
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<MetricsServer> metrics,
+      MetricsServer::Start(options.metrics_address, registry, std::move(page)));
+  LOG(INFO) << VersionString()
+            << (is_lone ? ", page and /metrics on port "
+                        : ", /metrics on port ")
+            << metrics->port();
   TrainingHooks hooks({.role = "worker", .index = config.index});
-  if (!config.cluster.has_value()) {
-    return RunAlone(config, options, signal, registry, hooks);
+  if (is_lone) {
+    return RunAlone(config, options, signal, registry, shown, hooks);
   }
   return RunInCluster(config, options, signal, registry, metrics->port(),
                       hooks);

@@ -113,6 +113,19 @@ void ShowWaitRatio(const StepTimes& times, Gauge& gauge) {
   if (ratio) gauge.Set(*ratio);
 }
 
+TrainingReporter::TrainingReporter(Clock& clock, TrainingHooks* hooks,
+                                   TraceRecorder* trace, std::string track,
+                                   int64_t first_step)
+    : clock_(clock),
+      hooks_(hooks),
+      trace_(trace),
+      track_(std::move(track)),
+      steps_(first_step),
+      start_(clock.Now()) {
+  // The first step begins now.
+  if (trace_ != nullptr && trace_->is_on()) step_since_ = start_;
+}
+
 void TrainingReporter::AddStep() {
   absl::MutexLock lock(&mu_);
   ++report_.steps;
@@ -170,9 +183,30 @@ void TrainingReporter::Begin(StepPart part, absl::Time now) {
 
 void TrainingReporter::End(absl::Time now) {
   absl::MutexLock lock(&mu_);
+  EndPart(now);
+}
+
+void TrainingReporter::EndPart(absl::Time now) {
   Charge(now);
   if (part_) Trace(NameOf(*part_), part_began_, now);
   part_.reset();
+}
+
+std::optional<StepPart> TrainingReporter::Switch(std::optional<StepPart> part) {
+  const absl::Time now = clock_.Now();
+  absl::MutexLock lock(&mu_);
+  const std::optional<StepPart> before = part_;
+  EndPart(now);
+  part_ = part;
+  part_since_ = now;
+  part_began_ = now;
+  return before;
+}
+
+std::optional<std::pair<StepPart, absl::Time>> TrainingReporter::Now() const {
+  absl::MutexLock lock(&mu_);
+  if (!part_) return std::nullopt;
+  return std::make_pair(*part_, part_began_);
 }
 
 void TrainingReporter::AddStandstill(absl::Duration time) {

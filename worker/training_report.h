@@ -86,15 +86,11 @@ class TrainingReporter {
  public:
   // `hooks`: told of the steps by whoever records them; null: none are. Shows
   // the parts and the steps in `trace`, which must outlive this object, on a
-  // track of this name; null: nowhere.
+  // track of this name; null: nowhere. `first_step`: number of the first step
+  // there.
   explicit TrainingReporter(Clock& clock, TrainingHooks* hooks = nullptr,
                             TraceRecorder* trace = nullptr,
-                            std::string track = {})
-      : clock_(clock),
-        hooks_(hooks),
-        trace_(trace),
-        track_(std::move(track)),
-        start_(clock.Now()) {}
+                            std::string track = {}, int64_t first_step = 0);
 
   TrainingHooks* hooks() const { return hooks_; }
 
@@ -112,6 +108,13 @@ class TrainingReporter {
   // Begin and end a part of the loop's time; one part at a time.
   void Begin(StepPart part, absl::Time now) ABSL_LOCKS_EXCLUDED(mu_);
   void End(absl::Time now) ABSL_LOCKS_EXCLUDED(mu_);
+  // Ends the part that has begun, begins another one, if `part` has a value,
+  // and returns the one before.
+  std::optional<StepPart> Switch(std::optional<StepPart> part)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns the part that has begun, and when; nullopt if none has.
+  std::optional<std::pair<StepPart, absl::Time>> Now() const
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Adds time in which the process did not run during this part.
   void AddStandstill(absl::Duration time) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -123,6 +126,7 @@ class TrainingReporter {
   // Shows what was done until now, if a trace is wanted.
   void Trace(const char* name, absl::Time begin, absl::Time now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void EndPart(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Adds the time of the part that has begun, up to now.
   void Charge(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -130,17 +134,36 @@ class TrainingReporter {
   TrainingHooks* const hooks_;
   TraceRecorder* const trace_;
   const std::string track_;
-  absl::Mutex mu_;
+  mutable absl::Mutex mu_;
   TrainingReport report_ ABSL_GUARDED_BY(mu_);
   // Number of steps that have ended, and when the last one did, or the first
   // part began.
-  int64_t steps_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t steps_ ABSL_GUARDED_BY(mu_);
   absl::Time step_since_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
   absl::Time part_began_ ABSL_GUARDED_BY(mu_);
   absl::Time start_ ABSL_GUARDED_BY(mu_);
   // The part that has begun, and since when its time is not in `report_`.
   std::optional<StepPart> part_ ABSL_GUARDED_BY(mu_);
   absl::Time part_since_ ABSL_GUARDED_BY(mu_);
+};
+
+// A part of a loop's time within another one, which goes on when this object is
+// destroyed.
+class InnerPart {
+ public:
+  // `reporter`: null, or must outlive this object.
+  InnerPart(TrainingReporter* reporter, StepPart part) : reporter_(reporter) {
+    if (reporter_ != nullptr) outer_ = reporter_->Switch(part);
+  }
+  ~InnerPart() {
+    if (reporter_ != nullptr) reporter_->Switch(outer_);
+  }
+  InnerPart(const InnerPart&) = delete;
+  InnerPart& operator=(const InnerPart&) = delete;
+
+ private:
+  TrainingReporter* const reporter_;
+  std::optional<StepPart> outer_;
 };
 
 // Sets the gauge to StepTimes::WaitRatio(), if there is one.

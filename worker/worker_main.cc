@@ -27,7 +27,8 @@ ABSL_FLAG(
     "Number of CPU threads that compute. A worker that has a machine to itself "
     "should have its cores.");
 ABSL_FLAG(std::string, metrics_address, "",
-          "host:port of /metrics; port 0: chosen by the system, and logged. "
+          "host:port of /metrics, and of the job's page if the worker has no "
+          "cluster; port 0: chosen by the system, and logged. "
           "Default: port 0, on loopback if this task's address is there.");
 ABSL_FLAG(absl::Duration, chief_timeout, absl::Minutes(5),
           "How long to wait for a chief that does not answer.");
@@ -56,7 +57,7 @@ ABSL_FLAG(int, collective_port, 0,
           "port that the system chooses.");
 ABSL_FLAG(std::string, status_address, "",
           "host:port at which a worker without a cluster answers `parasol "
-          "status`; empty: nowhere.");
+          "status`, `why` and `trace`; empty: nowhere.");
 
 namespace parasol {
 namespace {

@@ -19,7 +19,12 @@ void TraceRecorder::Start(const Limits& limits) {
 void TraceRecorder::Add(Span span) {
   if (!is_on()) return;
   absl::MutexLock lock(&mu_);
-  if (!is_on() || span.end < limits_.begin || span.begin > limits_.end) return;
+  if (!is_on() || span.end < limits_.begin) return;
+  if (span.begin > limits_.end) {
+    // Nobody has asked for what there is.
+    is_on_.store(false, std::memory_order_relaxed);
+    return;
+  }
   if (recorded_.spans.size() == kMaxSpans) {
     ++recorded_.dropped;
     return;

@@ -13,7 +13,10 @@
 #include "loop/peers/iteration_message.h"
 #include "loop/peers/kept_state.h"
 #include "loop/peers/program_description.h"
+#include "loop/peers/program_status.h"
 #include "worker/group/state/state_transfer.h"
+#include "worker/shown/peer_heartbeats.h"
+#include "worker/training_report.h"
 
 namespace parasol {
 namespace {
@@ -46,8 +49,27 @@ GroupPeers::GroupPeers(Options options, Clock& clock)
     : options_(std::move(options)), clock_(clock) {}
 
 GroupPeers::~GroupPeers() {
+  StopTelling();
   Leave();
   ShowChief(options_.settings, nullptr);
+}
+
+void GroupPeers::TellFirst() {
+  const ProgramStatus* const status = options_.settings.status;
+  PeerHeartbeats* const heartbeats =
+      status == nullptr ? nullptr : status->heartbeats();
+  if (heartbeats == nullptr) return;
+  heartbeats->ShowThisThreadFirst();
+  own_reporter_ = std::make_unique<TrainingReporter>(
+      clock_, /*hooks=*/nullptr, &heartbeats->recorder(), "training");
+  heartbeats->Follow([this](wire::HeartbeatRequest& request) {
+    ReportTraining(own_reporter_->Take(), told_, request);
+  });
+}
+
+void GroupPeers::StopTelling() {
+  if (own_reporter_ == nullptr) return;
+  options_.settings.status->heartbeats()->Follow(nullptr);
 }
 
 CollectiveGroup GroupPeers::Group() const {
@@ -70,6 +92,7 @@ absl::StatusOr<int64_t> GroupPeers::Begin(
   store_ = &store;
   parts_ = parts;
   state_ = std::make_unique<GroupState>(store, clock_);
+  TellFirst();
   if (options_.kept.is_open()) {
     const absl::Status taken = TakeKeptState(options_.kept.get(), *state_);
     if (!taken.ok()) LOG(WARNING) << taken.message();
@@ -87,7 +110,11 @@ absl::StatusOr<int64_t> GroupPeers::Begin(
     return CopyValues(committed.variables(), store.variables());
   }));
   step_ = state_->version().step;
-  if (chief_ != nullptr) HandToChief();
+  if (chief_ != nullptr) {
+    HandToChief();
+  } else if (own_reporter_ != nullptr) {
+    own_reporter_->Begin(StepPart::kCompute, clock_.Now());
+  }
   return step_;
 }
 
@@ -160,7 +187,8 @@ absl::Status GroupPeers::StartChief() {
             .job = JobOfProgram(store_->job(), options_.settings),
             .replicas = options_.replicas * num_processes(),
             .checkpoint_timeout = options_.settings.checkpoint_timeout,
-            .is_stopping = [this] { return stops_.load(); }},
+            .is_stopping = [this] { return stops_.load(); },
+            .shown = ShownBy(options_.settings)},
         clock_, MetricsOf(options_.settings, own_metrics_));
     ShowChief(options_.settings, chief.get());
     const absl::StatusOr<int64_t> started = chief->Start(*store_);
@@ -289,6 +317,7 @@ absl::Status GroupPeers::Await() {
   const std::string what = std::exchange(what_, "");
   if (collective_ == nullptr) return NotThere(what);
   pending_ = 0;
+  const InnerPart push(reporter(), StepPart::kPush);
   watch_->Begin(what);
   const absl::Status summed = collective_->Await();
   watch_->End();
@@ -297,6 +326,7 @@ absl::Status GroupPeers::Await() {
 
 absl::StatusOr<std::vector<std::string>> GroupPeers::Gather(
     absl::string_view what, absl::string_view own) {
+  const InnerPart wait(reporter(), StepPart::kWait);
   std::vector<std::string> gathered;
   collective_->AllGather(own, &gathered, [](const absl::Status&) {});
   watch_->Begin(std::string(what));
@@ -330,6 +360,10 @@ absl::StatusOr<bool> GroupPeers::Commit(const Iteration& iteration,
     return CopyValues(store.variables(), committed.variables());
   }));
   step_ = iteration.step;
+  if (own_reporter_ != nullptr) {
+    own_reporter_->AddStep();
+    own_reporter_->AddExamples(iteration.examples, iteration.loss_sum);
+  }
   if (chief_ != nullptr) {
     ASSIGN_OR_RETURN(const bool goes_on, chief_->Commit(all.iteration));
     // Others hear of it by End().

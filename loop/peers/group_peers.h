@@ -81,6 +81,9 @@ class GroupPeers : public Peers {
   absl::Status Await() override;
   absl::StatusOr<std::vector<std::string>> AllGather(
       absl::string_view what, absl::string_view own) override;
+  TrainingReporter* reporter() override {
+    return chief_ == nullptr ? own_reporter_.get() : &chief_->reporter();
+  }
   absl::StatusOr<bool> Commit(const Iteration& iteration,
                               ParameterStore& store) override;
   absl::Status End(const absl::Status& result) override
@@ -88,6 +91,9 @@ class GroupPeers : public Peers {
   void Stop() override ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
+  // Has the first process told how this one goes, which is another.
+  void TellFirst();
+  void StopTelling();
   // Returns the group of all processes.
   CollectiveGroup Group() const;
 
@@ -135,6 +141,10 @@ class GroupPeers : public Peers {
   std::unique_ptr<GroupState> state_;
   std::unique_ptr<ProgramChief> chief_;  // null: another process has it
   bool chief_keeps_state_ = false;       // HandToChief()
+  // The times of a process that is not the first one, if that is told; null
+  // otherwise.
+  std::unique_ptr<TrainingReporter> own_reporter_;
+  TrainingReport told_;  // of the thread that tells
   std::unique_ptr<CollectiveEndpoint> endpoint_;
   std::shared_ptr<Collective> collective_;
   std::unique_ptr<PeerWatch> watch_;

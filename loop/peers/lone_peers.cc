@@ -19,7 +19,8 @@ absl::StatusOr<int64_t> LonePeers::Begin(ParameterStore& store,
       ProgramChief::Options{.job = JobOfProgram(store.job(), settings_),
                             .replicas = replicas(),
                             .checkpoint_timeout = settings_.checkpoint_timeout,
-                            .is_stopping = [this] { return stopping_.load(); }},
+                            .is_stopping = [this] { return stopping_.load(); },
+                            .shown = ShownBy(settings_)},
       clock_, MetricsOf(settings_, own_metrics_));
   ShowChief(settings_, chief_.get());
   ASSIGN_OR_RETURN(step_, chief_->Start(store));

@@ -36,6 +36,9 @@ class LonePeers : public LocalPeers {
   // Fails also as LoneChief::Start() does.
   absl::StatusOr<int64_t> Begin(ParameterStore& store,
                                 const std::vector<std::string>& parts) override;
+  TrainingReporter* reporter() override {
+    return chief_ == nullptr ? nullptr : &chief_->reporter();
+  }
   absl::StatusOr<bool> Commit(const Iteration& iteration,
                               ParameterStore& store) override;
   absl::Status End(const absl::Status& result) override;

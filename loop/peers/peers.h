@@ -19,6 +19,7 @@
 namespace parasol {
 
 class ParameterStore;
+class TrainingReporter;
 
 // What a program says of an iteration that it ends.
 struct Iteration {
@@ -116,6 +117,10 @@ class Peers {
   // The variables of the store as ps hold them, from Begin() to the job's end;
   // null: each process updates its own. The numbers are the store's.
   virtual TrainingParameters* shared() { return nullptr; }
+
+  // Told of the parts of an iteration, each within the program's own work;
+  // null: nobody asks for them.
+  virtual TrainingReporter* reporter() { return nullptr; }
 
   // Begins an iteration: returns the number of those before it, which is `done`
   // unless ps have the variables; then the chief grants each iteration to one

@@ -18,6 +18,8 @@ namespace {
 
 // Time between two reports, at least where nothing is written down.
 constexpr absl::Duration kReportInterval = absl::Seconds(1);
+// The track of what is done between iterations.
+constexpr char kOrderTrack[] = "orders";
 
 }  // namespace
 
@@ -63,8 +65,16 @@ ProgramChief::ProgramChief(Options options, Clock& clock,
     : options_(std::move(options)),
       clock_(clock),
       metrics_(metrics),
-      reporter_(clock),
-      recorded_(metrics) {}
+      reporter_(clock, /*hooks=*/nullptr,
+                options_.shown == nullptr
+                    ? nullptr
+                    : &options_.shown->inspection().recorder(),
+                "training"),
+      recorded_(metrics) {
+  if (options_.shown != nullptr) {
+    options_.shown->inspection().ShowThisThreadFirst();
+  }
+}
 
 ProgramChief::~ProgramChief() {
   absl::MutexLock lock(&mu_);
@@ -135,10 +145,12 @@ void ProgramChief::GoOnWith(Save save, int64_t step) {
       clock_);
   // What the first line is compared with.
   record_->Note(chief_->Status(), /*is_end=*/false);
+  reporter_.Begin(StepPart::kCompute, clock_.Now());
 }
 
 absl::StatusOr<bool> ProgramChief::Commit(const Iteration& iteration) {
   step_ = iteration.step;
+  reporter_.End(clock_.Now());
   metrics_.steps.Add();
   metrics_.examples.Add(static_cast<double>(iteration.examples));
   reporter_.AddStep();
@@ -147,6 +159,10 @@ absl::StatusOr<bool> ProgramChief::Commit(const Iteration& iteration) {
     metrics_.loss.Set(iteration.loss_sum / examples);
     reporter_.AddExamples(iteration.examples, iteration.loss_sum,
                           iteration.output_loss_sums);
+  } else {
+    TrainingReport work;
+    work.batches = 1;
+    reporter_.AddWorkOf(work);
   }
   reporter_.AddRecorded(iteration.values);
   recorded_.Show(iteration.values);
@@ -159,7 +175,9 @@ absl::StatusOr<bool> ProgramChief::Commit(const Iteration& iteration) {
   if (record_->IsDue(step_) || clock_.Now() - reported_ >= kReportInterval) {
     Report(/*is_end=*/false);
   }
-  return FollowOrders();
+  ASSIGN_OR_RETURN(const bool goes_on, FollowOrders());
+  if (goes_on) reporter_.Begin(StepPart::kCompute, clock_.Now());
+  return goes_on;
 }
 
 absl::StatusOr<bool> ProgramChief::FollowOrders() {
@@ -179,12 +197,25 @@ absl::StatusOr<bool> ProgramChief::FollowOrders() {
   }
 }
 
+absl::Status ProgramChief::CarryOut(const LoadOrder& order) {
+  const LoneStatus::Activity load(options_.shown, "load", kOrderTrack,
+                                  wire::Finding::LOADING,
+                                  "loading its variables");
+  return chief_->CarryOut(order);
+}
+
 absl::Status ProgramChief::CarryOut(const CheckpointOrder& order) {
   if (record_ != nullptr &&
       (order.manifest.final() || options_.is_stopping())) {
     Report(/*is_end=*/true);
   }
-  chief_->Done(order, chief_->Write(order));
+  const absl::Status written = [&] {
+    const LoneStatus::Activity writes(options_.shown, "checkpoint", kOrderTrack,
+                                      wire::Finding::CHECKPOINT,
+                                      "writing a checkpoint");
+    return chief_->Write(order);
+  }();
+  chief_->Done(order, written);
   return absl::OkStatus();
 }
 
@@ -194,6 +225,7 @@ void ProgramChief::Report(bool is_end) {
   chief_->Report(report);
   record_->AddWork(report, {});
   record_->Note(chief_->Status(), is_end);
+  if (options_.shown != nullptr) options_.shown->ShowOnPage();
   if (is_end) {
     record_->LogSteps(step_, /*end_step=*/step_, metrics_.wait_ratio);
   }

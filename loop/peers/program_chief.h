@@ -21,6 +21,8 @@
 #include "storage/shard_writer.h"
 #include "worker/lone_chief.h"
 #include "worker/lone_record.h"
+#include "worker/part_shown.h"
+#include "worker/shown/lone_status.h"
 #include "worker/store/lone_shard.h"
 #include "worker/store/parameter_store.h"
 #include "worker/training_report.h"
@@ -43,6 +45,9 @@ class ProgramChief {
     absl::Duration checkpoint_timeout = absl::Minutes(10);
     // Returns true when the program is told to stop; from any thread.
     std::function<bool()> is_stopping;
+    // Shows the program to those who look on; null: nothing does. Must outlive
+    // the chief.
+    LoneStatus* shown = nullptr;
   };
 
   ProgramChief(Options options, Clock& clock, MetricsRegistry& metrics);
@@ -64,8 +69,12 @@ class ProgramChief {
   absl::Status End();
 
   // Returns how the training goes, in the words of a chief. May be called from
-  // any thread.
+  // any thread, as may Part().
   wire::JobStatus Status() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns the part of an iteration that goes on.
+  std::optional<LoneStatus::Doing> Part() const { return DoingOf(reporter_); }
+  // Told of the parts of an iteration within the program's own work.
+  TrainingReporter& reporter() { return reporter_; }
 
  private:
   class Shard;
@@ -73,9 +82,7 @@ class ProgramChief {
   // Carries the chief's orders out until it grants an iteration. Returns false
   // if it grants none any more: `outcome_` says why.
   absl::StatusOr<bool> FollowOrders();
-  absl::Status CarryOut(const LoadOrder& order) {
-    return chief_->CarryOut(order);
-  }
+  absl::Status CarryOut(const LoadOrder& order);
   absl::Status CarryOut(const CheckpointOrder& order);
   // Tells the chief what was done, and writes down what is due.
   void Report(bool is_end);

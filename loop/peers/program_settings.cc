@@ -15,6 +15,10 @@ void ShowChief(const ProgramSettings& settings, const ProgramChief* chief) {
   if (settings.status != nullptr) settings.status->Show(chief);
 }
 
+LoneStatus* ShownBy(const ProgramSettings& settings) {
+  return settings.status == nullptr ? nullptr : &settings.status->shown();
+}
+
 job::Job JobOfProgram(job::Job job, const ProgramSettings& settings,
                       int64_t iterations) {
   *job.mutable_checkpoint() = settings.checkpoint;

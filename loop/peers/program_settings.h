@@ -12,6 +12,7 @@
 
 namespace parasol {
 
+class LoneStatus;
 class ProgramChief;
 class ProgramStatus;
 
@@ -37,6 +38,9 @@ struct ProgramSettings {
 
 // Tells the settings' ProgramStatus, if there is one, which chief there is.
 void ShowChief(const ProgramSettings& settings, const ProgramChief* chief);
+
+// Returns what shows this process to those who look on; null: nothing does.
+LoneStatus* ShownBy(const ProgramSettings& settings);
 
 // Returns the registry of the settings, or `own`.
 MetricsRegistry& MetricsOf(const ProgramSettings& settings,

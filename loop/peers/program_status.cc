@@ -4,19 +4,21 @@
 
 #include "base/clock.h"
 #include "base/status_macros.h"
-#include "chief/job_page.h"
+#include "cluster/client/chief_client.h"
 #include "cluster/rpc/server.h"
-#include "coordinator/watch/findings.h"
 #include "loop/peers/program_chief.h"
-#include "worker/lone_status_service.h"
+#include "worker/shown/lone_status.h"
+#include "worker/shown/lone_status_service.h"
+#include "worker/shown/peer_heartbeats.h"
 
 namespace parasol {
 namespace {
 
+constexpr absl::Duration kHeartbeatLimit = absl::Seconds(4);
+
 class Server : public ProgramStatusServer {
  public:
-  explicit Server(const ProgramStatus& status)
-      : service_([&status] { return status.Status(); }) {}
+  explicit Server(const ProgramStatus& status) : service_(status.shown()) {}
 
   absl::Status Listen(const std::string& address,
                       std::shared_ptr<const Trust> trust) {
@@ -35,28 +37,35 @@ class Server : public ProgramStatusServer {
 
 }  // namespace
 
-ProgramStatus::ProgramStatus()
-    : page_(std::make_unique<JobPage>(Clock::Real())) {}
+ProgramStatus::ProgramStatus(Clock& clock)
+    : clock_(clock),
+      shown_(std::make_unique<LoneStatus>(
+          clock, "the program's processes have not met")) {}
 ProgramStatus::~ProgramStatus() = default;
 
+JobPage& ProgramStatus::page() { return shown_->page(); }
+
 PageServer::Page ProgramStatus::PageAt(absl::string_view path) const {
-  return page_->At(path);
+  return shown_->PageAt(path);
+}
+
+void ProgramStatus::TellFirst(const wire::Task& task,
+                              const std::string& address,
+                              std::shared_ptr<const Trust> trust) {
+  heartbeats_ = std::make_unique<PeerHeartbeats>(
+      task,
+      ChiefClient::Create(address, kHeartbeatLimit,
+                          Callee::Chief(std::move(trust))),
+      clock_);
 }
 
 void ProgramStatus::Show(const ProgramChief* chief) {
-  absl::MutexLock lock(&mu_);
-  chief_ = chief;
+  if (chief == nullptr) return shown_->Ask({});
+  shown_->Ask({.status = [chief] { return chief->Status(); },
+               .part = [chief] { return chief->Part(); }});
 }
 
-wire::JobStatus ProgramStatus::Status() const {
-  absl::MutexLock lock(&mu_);
-  if (chief_ != nullptr) return chief_->Status();
-  wire::JobStatus status;
-  status.set_phase(wire::LOADING);
-  status.set_trouble("the program's processes have not met");
-  AddFindings(status);
-  return status;
-}
+wire::JobStatus ProgramStatus::Status() const { return shown_->Status(); }
 
 absl::StatusOr<std::unique_ptr<ProgramStatusServer>> ProgramStatusServer::Start(
     const std::string& address, const ProgramStatus& status,

@@ -4,10 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
+#include "base/clock.h"
 #include "base/page_server.h"
 #include "cluster/trust/trust.h"
 #include "proto/chief.pb.h"
@@ -15,34 +14,46 @@
 namespace parasol {
 
 class JobPage;
+class LoneStatus;
+class PeerHeartbeats;
 class ProgramChief;
 
 // How a program goes, by the chief in its first process, which comes and goes
-// with the program's peers. Thread-safe.
+// with the program's peers; and what the process shows of itself. Thread-safe.
 class ProgramStatus {
  public:
-  ProgramStatus();
+  // `clock` must outlive this object.
+  explicit ProgramStatus(Clock& clock = Clock::Real());
   ~ProgramStatus();
 
   // Takes the chief that is to be asked, which must stay until another call
   // has replaced it; null: there is none now.
-  void Show(const ProgramChief* chief) ABSL_LOCKS_EXCLUDED(mu_);
+  void Show(const ProgramChief* chief);
 
-  // The page about the job of a cluster with ps, which the cluster's chief
-  // fills.
-  JobPage& page() { return *page_; }
+  // The page about the job, which the chief of a cluster with ps fills, if
+  // there is one.
+  JobPage& page();
   PageServer::Page PageAt(absl::string_view path) const;
 
   // Returns the chief's status; without one, that the processes have not met.
-  wire::JobStatus Status() const ABSL_LOCKS_EXCLUDED(mu_);
+  wire::JobStatus Status() const;
+  // Returns what the process shows to those who look on.
+  LoneStatus& shown() const { return *shown_; }
+
+  // Has this process, which is not the first one, tell that one how it goes, at
+  // its address.
+  void TellFirst(const wire::Task& task, const std::string& address,
+                 std::shared_ptr<const Trust> trust);
+  // Returns the heartbeats by which it does so; null: there are none.
+  PeerHeartbeats* heartbeats() const { return heartbeats_.get(); }
 
  private:
-  const std::unique_ptr<JobPage> page_;
-  mutable absl::Mutex mu_;
-  const ProgramChief* chief_ ABSL_GUARDED_BY(mu_) = nullptr;
+  Clock& clock_;
+  const std::unique_ptr<LoneStatus> shown_;
+  std::unique_ptr<PeerHeartbeats> heartbeats_;
 };
 
-// A server that answers `parasol status` and `parasol why` until it is
+// A server that answers `parasol status`, `why` and `trace` until it is
 // destroyed.
 class ProgramStatusServer {
  public:

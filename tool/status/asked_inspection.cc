@@ -35,8 +35,8 @@ absl::StatusOr<wire::InspectResponse> AskOnce(
   if (!absl::IsUnimplemented(answer.status())) return answer;
   return absl::InvalidArgumentError(
       absl::StrCat(answer.status().message(),
-                   " (a worker without a cluster, an older "
-                   "chief, or no chief: none can be inspected)"));
+                   " (no chief, nor a worker without a cluster, or an older "
+                   "one: none can be inspected)"));
 }
 
 // Asks without a kind: no other inspection begins if this one is gone.

@@ -1,4 +1,4 @@
-#include "chief/job_page_text.h"
+#include "coordinator/page/job_page_text.h"
 
 namespace parasol {
 

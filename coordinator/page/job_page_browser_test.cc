@@ -14,8 +14,8 @@
 #include "base/page_server.h"
 #include "base/status_matchers.h"
 #include "base/subprocess.h"
-#include "chief/job_page.h"
 #include "cluster/rpc/proto_duration.h"
+#include "coordinator/page/job_page.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
-#ifndef PARASOL_CHIEF_JOB_PAGE_H_
-#define PARASOL_CHIEF_JOB_PAGE_H_
+#ifndef PARASOL_COORDINATOR_PAGE_JOB_PAGE_H_
+#define PARASOL_COORDINATOR_PAGE_JOB_PAGE_H_
 
 #include <cstddef>
 #include <deque>
@@ -79,4 +79,4 @@ class JobPage {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CHIEF_JOB_PAGE_H_
+#endif  // PARASOL_COORDINATOR_PAGE_JOB_PAGE_H_

@@ -1,12 +1,12 @@
-#include "chief/job_page.h"
+#include "coordinator/page/job_page.h"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
 #include "base/shown_text.h"
-#include "chief/job_page_text.h"
 #include "cluster/progress/status_json.h"
+#include "coordinator/page/job_page_text.h"
 #include "coordinator/steps/epoch_losses.h"
 #include "nlohmann/json.hpp"
 

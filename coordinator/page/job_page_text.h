@@ -1,5 +1,5 @@
-#ifndef PARASOL_CHIEF_JOB_PAGE_TEXT_H_
-#define PARASOL_CHIEF_JOB_PAGE_TEXT_H_
+#ifndef PARASOL_COORDINATOR_PAGE_JOB_PAGE_TEXT_H_
+#define PARASOL_COORDINATOR_PAGE_JOB_PAGE_TEXT_H_
 
 namespace parasol {
 
@@ -11,4 +11,4 @@ extern const char kJobPageScript[];
 
 }  // namespace parasol
 
-#endif  // PARASOL_CHIEF_JOB_PAGE_TEXT_H_
+#endif  // PARASOL_COORDINATOR_PAGE_JOB_PAGE_TEXT_H_

@@ -1,4 +1,4 @@
-#include "chief/job_page.h"
+#include "coordinator/page/job_page.h"
 
 #include <cmath>
 #include <string>

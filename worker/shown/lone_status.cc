@@ -1,0 +1,178 @@
+#include "worker/shown/lone_status.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/shown_text.h"
+#include "cluster/progress/task_notes.h"
+#include "cluster/rpc/proto_duration.h"
+#include "coordinator/watch/findings.h"
+
+namespace parasol {
+namespace {
+
+// Puts a finding before the others.
+void PutFirst(wire::Finding finding, wire::JobStatus& status) {
+  auto& findings = *status.mutable_finding();
+  *findings.Add() = std::move(finding);
+  std::rotate(findings.begin(), findings.end() - 1, findings.end());
+}
+
+wire::Finding FindingOf(const LoneStatus::Doing& doing, absl::Time now) {
+  wire::Finding finding;
+  finding.set_kind(doing.kind);
+  finding.set_task("worker/0");
+  finding.set_text(
+      absl::StrCat("worker/0 has been ", doing.what, " for ",
+                   absl::FormatDuration(absl::Floor(now - doing.since,
+                                                    absl::Milliseconds(100)))));
+  return finding;
+}
+
+std::string NameOfWorker(int index) { return absl::StrCat("worker/", index); }
+
+bool IsOver(const wire::JobStatus& status) {
+  return status.phase() == wire::COMPLETE || status.phase() == wire::FAILED;
+}
+
+}  // namespace
+
+LoneStatus::LoneStatus(Clock& clock, std::string untold)
+    : clock_(clock),
+      untold_(std::move(untold)),
+      page_(clock),
+      inspection_(clock) {}
+
+void LoneStatus::Ask(Training training) {
+  absl::MutexLock lock(&mu_);
+  training_ = std::move(training);
+}
+
+std::optional<LoneStatus::Doing> LoneStatus::NowDone() const {
+  if (activity_) return activity_;
+  return training_.part == nullptr ? std::nullopt : training_.part();
+}
+
+void LoneStatus::SetProcesses(int processes) {
+  absl::MutexLock lock(&mu_);
+  peers_.resize(std::max(0, processes - 1));
+}
+
+absl::StatusOr<wire::HeartbeatResponse> LoneStatus::Heartbeat(
+    const wire::HeartbeatRequest& request) {
+  const wire::Task& task = request.task();
+  const absl::Time now = clock_.Now();
+  {
+    absl::MutexLock lock(&mu_);
+    if (task.role() != "worker" || task.index() < 1 ||
+        task.index() > std::ssize(peers_)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(ShownText(task.role()), "/", task.index(),
+                       ": the program has the workers 0 to ", peers_.size()));
+    }
+    Peer& peer = peers_[task.index() - 1];
+    if (peer.incarnation != task.incarnation()) paces_.Forget(task.index());
+    peer.incarnation = task.incarnation();
+    peer.heard = now;
+    if (request.has_totals()) {
+      paces_.Report(task.index(), task.incarnation(), request.totals(), now);
+    }
+    paces_.Judge(now);
+  }
+  wire::HeartbeatResponse answer;
+  inspection_.Exchange(NameOfWorker(task.index()), request, answer);
+  answer.set_unix_micros(absl::ToUnixMicros(clock_.Now()));
+  return answer;
+}
+
+absl::StatusOr<wire::InspectResponse> LoneStatus::Inspect(
+    const wire::InspectRequest& request) {
+  std::vector<std::string> others;
+  {
+    const absl::Time now = clock_.Now();
+    absl::MutexLock lock(&mu_);
+    for (size_t i = 0; i < peers_.size(); ++i) {
+      if (now - peers_[i].heard < kLease) {
+        others.push_back(NameOfWorker(static_cast<int>(i) + 1));
+      }
+    }
+  }
+  return inspection_.Inspect(request, std::move(others));
+}
+
+void LoneStatus::AddPeers(absl::Time now, wire::JobStatus& status) const {
+  for (size_t i = 0; i < peers_.size(); ++i) {
+    const int index = static_cast<int>(i) + 1;
+    const absl::Duration silence = now - peers_[i].heard;
+    wire::TaskStatus& task = *status.add_task();
+    task.mutable_task()->set_role("worker");
+    task.mutable_task()->set_index(index);
+    task.set_alive(silence < kLease);
+    if (!task.alive()) continue;
+    *task.mutable_silence() = ToProto(silence);
+    paces_.Describe(index, silence, task);
+  }
+  if (!peers_.empty()) AddFindings(status);
+}
+
+wire::JobStatus LoneStatus::Status() const {
+  absl::MutexLock lock(&mu_);
+  wire::JobStatus status;
+  if (training_.status == nullptr) {
+    status.set_phase(wire::LOADING);
+    status.set_trouble(untold_);
+    AddPeers(clock_.Now(), status);
+    for (const wire::TaskStatus& peer : status.task()) {
+      if (!peer.alive()) status.add_missing_task(NameOfTask(peer));
+    }
+    AddFindings(status);
+    return status;
+  }
+  status = training_.status();
+  const std::optional<Doing> doing = NowDone();
+  const absl::Time now = clock_.Now();
+  AddPeers(now, status);
+  if (doing && !IsOver(status) && now - doing->since >= kLong) {
+    PutFirst(FindingOf(*doing, now), status);
+  }
+  return status;
+}
+
+void LoneStatus::ShowOnPage() {
+  {
+    absl::MutexLock lock(&mu_);
+    if (training_.status == nullptr) return;
+  }
+  page_.Show(Status());
+}
+
+PageServer::Page LoneStatus::PageAt(absl::string_view path) {
+  if (path == "/status.json") ShowOnPage();
+  return page_.At(path);
+}
+
+LoneStatus::Activity::Activity(LoneStatus* status, const char* name,
+                               const char* track, wire::Finding::Kind kind,
+                               const char* what)
+    : status_(status), name_(name), track_(track) {
+  if (status_ == nullptr) return;
+  begin_ = status_->clock_.Now();
+  absl::MutexLock lock(&status_->mu_);
+  status_->activity_ = {.kind = kind, .what = what, .since = begin_};
+}
+
+LoneStatus::Activity::~Activity() {
+  if (status_ == nullptr) return;
+  {
+    absl::MutexLock lock(&status_->mu_);
+    status_->activity_.reset();
+  }
+  TraceRecorder& trace = status_->inspection_.recorder();
+  if (!trace.is_on()) return;
+  trace.Add({.name = name_,
+             .track = track_,
+             .begin = begin_,
+             .end = status_->clock_.Now()});
+}
+
+}  // namespace parasol
