@@ -1,6 +1,7 @@
 // Workers started by hand where no chief is listed, or no cluster at all.
 
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/descriptor.h"
 #include "base/status_matchers.h"
@@ -79,6 +81,51 @@ TEST_F(WithoutChiefTest, ALoneWorkerTrainsAndGoesOnFromItsCheckpoint) {
   EXPECT_EQ(NewestStep(), 700);
 }
 
+// Has `parasol` ask who answers at `port` for stacks and a trace.
+void ExpectItShows(int port, const std::vector<std::string>& tasks,
+                   const fs::path& trace) {
+  const std::string chief = absl::StrCat("127.0.0.1:", port);
+  const auto ask = [&](std::vector<std::string> words) {
+    SubprocessOptions options;
+    options.argv = {BinaryPath("tool/parasol"), words[0], chief};
+    options.argv.insert(options.argv.end(), words.begin() + 1, words.end());
+    const auto run = RunSubprocess(options, kLimit);
+    EXPECT_OK(run.status());
+    return run.ok() ? *run : CompletedProcess();
+  };
+  ASSERT_OK(WaitUntil(
+      "the parts of a step",
+      [&] {
+        return absl::StrContains(ask({"status"}).standard_output,
+                                 "steps/s: in");
+      },
+      kLimit));
+  const CompletedProcess stacks = ask({"why", "--stacks=all"});
+  EXPECT_EQ(stacks.end.code(), 0) << stacks.standard_error;
+  EXPECT_THAT(stacks.standard_output, HasSubstr("parasol::RunWorker()"));
+  const CompletedProcess traced =
+      ask({"trace", "--steps=3", absl::StrCat("--output=", trace.string())});
+  EXPECT_EQ(traced.end.code(), 0) << traced.standard_error;
+  for (const std::string& task : tasks) {
+    EXPECT_THAT(stacks.standard_output, HasSubstr(absl::StrCat("\n", task)));
+    EXPECT_THAT(traced.standard_output, HasSubstr(task));
+  }
+  EXPECT_TRUE(fs::exists(trace));
+}
+
+TEST_F(WithoutChiefTest, ALoneWorkerShowsWhatItDoes) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<int> ports, FreeLoopbackPorts(1));
+  std::vector<std::string> flags = JobFlags();
+  flags.push_back(absl::StrCat("--data_dir=", DigitsDirectory()));
+  flags.push_back(absl::StrCat("--status_address=127.0.0.1:", ports[0]));
+  flags.push_back("--set=end.steps=1000000000");
+  ASSERT_OK_AND_ASSIGN(auto worker,
+                       Subprocess::Start(Role("worker/worker", "", flags)));
+  ExpectItShows(ports[0], {"worker/0"}, directory_ / "trace.json");
+  worker->Signal(SIGKILL);
+  ASSERT_OK(worker->Wait(kLimit).status());
+}
+
 TEST_F(WithoutChiefTest, ALoneWorkerWithoutAJobSaysSo) {
   ASSERT_OK_AND_ASSIGN(const CompletedProcess run,
                        RunSubprocess(Role("worker/worker", "", {}), kLimit));
@@ -120,6 +167,26 @@ std::string MirroredConfig(const std::vector<int>& ports, int index) {
   return absl::StrCat(
       R"({"cluster": {"worker": ["127.0.0.1:)", ports[0], R"(", "127.0.0.1:)",
       ports[1], R"("]}, "task": {"type": "worker", "index": )", index, "}}");
+}
+
+TEST_F(WithoutChiefTest, WorkersAloneShowWhatTheyDo) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<int> ports, FreeLoopbackPorts(2));
+  std::vector<std::unique_ptr<Subprocess>> workers;
+  for (int index = 0; index < 2; ++index) {
+    std::vector<std::string> flags = {
+        absl::StrCat("--data_dir=", DigitsDirectory())};
+    if (index == 0) {
+      for (const std::string& flag : JobFlags()) flags.push_back(flag);
+      flags.push_back("--set=end.steps=1000000000");
+    }
+    ASSERT_OK_AND_ASSIGN(
+        workers.emplace_back(),
+        Subprocess::Start(
+            Role("worker/worker", MirroredConfig(ports, index), flags)));
+  }
+  ExpectItShows(ports[0], {"worker/0", "worker/1"}, directory_ / "trace.json");
+  for (const auto& worker : workers) worker->Signal(SIGTERM);
+  for (const auto& worker : workers) ASSERT_OK(worker->Wait(kLimit).status());
 }
 
 TEST_F(WithoutChiefTest, WorkerZeroEndsWhenItsChiefGivesUpWaiting) {

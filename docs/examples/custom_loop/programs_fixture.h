@@ -173,6 +173,12 @@ class ProgramsTest : public testing::Test {
       Clock::Real().Pause(absl::Milliseconds(20));
     }
   }
+  void KillTasks() {
+    for (const auto& [name, task] : tasks_) task.process->Kill();
+    for (const auto& [name, task] : tasks_) {
+      EXPECT_OK(task.process->Wait(kLimit).status());
+    }
+  }
   // Kills a task that has not ended, and starts it again.
   void KillAndStart(const std::string& role, int index, const Lines& command) {
     Subprocess& process = *tasks_[absl::StrCat(role, "/", index)].process;

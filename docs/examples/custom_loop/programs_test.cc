@@ -1,6 +1,7 @@
 // The programs of this folder, a few steps of each: on one replica, on two of a
 // process, and on two of a process each, whose figures agree where mathematics
-// says so; and with two workers and ps, whose processes are killed.
+// says so; with two workers and ps, whose processes are killed; and what they
+// show to those who look on.
 
 #include <cmath>
 #include <string>
@@ -8,6 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "docs/examples/custom_loop/programs_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -18,6 +21,7 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAreArray;
 using ::testing::FloatNear;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Lt;
 using ::testing::Not;
@@ -181,6 +185,71 @@ TEST_F(ProgramsTest, CharactersOnPsLearn) {
   ExpectSomeOf(60, lines);
   ExpectFalls(NumbersBehind(": loss ", lines), .9);
   EXPECT_THAT(NumbersBehind("rest of the text: ", lines), SizeIs(1));
+}
+
+// A program that goes on until it is killed, and the tool.
+class ShownProgramsTest : public ProgramsTest {
+ protected:
+  ShownProgramsTest() {
+    const auto endpoint = *SocketEndpoint::Start("127.0.0.1", 0, {});
+    address_ = absl::StrCat("127.0.0.1:", endpoint->port());
+    command_ = {"gan", "--iterations=1000000", "--digits=600",
+                absl::StrCat("--checkpoint_dir=", Checkpoints()),
+                absl::StrCat("--status_address=", address_)};
+  }
+
+  CompletedProcess Ask(const std::string& what, const Lines& flags = {}) const {
+    SubprocessOptions options;
+    options.argv = {"tool/parasol", what, address_};
+    options.argv.insert(options.argv.end(), flags.begin(), flags.end());
+    const auto run = RunSubprocess(options, kLimit);
+    EXPECT_OK(run.status());
+    return run.ok() ? *run : CompletedProcess();
+  }
+  // The status has the parts of each worker's steps; stacks and a trace have
+  // all of them.
+  void ExpectAreShown(const Lines& workers) const {
+    const absl::Time deadline = Clock::Real().Now() + kLimit;
+    for (Lines paced; paced.size() < workers.size();) {
+      ASSERT_LT(Clock::Real().Now(), deadline) << Ask("status").standard_output;
+      Clock::Real().Pause(absl::Milliseconds(100));
+      paced.clear();
+      for (const absl::string_view line :
+           absl::StrSplit(Ask("status").standard_output, '\n')) {
+        if (absl::StrContains(line, " steps/s: input "))
+          paced.emplace_back(line);
+      }
+    }
+    const CompletedProcess stacks = Ask("why", {"--stacks=all"});
+    EXPECT_EQ(stacks.end.code(), 0) << stacks.standard_error;
+    EXPECT_THAT(stacks.standard_output, Not(HasSubstr("nothing is known")));
+    const CompletedProcess trace =
+        Ask("trace",
+            {"--steps=3", absl::StrCat("--output=", Checkpoints(), ".trace")});
+    EXPECT_EQ(trace.end.code(), 0) << trace.standard_error;
+    for (const std::string& worker : workers) {
+      EXPECT_THAT(stacks.standard_output, HasSubstr(worker));
+      EXPECT_THAT(trace.standard_output, HasSubstr(worker));
+    }
+  }
+
+  std::string address_;
+  Lines command_;
+};
+
+TEST_F(ShownProgramsTest, AloneWithTwoReplicas) {
+  command_.push_back("--devices=cpu:0,cpu:1");
+  const auto program = Start(command_, 0, "");
+  ExpectAreShown({"worker/0"});
+  program->Kill();
+  ASSERT_OK(program->Wait(kLimit).status());
+}
+
+TEST_F(ShownProgramsTest, OfTwoProcesses) {
+  MakeCluster({{"worker", kWorkers}});
+  for (int i = 0; i < kWorkers; ++i) StartTask("worker", i, command_);
+  ExpectAreShown({"worker/0", "worker/1"});
+  KillTasks();
 }
 
 // Killed tasks come back, and what the job has learned stays.
