@@ -15,6 +15,7 @@
 #include "ml/device/device.h"
 #include "ml/device/device_name.h"
 #include "ml/tape/operations.h"
+#include "worker/training_report.h"
 
 namespace parasol::loop {
 namespace {
@@ -119,7 +120,7 @@ absl::Status Strategy::RunOnReplicas(
   RETURN_IF_ERROR(Start());
   if (peers_->shared() == nullptr) return world_.Run(step);
   if (!has_iterations_) return RunAsIteration(step);
-  RETURN_IF_ERROR(shared_->Pull());
+  RETURN_IF_ERROR(PullShared());
   return world_.Run(step);
 }
 
@@ -127,9 +128,14 @@ absl::Status Strategy::RunAsIteration(
     const std::function<absl::Status(int local)>& step) {
   ASSIGN_OR_RETURN(const std::optional<int64_t> next, NextIteration(0));
   if (!next) return absl::CancelledError("the cluster's job is complete");
-  RETURN_IF_ERROR(shared_->Pull());
+  RETURN_IF_ERROR(PullShared());
   RETURN_IF_ERROR(world_.Run(step));
   return Commit({.step = *next + 1}).status();
+}
+
+absl::Status Strategy::PullShared() {
+  const InnerPart pull(peers_->reporter(), StepPart::kPull);
+  return shared_->Pull();
 }
 
 void Strategy::EndAfter(int64_t iterations) {
@@ -168,6 +174,7 @@ absl::StatusOr<bool> Strategy::Commit(const Iteration& iteration) {
   RETURN_IF_ERROR(Start());
   variables_->NoteIteration();
   if (peers_->shared() != nullptr) {
+    const InnerPart push(peers_->reporter(), StepPart::kPush);
     RETURN_IF_ERROR(shared_->Commit(/*keeps=*/is_chief()));
   }
   return peers_->Commit(iteration, *store_);

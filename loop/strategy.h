@@ -183,6 +183,8 @@ class Strategy {
   absl::Status Open();
   absl::Status RunOnReplicas(
       const std::function<absl::Status(int local)>& step);
+  // Pulls the variables that ps hold.
+  absl::Status PullShared();
   // Runs a step that is an iteration of its own.
   absl::Status RunAsIteration(
       const std::function<absl::Status(int local)>& step);

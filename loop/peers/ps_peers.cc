@@ -70,6 +70,7 @@ absl::StatusOr<int64_t> PsPeers::Begin(ParameterStore& store,
     return JobHasFailed(session_->state());
   }
   if (session_->state().phase() == wire::COMPLETE) TakeLastValues();
+  reporter_.Begin(StepPart::kCompute, clock_.Now());
   return session_->state().global_step();
 }
 
@@ -194,7 +195,10 @@ absl::StatusOr<std::optional<int64_t>> PsPeers::NextIteration(int64_t) {
     absl::MutexLock lock(&mu_);
     steps = steps_.get();
   }
-  const absl::StatusOr<std::optional<int64_t>> next = steps->Start();
+  const absl::StatusOr<std::optional<int64_t>> next = [&] {
+    const InnerPart wait(&reporter_, StepPart::kWait);
+    return steps->Start();
+  }();
   // Claims may hear that the job is complete before heartbeats do.
   const bool is_complete = next.ok() && !next->has_value();
   if (is_complete || session_->state().phase() == wire::COMPLETE) {

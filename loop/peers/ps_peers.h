@@ -71,6 +71,7 @@ class PsPeers : public LocalPeers {
   TrainingParameters* shared() override {
     return is_over_ ? nullptr : parameters_.get();
   }
+  TrainingReporter* reporter() override { return &reporter_; }
   absl::StatusOr<std::optional<int64_t>> NextIteration(int64_t done) override;
   absl::StatusOr<bool> Commit(const Iteration& iteration,
                               ParameterStore& store) override;

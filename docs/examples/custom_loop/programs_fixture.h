@@ -173,6 +173,11 @@ class ProgramsTest : public testing::Test {
       Clock::Real().Pause(absl::Milliseconds(20));
     }
   }
+  std::string ChiefAddress() const {
+    const std::string before = "\"chief\": [\"";
+    const size_t at = cluster_.find(before) + before.size();
+    return cluster_.substr(at, cluster_.find('"', at) - at);
+  }
   void KillTasks() {
     for (const auto& [name, task] : tasks_) task.process->Kill();
     for (const auto& [name, task] : tasks_) {

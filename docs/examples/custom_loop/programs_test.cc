@@ -252,6 +252,14 @@ TEST_F(ShownProgramsTest, OfTwoProcesses) {
   KillTasks();
 }
 
+TEST_F(ShownProgramsTest, OnPs) {
+  StartOnPs({"gan", "--iterations=1000000", "--digits=600"}, kWorkers,
+            /*ps=*/1);
+  address_ = ChiefAddress();
+  ExpectAreShown({"worker/0", "worker/1"});
+  KillTasks();
+}
+
 // Killed tasks come back, and what the job has learned stays.
 TEST_F(ProgramsTest, ContrastiveOnPsLearnsThoughTasksAreKilled) {
   const Lines command = {"contrastive", "--iterations=400", "--print_every=1"};
