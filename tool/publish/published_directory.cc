@@ -120,14 +120,14 @@ absl::Status PublishedDirectory::ReadVersions() {
           absl::StrCat(why.message(), "; give an empty --output"));
     }
     LOG(WARNING) << why.message() << "; receivers pass over " << PathOf(number)
-                 << ", and nothing else removes it: remove "
-                 << "it";
+                 << ", and nothing else removes it: remove it";
   }
   return absl::OkStatus();
 }
 
 void PublishedDirectory::Insert(PublishedVersion version) {
-  const auto at = versions_.insert_or_assign(version.version, version).first;
+  const int64_t number = version.version;
+  const auto at = versions_.insert_or_assign(number, std::move(version)).first;
   if (std::next(at) != versions_.end()) {
     at->second.tensors = {};
   } else if (at != versions_.begin()) {
