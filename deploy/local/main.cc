@@ -477,4 +477,10 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace parasol
 
-int main(int argc, char** argv) { return parasol::Main(argc, argv); }
+int main(int argc, char** argv) {
+  const int exit_code = parasol::Main(argc, argv);
+  // Static objects are not destroyed: gRPC's threads may still take down the
+  // connection to a chief that has just ended.
+  fflush(nullptr);
+  _exit(exit_code);
+}
