@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -27,6 +28,8 @@ constexpr absl::string_view kPrefix = "parasol-shard.";
 constexpr uint64_t kGuessedArrays = 3;
 constexpr uint64_t kGuessedRowBytes = uint64_t{1} << 30;
 constexpr absl::string_view kFileName = "shard.sst";
+// Folders that are made until one is kept.
+constexpr int kMaxFolders = 100;
 
 // Returns true if twice as much fits: the size is a guess.
 bool HasRoom(const char* directory, uint64_t bytes) {
@@ -51,6 +54,16 @@ void RemoveIfStale(const std::string& path) {
   if (!folder.ok() || flock(folder->get(), LOCK_EX | LOCK_NB) != 0) return;
   const absl::Status removed = RemoveTree(path);
   if (!removed.ok()) LOG(WARNING) << removed.message();
+}
+
+// Locks a new folder, which RemoveStale() of another process may take for a
+// stale one before. Returns false if it has.
+bool IsKept(const FileDescriptor& folder, const std::string& path) {
+  const int locked = flock(folder.get(), LOCK_EX | LOCK_NB);
+  if (locked != 0 && errno == EWOULDBLOCK) return false;
+  struct stat own, named;
+  return fstat(folder.get(), &own) == 0 && stat(path.c_str(), &named) == 0 &&
+         own.st_ino == named.st_ino;
 }
 
 // A folder or file that is not there, or has gone, is none of a standby's.
@@ -82,17 +95,25 @@ absl::StatusOr<ShardState> ShardState::Create(const wire::LoadRequest& order) {
 }
 
 absl::StatusOr<ShardState> ShardState::MakeFor(uint64_t bytes) {
-  std::string name = absl::StrCat(ParentFor(bytes), "/", kPrefix, "XXXXXX");
-  if (mkdtemp(name.data()) == nullptr) {
-    return NotGone(FileError(errno, "make a folder", name));
+  const std::string pattern =
+      absl::StrCat(ParentFor(bytes), "/", kPrefix, "XXXXXX");
+  for (int i = 0; i < kMaxFolders; ++i) {
+    std::string name = pattern;
+    if (mkdtemp(name.data()) == nullptr) {
+      return NotGone(FileError(errno, "make a folder", name));
+    }
+    absl::StatusOr<FileDescriptor> folder =
+        FileDescriptor::Open(name, O_RDONLY | O_DIRECTORY);
+    if (!folder.ok() && !absl::IsNotFound(folder.status())) {
+      return folder.status();
+    }
+    if (!folder.ok() || !IsKept(*folder, name)) continue;
+    return ShardState(std::move(name), std::make_unique<const FileDescriptor>(
+                                           *std::move(folder)));
   }
-  absl::StatusOr<FileDescriptor> folder =
-      FileDescriptor::Open(name, O_RDONLY | O_DIRECTORY);
-  if (!folder.ok()) return NotGone(folder.status());
-  // For RemoveStale().
-  flock(folder->get(), LOCK_EX | LOCK_NB);
-  return ShardState(std::move(name),
-                    std::make_unique<const FileDescriptor>(*std::move(folder)));
+  return absl::UnavailableError(absl::StrCat("can't make a folder ", pattern,
+                                             ": ", kMaxFolders,
+                                             " of them were removed at once"));
 }
 
 absl::StatusOr<ShardState> ShardState::Write(ShardSnapshot snapshot,
