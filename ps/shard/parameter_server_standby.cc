@@ -15,8 +15,9 @@ namespace {
 // The number of a shard that was alone.
 constexpr uint64_t kAlone = UINT64_MAX;
 
-// For the answer to a registration that an order has overtaken.
-constexpr absl::Duration kAnswerWait = absl::Seconds(2);
+// For the answer to a registration that an order has overtaken. The chief sends
+// the order again a second later.
+constexpr absl::Duration kAnswerWait = absl::Milliseconds(50);
 
 }  // namespace
 
@@ -31,7 +32,7 @@ absl::StatusOr<LoadLimits> ParameterServer::LimitsFor(
       limits.journal_directory.empty()) {
     ASSIGN_OR_RETURN(
         limits.journal_directory,
-        gate_.AwaitDirectory(request.order(), clock_, kAnswerWait));
+        gate_.AwaitDirectory(request.order(), Clock::Real(), kAnswerWait));
   }
   return limits;
 }
