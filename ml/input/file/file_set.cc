@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -14,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/did_you_mean.h"
 #include "base/status_macros.h"
+#include "ml/input/file/open_error.h"
 
 namespace parasol {
 namespace {
@@ -34,29 +36,50 @@ std::string Escaped(absl::string_view text) {
 // Number of directory entries that the glob of this thread may still look at;
 // below 0: there were more.
 thread_local int64_t entries_left = 0;
+// The first error of it but that something is not there, which glob() passes
+// over.
+thread_local absl::Status glob_error;
+
+// Notes the error of a call that failed.
+void NoteGlobError(const char* name) {
+  if (errno == ENOENT || errno == ENOTDIR) return;
+  glob_error.Update(OpenError(name, errno));
+}
 
 dirent* NextEntry(void* directory) {
   if (--entries_left < 0) return nullptr;
-  return readdir(static_cast<DIR*>(directory));
+  errno = 0;
+  dirent* const entry = readdir(static_cast<DIR*>(directory));
+  if (entry == nullptr && errno != 0) NoteGlobError("reading a folder");
+  return entry;
+}
+
+int Noted(int result, const char* name) {
+  if (result != 0) NoteGlobError(name);
+  return result;
 }
 
 absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) {
   glob_t found = {};
   const absl::Cleanup free_found = [&found] { globfree(&found); };
   found.gl_opendir = [](const char* name) -> void* {
-    return entries_left < 0 ? nullptr : opendir(name);
+    if (entries_left < 0) return nullptr;
+    DIR* const opened = opendir(name);
+    if (opened == nullptr) NoteGlobError(name);
+    return opened;
   };
   found.gl_readdir = NextEntry;
   found.gl_closedir = [](void* directory) {
     closedir(static_cast<DIR*>(directory));
   };
   found.gl_lstat = [](const char* name, struct stat* about) {
-    return lstat(name, about);
+    return Noted(lstat(name, about), name);
   };
   found.gl_stat = [](const char* name, struct stat* about) {
-    return stat(name, about);
+    return Noted(stat(name, about), name);
   };
   entries_left = kMaxEntries;
+  glob_error = absl::OkStatus();
   const int result =
       glob(pattern.c_str(), GLOB_NOSORT | GLOB_ALTDIRFUNC, nullptr, &found);
   if (entries_left < 0) {
@@ -64,6 +87,7 @@ absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) {
         pattern, ": looks at more than ", kMaxEntries,
         " files and folders; name the folder of the data more closely"));
   }
+  RETURN_IF_ERROR(glob_error) << pattern;
   if (result == GLOB_NOMATCH) return std::vector<std::string>();
   if (result != 0) {
     return absl::ResourceExhaustedError(
@@ -94,8 +118,9 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& data_dir,
                                                  const std::string& pattern) {
   namespace fs = std::filesystem;
   const std::string path = (fs::path(data_dir) / pattern).string();
-  std::error_code ignored;
-  if (fs::exists(path, ignored)) return std::vector<std::string>{path};
+  std::error_code error;
+  if (fs::exists(path, error)) return std::vector<std::string>{path};
+  if (error) return OpenError(path, error.value());
   std::vector<std::string> files;
   if (pattern.find_first_of(std::string(kGlobCharacters)) !=
       std::string::npos) {

@@ -8,6 +8,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ml/input/testing/no_descriptors.h"
 
 namespace parasol {
 namespace {
@@ -59,6 +60,21 @@ TEST_F(FileSetTest, NothingFoundIsNamed) {
   EXPECT_THAT(FindFiles(directory_, {}, "csv.file"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("csv.file is not set")));
+}
+
+// A part of the files would be taken for all of them, or for none.
+TEST_F(FileSetTest, WhatCannotBeLookedAtIsNoneThatIsMissing) {
+  {
+    const NoDescriptors none;
+    EXPECT_THAT(FindFiles(directory_, {"*.txt"}, "f"),
+                StatusIs(absl::StatusCode::kUnavailable,
+                         AllOf(HasSubstr("*.txt"), HasSubstr(directory_),
+                               HasSubstr("Too many open files"))));
+  }
+  fs::create_symlink("circle", Path("circle"));
+  EXPECT_THAT(FindFiles(directory_, {"circle"}, "f").status().message(),
+              AllOf(HasSubstr(Path("circle")), HasSubstr("symbolic links")));
+  fs::remove(Path("circle"));
 }
 
 }  // namespace
