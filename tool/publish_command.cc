@@ -11,7 +11,6 @@
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "cluster/checkpoint/checkpoint_argument.h"
-#include "storage/durable_file.h"
 #include "storage/tensor_files/tensor.h"
 #include "tool/checkpoint/poll_interval_flag.h"
 #include "tool/exchange/layout_flag.h"
@@ -89,7 +88,7 @@ void Print(const Publication& publication, const std::string& directory) {
 absl::Status Follow(const std::string& checkpoints,
                     const Publisher::Options& options) {
   // No output for what can't be followed.
-  RETURN_IF_ERROR(ListDirectory(checkpoints).status());
+  RETURN_IF_ERROR(CheckCanBeFollowed(checkpoints));
   // Before any thread starts.
   TerminationSignal signal;
   ASSIGN_OR_RETURN(Publisher publisher, Publisher::Open(options));

@@ -5,7 +5,7 @@
 
 namespace parasol {
 
-// Returns `parasol publish CKPT_DIR`.
+// Returns `parasol publish CKPT`.
 Command PublishCommand();
 
 }  // namespace parasol

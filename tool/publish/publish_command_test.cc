@@ -153,6 +153,9 @@ TEST_F(PublishCommandTest, BadFlagsAreNamed) {
               HasSubstr("--full_every=0 is not at least 1"));
   EXPECT_THAT(RunTool({"publish", Path("ckpt")}).standard_error,
               HasSubstr("--output is missing"));
+  EXPECT_EQ(Publish({"--dtype=int8"}).end.code(), 2);
+  EXPECT_EQ(Publish({"--full_every=0"}).end.code(), 2);
+  EXPECT_EQ(RunTool({"publish", Path("ckpt")}).end.code(), 2);
   const CompletedProcess missing =
       RunTool({"publish", Path("no"), "--output=" + Path("out"), "--follow"});
   EXPECT_EQ(missing.end.code(), 2);

@@ -139,9 +139,11 @@ absl::Status PublishedDirectory::CheckChain() const {
   for (int64_t number = newest()->version;; --number) {
     const auto found = versions_.find(number);
     if (found == versions_.end()) {
-      return absl::NotFoundError(
-          absl::StrCat(PathOf(number), ": is not there"));
+      return absl::NotFoundError(absl::StrCat(
+          PathOf(number), ": is not there, or its manifest is damaged"));
     }
+    RETURN_IF_ERROR(
+        FileSize(absl::StrCat(PathOf(number), "/", kVersionManifest)).status());
     for (const auto& [name, bytes] : found->second.files) {
       const std::string path = absl::StrCat(PathOf(number), "/", name);
       ASSIGN_OR_RETURN(const uint64_t there, FileSize(path));

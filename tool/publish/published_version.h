@@ -59,7 +59,8 @@ std::optional<int64_t> VersionOfName(absl::string_view name);
 absl::string_view NameOf(VersionFormat format);
 
 // Returns the SHA-256 of a state, whatever the order of its tensors: of one
-// line for each, in the order of names, with its name, type, shape and SHA-256.
+// line for each, with its name, type, shape and SHA-256, in the order of the
+// lines' bytes.
 std::string StateDigest(const std::vector<PublishedTensor>& tensors);
 
 // Returns the contents of manifest.json, and what such contents say. `path` is
@@ -69,8 +70,8 @@ std::string ManifestText(const PublishedVersion& version);
 absl::StatusOr<PublishedVersion> ParseManifest(absl::string_view text,
                                                absl::string_view path);
 
-// Returns the contents of model.safetensors.index.json: in `file` lie the
-// tensors `names`.
+// Returns the contents of model.safetensors.index.json, by which the tensors
+// `names` lie in the version's file of tensors.
 std::string IndexText(const PublishedVersion& version,
                       const std::vector<std::string>& names,
                       uint64_t state_bytes);

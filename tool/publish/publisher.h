@@ -29,7 +29,7 @@ struct Publication {
   uint64_t changed_bytes = 0;
 };
 
-// Returns a line for people: "/out/weight_v000002: step 200, xor of …".
+// Returns a line for people: "/out/weight_v000002: step 200, xor on …".
 std::string Describe(const Publication& publication,
                      const std::string& directory);
 

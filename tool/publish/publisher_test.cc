@@ -189,6 +189,38 @@ TEST_F(PublisherTest, WhatIsThereAlreadyIsNotWrittenAgain) {
                        HasSubstr("other bytes")));
 }
 
+// Asynchronous jobs have pushes behind the step of the last checkpoint but one.
+TEST_F(PublisherTest, JobsLastStepMayBeThereWithOtherBytes) {
+  ASSERT_OK_AND_ASSIGN(Publisher publisher, Publisher::Open(Options()));
+  ASSERT_OK(PublishNext(publisher, 0));
+  model_.kernel[0] = 17;
+  model_.is_final = true;
+  ASSERT_OK_AND_ASSIGN(const Publication last, Publish(publisher));
+  EXPECT_FALSE(last.was_there);
+  EXPECT_EQ(last.version.version, 2);
+  EXPECT_EQ(last.version.base, 1);
+  EXPECT_EQ(last.version.step, model_.step);
+}
+
+// Nobody can rebuild a version whose base has gone.
+TEST_F(PublisherTest, VersionThatCannotBeRebuiltIsPublishedAgainWhole) {
+  for (const char* gone : {"weight_v000001", "weight_v000001/manifest.json"}) {
+    SCOPED_TRACE(gone);
+    fs::remove_all(Out());
+    ASSERT_OK_AND_ASSIGN(Publisher publisher, Publisher::Open(Options()));
+    ASSERT_OK(PublishNext(publisher, 0));
+    ASSERT_OK_AND_ASSIGN(const Publication delta, PublishNext(publisher, 3));
+    EXPECT_EQ(delta.version.base, 1);
+    fs::remove_all(Out(gone));
+    ASSERT_OK_AND_ASSIGN(const Publication again, Publish(publisher));
+    EXPECT_FALSE(again.was_there);
+    EXPECT_EQ(again.version.version, 3);
+    EXPECT_EQ(again.version.format, VersionFormat::kFull);
+    ASSERT_OK_AND_ASSIGN(const Publication third, Publish(publisher));
+    EXPECT_TRUE(third.was_there);
+  }
+}
+
 TEST_F(PublisherTest, WrongCheckpointsAndDirectoriesAreRefused) {
   {
     ASSERT_OK_AND_ASSIGN(Publisher publisher, Publisher::Open(Options()));

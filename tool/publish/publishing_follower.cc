@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "cluster/checkpoint/model/checkpoint_listing.h"
 #include "proto/checkpoint.pb.h"
+#include "storage/checkpoint_manifest.h"
 #include "storage/durable_file.h"
 
 namespace parasol {
@@ -25,6 +26,17 @@ bool MayEndOtherwise(const absl::Status& status) {
 }
 
 }  // namespace
+
+absl::Status CheckCanBeFollowed(const std::string& checkpoints) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                   ListDirectory(checkpoints));
+  if (std::find(names.begin(), names.end(), kManifestName) == names.end()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      checkpoints,
+      ": is one checkpoint; --follow takes the directory of all of a job"));
+}
 
 PublishingFollower::PublishingFollower(
     const Options& options, Publisher& publisher,
@@ -46,11 +58,15 @@ bool PublishingFollower::IsStopping() const {
 }
 
 absl::Status PublishingFollower::Run() {
-  RETURN_IF_ERROR(ListDirectory(options_.checkpoints).status());
+  RETURN_IF_ERROR(CheckCanBeFollowed(options_.checkpoints));
   while (true) {
     const absl::StatusOr<Listing> listing = ListCheckpoints(
         store_, [](const durable::CheckpointManifest&) { return true; });
     if (listing.ok()) {
+      if (listing->empty()) {
+        LOG_EVERY(INFO, kLogInterval)
+            << "waiting for a first checkpoint in " << options_.checkpoints;
+      }
       follower_.Forget(*listing);
       must_wait_ = false;
       RETURN_IF_ERROR(PublishNewOnes(*listing));
@@ -89,9 +105,11 @@ absl::Status PublishingFollower::PublishNewOnes(const Listing& listing) {
       [this](const ListedCheckpoint& checkpoint, const absl::Status& damage) {
         ReportDamaged(checkpoint, damage);
       });
-  while (!must_wait_) {
-    const std::optional<ListedCheckpoint> next = follower_.Next(listing);
-    if (!next || IsStopping()) break;
+  Listing left = listing;
+  while (const std::optional<ListedCheckpoint> next = follower_.Next(left)) {
+    if (IsStopping()) break;
+    // One that can't be read for now holds up no newer one.
+    std::erase(left, *next);
     if (next->step < publisher_.newest_step()) {
       const bool is_last =
           next->final && *next == *CheckpointFollower::Newest(listing);

@@ -16,10 +16,16 @@
 
 namespace parasol {
 
+// Returns OK if checkpoints may appear in the directory.
+//   NotFound         there is no such directory.
+//   InvalidArgument  it is itself a checkpoint.
+absl::Status CheckCanBeFollowed(const std::string& checkpoints);
+
 // Publishes the checkpoints of a directory as they appear, in ascending order,
 // from the first one that is newer than the newest version on, until the job's
 // last one is published. Damaged ones are passed over, and said. What may pass
-// (a full disk, a file system that refuses) is tried again.
+// (a full disk, a file system that refuses) is tried again, unless a newer one
+// is published meanwhile.
 class PublishingFollower {
  public:
   struct Options {
@@ -37,8 +43,8 @@ class PublishingFollower {
   // called once.
   //   NotFound            there is no such directory.
   //   DataLoss            the job's last checkpoint is damaged.
-  //   InvalidArgument     a checkpoint is of another run than the versions,
-  //                       whatever its step.
+  //   InvalidArgument     the directory is a checkpoint, or one in it is of
+  //                       another run than the versions, whatever its step.
   //   FailedPrecondition  the job's last checkpoint is of an earlier step than
   //                       the newest version.
   //   any other           as for Publisher::Publish(), where trying again is

@@ -1,5 +1,6 @@
 #include "tool/publish/publishing_follower.h"
 
+#include <cerrno>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "storage/checkpoint_store.h"
+#include "storage/testing/disk_faults.h"
 #include "storage/testing/file_size_limit.h"
 
 namespace parasol {
@@ -215,6 +217,25 @@ TEST_F(PublishingFollowerTest, StepThatIsTrainedAgainEndsIt) {
   ASSERT_OK(again.Write(Checkpoints()));
   EXPECT_THAT(Follow(), StatusIs(absl::StatusCode::kFailedPrecondition,
                                  HasSubstr("other bytes")));
+}
+
+TEST_F(PublishingFollowerTest, OneThatCannotBeReadHoldsUpNoNewerOne) {
+  const std::string old = Write(10);
+  Write(20);
+  FailReadsOf(fs::canonical(old + "/ps-0.sst"), EIO);
+  clock_.script_ = {[&] { Write(30, /*is_final=*/true); }};
+  const absl::Status followed = Follow();
+  FailReadsOf("", 0);
+  EXPECT_OK(followed);
+  EXPECT_THAT(steps_, ElementsAre(20, 30));
+}
+
+TEST_F(PublishingFollowerTest, OneCheckpointCannotBeFollowed) {
+  const std::string one = Write(10);
+  EXPECT_THAT(CheckCanBeFollowed(one),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr(one), HasSubstr("--follow"))));
+  EXPECT_OK(CheckCanBeFollowed(Checkpoints()));
 }
 
 TEST_F(PublishingFollowerTest, StoppedOneEnds) {
