@@ -1,8 +1,5 @@
 #include "storage/rocksdb_status.h"
 
-#include <signal.h>
-#include <sys/resource.h>
-
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -14,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "rocksdb/env.h"
+#include "storage/testing/file_size_limit.h"
 
 namespace parasol {
 namespace {
@@ -39,20 +37,15 @@ TEST(RocksDbStatusTest, LastingErrorsOfTheFileSystemAreToldFromThoseThatPass) {
 // What RocksDB itself says when a write is refused for a reason other than a
 // full disk.
 TEST(RocksDbStatusTest, AFileThatMayNotGrowIsNamedAsAFullDiskIs) {
-  signal(SIGXFSZ, SIG_IGN);
   const std::string path = testing::TempDir() + "/too_large";
   std::unique_ptr<rocksdb::WritableFile> file;
   ASSERT_TRUE(rocksdb::Env::Default()
                   ->NewWritableFile(path, &file, rocksdb::EnvOptions())
                   .ok());
-  rlimit before = {};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-  rlimit small = before;
-  small.rlim_cur = 4096;
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  FileSizeLimit limit(4096);
   rocksdb::Status status = file->Append(std::string(1 << 20, 'x'));
   if (status.ok()) status = file->Flush();
-  setrlimit(RLIMIT_FSIZE, &before);
+  limit.Lift();
   EXPECT_THAT(FromRocksDbStatus(status, path),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        testing::HasSubstr("too_large")));

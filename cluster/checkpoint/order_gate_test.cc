@@ -1,9 +1,11 @@
 #include "cluster/checkpoint/order_gate.h"
 
+#include <functional>
 #include <string>
-#include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status_matchers.h"
@@ -27,6 +29,24 @@ wire::OrderHeader Order(uint64_t incarnation, int64_t chief_epoch) {
   order.set_chief_epoch(chief_epoch);
   return order;
 }
+
+// A clock on which something happens while it is awaited.
+class AnswerClock : public SimulatedClock {
+ public:
+  explicit AnswerClock(std::function<void()> happens)
+      : happens_(std::move(happens)) {}
+
+  bool AwaitWithTimeout(absl::Mutex& mu, const absl::Condition& condition,
+                        absl::Duration) override {
+    mu.Unlock();
+    happens_();
+    mu.Lock();
+    return condition.Eval();
+  }
+
+ private:
+  const std::function<void()> happens_;
+};
 
 TEST(OrderGate, AnOrderForAnotherProcessIsRefused) {
   OrderGate gate("ps/1", kIncarnation);
@@ -61,18 +81,13 @@ TEST(OrderGate, AChiefIsReplacedOnceThePsHasRegisteredWithTheNext) {
 }
 
 TEST(OrderGate, AwaitsTheDirectoryOfTheChiefThatOrders) {
-  SimulatedClock clock;
   OrderGate gate("ps/1", kIncarnation);
   gate.Registered(3, "/of/the/chief/before");
   EXPECT_OK(gate.Accept(Order(kIncarnation, 4)));
-  absl::StatusOr<std::string> directory;
-  std::thread order([&] {
-    directory =
-        gate.AwaitDirectory(Order(kIncarnation, 4), clock, absl::Seconds(2));
-  });
-  gate.Registered(4, kDirectory);
-  order.join();
-  EXPECT_THAT(directory, IsOkAndHolds(kDirectory));
+  AnswerClock clock([&gate] { gate.Registered(4, kDirectory); });
+  EXPECT_THAT(
+      gate.AwaitDirectory(Order(kIncarnation, 4), clock, absl::Seconds(2)),
+      IsOkAndHolds(kDirectory));
 }
 
 TEST(OrderGate, ADirectoryThatTheChiefDoesNotTellIsNotAwaitedForEver) {

@@ -15,8 +15,9 @@ namespace {
 // The number of a shard that was alone.
 constexpr uint64_t kAlone = UINT64_MAX;
 
-// For the answer to a registration that an order has overtaken. The chief sends
-// the order again a second later.
+// For the answer to a registration that an order has overtaken, by the
+// machine's clock: it is on its way. The chief sends the order again a second
+// later.
 constexpr absl::Duration kAnswerWait = absl::Milliseconds(50);
 
 }  // namespace

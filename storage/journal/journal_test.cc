@@ -1,6 +1,4 @@
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +26,7 @@
 #include "storage/journal/journal_writer.h"
 #include "storage/shard_index.h"
 #include "storage/testing/disk_faults.h"
+#include "storage/testing/file_size_limit.h"
 
 namespace parasol {
 namespace {
@@ -163,6 +162,22 @@ TEST_F(JournalTest, WhoHasLostItsFenceBeginsNoSegment) {
               StatusIs(absl::StatusCode::kUnavailable,
                        HasSubstr("another process has taken this journal")));
   ASSERT_OK(Write(*found.next)->Append({"b"}));
+  EXPECT_THAT(Read().records, ElementsAre("a", "b"));
+}
+
+// It may have been stopped behind that question.
+TEST_F(JournalTest, ASegmentThatAStoppedOneHasBegunIsReadByTheNext) {
+  ASSERT_OK(Write(First())->Append({"a"}));
+  const Found found = Read();
+  ASSERT_OK(found.next.status());
+  EXPECT_NE(Write(*found.next), nullptr);
+  const auto second =
+      JournalWriter::Create(directory_, *found.next, Kept::kWritten);
+  EXPECT_THAT(second.status(), StatusIs(absl::StatusCode::kUnavailable,
+                                        HasSubstr("begun this segment")));
+  const Found again = Read();
+  ASSERT_OK(again.next.status());
+  ASSERT_OK(Write(*again.next)->Append({"b"}));
   EXPECT_THAT(Read().records, ElementsAre("a", "b"));
 }
 
@@ -493,16 +508,9 @@ TEST_F(JournalTest, ClosesWithoutLeavingAnyoneWaiting) {
 TEST_F(JournalTest, WithoutRoomNothingIsAppended) {
   const auto writer = Write(First());
   ASSERT_OK(writer->Append({"a"}));
-  // /dev/full's way of saying so, for files: a limit on their size.
-  rlimit before;
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-  const auto ignored = signal(SIGXFSZ, SIG_IGN);
-  rlimit limit = before;
-  limit.rlim_cur = Bytes(1).size() + 40;
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  FileSizeLimit limit(Bytes(1).size() + 40);
   const absl::Status full = writer->Append({std::string(1000, 'x')});
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-  signal(SIGXFSZ, ignored);
+  limit.Lift();
   EXPECT_THAT(full, StatusIs(absl::StatusCode::kUnavailable,
                              HasSubstr("pushes wait until")));
   ASSERT_OK(writer->Append({"b"}));

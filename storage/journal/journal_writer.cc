@@ -98,9 +98,15 @@ std::string JournalWriter::PathOf(uint64_t segment) const {
 
 absl::Status JournalWriter::Begin(const SegmentHeader& header) {
   const std::string path = PathOf(header.segment);
-  ASSIGN_OR_RETURN(
-      FileDescriptor file,
-      FileDescriptor::Open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND));
+  absl::StatusOr<FileDescriptor> opened =
+      FileDescriptor::Open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND);
+  if (!opened.ok() && FileSize(path).ok()) {
+    return absl::UnavailableError(absl::StrCat(
+        path,
+        ": another process that was stopped has begun this segment; who "
+        "takes the journal again reads it"));
+  }
+  ASSIGN_OR_RETURN(FileDescriptor file, std::move(opened));
   const std::string bytes = header.Encode();
   std::vector<iovec> parts = {PartOf(bytes)};
   const int code = WriteParts(file.get(), parts);

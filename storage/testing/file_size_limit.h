@@ -5,25 +5,31 @@
 
 #include <csignal>
 
+#include "base/log.h"
+
 namespace parasol {
 
 // Limit of the size of files that this process writes, as a full disk is one;
 // until Lift(), or the end of this object.
 class FileSizeLimit {
  public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    std::signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
+  explicit FileSizeLimit(rlim_t bytes)
+      : signal_(std::signal(SIGXFSZ, SIG_IGN)) {
+    CHECK_EQ(getrlimit(RLIMIT_FSIZE, &before_), 0);
     const rlimit small = {.rlim_cur = bytes, .rlim_max = before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &small);
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   }
   FileSizeLimit(const FileSizeLimit&) = delete;
   FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-  ~FileSizeLimit() { Lift(); }
+  ~FileSizeLimit() {
+    Lift();
+    std::signal(SIGXFSZ, signal_);
+  }
 
-  void Lift() { setrlimit(RLIMIT_FSIZE, &before_); }
+  void Lift() { CHECK_EQ(setrlimit(RLIMIT_FSIZE, &before_), 0); }
 
  private:
+  void (*const signal_)(int);
   rlimit before_;
 };
 
