@@ -62,8 +62,10 @@ def free_ports(count):
     free, as nothing else that asks the kernel for one has taken it meanwhile."""
     with open("/proc/sys/net/ipv4/ip_local_port_range") as text:
         first = int(text.read().split()[0])
+    outside = range(10000, first)
     socks = []
-    for port in random.SystemRandom().sample(range(10000, first), 20 * count):
+    for port in random.SystemRandom().sample(
+            outside, min(20 * count, len(outside))):
         sock = socket.socket()
         try:
             sock.bind(("0.0.0.0", port))
@@ -76,6 +78,10 @@ def free_ports(count):
     ports = [sock.getsockname()[1] for sock in socks]
     for sock in socks:
         sock.close()
+    if len(ports) < count:
+        raise RuntimeError(
+            f"{len(ports)} of {count} ports from 10000 to {first - 1} are "
+            "free; net.ipv4.ip_local_port_range may begin lower than usual")
     return ports
 
 

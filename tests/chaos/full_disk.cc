@@ -1,10 +1,13 @@
 // A library for LD_PRELOAD that makes a folder's disk full: while the file
-// $PARASOL_FULL_DISK is there, nothing can be written or made under
-// $PARASOL_FULL_FOLDER (ENOSPC). What is there can be read and removed.
+// $PARASOL_FULL_DISK is there, what is under $PARASOL_FULL_FOLDER can't be
+// written, and files (but for mkstemp's), folders and links can't be made there
+// (ENOSPC). What is there can be read, renamed and removed. The first call that
+// is refused makes the file $PARASOL_FULL_DISK.met.
 
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -30,11 +33,19 @@ std::string PathOf(int fd) {
   return LinkOf("/proc/self/fd/" + std::to_string(fd));
 }
 
-// The path of what a call names: beside `folder` unless it begins at the root.
+// The path of what a call names, in `folder` unless it begins at the root, with
+// no symbolic links in the way to it.
 std::string PathAt(int folder, const char* name) {
-  if (name[0] == '/') return name;
-  return (folder == AT_FDCWD ? LinkOf("/proc/self/cwd") : PathOf(folder)) +
-         "/" + name;
+  std::string path = name;
+  if (name[0] != '/') {
+    path = (folder == AT_FDCWD ? LinkOf("/proc/self/cwd") : PathOf(folder)) +
+           "/" + path;
+  }
+  const size_t last = path.rfind('/');
+  char* const parent = realpath(path.substr(0, last).c_str(), nullptr);
+  if (parent != nullptr) path = parent + path.substr(last);
+  free(parent);
+  return path;
 }
 
 // Keeps errno.
@@ -46,23 +57,39 @@ bool IsFull() {
   return is_full;
 }
 
+// Both paths without symbolic links.
 bool IsIn(const std::string& path) {
-  const char* const folder = std::getenv("PARASOL_FULL_FOLDER");
-  return folder != nullptr && path.rfind(std::string(folder) + "/", 0) == 0;
+  static const std::string folder = [] {
+    const char* const named = std::getenv("PARASOL_FULL_FOLDER");
+    char* const whole = named == nullptr ? nullptr : realpath(named, nullptr);
+    const std::string found = whole == nullptr ? "" : whole;
+    free(whole);
+    return found;
+  }();
+  return !folder.empty() && path.rfind(folder + "/", 0) == 0;
+}
+
+// Leaves the mark, and errno as a call that needs room does.
+void Refuse() {
+  const std::string mark =
+      std::string(std::getenv("PARASOL_FULL_DISK")) + ".met";
+  syscall(SYS_close, syscall(SYS_openat, AT_FDCWD, mark.c_str(),
+                             O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  errno = ENOSPC;
 }
 
 // Calls the function, or fails as one does that needs room on the disk.
 template <typename Call>
 auto IfRoom(int fd, Call call) {
   if (!IsFull() || !IsIn(PathOf(fd))) return call();
-  errno = ENOSPC;
+  Refuse();
   return static_cast<decltype(call())>(-1);
 }
 
 template <typename Call>
 int IfRoomAt(int folder, const char* name, Call call) {
   if (!IsFull() || !IsIn(PathAt(folder, name))) return call();
-  errno = ENOSPC;
+  Refuse();
   return -1;
 }
 
