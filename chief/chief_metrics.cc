@@ -33,6 +33,10 @@ ChiefMetrics::ChiefMetrics(MetricsRegistry& registry)
       due_evaluations_(
           registry.AddGauge("parasol_chief_due_evaluations",
                             "Evaluations that are due without a result.")),
+      doubled_batches_total_(registry.AddCounter(
+          "parasol_chief_doubled_batches_total",
+          "Batches that two workers have completed, after one of them, or the "
+          "chief, was lost.")),
       evaluation_wait_seconds_(registry.AddGauge(
           "parasol_chief_evaluation_wait_seconds",
           "Time for which the job has waited for an evaluation "
@@ -113,6 +117,9 @@ void ChiefMetrics::Show(const wire::JobStatus& status) {
   placement_skew_ratio_.Set(status.placement_skew());
   evaluated_step_.Set(status.evaluated_step());
   due_evaluations_.Set(status.due_evaluations());
+  doubled_batches_total_.Add(
+      static_cast<double>(status.doubled_batches() - doubled_batches_));
+  doubled_batches_ = status.doubled_batches();
   evaluation_wait_seconds_.Set(SecondsIn(status.evaluation_waited()));
   for (const wire::TaskStatus& task : status.task()) {
     if (task.task().role() == "worker") ShowPace(task);

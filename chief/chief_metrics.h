@@ -54,6 +54,8 @@ class ChiefMetrics {
   Gauge placement_skew_ratio_;
   Gauge evaluated_step_;
   Gauge due_evaluations_;
+  Counter doubled_batches_total_;
+  int64_t doubled_batches_ = 0;
   Gauge evaluation_wait_seconds_;
   Counter checkpoints_written_total_;
   Counter checkpoints_failed_total_;

@@ -450,6 +450,7 @@ std::optional<absl::Status> Coordinator::Note(const CheckpointResult& result,
   const std::optional<absl::Status> next = orders_.CheckpointDone(
       result.order, result.status, ForOrders(), board_, now);
   if (!result.status.ok()) return next;
+  grants_.Saved(manifest);
   if (result.order.stay || manifest.final()) standbys_.Saved();
   if (result.order.IsEvaluatedAt(manifest.global_step())) {
     evaluations_.Written(manifest.global_step(), now);

@@ -101,6 +101,7 @@ WorkerArrival WorkerArrivalOf(const wire::RegisterRequest& request,
   WorkerArrival arrival = {.completed = request.completed_steps(),
                            .shard = RankOf(request.task(), tasks)};
   if (request.has_clock_lead()) arrival.clock_lead = request.clock_lead();
+  arrival.told = ToldBatches(request.steps_before_batches(), request.batch());
   return arrival;
 }
 

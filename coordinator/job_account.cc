@@ -159,6 +159,7 @@ wire::JobStatus JobAccount::Status(const JobView& job, absl::Time now) const {
   status.set_failure(job.phases.failure());
   AddTrouble(TroubleOf(job), status);
   status.set_steps_per_epoch(job.grants.end().steps_per_epoch().value_or(0));
+  status.set_doubled_batches(plan.doubled_batches());
   if (plan.staleness()) status.set_staleness(*plan.staleness());
   status.set_placement_skew(options_.is_mirrored ? 1 : job.board.Skew());
   status.set_num_replicas_in_sync(

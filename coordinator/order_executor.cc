@@ -137,7 +137,7 @@ std::vector<absl::Status> OrderExecutor::Load(const LoadOrder& order) {
 std::vector<absl::Status> OrderExecutor::LoadFrom(
     const std::string& checkpoint,
     const std::vector<LoadOrder::Target>& targets, const LoadOrder& order) {
-  const int64_t number = ++loads_;
+  const int64_t number = ++orders_;
   std::vector<absl::Status> results(targets.size());
   ForEachAtOnce(targets.size(), [&](size_t i) {
     const size_t shard = targets[i].shard;
@@ -190,6 +190,7 @@ absl::StatusOr<std::vector<int64_t>> OrderExecutor::RunCheckpoints() const {
 absl::StatusOr<int64_t> OrderExecutor::WriteCheckpoint(
     const CheckpointOrder& order, absl::Time now,
     absl::FunctionRef<KeptCheckpoints()> kept) {
+  ++orders_;
   durable::CheckpointManifest manifest = order.manifest;
   manifest.set_created_unix_micros(absl::ToUnixMicros(now));
   int64_t step = manifest.global_step();
@@ -349,8 +350,9 @@ absl::StatusOr<OrderExecutor::NewFile> OrderExecutor::SnapshotShard(
   request.set_directory(directory);
   request.set_file_name(added.file.name());
   *request.mutable_order() = HeaderFor(order.incarnations[shard]);
-  // A call that comes late has no shard stay that was let go on meanwhile.
-  request.mutable_order()->set_number(loads_);
+  // A call that comes late has no shard stay that was let go on meanwhile, and
+  // makes it forget nothing of a later checkpoint.
+  request.mutable_order()->set_number(orders_);
   request.set_stay(order.stay);
   if (is_linked) request.set_since(chains.Since(shard));
   if (order.at_one_step && in_step_[shard]) request.set_at_updates(cut);

@@ -173,8 +173,8 @@ class OrderExecutor {
   // True once the file system has refused to give any file another name.
   bool refuses_links_ = false;
   const Directory directory_;
-  // Number of the Loads.
-  int64_t loads_ = 0;
+  // Number of the Loads and of the checkpoints.
+  int64_t orders_ = 0;
   // Steps of damaged checkpoints, which no ps is to load.
   std::set<int64_t> damaged_;
   // Steps of checkpoints that a ps has found damaged, but that another one may

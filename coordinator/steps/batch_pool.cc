@@ -62,6 +62,70 @@ void BatchPool::TakeMany(int shard, int64_t count) {
   for (count %= batches_per_epoch_; count > 0; --count) Take(shard);
 }
 
+int64_t BatchPool::BegunEnd() const {
+  const int64_t of_epoch = taken_ % batches_per_epoch_;
+  return of_epoch == 0 ? taken_ : taken_ - of_epoch + batches_per_epoch_;
+}
+
+void BatchPool::Begin(int64_t open) {
+  const int64_t begun = BegunEnd();
+  returned_ = Left();
+  returned_.Add(begun, open - begun);
+  taken_ = open;
+  for (Shard& shard : shards_) shard.taken = 0;
+}
+
+int64_t BatchPool::TakeOfShard(Shard& shard, int64_t open, int64_t begin,
+                               int64_t end) {
+  const int64_t were_there = returned_.RemoveAll(begin, end);
+  const int64_t next = open + shard.first + shard.taken;
+  if (end <= next) return were_there;
+  begin = std::max(begin, next);
+  returned_.Add(next, begin - next);
+  shard.taken += end - next;
+  taken_ += end - next;
+  return were_there + end - begin;
+}
+
+int64_t BatchPool::TakeThese(int64_t first, int64_t count) {
+  const int64_t end = first + count;
+  if (!shards_.empty()) return TakeOfShards(first, end);
+  const int64_t were_there = returned_.RemoveAll(first, end);
+  if (end <= taken_) return were_there;
+  const int64_t begin = std::max(first, taken_);
+  returned_.Add(taken_, begin - taken_);
+  taken_ = end;
+  return were_there + end - begin;
+}
+
+int64_t BatchPool::TakeOfShards(int64_t first, int64_t end) {
+  int64_t were_there = 0;
+  while (first < end) {
+    const int64_t of_epoch = first % batches_per_epoch_;
+    const int64_t epoch = first - of_epoch;
+    const bool is_new = first >= BegunEnd();
+    if (is_new) Begin(epoch);
+    if (is_new && of_epoch == 0 && end - first >= batches_per_epoch_) {
+      const int64_t whole = end - first - (end - first) % batches_per_epoch_;
+      taken_ += whole;
+      were_there += whole;
+      first += whole;
+      continue;
+    }
+    const auto shard = std::find_if(
+        shards_.begin(), shards_.end(),
+        [&](const Shard& one) { return of_epoch < one.first + one.batches; });
+    const int64_t last = std::min(end, epoch + shard->first + shard->batches);
+    // Of an epoch that is not open, all that is left has been returned.
+    const bool is_open = is_new || (taken_ % batches_per_epoch_ != 0 &&
+                                    epoch + batches_per_epoch_ == BegunEnd());
+    were_there += is_open ? TakeOfShard(*shard, epoch, first, last)
+                          : returned_.RemoveAll(first, last);
+    first = last;
+  }
+  return were_there;
+}
+
 BatchSpans BatchPool::Left() const {
   BatchSpans left = returned_;
   if (shards_.empty() || taken_ % batches_per_epoch_ == 0) return left;

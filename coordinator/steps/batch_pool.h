@@ -33,6 +33,10 @@ class BatchPool {
   // Removes the batches of the next `count` calls of Take(), in a time that
   // does not grow with the number of epochs.
   void TakeMany(int shard, int64_t count);
+  // Removes the batches first, …, first + count - 1, whatever their turn, and
+  // returns how many of them were there: those that were not taken before, or
+  // were put back. The time does not grow with `count`.
+  int64_t TakeThese(int64_t first, int64_t count);
   // Puts back a batch that has been taken.
   void Return(int64_t batch) { returned_.Add(batch); }
   // Removes a batch that has been returned. Returns false if it is not there.
@@ -51,6 +55,16 @@ class BatchPool {
     // Number of batches that were taken in the present epoch.
     int64_t taken = 0;
   };
+
+  int64_t TakeOfShards(int64_t first, int64_t end);
+  // Removes begin, …, end - 1, which are a shard's batches of the epoch that is
+  // open: the one that was begun last, of which `open` is the first batch.
+  int64_t TakeOfShard(Shard& shard, int64_t open, int64_t begin, int64_t end);
+  // Returns the end of the epochs that have been begun.
+  int64_t BegunEnd() const;
+  // Begins the epoch of which `open` is the first batch: what is left of the
+  // epochs before it is returned.
+  void Begin(int64_t open);
 
   int64_t taken_;  // number of batches of all epochs that were taken
   int64_t batches_per_epoch_ = 0;

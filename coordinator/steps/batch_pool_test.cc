@@ -1,5 +1,8 @@
 #include "coordinator/steps/batch_pool.h"
 
+#include <cstdint>
+#include <random>
+#include <set>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -123,6 +126,81 @@ TEST(BatchPool, ManyAreTakenAsOneByOne) {
   pool.SetShards({1, 2, 4});
   pool.TakeMany(0, int64_t{7} << 50);
   EXPECT_EQ(pool.Take(0), int64_t{7} << 50);
+}
+
+TEST(BatchPool, ARangeIsTakenWhateverItsTurn) {
+  BatchPool pool;
+  TakeFrom(pool, {0, 0, 0});
+  pool.Return(1);
+  EXPECT_EQ(pool.TakeThese(1, 5), 4) << "1, 3, 4 and 5; 2 was taken";
+  EXPECT_EQ(pool.TakeThese(1, 5), 0);
+  EXPECT_EQ(pool.TakeThese(8, 1), 1);
+  EXPECT_THAT(TakeFrom(pool, {0, 0, 0}), ElementsAre(6, 7, 9));
+}
+
+// Whatever is taken, each batch is taken once, and an epoch before the next.
+TEST(BatchPool, RangesAreTakenOfAnyShardAndEpoch) {
+  constexpr int64_t kBatches = 28;
+  std::mt19937 random(7);
+  for (int round = 0; round < 2000; ++round) {
+    SCOPED_TRACE(round);
+    const std::vector<int64_t> shards = round % 2 == 0
+                                            ? std::vector<int64_t>{1, 2, 4}
+                                            : std::vector<int64_t>{7};
+    BatchPool pool;
+    pool.SetShards(shards);
+    std::set<int64_t> left;
+    for (int64_t batch = 0; batch < kBatches; ++batch) left.insert(batch);
+    const auto some = [&random](int64_t below) {
+      return static_cast<int64_t>(random() % below);
+    };
+    for (int i = 0; i < 8; ++i) {
+      const int64_t first = some(kBatches);
+      const int64_t count = 1 + some(kBatches - first);
+      switch (some(3)) {
+        case 0:
+          if (!left.empty()) {
+            const int64_t taken = pool.Take(static_cast<int>(some(3)));
+            ASSERT_EQ(left.erase(taken), 1u) << taken;
+          }
+          break;
+        case 1:
+          if (!left.contains(first) && pool.TakeThese(first, 1) == 0) {
+            pool.Return(first);
+            left.insert(first);
+          }
+          break;
+        default:
+          int64_t there = 0;
+          for (int64_t batch = first; batch < first + count; ++batch) {
+            there += static_cast<int64_t>(left.erase(batch));
+          }
+          ASSERT_EQ(pool.TakeThese(first, count), there);
+      }
+    }
+    // A pool that goes on where this one is, too.
+    const BatchSpans spans = pool.Left();
+    const int64_t end = spans.empty() ? 0 : spans.ends().rbegin()->second;
+    BatchPool resumed(kBatches - static_cast<int64_t>(left.size()), spans);
+    resumed.SetShards(shards);
+    for (BatchPool* const one : {&pool, &resumed}) {
+      SCOPED_TRACE(one == &pool ? "pool" : "resumed");
+      std::set<int64_t> rest;
+      for (size_t i = 0; i < left.size(); ++i) rest.insert(one->Take(0));
+      ASSERT_EQ(rest, left) << "spans end at " << end;
+    }
+  }
+}
+
+TEST(BatchPool, ManyEpochsAreTakenAtOnce) {
+  BatchPool pool;
+  pool.SetShards({1, 2, 4});
+  pool.Take(2);
+  constexpr int64_t kMany = int64_t{7} << 50;
+  EXPECT_EQ(pool.TakeThese(5, kMany), kMany);
+  EXPECT_EQ(pool.TakeThese(kMany - 2, 20), 13)
+      << "up to kMany + 5 they were taken";
+  EXPECT_THAT(TakeFrom(pool, {0, 0, 0, 0}), ElementsAre(0, 1, 2, 4));
 }
 
 }  // namespace

@@ -39,6 +39,21 @@ int64_t BatchSpans::RemoveSmallest(int64_t count) {
   return removed;
 }
 
+int64_t BatchSpans::RemoveAll(int64_t begin, int64_t end) {
+  int64_t removed = 0;
+  while (begin < end) {
+    // The last span that begins before `end`.
+    auto it = ends_.lower_bound(end);
+    if (it == ends_.begin()) break;
+    const auto [first, behind] = *--it;
+    if (behind <= begin) break;
+    const int64_t last = std::min(end, behind);
+    removed += RemoveTail(begin, last);
+    end = first;
+  }
+  return removed;
+}
+
 int64_t BatchSpans::RemoveTail(int64_t begin, int64_t end) {
   auto it = ends_.lower_bound(end);
   if (it == ends_.begin()) return 0;

@@ -17,6 +17,8 @@ class BatchSpans {
   // Removes the smallest `count` batches, or all if there are fewer, and
   // returns how many it has removed.
   int64_t RemoveSmallest(int64_t count);
+  // Removes begin, …, end - 1, and returns how many of them were there.
+  int64_t RemoveAll(int64_t begin, int64_t end);
   // Removes end - 1, end - 2, … down to `begin`, up to the first that is not
   // there, and returns how many it has removed.
   int64_t RemoveTail(int64_t begin, int64_t end);

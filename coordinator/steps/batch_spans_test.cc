@@ -49,7 +49,7 @@ TEST(BatchSpans, AreTheSetOfTheirBatches) {
     for (int turn = 0; turn < 100; ++turn) {
       const int64_t first = random() % 40;
       const int64_t count = random() % 5;
-      switch (random() % 3) {
+      switch (random() % 4) {
         case 0:
           spans.Add(first, count);
           for (int64_t i = 0; i < count; ++i) want.insert(first + i);
@@ -57,6 +57,14 @@ TEST(BatchSpans, AreTheSetOfTheirBatches) {
         case 1:
           EXPECT_EQ(spans.Remove(first), want.erase(first) > 0);
           break;
+        case 2: {
+          int64_t there = 0;
+          for (int64_t batch = first; batch < first + 3 * count; ++batch) {
+            there += static_cast<int64_t>(want.erase(batch));
+          }
+          EXPECT_EQ(spans.RemoveAll(first, first + 3 * count), there);
+          break;
+        }
         default:
           EXPECT_EQ(spans.RemoveSmallest(count),
                     std::min<int64_t>(count, want.size()));

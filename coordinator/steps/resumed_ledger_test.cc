@@ -209,5 +209,144 @@ TEST(ResumedLedger, UnfinishedBatchesThatCanNotBeAreIgnored) {
   }
 }
 
+// Batches by the number of a worker's steps that it has started.
+using Started = std::map<uint64_t, std::vector<int64_t>>;
+
+// Grants `worker` further steps, and starts them.
+void StartSteps(StepLedger& ledger, uint64_t worker, int64_t completed,
+                int64_t count, Started& started) {
+  std::vector<int64_t>& batches = started[worker];
+  const auto before = static_cast<int64_t>(batches.size());
+  const int64_t granted = Claim(ledger, worker, count, /*workers=*/1, before);
+  const std::vector<int64_t> next = ledger.BatchesOf(worker);
+  for (int64_t step = before; step < granted; ++step) {
+    batches.push_back(next[step - completed]);
+  }
+}
+
+WorkerArrival Arrival(int64_t completed, const std::vector<int64_t>& batches,
+                      int64_t begin = 0) {
+  wire::RegisterRequest request;
+  for (size_t i = begin; i < batches.size(); ++i) {
+    wire::BatchRange* range = request.add_batch();
+    range->set_first(batches[i]);
+    range->set_count(1);
+  }
+  return {.completed = completed, .told = ToldBatches(begin, request.batch())};
+}
+
+// A chief is lost at any time behind its checkpoint: with the workers' word for
+// it each batch is done once, whatever they were granted since.
+TEST(ResumedLedger, BatchesThatWorkersTellAreDoneOnce) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 300; ++round) {
+    SCOPED_TRACE(round);
+    constexpr int64_t kEnd = 70;
+    const std::vector<int64_t> shards = round % 2 == 0
+                                            ? std::vector<int64_t>{14}
+                                            : std::vector<int64_t>{2, 4, 8};
+    const auto some = [&random](int64_t below) {
+      return static_cast<int64_t>(random() % below);
+    };
+    StepLedger before;
+    before.SetShards(shards);
+    before.SetEnd(kEnd);
+    Started started;
+    std::map<uint64_t, int64_t> completed;
+    for (uint64_t worker = 1; worker <= 3; ++worker) {
+      before.Enter(worker, {.shard = static_cast<int>(worker) - 1});
+      started[worker];
+      completed[worker] = 0;
+    }
+    durable::CheckpointManifest manifest;
+    std::map<uint64_t, int64_t> saved;
+    for (int i = 0; i < 12; ++i) {
+      const uint64_t worker = 1 + some(3);
+      StartSteps(before, worker, completed[worker], 1 + some(4), started);
+      const auto most = static_cast<int64_t>(started[worker].size());
+      completed[worker] += some(most - completed[worker] + 1);
+      before.Report(worker, completed[worker]);
+      if (some(4) > 0) continue;
+      manifest = ManifestOf(before);
+      saved = completed;
+    }
+    StepLedger after(manifest);
+    after.SetEnd(kEnd);
+    std::map<int64_t, int> times;
+    for (const auto& [worker, batches] : started) {
+      WorkerArrival arrival =
+          Arrival(completed[worker], batches, some(saved[worker] + 1));
+      arrival.shard = static_cast<int>(worker) - 1;
+      after.Enter(worker, arrival);
+    }
+    after.SetShards(shards);
+    EXPECT_EQ(after.global_step(), completed[1] + completed[2] + completed[3]);
+    // Nothing is granted before all have told.
+    for (const auto& [worker, batches] : started) {
+      Claim(after, worker, /*want=*/0, /*workers=*/3,
+            static_cast<int64_t>(batches.size()));
+    }
+    while (after.global_step() < kEnd) {
+      const uint64_t worker = 1 + some(3);
+      StartSteps(after, worker, completed[worker], 1 + some(4), started);
+      completed[worker] = static_cast<int64_t>(started[worker].size());
+      after.Report(worker, completed[worker]);
+    }
+    for (const auto& [worker, batches] : started) {
+      for (const int64_t batch : batches) ++times[batch];
+    }
+    EXPECT_EQ(times.size(), size_t{kEnd});
+    for (const auto& [batch, count] : times) {
+      ASSERT_EQ(count, 1) << "batch " << batch;
+    }
+    EXPECT_EQ(after.doubled_batches(), 0);
+  }
+}
+
+TEST(ResumedLedger, ABatchThatAnotherWorkerWasGrantedMeanwhileIsDoubled) {
+  StepLedger ledger(Manifest(/*step=*/10, /*incarnation=*/1, /*completed=*/10));
+  ledger.SetShards({100});
+  ledger.SetEnd(100);
+  ledger.Enter(2, {});
+  EXPECT_EQ(Claim(ledger, 2, 2, 1), 2) << "batches 10 and 11";
+  std::vector<int64_t> batches(10);
+  batches.insert(batches.end(), {10, 12, 13});
+  ledger.Enter(1, Arrival(/*completed=*/12, batches, /*begin=*/10));
+  EXPECT_EQ(ledger.global_step(), 11) << "12; worker 2 has 10";
+  EXPECT_EQ(ledger.doubled_batches(), 1);
+  Claim(ledger, 1, 1, 2, /*started=*/13);
+  EXPECT_THAT(ledger.BatchesOf(1), ElementsAre(13, 14, 15, 16, 17, 18))
+      << "it keeps what is in flight";
+}
+
+TEST(ResumedLedger, StepsWhoseBatchesAreForgottenTakeTheNextOnes) {
+  StepLedger ledger(Manifest(/*step=*/10, /*incarnation=*/1, /*completed=*/10));
+  ledger.SetShards({100});
+  ledger.SetEnd(100);
+  std::vector<int64_t> batches(12);
+  batches.insert(batches.end(), {40, 41});
+  ledger.Enter(1, Arrival(/*completed=*/14, batches, /*begin=*/12));
+  EXPECT_EQ(ledger.global_step(), 14);
+  Claim(ledger, 1, 1, 1, /*started=*/14);
+  EXPECT_EQ(ledger.BatchesOf(1).front(), 12) << "10 and 11 are taken as done";
+}
+
+TEST(ResumedLedger, AWorkerIsToldWhatTheCheckpointHas) {
+  StepLedger ledger = LedgerTo(100);
+  ledger.Enter(1, {0});
+  Claim(ledger, 1, 8, 1);
+  ledger.Report(1, 5);
+  const durable::CheckpointManifest manifest = ManifestOf(ledger);
+  ledger.Report(1, 6);
+  wire::ClaimStepsRequest claim;
+  claim.mutable_task()->set_incarnation(1);
+  wire::ClaimStepsResponse answer;
+  ledger.Answer(claim, 0, 1, answer);
+  EXPECT_EQ(answer.saved_steps(), 0);
+  ledger.Saved(manifest);
+  ledger.Answer(claim, 0, 1, answer);
+  EXPECT_EQ(answer.saved_steps(), 5);
+}
+
 }  // namespace
 }  // namespace parasol

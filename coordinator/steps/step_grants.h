@@ -67,6 +67,10 @@ class StepGrants {
   void Release(uint64_t worker);
   // Notes that a worker that is gone will not come back.
   void Retire(uint64_t worker) { plan_->Retire(worker); }
+  // Notes that a checkpoint with this manifest is complete.
+  void Saved(const durable::CheckpointManifest& manifest) {
+    plan_->Saved(manifest);
+  }
   // Takes back the steps of live workers that complete none, unless they wait
   // for something else than each other.
   void TakeBack(bool is_training, absl::Time now);

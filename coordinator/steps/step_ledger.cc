@@ -81,10 +81,15 @@ void StepLedger::SetEnd(int64_t end_step) {
   if (end_step_ == end_step) return;
   const NewsCheck check(*this);
   end_step_ = end_step;
-  for (auto& [incarnation, account] : accounts_) {
-    if (account.uncounted > MayBeUncounted()) continue;
-    CompleteUnknown(account, std::exchange(account.uncounted, 0));
-  }
+  for (auto& [incarnation, account] : accounts_) CountUncounted(account);
+}
+
+void StepLedger::SetShards(const std::vector<int64_t>& shard_batches) {
+  if (shard_batches.empty()) return;
+  const NewsCheck check(*this);
+  pool_.SetShards(shard_batches);
+  has_shards_ = true;
+  for (auto& [incarnation, account] : accounts_) CountUncounted(account);
 }
 
 void StepLedger::EndEarly() {
@@ -97,20 +102,6 @@ void StepLedger::SetLimit(std::optional<int64_t> limit) {
   if (limit_ == limit) return;
   const NewsCheck check(*this);
   limit_ = limit;
-}
-
-int64_t StepLedger::MayBeUncounted() const {
-  if (!end_step_) return kMaxTotal;
-  const int64_t end = std::max(*end_step_, earlier_end_);
-  return std::clamp<int64_t>(end - global_step_, 0, kMaxTotal) + kMaxUnfinished;
-}
-
-int64_t StepLedger::LimitOfStranger(uint64_t worker) const {
-  const DepartedWorkers::Worker* known = departed_.Find(worker);
-  if (known != nullptr && known->limit) return *known->limit;
-  if (known == nullptr && !CountsUnknownSteps()) return kMaxTotal;
-  const int64_t done = known == nullptr ? 0 : known->completed;
-  return std::min(kMaxTotal, done + MayBeUncounted());
 }
 
 absl::Status StepLedger::Check(uint64_t worker, int64_t completed,
@@ -155,6 +146,7 @@ StepLedger::Account& StepLedger::AddAccount(uint64_t worker,
           ? *known->limit
           : std::max(account.completed, arrival.completed) + kMaxUnfinished;
   account.shard = arrival.shard;
+  account.told = arrival.told;
   Complete(account, arrival.completed);
   // The worker's is the newer one.
   std::optional<int64_t> lead;
@@ -203,28 +195,22 @@ void StepLedger::Complete(Account& account, int64_t completed) {
   account.granted = std::max(account.granted, account.completed);
   int64_t counted = 0;
   for (; steps > 0 && !account.steps.empty(); --steps) {
-    counted += account.steps.front().counts;
+    const bool counts = account.steps.front().counts;
+    counted += counts;
+    doubled_batches_ += !counts;
     account.steps.pop_front();
     ++completed_grants_;
   }
   outstanding_ -= counted;
   assigned_ -= counted;
   for (; steps > 0 && !account.lost_batches.empty(); --steps) {
-    counted += pool_.Remove(account.lost_batches.front());
+    const bool counts = pool_.Remove(account.lost_batches.front());
+    counted += counts;
+    doubled_batches_ += !counts;
     account.lost_batches.pop_front();
   }
   Count(counted);
   CompleteUnknown(account, steps);
-}
-
-void StepLedger::CompleteUnknown(Account& account, int64_t steps) {
-  if (!account.counts_unknown || steps <= 0) return;
-  if (!end_step_) {
-    account.uncounted += steps;
-    return;
-  }
-  pool_.TakeMany(account.shard, steps);
-  Count(steps);
 }
 
 void StepLedger::Count(int64_t batches) {
@@ -248,6 +234,7 @@ bool StepLedger::IsCurrent(Account& account,
 void StepLedger::Settle(Account& account, int64_t started) {
   if (account.is_settled) return;
   started = std::clamp(started, account.completed, account.limit);
+  if (account.counts_unknown && started > account.completed) ReturnAhead();
   for (int64_t step = account.completed; step < started; ++step) {
     Step in_flight = {.counts = false};
     if (!account.lost_batches.empty()) {
@@ -255,7 +242,7 @@ void StepLedger::Settle(Account& account, int64_t started) {
       in_flight.counts = pool_.Remove(in_flight.batch);
       account.lost_batches.pop_front();
     } else if (account.counts_unknown) {
-      in_flight = {.batch = pool_.Take(account.shard), .counts = true};
+      in_flight = InFlight(account, step);
     }
     outstanding_ += in_flight.counts;
     assigned_ += in_flight.counts;
@@ -264,6 +251,7 @@ void StepLedger::Settle(Account& account, int64_t started) {
   account.lost_batches.clear();
   account.granted = account.limit = started;
   account.counts_unknown = false;
+  if (account.uncounted == 0) account.told = {};
   account.is_settled = true;
 }
 
@@ -280,6 +268,7 @@ void StepLedger::Answer(const wire::ClaimStepsRequest& claim, int64_t want,
   response.set_assignment_version(account.version);
   response.set_granted_steps(account.granted);
   response.set_steps_before_batches(account.completed);
+  response.set_saved_steps(account.saved);
   if (options_.bound) response.set_clock_lead(account.lead);
   wire::BatchRange* range = nullptr;
   for (const Step& step : account.steps) {

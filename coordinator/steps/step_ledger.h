@@ -37,10 +37,13 @@ namespace parasol {
 //
 // A resumed run goes on with the checkpoint's unfinished batches and the
 // batches behind them. A worker to which the chief before has granted steps
-// since the checkpoint reports how many it has completed, but not of which
-// batches: the next batches are taken as done. So as many batches as were
-// unfinished when that chief was lost may be done once more, or once less, than
-// others.
+// since the checkpoint tells their batches when it registers: the completed
+// ones are done, and it keeps the ones in flight that no other worker has been
+// granted by then. So no batch is left out, and a batch is computed twice only
+// if its worker does not come back, or after another worker was granted it. Of
+// steps whose batches it no longer knows (ToldBatches::kMaxRanges; an older
+// checkpoint than the one that had them), the next batches are taken as done:
+// these may be done once more, or once less.
 //
 // Totals are taken only as far as they can be true. This chief knows what it
 // has granted: more is refused. About the grants of the chief before, since the
@@ -93,9 +96,7 @@ class StepLedger : public StepPlan {
   void SetEnd(int64_t end_step) override;
   void EndEarly() override;
   void SetLimit(std::optional<int64_t> limit) override;
-  void SetShards(const std::vector<int64_t>& shard_batches) override {
-    pool_.SetShards(shard_batches);
-  }
+  void SetShards(const std::vector<int64_t>& shard_batches) override;
   std::optional<int64_t> end_step() const override { return end_step_; }
 
   absl::Status Check(uint64_t worker, int64_t completed,
@@ -106,6 +107,7 @@ class StepLedger : public StepPlan {
   void Report(uint64_t worker, int64_t completed) override;
   void Release(uint64_t worker) override;
   void Retire(uint64_t worker) override;
+  void Saved(const durable::CheckpointManifest& manifest) override;
   void Answer(const wire::ClaimStepsRequest& claim, int64_t want, int workers,
               wire::ClaimStepsResponse& response) override;
   int64_t news() const override { return news_; }
@@ -121,6 +123,7 @@ class StepLedger : public StepPlan {
     return *clocks_.rbegin() - *clocks_.begin();
   }
   int64_t completed_grants() const override { return completed_grants_; }
+  int64_t doubled_batches() const override { return doubled_batches_; }
   std::vector<durable::WorkerProgress> Progress() const override;
   std::vector<durable::BatchSpan> Unfinished() const override;
   // Returns those with the smallest clock if they hold up another worker, or in
@@ -148,8 +151,14 @@ class StepLedger : public StepPlan {
     // True if steps beyond the known ones count: an earlier chief may have
     // granted them.
     bool counts_unknown = false;
-    // Number of completed steps that are counted once the end is known.
+    // What the worker has told of their batches.
+    ToldBatches told;
+    // Completed steps that are counted once the end and the shards are known,
+    // and the first one.
     int64_t uncounted = 0;
+    int64_t uncounted_begin = 0;
+    // Number of steps that the run's newest checkpoint has as completed.
+    int64_t saved = 0;
     // Number of steps that the clock is ahead of `completed`.
     int64_t lead = 0;
     // True if neither the worker nor the checkpoint that the run is resumed
@@ -192,8 +201,16 @@ class StepLedger : public StepPlan {
   Account& AddAccount(uint64_t worker, const WorkerArrival& arrival);
   // Takes a worker's total.
   void Complete(Account& account, int64_t completed);
-  // Takes steps as completed of which this chief does not know the batches.
+  // Takes the worker's last `steps` completed steps as done, which this chief
+  // has not granted.
   void CompleteUnknown(Account& account, int64_t steps);
+  // Counts those that could not be counted, if it is time.
+  void CountUncounted(Account& account);
+  // Puts back the batches that workers have beyond their granted steps.
+  void ReturnAhead();
+  // Returns the batch of a step that a worker has in flight, and that this
+  // chief has not granted.
+  Step InFlight(const Account& account, int64_t step);
   // Adds to the number of completed batches.
   void Count(int64_t batches);
   // Takes the number of steps that the worker has started as final.
@@ -236,6 +253,8 @@ class StepLedger : public StepPlan {
   std::optional<int64_t> limit_;
   int64_t global_step_ = 0;
   int64_t completed_grants_ = 0;
+  int64_t doubled_batches_ = 0;
+  bool has_shards_ = false;
   // Number of batches that count and are some worker's: of granted steps alone,
   // and with the steps that may be granted next.
   int64_t outstanding_ = 0;

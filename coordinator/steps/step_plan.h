@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "coordinator/steps/told_batches.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/chief.pb.h"
 
@@ -20,6 +21,9 @@ struct WorkerArrival {
   // The steps that its clock is ahead of `completed` in bounded staleness; none
   // if no chief has told it.
   std::optional<int64_t> clock_lead = std::nullopt;
+  // The batches of its steps since a checkpoint, which another chief may have
+  // granted.
+  ToldBatches told = {};
 };
 
 // The distribution of a job's steps over the workers, and the number that are
@@ -68,6 +72,8 @@ class StepPlan {
   // Notes that a worker that is gone will not come back: it has left, or
   // another process has its place.
   virtual void Retire(uint64_t worker) {}
+  // Notes that a checkpoint with this manifest is complete.
+  virtual void Saved(const durable::CheckpointManifest& manifest) {}
 
   // Fills in what the worker that claims may do. Grants it up to `want` further
   // steps; `workers` workers are alive.
@@ -105,6 +111,9 @@ class StepPlan {
   // Returns the number of completed steps that this chief has granted, in a
   // plan that grants steps.
   virtual int64_t completed_grants() const { return 0; }
+  // Returns the number of batches that workers say to have completed although
+  // another worker has, in a plan that grants batches.
+  virtual int64_t doubled_batches() const { return 0; }
   // Returns the live workers for whose steps another one has to wait, in order.
   virtual std::vector<uint64_t> Awaited() const = 0;
 };

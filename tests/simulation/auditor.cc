@@ -294,16 +294,17 @@ void Auditor::CheckEarlyEnd(const Checkpoint& final,
   }
 }
 
-// Checks nothing if a chief was lost: nobody knows which batches it had
-// granted.
+// A chief that goes back behind a damaged checkpoint knows workers whose steps
+// were in a later one, and have forgotten their batches.
 void Auditor::CheckBatches(int64_t end_step) {
-  if (schedule_.Hits("chief")) return;
+  const bool has_lost_chief = schedule_.Hits("chief");
+  if (has_lost_chief && schedule_.Has(Fault::Kind::kDamage)) return;
   if (schedule_.shape.mode >= Shape::Mode::kSynchronous) return;
   std::vector<int> times(end_step);
   for (const Step& step : steps_) {
     if (step.completed && step.batch < end_step) ++times[step.batch];
   }
-  const bool may_repeat = MayLoseLeases(schedule_);
+  const bool may_repeat = has_lost_chief || MayLoseLeases(schedule_);
   for (int64_t batch = 0; batch < end_step; ++batch) {
     if (times[batch] == 0) {
       Violate("batch left out", absl::StrCat("batch ", batch));

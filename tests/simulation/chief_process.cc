@@ -285,13 +285,13 @@ void ChiefProcess::LoadFromSource() {
                      " is intact"));
   }
   loading_->unanswered = loading_->pending.size();
-  ++loads_;
+  ++orders_;
   for (const size_t i : loading_->pending) {
     const LoadOrder::Target& target = loading_->order.targets[i];
     const LoadCall call{.run_id = options_.run_id,
                         .incarnation = target.incarnation,
                         .chief_epoch = options_.chief_epoch,
-                        .number = loads_,
+                        .number = orders_,
                         .layout = LayoutOf(job_),
                         .hyperparameters = job_.hyperparameters,
                         .learning_rate = loading_->order.learning_rate,
@@ -334,6 +334,7 @@ void ChiefProcess::EndLoad() {
 }
 
 void ChiefProcess::CarryOut(CheckpointOrder order) {
+  ++orders_;
   writing_ = Writing{};
   writing_->checkpoint.manifest = order.manifest;
   writing_->order = std::move(order);
@@ -350,7 +351,7 @@ SnapshotCall ChiefProcess::CallOf(size_t shard) const {
   return {.run_id = options_.run_id,
           .incarnation = writing_->order.incarnations[shard],
           .chief_epoch = options_.chief_epoch,
-          .number = loads_,
+          .number = orders_,
           .stay = writing_->order.stay};
 }
 

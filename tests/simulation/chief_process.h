@@ -119,7 +119,7 @@ class ChiefProcess : public Process {
   int64_t claim_news_ = -1;
   absl::Time next_expiry_ = absl::InfiniteFuture();
   std::optional<Loading> loading_;
-  int64_t loads_ = 0;
+  int64_t orders_ = 0;
   std::optional<Writing> writing_;
 };
 

@@ -218,9 +218,18 @@ void PsProcess::FinishLoad(const LoadCall& call,
   saved_ = nullptr;
   GoOnTaking();
   world().Trace(this, "has loaded checkpoint ", call.checkpoint);
-  world().auditor().Loaded(number(), *held_, before ? &*before : nullptr);
-  world().auditor().RateTaken(number(), *held_);
+  if (!IsReplaced()) {
+    world().auditor().Loaded(number(), *held_, before ? &*before : nullptr);
+    world().auditor().RateTaken(number(), *held_);
+  }
   done(Nothing());
+}
+
+bool PsProcess::IsReplaced() const {
+  const std::vector<Process*> live = world().Live();
+  return std::any_of(live.begin(), live.end(), [this](const Process* other) {
+    return other->place() == place() && other->number() > number();
+  });
 }
 
 void PsProcess::Snapshot(
@@ -235,6 +244,7 @@ void PsProcess::Snapshot(
   if (world().rules().ps_checks_load_number && call.number < load_number_) {
     return done(absl::FailedPreconditionError("the order comes late"));
   }
+  load_number_ = call.number;
   const absl::Status written = world().disk().CheckWrite(world().random());
   if (!written.ok()) return done(written);
   if (call.stay) saved_ = nullptr;
@@ -242,9 +252,19 @@ void PsProcess::Snapshot(
   auto values = std::make_shared<ShardValues>(*held_);
   values->windows = dedup_->Windows();
   stays_ |= call.stay;
-  world().After(*this, kSnapshotTime, [this, values, progress = pushes_, done] {
-    saved_ = values;
-    saved_progress_ = progress;
+  Save(values, pushes_, ++snapshots_, done);
+}
+
+// A ps writes one file at a time. Here an earlier one, which its chief has
+// given up, is not noted.
+void PsProcess::Save(
+    std::shared_ptr<const ShardValues> values, int64_t progress, int64_t number,
+    const World::Done<std::shared_ptr<const ShardValues>>& done) {
+  world().After(*this, kSnapshotTime, [this, values, progress, number, done] {
+    if (number == snapshots_) {
+      saved_ = values;
+      saved_progress_ = progress;
+    }
     done(values);
   });
 }
@@ -267,18 +287,14 @@ void PsProcess::PrepareSnapshot(const SnapshotCall& call,
 void PsProcess::SnapshotStep(
     int64_t updates, bool stay,
     const World::Done<std::shared_ptr<const ShardValues>>& done) {
-  chunks_->SnapshotAt(
-      updates,
-      [this, updates, done](absl::StatusOr<std::vector<int64_t>> captured) {
-        if (!captured.ok()) return done(captured.status());
-        auto values = std::make_shared<ShardValues>(*held_);
-        values->updates = *std::move(captured);
-        world().After(*this, kSnapshotTime, [this, values, updates, done] {
-          saved_ = values;
-          saved_progress_ = updates;
-          done(values);
-        });
-      });
+  chunks_->SnapshotAt(updates,
+                      [this, updates, number = ++snapshots_,
+                       done](absl::StatusOr<std::vector<int64_t>> captured) {
+                        if (!captured.ok()) return done(captured.status());
+                        auto values = std::make_shared<ShardValues>(*held_);
+                        values->updates = *std::move(captured);
+                        Save(values, updates, number, done);
+                      });
   ++holds_;
   if (stay) stays_at_ = updates;
   chunks_->Hold(stays_at_);

@@ -81,6 +81,12 @@ class PsProcess : public ShardHolder {
   void SnapshotStep(
       int64_t updates, bool stay,
       const World::Done<std::shared_ptr<const ShardValues>>& done);
+  // Writes the values of snapshot `number`.
+  void Save(std::shared_ptr<const ShardValues> values, int64_t progress,
+            int64_t number,
+            const World::Done<std::shared_ptr<const ShardValues>>& done);
+  // Returns true if a later process runs in its place: nobody asks this one.
+  bool IsReplaced() const;
 
   // Ends; `is_saved`: a checkpoint has its updates.
   void LeaveSaved(bool is_saved);
@@ -100,10 +106,11 @@ class PsProcess : public ShardHolder {
   bool is_sealed_ = false;
   bool stays_ = false;
   int64_t stays_at_ = INT64_MAX;  // synchronous training
-  // Number of pushes applied since the load; the progress at the load; the
-  // newest snapshot's progress, and the snapshot.
+  // Number of pushes applied since the load; the progress at the load; number
+  // of snapshots; the newest one's progress, and the snapshot.
   int64_t pushes_ = 0;
   int64_t loaded_progress_ = 0;
+  int64_t snapshots_ = 0;
   int64_t saved_progress_ = -1;
   std::shared_ptr<const ShardValues> saved_;
   // The newest chief that is known.

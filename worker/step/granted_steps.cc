@@ -15,7 +15,29 @@ std::optional<int64_t> GrantedSteps::TryStart() {
   if (!steps_.TryStart()) return std::nullopt;
   const int64_t batch = batches_.front();
   batches_.pop_front();
+  Keep(batch);
   return batch;
+}
+
+void GrantedSteps::Keep(int64_t batch) {
+  if (!kept_.empty() && kept_.back().first + kept_.back().count == batch) {
+    ++kept_.back().count;
+    return;
+  }
+  if (kept_.size() == kMaxKept) Forget(kept_begin_ + kept_.front().count);
+  if (kept_.empty()) kept_begin_ = steps_.started() - 1;
+  kept_.push_back({.first = batch, .count = 1});
+}
+
+void GrantedSteps::Forget(int64_t saved) {
+  while (!kept_.empty() && kept_begin_ < saved) {
+    Range& oldest = kept_.front();
+    const int64_t count = std::min(oldest.count, saved - kept_begin_);
+    kept_begin_ += count;
+    oldest.first += count;
+    oldest.count -= count;
+    if (oldest.count == 0) kept_.pop_front();
+  }
 }
 
 void GrantedSteps::Tell(wire::ClaimStepsRequest& request) const {
@@ -28,6 +50,18 @@ void GrantedSteps::Tell(wire::ClaimStepsRequest& request) const {
 void GrantedSteps::Tell(wire::RegisterRequest& request) const {
   request.set_completed_steps(steps_.completed());
   if (clock_lead_) request.set_clock_lead(*clock_lead_);
+  request.set_steps_before_batches(kept_.empty() ? steps_.started()
+                                                 : kept_begin_);
+  std::vector<Range> ranges(kept_.begin(), kept_.end());
+  // It may start these while it registers.
+  for (const int64_t batch : Upcoming(static_cast<size_t>(steps_.held()))) {
+    ranges.push_back({.first = batch, .count = 1});
+  }
+  for (const Range& range : ranges) {
+    wire::BatchRange* told = request.add_batch();
+    told->set_first(range.first);
+    told->set_count(range.count);
+  }
 }
 
 // The chief names the batches of all steps that it does not know to be
@@ -36,6 +70,7 @@ bool GrantedSteps::Take(const wire::ClaimStepsResponse& response) {
   const bool is_new =
       std::exchange(version_, response.assignment_version()) != version_;
   if (response.has_clock_lead()) clock_lead_ = response.clock_lead();
+  Forget(response.saved_steps());
   int64_t started = steps_.started() - response.steps_before_batches();
   batches_.clear();
   for (const wire::BatchRange& range : response.batch()) {

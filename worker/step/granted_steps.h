@@ -21,8 +21,14 @@ namespace parasol {
 // the chief is another one. The first answer of a version grants nothing, so
 // the worker starts no more of the old steps; its next claim has the new
 // version, and says how many of them it has started for good.
+//
+// It keeps the batches of the steps that it has started since the run's newest
+// checkpoint, for a chief that resumes the run from there.
 class GrantedSteps {
  public:
+  // Largest number of ranges of batches that are kept; the oldest go.
+  static constexpr size_t kMaxKept = 1 << 16;
+
   // Takes the next step and returns its batch; nullopt if the grant is used up.
   std::optional<int64_t> TryStart();
   // Counts one started step as completed: every shard has acknowledged its
@@ -47,11 +53,24 @@ class GrantedSteps {
   int64_t held() const { return steps_.held(); }
 
  private:
+  // Neighbouring batches of steps that follow each other.
+  struct Range {
+    int64_t first = 0;
+    int64_t count = 0;
+  };
+
+  void Keep(int64_t batch);
+  // Removes the batches of the first `saved` steps from those that are kept.
+  void Forget(int64_t saved);
+
   StepGrant steps_;
   int64_t version_ = 0;
   std::optional<int64_t> clock_lead_;
   // Batches of the next steps, granted ones first.
   std::deque<int64_t> batches_;
+  // Batches of the started steps from kept_begin_ + 1 on.
+  std::deque<Range> kept_;
+  int64_t kept_begin_ = 0;
 };
 
 }  // namespace parasol

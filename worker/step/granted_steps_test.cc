@@ -1,5 +1,7 @@
 #include "worker/step/granted_steps.h"
 
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -100,6 +102,70 @@ TEST(GrantedStepsTest, AnAnswerOfANewVersionEndsTheOldGrant) {
   EXPECT_EQ(Told(steps).started_steps(), 2);
   EXPECT_FALSE(steps.Take(Answer(3, 0, 100, 3, 8))) << "the old two, a new one";
   EXPECT_THAT(steps.TryStart(), Optional(102));
+}
+
+wire::RegisterRequest Registration(const GrantedSteps& steps) {
+  wire::RegisterRequest request;
+  steps.Tell(request);
+  return request;
+}
+
+// Returns the batches that a registration tells, in the order of their steps.
+std::vector<int64_t> BatchesIn(const wire::RegisterRequest& request) {
+  std::vector<int64_t> batches;
+  for (const wire::BatchRange& range : request.batch()) {
+    for (int64_t i = 0; i < range.count(); ++i) {
+      batches.push_back(range.first() + i);
+    }
+  }
+  return batches;
+}
+
+TEST(GrantedStepsTest, ARegistrationTellsTheBatchesOfAllStepsToTheGrant) {
+  GrantedSteps steps;
+  steps.Take(Answer(2, 0, 100, 2));
+  steps.TryStart();
+  steps.TryStart();
+  steps.Complete();
+  steps.Complete();
+  steps.Take(Answer(5, 2, 200, 5));
+  steps.TryStart();
+  const wire::RegisterRequest told = Registration(steps);
+  EXPECT_EQ(told.steps_before_batches(), 0);
+  EXPECT_THAT(BatchesIn(told), ElementsAre(100, 101, 200, 201, 202))
+      << "done, in flight, and what may be started meanwhile";
+}
+
+TEST(GrantedStepsTest, BatchesOfStepsInACheckpointAreForgotten) {
+  GrantedSteps steps;
+  steps.Take(Answer(4, 0, 100, 4));
+  for (int i = 0; i < 4; ++i) steps.TryStart();
+  steps.Complete();
+  steps.Complete();
+  steps.Complete();
+  wire::ClaimStepsResponse answer = Answer(4, 3, 103, 1);
+  answer.set_saved_steps(2);
+  steps.Take(answer);
+  EXPECT_EQ(Registration(steps).steps_before_batches(), 2);
+  EXPECT_THAT(BatchesIn(Registration(steps)), ElementsAre(102, 103));
+  answer.set_saved_steps(int64_t{1} << 60);
+  steps.Take(answer);
+  EXPECT_EQ(Registration(steps).steps_before_batches(), 4);
+  EXPECT_THAT(BatchesIn(Registration(steps)), IsEmpty());
+}
+
+TEST(GrantedStepsTest, TheOldestBatchesGoIfThereAreTooManyRanges) {
+  GrantedSteps steps;
+  constexpr int64_t kSteps = GrantedSteps::kMaxKept + 5;
+  for (int64_t step = 0; step < kSteps; ++step) {
+    steps.Take(Answer(step + 1, step, 2 * step, 1));
+    steps.TryStart();
+    steps.Complete();
+  }
+  const wire::RegisterRequest told = Registration(steps);
+  EXPECT_EQ(told.steps_before_batches(), 5);
+  EXPECT_EQ(told.batch_size(), GrantedSteps::kMaxKept);
+  EXPECT_EQ(told.batch(0).first(), 10);
 }
 
 }  // namespace

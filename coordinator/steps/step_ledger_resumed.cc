@@ -1,0 +1,81 @@
+// The part of the ledger that has to do with steps of another chief's grants.
+#include <algorithm>
+#include <cstdint>
+
+#include "coordinator/steps/step_ledger.h"
+
+namespace parasol {
+
+int64_t StepLedger::MayBeUncounted() const {
+  if (!end_step_) return kMaxTotal;
+  const int64_t end = std::max(*end_step_, earlier_end_);
+  return std::clamp<int64_t>(end - global_step_, 0, kMaxTotal) + kMaxUnfinished;
+}
+
+int64_t StepLedger::LimitOfStranger(uint64_t worker) const {
+  const DepartedWorkers::Worker* known = departed_.Find(worker);
+  if (known != nullptr && known->limit) return *known->limit;
+  if (known == nullptr && !CountsUnknownSteps()) return kMaxTotal;
+  const int64_t done = known == nullptr ? 0 : known->completed;
+  return std::min(kMaxTotal, done + MayBeUncounted());
+}
+
+void StepLedger::CompleteUnknown(Account& account, int64_t steps) {
+  if (!account.counts_unknown || steps <= 0) return;
+  if (account.uncounted == 0) {
+    account.uncounted_begin = account.completed - steps;
+  }
+  account.uncounted += steps;
+  CountUncounted(account);
+}
+
+void StepLedger::CountUncounted(Account& account) {
+  if (!end_step_ || account.uncounted > MayBeUncounted()) return;
+  int64_t step = account.uncounted_begin;
+  const int64_t end = step + account.uncounted;
+  const ToldBatches::Run first = account.told.From(step);
+  const bool is_told = first.first || first.count < account.uncounted;
+  // Which batches are whose shard's decides where the others are taken from.
+  if (is_told && !has_shards_) return;
+  account.uncounted = 0;
+  if (is_told) ReturnAhead();
+  while (step < end) {
+    const ToldBatches::Run run = account.told.From(step);
+    const int64_t count = std::min(run.count, end - step);
+    if (run.first) {
+      const int64_t were_there = pool_.TakeThese(*run.first, count);
+      doubled_batches_ += count - were_there;
+      Count(were_there);
+    } else {
+      pool_.TakeMany(account.shard, count);
+      Count(count);
+    }
+    step += count;
+  }
+}
+
+StepLedger::Step StepLedger::InFlight(const Account& account, int64_t step) {
+  const ToldBatches::Run run = account.told.From(step);
+  if (!run.first) return {.batch = pool_.Take(account.shard), .counts = true};
+  return {.batch = *run.first, .counts = pool_.TakeThese(*run.first, 1) > 0};
+}
+
+void StepLedger::ReturnAhead() {
+  for (auto& [incarnation, account] : accounts_) {
+    while (static_cast<int64_t>(account.steps.size()) >
+           std::max<int64_t>(0, account.unfinished())) {
+      pool_.Return(account.steps.back().batch);
+      account.steps.pop_back();
+      --assigned_;
+    }
+  }
+}
+
+void StepLedger::Saved(const durable::CheckpointManifest& manifest) {
+  for (const durable::WorkerProgress& progress : manifest.worker_progress()) {
+    const auto it = accounts_.find(progress.incarnation());
+    if (it != accounts_.end()) it->second.saved = progress.completed_steps();
+  }
+}
+
+}  // namespace parasol

@@ -1,0 +1,44 @@
+#ifndef PARASOL_COORDINATOR_STEPS_TOLD_BATCHES_H_
+#define PARASOL_COORDINATOR_STEPS_TOLD_BATCHES_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "google/protobuf/repeated_ptr_field.h"
+#include "proto/chief.pb.h"
+
+namespace parasol {
+
+// The batches of a worker's steps, as the worker tells them to a chief that has
+// not granted them. Steps are numbered from 0. Pure.
+class ToldBatches {
+ public:
+  // Number of ranges that are taken; batches of later steps are not known.
+  static constexpr int kMaxRanges = 1 << 16;
+
+  // Steps that follow each other, and whose batches do.
+  struct Run {
+    // The first step's batch; nullopt: the batches are not known.
+    std::optional<int64_t> first;
+    int64_t count = 0;  // of steps; at least 1
+  };
+
+  // Nothing is known.
+  ToldBatches() = default;
+  // Takes the batches of step `begin` and following. A range that can't be is
+  // one whose batches are not known.
+  ToldBatches(
+      int64_t begin,
+      const google::protobuf::RepeatedPtrField<wire::BatchRange>& ranges);
+
+  // Returns the steps from `step` on of which the same is known.
+  Run From(int64_t step) const;
+
+ private:
+  std::map<int64_t, Run> runs_;  // key: the first step
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_COORDINATOR_STEPS_TOLD_BATCHES_H_
