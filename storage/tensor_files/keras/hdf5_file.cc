@@ -24,9 +24,10 @@ constexpr size_t kLeafEntryBytes = 40;
 // Texts that lie apart from the attributes that have them.
 class TextHeap {
  public:
-  explicit TextHeap(Hdf5Bytes& file) : file_(file) {}
+  explicit TextHeap(Hdf5Bytes& file) : file_(file), left_(file.size()) {}
 
-  // Returns the text that `place`, an attribute's value, points to.
+  // Returns the text that `place`, an attribute's value, points to. All texts
+  // together are no longer than the file: each is one attribute's.
   absl::StatusOr<std::string> TextAt(absl::string_view place) {
     Hdf5Fields fields(place);
     const uint64_t bytes = fields.Number(4);
@@ -42,6 +43,10 @@ class TextHeap {
     if (text == found->second.end() || bytes > text->second.size()) {
       return DamagedHdf5(address, "a text is not here");
     }
+    if (bytes > left_) {
+      return DamagedHdf5(address, "too many attributes have this text");
+    }
+    left_ -= bytes;
     return text->second.substr(0, bytes);
   }
 
@@ -73,6 +78,7 @@ class TextHeap {
   }
 
   Hdf5Bytes& file_;
+  uint64_t left_;  // bytes that texts may still have
   std::map<uint64_t, Collection> collections_;
 };
 
@@ -93,6 +99,7 @@ class SymbolTable {
     const uint64_t address = fields.Number(8);
     if (!is_there) return DamagedHdf5(heap, "no names of a group are here");
     ASSIGN_OR_RETURN(names_, file_.Read(address, bytes));
+    left_ = names_.size();
     RETURN_IF_ERROR(ReadNode(tree, /*most_level=*/255));
     return std::move(links_);
   }
@@ -139,6 +146,11 @@ class SymbolTable {
       if (end == std::string::npos) {
         return DamagedHdf5(address, "an entry's name is nowhere");
       }
+      // Each entry has bytes of its own there.
+      if (end + 1 - name > left_) {
+        return DamagedHdf5(address, "entries share their names");
+      }
+      left_ -= end + 1 - name;
       links_.emplace_back(names_.substr(name, end - name), object);
     }
     return absl::OkStatus();
@@ -146,6 +158,7 @@ class SymbolTable {
 
   Hdf5Bytes& file_;
   std::string names_;  // each with a byte 0 behind it
+  uint64_t left_ = 0;  // bytes of `names_` that are nobody's yet
   Links links_;
 };
 

@@ -149,22 +149,95 @@ TEST(Hdf5FileTest, OtherFilesAreNamedAsSuch) {
                        HasSubstr("does not begin as HDF5 does")));
 }
 
+std::string Number(uint64_t value, int bytes) {
+  return std::string(reinterpret_cast<const char*>(&value), bytes);
+}
+
+constexpr uint64_t kRootAddress = 48;
+
+// A file whose root has one message, in the newer form, and what follows it.
+std::string FileWith(uint64_t kind, const std::string& message,
+                     const std::string& rest = "") {
+  const std::string header = absl::StrCat(
+      "OHDR", Number(2, 1), Number(0, 1), Number(4 + message.size(), 1),
+      Number(kind, 1), Number(message.size(), 2), Number(0, 1), message,
+      Number(0, 4), rest);
+  return absl::StrCat(std::string("\x89HDF\r\n\x1a\n", 8), Number(2, 1),
+                      Number(8, 1), Number(8, 1), Number(0, 1), Number(0, 8),
+                      Number(~uint64_t{0}, 8),
+                      Number(kRootAddress + header.size(), 8),
+                      Number(kRootAddress, 8), Number(0, 4), header);
+}
+
 // A group whose only link is to itself, in the newer form.
 TEST(Hdf5FileTest, CirclesEnd) {
-  const auto number = [](uint64_t value, int bytes) {
-    return std::string(reinterpret_cast<const char*>(&value), bytes);
-  };
-  const std::string link = absl::StrCat(number(1, 1), number(0, 1),
-                                        number(1, 1), "a", number(48, 8));
-  const std::string header = absl::StrCat(
-      "OHDR", number(2, 1), number(0, 1), number(4 + link.size(), 1),
-      number(6, 1), number(link.size(), 2), number(0, 1), link, number(0, 4));
-  const std::string file = absl::StrCat(
-      std::string("\x89HDF\r\n\x1a\n", 8), number(2, 1), number(8, 1),
-      number(8, 1), number(0, 1), number(0, 8), number(~uint64_t{0}, 8),
-      number(48 + header.size(), 8), number(48, 8), number(0, 4), header);
-  EXPECT_THAT(ContentsOf(file).status(),
+  const std::string link = absl::StrCat(
+      Number(1, 1), Number(0, 1), Number(1, 1), "a", Number(kRootAddress, 8));
+  EXPECT_THAT(ContentsOf(FileWith(6, link)).status(),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("too deep")));
+}
+
+// Where what follows the header of a message of 16 bytes begins.
+constexpr uint64_t kRest = kRootAddress + 7 + 4 + 16 + 4;
+
+// A root of the older kind with as many entries for this name, to nowhere.
+std::string FileOfEntries(int entries, const std::string& name,
+                          uint64_t cache_type = 0) {
+  const uint64_t leaf = kRest + 24 + 16;
+  const uint64_t heap = leaf + 8 + 40 * entries;
+  std::string rest =
+      absl::StrCat("TREE", Number(0, 1), Number(0, 1), Number(1, 2),
+                   Number(0, 8), Number(0, 8), Number(0, 8), Number(leaf, 8),
+                   "SNOD", Number(1, 2), Number(entries, 2));
+  for (int i = 0; i < entries; ++i) {
+    absl::StrAppend(&rest, Number(0, 8), Number(~uint64_t{0}, 8),
+                    Number(cache_type, 8), Number(0, 8), Number(0, 8));
+  }
+  absl::StrAppend(&rest, "HEAP", Number(0, 4), Number(name.size() + 1, 8),
+                  Number(0, 8), Number(heap + 32, 8), name, Number(0, 1));
+  return FileWith(0x11, absl::StrCat(Number(kRest, 8), Number(heap, 8)), rest);
+}
+
+// Each copy would have the size of the file.
+TEST(Hdf5FileTest, EntriesThatShareANameAreRefused) {
+  const std::string name(1000, 'n');
+  EXPECT_THAT(ContentsOf(FileOfEntries(2, name)).status(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("entries share their names")));
+  EXPECT_THAT(ContentsOf(FileOfEntries(1, name)).status(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("bytes are said to follow")));
+}
+
+TEST(Hdf5FileTest, AttributesThatShareATextAreRefused) {
+  const std::string text(1000, 't');
+  const auto file_of = [&](int attributes) {
+    // A message of 16 bytes, which goes on where the attributes are.
+    const uint64_t heap = kRest;
+    const uint64_t more = heap + 16 + 16 + text.size();
+    std::string messages = "OCHK";
+    for (int i = 0; i < attributes; ++i) {
+      const std::string attribute = absl::StrCat(
+          Number(3, 1), Number(0, 1), Number(2, 2), Number(8, 2), Number(4, 2),
+          Number(0, 1), std::string(1, static_cast<char>('a' + i)),
+          Number(0, 1), Number(0x19, 1), Number(1, 3), Number(16, 4),
+          Number(2, 4), Number(text.size(), 4), Number(heap, 8), Number(1, 4));
+      absl::StrAppend(&messages, Number(0x0C, 1), Number(attribute.size(), 2),
+                      Number(0, 1), attribute);
+    }
+    absl::StrAppend(&messages, Number(0, 4));
+    const std::string rest = absl::StrCat(
+        "GCOL", Number(1, 4), Number(32 + text.size(), 8), Number(1, 2),
+        Number(1, 2), Number(0, 4), Number(text.size(), 8), text, messages);
+    return FileWith(
+        0x10, absl::StrCat(Number(more, 8), Number(messages.size(), 8)), rest);
+  };
+  ASSERT_OK_AND_ASSIGN(const Hdf5Contents contents, ContentsOf(file_of(1)));
+  EXPECT_THAT(contents.attributes.at(""),
+              UnorderedElementsAre(Pair("a", text)));
+  EXPECT_THAT(ContentsOf(file_of(3)).status(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("too many attributes have this text")));
 }
 
 }  // namespace

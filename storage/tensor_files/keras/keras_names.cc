@@ -22,6 +22,9 @@ using nlohmann::json;
 
 constexpr char kLayers[] = "layers";
 constexpr char kOptimizer[] = "optimizer";
+// A layer's name may be as long as a file: its variables' names repeat it.
+constexpr size_t kMaxFullNameBytes = 4096;
+constexpr size_t kMaxFullNamesBytes = 64 << 20;
 
 // The value of a key of an object; null if there is none.
 const json& Member(const json& object, const std::string& key) {
@@ -166,6 +169,13 @@ class Namer {
       names_[array] =
           absl::StrCat(place.prefix, names ? (*names)[number]
                                            : absl::StrCat("vars/", number));
+      names_bytes_ += names_[array].size();
+      if (place.prefix.size() > kMaxFullNameBytes ||
+          names_bytes_ > kMaxFullNamesBytes) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "names of variables are too long: ", ShownText(names_[array]),
+            "…, of ", names_[array].size(), " bytes"));
+      }
       if (names && place.is_trained && IsTrained((*names)[number])) {
         trained_.push_back(array);
       }
@@ -299,6 +309,7 @@ class Namer {
   const KerasConfig& config_;
   const json null_;
   std::vector<std::string> names_;
+  size_t names_bytes_ = 0;
   std::vector<size_t> trained_;  // arrays, in the order of Keras
   bool has_names_ = false;
   bool is_order_known_ = true;

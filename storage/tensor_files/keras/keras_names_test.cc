@@ -146,6 +146,18 @@ TEST(KerasNamesTest, TwoVariablesOfOneNameAreRefused) {
                        HasSubstr("two variables are called same/kernel: ")));
 }
 
+// All variables of a layer repeat its name.
+TEST(KerasNamesTest, NamesAreNotLongerThanAnyModels) {
+  Hdf5Contents contents = ContentsWith(
+      {{"layers/dense/vars/0", {2, 3}}, {"layers/dense/vars/1", {3}}});
+  contents.attributes["layers/dense/vars"]["name"] = std::string(4000, 'a');
+  EXPECT_OK(KerasVariableNames(contents, {}));
+  contents.attributes["layers/dense/vars"]["name"] = std::string(5000, 'a');
+  EXPECT_THAT(KerasVariableNames(contents, {}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("names of variables are too long: aaa")));
+}
+
 TEST(KerasNamesTest, OlderFilesHaveNamesAsTheyAre) {
   Hdf5Contents contents =
       ContentsWith({{"model_weights/hidden/hidden/kernel:0", {2, 3}},
