@@ -182,14 +182,19 @@ class WeightNamer {
     return absl::OkStatus();
   }
 
-  void NameSlots() {
-    std::map<int64_t, size_t> variables;
+  absl::Status NameSlots() {
+    std::map<uint32_t, size_t> variables;
     bool is_of_job = false;
     for (size_t i = 0; i < tensors_.size(); ++i) {
       absl::string_view name = tensors_[i].name;
-      int64_t number = 0;
-      if (absl::ConsumePrefix(&name, kSlots) &&
-          absl::SimpleAtoi(name, &number)) {
+      if (absl::ConsumePrefix(&name, kSlots)) {
+        uint32_t number = 0;
+        if (!absl::SimpleAtoi(name, &number)) {
+          return absl::InvalidArgumentError(
+              absl::StrCat(ShownText(tensors_[i].name),
+                           " is none of an optimizer's variables, which have "
+                           "numbers: save the model again"));
+        }
         variables[number] = i;
       } else if (absl::ConsumeSuffix(&name, kIteration)) {
         variables[0] = i;
@@ -202,18 +207,17 @@ class WeightNamer {
     const size_t others = variables.size() - slots.size();
     if (!is_of_job || !is_chain_ || !contents_.tables.empty() ||
         slots.empty() || variables.size() <= slots.size() || others > 2 ||
-        variables.rbegin()->first + 1 !=
-            static_cast<int64_t>(variables.size())) {
-      return;
+        variables.rbegin()->first != variables.size() - 1) {
+      return absl::OkStatus();
     }
     for (size_t i = 0; i < slots.size(); ++i) {
-      const size_t tensor = variables.at(static_cast<int64_t>(others + i));
-      if (tensors_[tensor].shape != slots[i].second) return;
+      const size_t tensor = variables.at(others + i);
+      if (tensors_[tensor].shape != slots[i].second) return absl::OkStatus();
     }
     for (size_t i = 0; i < slots.size(); ++i) {
-      tensors_[variables.at(static_cast<int64_t>(others + i))].name =
-          slots[i].first;
+      tensors_[variables.at(others + i)].name = slots[i].first;
     }
+    return absl::OkStatus();
   }
 
   std::vector<TensorInfo> Take() { return std::move(tensors_); }
@@ -291,7 +295,7 @@ absl::StatusOr<std::unique_ptr<TensorReader>> NameKerasWeights(
     const job::Job& job) {
   WeightNamer namer(reader->tensors(), contents, job);
   RETURN_IF_ERROR(namer.NameLayers());
-  namer.NameSlots();
+  RETURN_IF_ERROR(namer.NameSlots());
   std::vector<TensorInfo> tensors = namer.Take();
   return std::make_unique<RenamedTensors>(std::move(reader),
                                           std::move(tensors));

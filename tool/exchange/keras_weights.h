@@ -21,7 +21,8 @@ namespace parasol {
 //                            options that add slots (momentum, amsgrad).
 // What can't be told stays, and MatchTensors() names it.
 //   InvalidArgument  several layers are alike, and the job's model is no chain,
-//                    whose order would tell which is which.
+//                    whose order would tell which is which; or an optimizer's
+//                    variable has no number.
 absl::StatusOr<std::unique_ptr<TensorReader>> NameKerasWeights(
     std::unique_ptr<TensorReader> reader, const CheckpointContents& contents,
     const job::Job& job);

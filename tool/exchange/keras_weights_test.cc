@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -148,6 +149,24 @@ TEST(KerasWeightsTest, SlotsAreInTheOrderOfAChain) {
                                  "Adam/a/kernel/m", "Adam/a/kernel/v",
                                  "Adam/b/kernel/m", "Adam/b/kernel/v",
                                  "Adam/c/kernel/m", "Adam/c/kernel/v"));
+}
+
+TEST(KerasWeightsTest, VariablesOfOptimizersHaveNumbers) {
+  for (const char* number : {"-1", "x", "", "4294967296"}) {
+    std::vector<TensorInfo> tensors = Slots(2, "adam");
+    tensors.push_back({absl::StrCat("optimizer/vars/", number), kFloat, {}});
+    EXPECT_THAT(
+        ThreeLayers().Names(tensors).status(),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 HasSubstr(absl::StrCat("optimizer/vars/", number,
+                                        " is none of an optimizer's"))));
+  }
+  // One is missing.
+  std::vector<TensorInfo> tensors = Slots(2, "adam");
+  tensors.back().name = "optimizer/vars/4294967295";
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names,
+                       ThreeLayers().Names(tensors));
+  EXPECT_EQ(names[2], "optimizer/vars/2");
 }
 
 TEST(KerasWeightsTest, SlotsOfAnythingElseStay) {
