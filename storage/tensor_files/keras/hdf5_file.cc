@@ -1,10 +1,10 @@
 #include "storage/tensor_files/keras/hdf5_file.h"
 
 #include <algorithm>
-#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/shown_text.h"
@@ -20,6 +20,8 @@ constexpr size_t kMaxPathBytes = 4096;
 // All paths together: far more than any model has.
 constexpr size_t kMaxPathsBytes = 64 << 20;
 constexpr size_t kLeafEntryBytes = 40;
+// Of an entry that names another name.
+constexpr uint64_t kSoftLink = 2;
 
 // Texts that lie apart from the attributes that have them.
 class TextHeap {
@@ -89,7 +91,10 @@ class SymbolTable {
 
   explicit SymbolTable(Hdf5Bytes& file) : file_(file) {}
 
-  absl::StatusOr<Links> Read(uint64_t tree, uint64_t heap) {
+  // Reads the names of a group that a message calls `group`.
+  absl::StatusOr<Links> Read(absl::string_view group, uint64_t tree,
+                             uint64_t heap) {
+    group_ = std::string(group);
     ASSIGN_OR_RETURN(const std::string start, file_.Read(heap, 32));
     Hdf5Fields fields(start);
     const bool is_there = fields.Text(4) == "HEAP";
@@ -141,7 +146,8 @@ class SymbolTable {
     for (uint64_t i = 0; i < entries; ++i) {
       const uint64_t name = fields.Number(8);
       const uint64_t object = fields.Number(8);
-      fields.Skip(kLeafEntryBytes - 16);
+      const bool is_soft = fields.Number(4) == kSoftLink;
+      fields.Skip(kLeafEntryBytes - 20);
       const size_t end = names_.find('\0', name);
       if (end == std::string::npos) {
         return DamagedHdf5(address, "an entry's name is nowhere");
@@ -151,12 +157,18 @@ class SymbolTable {
         return DamagedHdf5(address, "entries share their names");
       }
       left_ -= end + 1 - name;
+      if (is_soft) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            group_, " ",
+            RefusedHdf5(LinkElsewhere(names_.substr(name, end - name)))));
+      }
       links_.emplace_back(names_.substr(name, end - name), object);
     }
     return absl::OkStatus();
   }
 
   Hdf5Bytes& file_;
+  std::string group_;
   std::string names_;  // each with a byte 0 behind it
   uint64_t left_ = 0;  // bytes of `names_` that are nobody's yet
   Links links_;
@@ -169,10 +181,11 @@ class Visitor {
 
   absl::Status Visit(const std::string& path, uint64_t address, int depth) {
     ASSIGN_OR_RETURN(Hdf5Object object, ReadHdf5Object(file_, address));
+    const std::string shown =
+        path.empty() ? "the root" : ShownText(path, kMaxPathBytes);
     if (!object.refused.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          path.empty() ? "the root" : ShownText(path, kMaxPathBytes), " ",
-          object.refused));
+      return absl::InvalidArgumentError(
+          absl::StrCat(shown, " ", object.refused));
     }
     ASSIGN_OR_RETURN(auto attributes, TextsOf(object));
     if (object.is_array) {
@@ -180,12 +193,13 @@ class Visitor {
     }
     if (!attributes.empty()) contents_.attributes[path] = std::move(attributes);
     if (object.names) {
-      ASSIGN_OR_RETURN(
-          object.links,
-          SymbolTable(file_).Read(object.names->first, object.names->second));
+      ASSIGN_OR_RETURN(object.links,
+                       SymbolTable(file_).Read(shown, object.names->first,
+                                               object.names->second));
     }
     if (depth == kMaxDepth) {
-      return DamagedHdf5(address, "groups are nested too deep");
+      return DamagedHdf5(address,
+                         absl::StrCat("groups are nested too deep: ", shown));
     }
     for (const auto& [name, child] : object.links) {
       ASSIGN_OR_RETURN(const std::string below, PathOf(path, name, address));
@@ -214,7 +228,9 @@ class Visitor {
     paths_bytes_ += path.size();
     if (name.empty() || name.find('/') != std::string::npos ||
         path.size() > kMaxPathBytes || paths_bytes_ > kMaxPathsBytes) {
-      return DamagedHdf5(address, "a group has a name that can be none");
+      return DamagedHdf5(address, absl::StrCat("a group has a name that can be "
+                                               "none: \"",
+                                               ShownText(name), "\""));
     }
     return path;
   }

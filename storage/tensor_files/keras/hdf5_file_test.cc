@@ -209,6 +209,19 @@ TEST(Hdf5FileTest, EntriesThatShareANameAreRefused) {
                        HasSubstr("bytes are said to follow")));
 }
 
+TEST(Hdf5FileTest, LinksToOtherNamesAreRefusedByName) {
+  EXPECT_THAT(ContentsOf(FileOfEntries(1, "alias", /*cache_type=*/2)).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("the root has a link to another name or file, "
+                                 "alias, which is not read here: save")));
+  const std::string link =
+      absl::StrCat(Number(1, 1), Number(8, 1), Number(1, 1), Number(1, 1), "a",
+                   Number(1, 2), "b");
+  EXPECT_THAT(ContentsOf(FileWith(6, link)).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("another name or file, a, which")));
+}
+
 TEST(Hdf5FileTest, AttributesThatShareATextAreRefused) {
   const std::string text(1000, 't');
   const auto file_of = [&](int attributes) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 
 namespace parasol {
@@ -292,8 +293,7 @@ class ObjectBuilder {
  private:
   void Refuse(absl::string_view what) {
     if (object_.refused.empty()) {
-      object_.refused =
-          absl::StrCat(what, ", which is not read here: ", kWriteAgain);
+      object_.refused = RefusedHdf5(what);
     }
   }
 
@@ -334,7 +334,7 @@ class ObjectBuilder {
     const uint64_t bytes = fields.Number(size_t{1} << (flags & 3));
     const std::string name(fields.Text(bytes));
     if (kind != 0) {
-      Refuse("has a link to another name or file");
+      Refuse(LinkElsewhere(name));
       return absl::OkStatus();
     }
     const uint64_t address = fields.Number(8);
@@ -349,6 +349,14 @@ class ObjectBuilder {
 };
 
 }  // namespace
+
+std::string RefusedHdf5(absl::string_view what) {
+  return absl::StrCat(what, ", which is not read here: ", kWriteAgain);
+}
+
+std::string LinkElsewhere(absl::string_view name) {
+  return absl::StrCat("has a link to another name or file, ", ShownText(name));
+}
 
 absl::StatusOr<Hdf5Object> ReadHdf5Object(Hdf5Bytes& file, uint64_t address) {
   ASSIGN_OR_RETURN(const std::vector<Message> messages,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "storage/tensor_files/keras/hdf5_bytes.h"
 
 namespace parasol {
@@ -46,6 +47,12 @@ struct Hdf5Object {
   // Why it can't be read though it is not damaged, and what helps; "": it can.
   std::string refused = {};
 };
+
+// Returns why something can't be read though it is not damaged, and what helps;
+// `what`: "is in chunks".
+std::string RefusedHdf5(absl::string_view what);
+// Returns the argument for a name in a group that leads to another name.
+std::string LinkElsewhere(absl::string_view name);
 
 // Reads an object's header, of either version, with all its continuations.
 //   DataLoss  it is damaged; the message names the byte.
