@@ -10,7 +10,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -66,15 +65,6 @@ std::string NewSlotName(const job::Optimizer& optimizer,
   if (optimizer.has_adamax() && slot == "v") return "norm";
   const auto found = names->find(slot);
   return found == names->end() ? slot : found->second;
-}
-
-// "adamw" of "adam_w_1", the name of the second one that a program has made.
-std::string OptimizerIn(absl::string_view name) {
-  std::string plain;
-  for (const char c : name) {
-    if (absl::ascii_isalpha(c)) plain += absl::ascii_tolower(c);
-  }
-  return plain;
 }
 
 std::string Flat(absl::string_view name) {
@@ -149,9 +139,9 @@ class ForeignTensors : public TensorReader {
       absl::ConsumePrefix(&rest, "optimizer/");
       const size_t slash = rest.find('/');
       if (slash == absl::string_view::npos) continue;
-      by_new_name_.emplace(
-          absl::StrCat(OptimizerIn(rest.substr(0, slash)), rest.substr(slash)),
-          i);
+      by_new_name_.emplace(absl::StrCat(PlainOptimizer(rest.substr(0, slash)),
+                                        rest.substr(slash)),
+                           i);
     }
   }
 
@@ -196,7 +186,7 @@ class ForeignTensors : public TensorReader {
   // Keras 3's name of what an optimizer has.
   static std::string NewName(const job::Optimizer& optimizer,
                              absl::string_view what) {
-    return absl::StrCat(OptimizerIn(KerasNameOf(optimizer)), "/", what);
+    return absl::StrCat(PlainOptimizer(KerasNameOf(optimizer)), "/", what);
   }
 
   // The name that a variable has in the file. The front is of most names: a

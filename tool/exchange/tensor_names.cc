@@ -1,5 +1,6 @@
 #include "tool/exchange/tensor_names.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 namespace parasol {
@@ -35,6 +36,14 @@ std::string KerasNameOf(const job::Optimizer& optimizer) {
       break;
   }
   return "optimizer";
+}
+
+std::string PlainOptimizer(absl::string_view name) {
+  std::string plain;
+  for (const char c : name) {
+    if (absl::ascii_isalpha(c)) plain += absl::ascii_tolower(c);
+  }
+  return plain;
 }
 
 const job::Optimizer& OptimizerOf(const job::SparseTable& table,

@@ -15,6 +15,10 @@ inline constexpr absl::string_view kGlobalStepName = "global_step";
 // Returns Keras's name of the optimizer: "Adam".
 std::string KerasNameOf(const job::Optimizer& optimizer);
 
+// Returns an optimizer's name without what Keras 3 makes of it in a program:
+// "adamw" of "AdamW" and of "adam_w_1", the second one there.
+std::string PlainOptimizer(absl::string_view name);
+
 // Returns the optimizer of a table: its own, or the job's.
 const job::Optimizer& OptimizerOf(const job::SparseTable& table,
                                   const job::Job& job);
