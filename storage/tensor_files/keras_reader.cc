@@ -41,6 +41,7 @@ class KerasReader : public TensorReader {
     ASSIGN_OR_RETURN(const std::vector<std::string> names,
                      KerasVariableNames(contents, weights.config));
     for (size_t i = 0; i < names.size(); ++i) {
+      if (names[i].empty()) continue;
       const Hdf5Array& array = contents.arrays[i];
       tensors_.push_back({names[i], ElementTypeOf(array.type), array.shape});
       data_.push_back(weights.begin + array.data);
@@ -83,7 +84,8 @@ absl::StatusOr<KerasConfig> ReadConfig(const std::string& path,
   const uint64_t size = archive.members()[member].size;
   if (size > kMaxConfigBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": ", kConfig, " has ", size, " bytes"));
+        absl::StrCat(path, ": ", kConfig, " has ", size, " bytes, and at most ",
+                     kMaxConfigBytes, " are read"));
   }
   std::string text(size, '\0');
   RETURN_IF_ERROR(archive.Read(member, 0, absl::MakeSpan(text)));

@@ -164,7 +164,8 @@ absl::StatusOr<Imported> Import(const std::string& path, const LoadedJob& job,
                    OpenTensors(options.format, path));
   if (options.format == TensorFormat::kKeras) {
     ASSIGN_OR_RETURN(reader,
-                     NameKerasWeights(std::move(reader), contents, job.job),
+                     NameKerasWeights(std::move(reader), contents, job.job,
+                                      options.allow_surplus),
                      _ << path);
   }
   reader = TranslateForeign(std::move(reader), contents, job.job);

@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "storage/tensor_files/keras/testing/saved_models.h"
 #include "storage/tensor_files/npy_header.h"
 #include "storage/tensor_files/npy_reader.h"
 #include "tool/testing/run_tool.h"
@@ -26,8 +27,6 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-constexpr char kTestData[] = "storage/tensor_files/keras/testdata/";
 
 // The models of testdata/make_files.py.
 constexpr char kMlp[] = R"(
@@ -84,6 +83,36 @@ constexpr char kItems[] = R"(
   }
   optimizer { adagrad {} }
 )";
+constexpr char kTwins[] = R"(
+  model {
+    input { name: "x" dense { shape: 4 } }
+    layer { name: "second" dense { units: 4 activation: RELU } }
+    layer { name: "first" dense { units: 4 } }
+    layer { name: "inner/first" dense { units: 4 } }
+    layer { name: "inner/second" dense { units: 4 activation: RELU } }
+    layer { name: "logits" dense { units: 3 } }
+    loss { mean_squared_error {} }
+  }
+  optimizer { adam {} }
+)";
+constexpr char kTwoLayers[] = R"(
+  model {
+    input { name: "x" dense { shape: 4 } }
+    layer { name: "hidden" dense { units: 2 } }
+    layer { name: "y" dense { units: 1 } }
+    loss { mean_squared_error {} }
+  }
+  optimizer { adam {} }
+)";
+constexpr char kParts[] = R"(
+  model {
+    input { name: "x" dense { shape: 4 } }
+    layer { name: "first" dense { units: 4 } }
+    layer { name: "second" dense { units: 4 } }
+    loss { mean_squared_error {} }
+  }
+  optimizer { adam {} }
+)";
 constexpr char kArrays[] = R"(
   train { array { array { name: "x" file: "x.npy" }
                   array { name: "y" file: "x.npy" } label: "y" }
@@ -123,20 +152,6 @@ class KerasModelTest : public testing::TestWithParam<Case> {
     return directory_ + "/" + name;
   }
 
-  static json ModelOf(const std::string& file) {
-    std::ifstream lines(absl::StrCat(kTestData, absl::StrContains(file, "3_5_0")
-                                                    ? "models_3_5_0.jsonl"
-                                                    : "models.jsonl"));
-    for (std::string line; std::getline(lines, line);) {
-      json model = json::parse(line, nullptr, false);
-      for (const auto& name : model["files"]) {
-        if (name == file) return model;
-      }
-    }
-    ADD_FAILURE() << file << " is in no line";
-    return {};
-  }
-
   void WriteJob(const std::string& job, bool has_ids) {
     std::ofstream(Path("job.textproto"))
         << job << (has_ids ? kLists : kArrays) << "end { steps: 100 }";
@@ -166,7 +181,7 @@ class KerasModelTest : public testing::TestWithParam<Case> {
                           const std::string& directory = "model",
                           const std::vector<std::string>& more = {}) {
     std::vector<std::string> arguments = {
-        "import", absl::StrCat(kTestData, file),
+        "import", absl::StrCat(kKerasTestData, file),
         "--job=" + Path("job.textproto"),
         "--checkpoint_dir=" + Path(directory)};
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -193,7 +208,7 @@ class KerasModelTest : public testing::TestWithParam<Case> {
 
 TEST_P(KerasModelTest, PredictsWhatKerasPredicts) {
   const Case& test = GetParam();
-  const json model = ModelOf(test.file);
+  const json model = SavedKerasModel(test.file);
   WriteJob(test.job, test.has_ids);
   if (test.has_ids) {
     WriteLists(model["inputs"]);
@@ -220,7 +235,14 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"mlp_3_5_0.weights.h5", kMlp, false, false},
                     Case{"lenet.keras", kLenet}, Case{"reader.keras", kReader},
                     Case{"reader.h5", kReader},
-                    Case{"items.keras", kItems, true}),
+                    Case{"items.keras", kItems, true},
+                    Case{"twins.keras", kTwins}, Case{"twins.h5", kTwins},
+                    Case{"twins_3_5_0.keras", kTwins},
+                    Case{"twins.weights.h5", kTwins, false, false},
+                    Case{"scaled.keras", kTwoLayers},
+                    Case{"scaled.weights.h5", kTwoLayers},
+                    Case{"parts.keras", kParts, false, false},
+                    Case{"parts.weights.h5", kParts, false, false}),
     [](const testing::TestParamInfo<Case>& test) {
       return absl::StrReplaceAll(test.param.file, {{".", "_"}});
     });
@@ -232,7 +254,9 @@ TEST_F(KerasFilesTest, FilesOfOneModelMakeOneCheckpoint) {
   for (const auto& [job, files] :
        std::vector<std::pair<std::string, std::vector<std::string>>>{
            {kMlp, {"mlp.keras", "mlp.h5", "mlp.weights.h5"}},
-           {kReader, {"reader.keras", "reader.h5"}}}) {
+           {kReader, {"reader.keras", "reader.h5"}},
+           {kTwins, {"twins.keras", "twins.h5"}},
+           {kTwoLayers, {"scaled.keras", "scaled.weights.h5"}}}) {
     WriteJob(job, false);
     for (const std::string& file : files) {
       const CompletedProcess imported = Import(file, file);
@@ -244,15 +268,49 @@ TEST_F(KerasFilesTest, FilesOfOneModelMakeOneCheckpoint) {
   }
 }
 
+TEST_F(KerasFilesTest, WhatCouldBeSwappedIsRefused) {
+  WriteJob(kParts, false);
+  for (const char* file : {"parts.keras", "parts.weights.h5"}) {
+    const CompletedProcess slots = Import(file);
+    EXPECT_EQ(slots.end.code(), 2);
+    EXPECT_THAT(slots.standard_error,
+                HasSubstr("those of first and second could be swapped: save a "
+                          "Sequential or functional model with"));
+  }
+  for (const char* file : {"parts_3_5_0.keras", "parts_3_5_0.weights.h5"}) {
+    const CompletedProcess layers = Import(file, "model", {"--allow_surplus"});
+    EXPECT_EQ(layers.end.code(), 2);
+    EXPECT_THAT(layers.standard_error,
+                HasSubstr("layers/dense and layers/dense_1 are alike"));
+  }
+  WriteJob(kTwins, false);
+  EXPECT_THAT(Import("twins.weights.h5").standard_error,
+              HasSubstr("could be swapped"));
+  EXPECT_THAT(Import("twins_3_5_0.weights.h5").standard_error,
+              HasSubstr("are alike"));
+}
+
+TEST_F(KerasFilesTest, UpdatesOfSeveralGradientsAreCountedByTheUser) {
+  WriteJob(kTwoLayers, false);
+  const CompletedProcess unknown =
+      Import("accumulated.keras", "model", {"--allow_surplus"});
+  EXPECT_EQ(unknown.end.code(), 2);
+  EXPECT_THAT(unknown.standard_error,
+              HasSubstr("no number of updates; say it with --step"));
+  const CompletedProcess known =
+      Import("accumulated.keras", "model", {"--allow_surplus", "--step=2"});
+  EXPECT_EQ(known.end.code(), 0) << known.standard_error;
+}
+
 // A new job begins with the values alone.
 TEST_F(KerasFilesTest, AJobBeginsWarm) {
-  const json model = ModelOf("mlp.keras");
+  const json model = SavedKerasModel("mlp.keras");
   WriteJob(kMlp, false);
   WriteArray(model["inputs"]);
   const CompletedProcess warm =
       RunTool({"import", "--job=" + Path("job.textproto"),
                "--checkpoint_dir=" + Path("model"),
-               absl::StrCat("--set=warm_start={checkpoint: \"", kTestData,
+               absl::StrCat("--set=warm_start={checkpoint: \"", kKerasTestData,
                             "mlp.keras\"}")});
   ASSERT_EQ(warm.end.code(), 0) << warm.standard_error;
   EXPECT_THAT(Predict(), testing::Pointwise(testing::FloatNear(1e-5f),

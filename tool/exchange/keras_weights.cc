@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -25,6 +26,8 @@ constexpr absl::string_view kLayers = "layers/";
 constexpr absl::string_view kSlots = "optimizer/vars/";
 constexpr absl::string_view kIteration = "/iteration";
 constexpr absl::string_view kEmbeddings = "embeddings";
+constexpr absl::string_view kSaveModel =
+    "save a Sequential or functional model with model.save(\"model.keras\")";
 
 class RenamedTensors : public TensorReader {
  public:
@@ -61,15 +64,21 @@ std::pair<absl::string_view, absl::string_view> SplitName(
   return {name.substr(0, leaf), name.substr(leaf + 1)};
 }
 
-// Layers of one kind: the variables' names behind the layer's, with shapes.
-using Form = std::map<std::string, std::vector<int64_t>, std::less<>>;
+using Shape = std::vector<int64_t>;
 
-// Layers in their order.
+Shape ShapeOf(const durable::CheckpointVariable& variable) {
+  return {variable.shape().begin(), variable.shape().end()};
+}
+
+// Layers of one kind: the variables' names behind the layer's, with shapes.
+using Form = std::map<std::string, Shape, std::less<>>;
+
+// Layers in the order of their first variables.
 class Layers {
  public:
   // Adds a variable to its layer. Of embeddings the number of ids counts for
   // nothing: tables have none.
-  void Add(absl::string_view name, std::vector<int64_t> shape) {
+  void Add(absl::string_view name, Shape shape) {
     const auto [layer, leaf] = SplitName(name);
     if (layer.empty()) return;
     if (leaf == kEmbeddings && !shape.empty()) shape[0] = 0;
@@ -87,30 +96,27 @@ class Layers {
   std::map<std::string, size_t> places_;
 };
 
+// As the job has them, but for the kernel of a depthwise convolution, which
+// Keras 3 calls "kernel".
 std::vector<std::pair<std::string, Form>> LayersOf(
     const CheckpointContents& contents) {
   Layers layers;
   for (const durable::CheckpointVariable& variable : contents.variables) {
-    layers.Add(variable.name(),
-               {variable.shape().begin(), variable.shape().end()});
+    layers.Add(variable.name(), ShapeOf(variable));
   }
   for (const durable::CheckpointTable& table : contents.tables) {
     layers.Add(absl::StrCat(table.name(), "/", kEmbeddings),
                {0, table.width()});
   }
-  return layers.Take();
-}
-
-// "dense_10" as its class, in whose order Keras has numbered it, and a number.
-std::pair<absl::string_view, int64_t> Numbered(absl::string_view key) {
-  const size_t at = key.rfind('_');
-  int64_t number = 0;
-  if (at == absl::string_view::npos || at + 1 == key.size() ||
-      !absl::ascii_isdigit(key[at + 1]) ||
-      !absl::SimpleAtoi(key.substr(at + 1), &number)) {
-    return {key, 0};
+  auto named_forms = layers.Take();
+  for (auto& [name, form] : named_forms) {
+    if (form.contains("pointwise_kernel")) continue;
+    auto depthwise = form.extract("depthwise_kernel");
+    if (depthwise.empty()) continue;
+    depthwise.key() = "kernel";
+    form.insert(std::move(depthwise));
   }
-  return {key.substr(0, at), number};
+  return named_forms;
 }
 
 // How many slots of a variable an optimizer of Keras has whatever its options
@@ -147,10 +153,7 @@ class WeightNamer {
  public:
   WeightNamer(const std::vector<TensorInfo>& tensors,
               const CheckpointContents& contents, const job::Job& job)
-      : tensors_(tensors),
-        contents_(contents),
-        job_(job),
-        is_chain_(IsChain(job.model())) {}
+      : tensors_(tensors), contents_(contents), job_(job) {}
 
   absl::Status NameLayers() {
     Layers layers;
@@ -160,29 +163,30 @@ class WeightNamer {
       is_unnamed = true;
       layers.Add(WithoutRecurrentCell(tensor.name), tensor.shape);
     }
-    if (!is_unnamed || !FrontOfNames(tensors_, contents_).empty()) {
-      return absl::OkStatus();
-    }
-    auto there = layers.Take();
-    std::ranges::sort(there, {},
-                      [](const auto& layer) { return Numbered(layer.first); });
+    if (!is_unnamed) return absl::OkStatus();
+    const bool has_names_of_job = !FrontOfNames(tensors_, contents_).empty();
     std::map<Form, Alike> alike;
-    for (const auto& [name, form] : there) alike[form].there.push_back(name);
+    for (const auto& [name, form] : layers.Take()) {
+      alike[form].there.push_back(name);
+    }
     for (const auto& [name, form] : LayersOf(contents_)) {
       alike[form].here.push_back(name);
     }
     std::map<std::string, std::string, std::less<>> names;
     for (const auto& [form, layers_of_form] : alike) {
-      const auto& [file, job] = layers_of_form;
-      if (file.size() != job.size()) continue;
-      RETURN_IF_ERROR(CheckOrder(file));
-      for (size_t i = 0; i < file.size(); ++i) names[file[i]] = job[i];
+      const auto& [there, here] = layers_of_form;
+      if (there.size() != here.size()) continue;
+      if (there.size() == 1) {
+        names[there[0]] = here[0];
+      } else if (!has_names_of_job || AreNumbered(there)) {
+        return AreAlike(there);
+      }
     }
-    RenameLayers(names);
+    if (!has_names_of_job) RenameLayers(names);
     return absl::OkStatus();
   }
 
-  absl::Status NameSlots() {
+  absl::Status NameSlots(bool allow_surplus) {
     std::map<uint32_t, size_t> variables;
     bool is_of_job = false;
     for (size_t i = 0; i < tensors_.size(); ++i) {
@@ -198,14 +202,14 @@ class WeightNamer {
         variables[number] = i;
       } else if (absl::ConsumeSuffix(&name, kIteration)) {
         variables[0] = i;
-        is_of_job = IsOfJob(name);
+        is_of_job = PlainOptimizer(name) ==
+                    PlainOptimizer(KerasNameOf(job_.optimizer()));
       }
     }
-    const std::vector<std::pair<std::string, std::vector<int64_t>>> slots =
-        SlotsInOrder();
+    const std::vector<std::pair<std::string, Shape>> slots = SlotsInOrder();
     // The learning rate is in front, unless it has a schedule.
     const size_t others = variables.size() - slots.size();
-    if (!is_of_job || !is_chain_ || !contents_.tables.empty() ||
+    if (!is_of_job || !IsChain(job_.model()) || !contents_.tables.empty() ||
         slots.empty() || variables.size() <= slots.size() || others > 2 ||
         variables.rbegin()->first != variables.size() - 1) {
       return absl::OkStatus();
@@ -213,6 +217,14 @@ class WeightNamer {
     for (size_t i = 0; i < slots.size(); ++i) {
       const size_t tensor = variables.at(others + i);
       if (tensors_[tensor].shape != slots[i].second) return absl::OkStatus();
+    }
+    if (const auto swappable = Swappable()) {
+      if (allow_surplus) return absl::OkStatus();
+      return absl::InvalidArgumentError(absl::StrCat(
+          "does not say whose an optimizer's variables are, and those of ",
+          ShownText(swappable->first), " and ", ShownText(swappable->second),
+          " could be swapped: ", kSaveModel,
+          ", or leave them out with --allow_surplus"));
     }
     for (size_t i = 0; i < slots.size(); ++i) {
       tensors_[variables.at(others + i)].name = slots[i].first;
@@ -240,43 +252,72 @@ class WeightNamer {
     }
   }
 
-  // Fails unless the order of layers that are alike is known.
-  absl::Status CheckOrder(const std::vector<std::string>& layers) const {
-    if (layers.size() < 2) return absl::OkStatus();
-    const absl::string_view first = Numbered(layers.front()).first;
-    const bool is_one_class = std::ranges::all_of(
-        layers,
-        [&](const auto& layer) { return Numbered(layer).first == first; });
-    if (is_chain_ && is_one_class) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "has no names of layers, and ", ShownText(layers[0]), " and ",
-        ShownText(layers[1]),
-        " are alike, so that nobody can tell which is which: save the model "
-        "with model.save(\"model.keras\")"));
+  // Returns true if two of the layers differ in a number alone, which is their
+  // place in a list of Keras and no name.
+  static bool AreNumbered(const std::vector<std::string>& layers) {
+    std::set<std::string> classes;
+    for (const std::string& layer : layers) {
+      classes.insert(
+          layer.substr(0, layer.find_last_not_of("_0123456789") + 1));
+    }
+    return classes.size() < layers.size();
   }
 
-  // Returns true of the name, "adam_w_1", that Keras gives to an optimizer of
-  // the job's kind.
-  bool IsOfJob(absl::string_view name) const {
-    std::string plain;
-    for (const char c : Numbered(name).first) {
-      if (c != '_') plain += c;
+  // Keras numbers layers in the order in which a model has got them, which is
+  // the order of a Sequential, but of no other model.
+  static absl::Status AreAlike(std::vector<std::string> layers) {
+    // "dense_2" before "dense_10".
+    std::ranges::sort(layers, {}, [](const std::string& layer) {
+      return std::pair(layer.size(), layer);
+    });
+    return absl::InvalidArgumentError(
+        absl::StrCat("has no names of layers, and ", ShownText(layers[0]),
+                     " and ", ShownText(layers[1]),
+                     " are alike, so that nobody can tell which is "
+                     "which: ",
+                     kSaveModel));
+  }
+
+  // Returns two layers whose slots could be in each other's place, by shapes;
+  // nullopt: all layers can only be in the job's order.
+  std::optional<std::pair<std::string, std::string>> Swappable() const {
+    std::vector<Shape> all;
+    // Layers with what they begin at in `all`.
+    std::vector<std::pair<std::string, size_t>> layers;
+    for (const durable::CheckpointVariable& variable : contents_.variables) {
+      if (variable.slot_size() == 0) continue;
+      const absl::string_view layer = SplitName(variable.name()).first;
+      if (layers.empty() || layers.back().first != layer) {
+        layers.emplace_back(layer, all.size());
+      }
+      all.push_back(ShapeOf(variable));
     }
-    return plain == absl::AsciiStrToLower(KerasNameOf(job_.optimizer()));
+    for (size_t i = 0; i < layers.size(); ++i) {
+      const auto at = all.begin() + layers[i].second;
+      for (size_t other = i + 1; other < layers.size(); ++other) {
+        const auto begin = all.begin() + layers[other].second;
+        const auto end = other + 1 < layers.size()
+                             ? all.begin() + layers[other + 1].second
+                             : all.end();
+        if (std::equal(begin, end, at)) {
+          return std::pair(layers[i].first, layers[other].first);
+        }
+      }
+    }
+    return std::nullopt;
   }
 
   // The job's slots in the order in which Keras has them; none if an option of
   // the optimizer adds some, so that others could be in their place.
-  std::vector<std::pair<std::string, std::vector<int64_t>>> SlotsInOrder() {
+  std::vector<std::pair<std::string, Shape>> SlotsInOrder() const {
     const int always = SlotsAlways(job_.optimizer());
-    std::vector<std::pair<std::string, std::vector<int64_t>>> slots;
+    std::vector<std::pair<std::string, Shape>> slots;
     for (const durable::CheckpointVariable& variable : contents_.variables) {
       if (variable.slot_size() == 0) continue;
       if (variable.slot_size() != always) return {};
       for (const std::string& slot : variable.slot()) {
         slots.emplace_back(SlotName(job_.optimizer(), variable.name(), slot),
-                           std::vector<int64_t>(variable.shape().begin(),
-                                                variable.shape().end()));
+                           ShapeOf(variable));
       }
     }
     return slots;
@@ -285,17 +326,16 @@ class WeightNamer {
   std::vector<TensorInfo> tensors_;
   const CheckpointContents& contents_;
   const job::Job& job_;
-  const bool is_chain_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TensorReader>> NameKerasWeights(
     std::unique_ptr<TensorReader> reader, const CheckpointContents& contents,
-    const job::Job& job) {
+    const job::Job& job, bool allow_surplus) {
   WeightNamer namer(reader->tensors(), contents, job);
   RETURN_IF_ERROR(namer.NameLayers());
-  RETURN_IF_ERROR(namer.NameSlots());
+  RETURN_IF_ERROR(namer.NameSlots(allow_surplus));
   std::vector<TensorInfo> tensors = namer.Take();
   return std::make_unique<RenamedTensors>(std::move(reader),
                                           std::move(tensors));

@@ -12,20 +12,23 @@ namespace parasol {
 
 // Returns a reader of the same tensors, in which tensors of Keras's
 // save_weights() without names (KerasVariableNames()) have the job's names, as
-// far as order and shapes tell which they are:
+// far as shapes tell which they are:
 //   "layers/dense_1/kernel"  of layers without names, the job's layer with
 //                            variables of the same names and shapes;
 //   "optimizer/vars/5"       the slots of the job's variables in their order,
 //                            where the model is a chain of layers without
 //                            tables, and the optimizer the file's, without
 //                            options that add slots (momentum, amsgrad).
-// What can't be told stays, and MatchTensors() names it.
-//   InvalidArgument  several layers are alike, and the job's model is no chain,
-//                    whose order would tell which is which; or an optimizer's
-//                    variable has no number.
+// What can't be told stays, and MatchTensors() names it. The layers of a model
+// that is a class of its own have an order of their own, and files don't say
+// of what class a model is.
+//   InvalidArgument  several layers without names are alike; or slots of two
+//                    layers could be swapped, unless `allow_surplus`, by which
+//                    they are left out; or an optimizer's variable has no
+//                    number.
 absl::StatusOr<std::unique_ptr<TensorReader>> NameKerasWeights(
     std::unique_ptr<TensorReader> reader, const CheckpointContents& contents,
-    const job::Job& job);
+    const job::Job& job, bool allow_surplus = false);
 
 }  // namespace parasol
 

@@ -19,24 +19,25 @@ using ::testing::HasSubstr;
 
 constexpr ElementType kFloat = ElementType::kFloat32;
 
-// Dense layers "a" [2, 3] and "b" [3, 3], "c" [3, 3], with Adam's slots.
+// Dense layers "a" [2, 3] and "b" [3, 3], "c", with Adam's slots.
 struct ThreeLayers {
-  ThreeLayers() {
+  explicit ThreeLayers(int64_t rows_of_c = 4) {
     job.mutable_optimizer()->mutable_adam();
     for (const char* name : {"a", "b", "c"}) {
       job.mutable_model()->add_layer()->set_name(name);
       durable::CheckpointVariable& variable = contents.variables.emplace_back();
       variable.set_name(std::string(name) + "/kernel");
-      variable.add_shape(name[0] == 'a' ? 2 : 3);
+      variable.add_shape(name[0] == 'a' ? 2 : name[0] == 'b' ? 3 : rows_of_c);
       variable.add_shape(3);
       for (const char* slot : {"m", "v"}) variable.add_slot(slot);
     }
   }
 
   absl::StatusOr<std::vector<std::string>> Names(
-      std::vector<TensorInfo> tensors) const {
-    absl::StatusOr<std::unique_ptr<TensorReader>> reader = NameKerasWeights(
-        std::make_unique<CountingTensors>(std::move(tensors)), contents, job);
+      std::vector<TensorInfo> tensors, bool allow_surplus = false) const {
+    absl::StatusOr<std::unique_ptr<TensorReader>> reader =
+        NameKerasWeights(std::make_unique<CountingTensors>(std::move(tensors)),
+                         contents, job, allow_surplus);
     if (!reader.ok()) return reader.status();
     std::vector<std::string> names;
     for (const TensorInfo& tensor : (*reader)->tensors()) {
@@ -50,31 +51,36 @@ struct ThreeLayers {
 };
 
 // In a file's order, by letters.
-std::vector<TensorInfo> Unnamed() {
-  return {{"layers/dense_10/kernel", kFloat, {3, 3}},
+std::vector<TensorInfo> Unnamed(int64_t rows_of_c = 4) {
+  return {{"layers/dense_10/kernel", kFloat, {rows_of_c, 3}},
           {"layers/dense_2/kernel", kFloat, {3, 3}},
           {"layers/dense_7/kernel", kFloat, {2, 3}}};
 }
 
-TEST(KerasWeightsTest, LayersAreKnownByShapesAndByTheirOrder) {
+TEST(KerasWeightsTest, LayersAreKnownByShapes) {
   ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names,
                        ThreeLayers().Names(Unnamed()));
   EXPECT_THAT(names, ElementsAre("c/kernel", "b/kernel", "a/kernel"));
 }
 
-TEST(KerasWeightsTest, LayersThatAreAlikeNeedAnOrder) {
-  ThreeLayers branched;
+// What model they are of, and so in what order, no file says.
+TEST(KerasWeightsTest, LayersThatAreAlikeNeedNames) {
+  ThreeLayers branched(3);
   branched.job.mutable_model()->mutable_layer(2)->add_input("a");
-  EXPECT_THAT(branched.Names(Unnamed()).status(),
+  EXPECT_THAT(branched.Names(Unnamed(3)).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("layers/dense_2 and layers/dense_10 are "
                                  "alike, so that nobody can tell which")));
-  // Of two classes the order is not known.
-  EXPECT_THAT(ThreeLayers()
+  EXPECT_THAT(ThreeLayers(3).Names(Unnamed(3)).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("model.save(\"model.keras\")")));
+  EXPECT_THAT(ThreeLayers(3)
                   .Names({{"layers/dense/kernel", kFloat, {3, 3}},
                           {"layers/einsum_dense/kernel", kFloat, {3, 3}}})
                   .status(),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("layers/dense and layers/einsum_dense are "
+                                 "alike")));
   // One alone does not.
   ASSERT_OK_AND_ASSIGN(
       const std::vector<std::string> names,
@@ -85,12 +91,24 @@ TEST(KerasWeightsTest, LayersThatAreAlikeNeedAnOrder) {
 TEST(KerasWeightsTest, AnotherNumberOfLayersStays) {
   ASSERT_OK_AND_ASSIGN(
       const std::vector<std::string> names,
-      ThreeLayers().Names({{"layers/dense/kernel", kFloat, {3, 3}}}));
+      ThreeLayers(3).Names({{"layers/dense/kernel", kFloat, {3, 3}}}));
   EXPECT_THAT(names, ElementsAre("layers/dense/kernel"));
 }
 
-TEST(KerasWeightsTest, NamesThatTheJobHasAreKept) {
+// Keras's kernel of a depthwise convolution has no name of its own.
+TEST(KerasWeightsTest, DepthwiseKernelsAreFound) {
   ThreeLayers model;
+  for (auto& variable : model.contents.variables) {
+    if (variable.name() == "b/kernel") variable.set_name("b/depthwise_kernel");
+  }
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<std::string> names,
+      model.Names({{"layers/depthwise_conv2d/kernel", kFloat, {3, 3}}}));
+  EXPECT_THAT(names, ElementsAre("b/kernel"));
+}
+
+TEST(KerasWeightsTest, NamesThatTheJobHasAreKept) {
+  ThreeLayers model(3);
   for (auto& variable : model.contents.variables) {
     variable.set_name("dense_" + variable.name());
   }
@@ -103,6 +121,20 @@ TEST(KerasWeightsTest, NamesThatTheJobHasAreKept) {
   EXPECT_THAT(names,
               ElementsAre("layers/dense_a/kernel", "layers/dense_c/kernel",
                           "layers/dense_b/kernel"));
+}
+
+TEST(KerasWeightsTest, NumbersAreNoNames) {
+  ThreeLayers model(3);
+  model.contents.variables[0].set_name("input/kernel");
+  model.contents.variables[1].set_name("dense/kernel");
+  model.contents.variables[2].set_name("dense_1/kernel");
+  EXPECT_THAT(model
+                  .Names({{"layers/input/kernel", kFloat, {2, 3}},
+                          {"layers/dense/kernel", kFloat, {3, 3}},
+                          {"layers/dense_1/kernel", kFloat, {3, 3}}})
+                  .status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("layers/dense and layers/dense_1 are alike")));
 }
 
 TEST(KerasWeightsTest, PartsOfLayersAreTheirs) {
@@ -128,7 +160,8 @@ TEST(KerasWeightsTest, PartsOfLayersAreTheirs) {
 }
 
 // Iterations, the learning rate, and two of each variable.
-std::vector<TensorInfo> Slots(int64_t rows, const std::string& optimizer) {
+std::vector<TensorInfo> Slots(int64_t rows, const std::string& optimizer,
+                              int64_t rows_of_c = 4) {
   std::vector<TensorInfo> tensors = {{optimizer + "/iteration", kFloat, {}},
                                      {"optimizer/vars/1", kFloat, {}}};
   const auto add = [&](int64_t of_rows) {
@@ -136,8 +169,8 @@ std::vector<TensorInfo> Slots(int64_t rows, const std::string& optimizer) {
                        kFloat,
                        {of_rows, 3}});
   };
-  for (const int64_t of : {rows, rows}) add(of);
-  for (int i = 0; i < 4; ++i) add(3);
+  for (const int64_t of : {rows, rows, int64_t{3}, int64_t{3}}) add(of);
+  for (int i = 0; i < 2; ++i) add(rows_of_c);
   return tensors;
 }
 
@@ -149,6 +182,48 @@ TEST(KerasWeightsTest, SlotsAreInTheOrderOfAChain) {
                                  "Adam/a/kernel/m", "Adam/a/kernel/v",
                                  "Adam/b/kernel/m", "Adam/b/kernel/v",
                                  "Adam/c/kernel/m", "Adam/c/kernel/v"));
+}
+
+// The layers of a model that is a class of its own come in the order in which
+// it has got them.
+TEST(KerasWeightsTest, SlotsThatCouldBeSwappedAreRefused) {
+  const std::vector<TensorInfo> slots = Slots(2, "adam", 3);
+  EXPECT_THAT(ThreeLayers(3).Names(slots).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("those of b and c could be swapped: save a "
+                                 "Sequential or functional model with "
+                                 "model.save(\"model.keras\"), or leave them "
+                                 "out with --allow_surplus")));
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names,
+                       ThreeLayers(3).Names(slots, /*allow_surplus=*/true));
+  EXPECT_EQ(names[6], "optimizer/vars/6");
+}
+
+// "b" could begin where "a" does: the shapes of the one go on with the other's.
+TEST(KerasWeightsTest, SlotsAreComparedLayerByLayer) {
+  const auto names_of = [](const std::vector<std::string>& variables) {
+    ThreeLayers model;
+    model.contents.variables.clear();
+    std::vector<TensorInfo> tensors = {{"adam/iteration", kFloat, {}}};
+    for (const std::string& name : variables) {
+      durable::CheckpointVariable& variable =
+          model.contents.variables.emplace_back();
+      variable.set_name(name);
+      variable.add_shape(name.back() == 'l' ? 2 : 3);
+      for (const char* slot : {"m", "v"}) {
+        variable.add_slot(slot);
+        tensors.push_back({absl::StrCat("optimizer/vars/", tensors.size()),
+                           kFloat,
+                           {variable.shape(0)}});
+      }
+    }
+    return model.Names(tensors).status();
+  };
+  EXPECT_OK(names_of({"a/kernel", "a/bias", "b/bias", "b/gamma"}));
+  EXPECT_THAT(names_of({"a/bias", "b/bias", "b/beta", "b/kernel"}),
+              StatusIs(absl::StatusCode::kOk));
+  EXPECT_THAT(names_of({"a/bias", "b/bias", "b/beta"}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(KerasWeightsTest, VariablesOfOptimizersHaveNumbers) {

@@ -1,12 +1,14 @@
 #include "storage/tensor_files/keras/keras_names.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
@@ -21,7 +23,12 @@ namespace {
 using nlohmann::json;
 
 constexpr char kLayers[] = "layers";
+constexpr absl::string_view kLegacySlots = "optimizer_weights/";
+// Names of a vocabulary are values, too.
+constexpr size_t kMaxConfigValues = 4'000'000;
 constexpr char kOptimizer[] = "optimizer";
+// Of a LossScaleOptimizer, what trains the variables.
+constexpr char kInnerOptimizer[] = "inner_optimizer";
 // A layer's name may be as long as a file: its variables' names repeat it.
 constexpr size_t kMaxFullNameBytes = 4096;
 constexpr size_t kMaxFullNamesBytes = 64 << 20;
@@ -53,8 +60,8 @@ std::string SnakeCase(absl::string_view name) {
 }
 
 bool IsTrained(absl::string_view variable) {
-  for (const char* other : {"moving_mean", "moving_variance", "mean",
-                            "variance", "count", "seed_generator_state"}) {
+  for (const char* other :
+       {"moving_mean", "moving_variance", "mean", "variance", "count"}) {
     if (variable == other) return false;
   }
   return true;
@@ -95,11 +102,20 @@ class Namer {
     const auto optimizer = root.parts.extract(kOptimizer);
     has_names_ = HasNames(root);
     // Names that nothing says are marked, so that nobody takes them for names.
-    const bool is_marked = !has_names_ && !config_.model.is_object();
+    // A model that is a class of its own has a configuration without layers.
+    is_marked_ = !has_names_ && LayersOf(config_.model).order.empty();
     RETURN_IF_ERROR(NameParts(
         root, {.config = &config_.model,
-               .prefix = is_marked ? absl::StrCat(kLayers, "/") : ""}));
-    if (!optimizer.empty()) NameOptimizer(optimizer.mapped());
+               .prefix = is_marked_ ? absl::StrCat(kLayers, "/") : ""}));
+    if (optimizer.empty()) return absl::OkStatus();
+    const SavedObject& whole = optimizer.mapped();
+    const auto inner = whole.parts.find(kInnerOptimizer);
+    if (inner == whole.parts.end() || !LeaveOutCopies(whole, inner->second)) {
+      NameOptimizer(whole, config_.optimizer);
+    } else {
+      NameOptimizer(inner->second, Member(Member(config_.optimizer, "config"),
+                                          kInnerOptimizer));
+    }
     return absl::OkStatus();
   }
 
@@ -137,7 +153,9 @@ class Namer {
     return NameParts(object, place);
   }
 
-  // Returns true of a product's two variables, whatever the class is called.
+  // Returns true of two variables of which the first has two axes or more, and
+  // the second has one: a product's, whatever the class is called. So a layer
+  // of a class of its own has "mine/kernel" and "mine/bias".
   bool LooksDense(const SavedObject& object) const {
     const auto axes = [&](size_t number) {
       const auto found = object.variables.find(number);
@@ -161,7 +179,8 @@ class Namer {
       return absl::InvalidArgumentError(absl::StrCat(
           ShownText(place.prefix), " has ", count,
           " variables, and the file does not say which: save the model with "
-          "model.save(\"model.keras\")"));
+          "model.save(\"model.keras\"), one that is a class of its own as "
+          "keras.Model(x, model.call(x)) of an x = keras.Input(...)"));
     }
     if (!names && LooksDense(object)) names = {"kernel", "bias"};
     if (!names) is_order_known_ = false;
@@ -192,7 +211,7 @@ class Namer {
         continue;
       }
       const auto known = SavedPartOf(place.class_name, key);
-      if (!known) is_order_known_ = false;
+      if (!known || !known->is_of_class) is_order_known_ = false;
       parts.emplace_back(known ? known->rank : 0, &key);
     }
     std::ranges::stable_sort(parts, {},
@@ -223,7 +242,9 @@ class Namer {
       std::string name =
           has_names_ ? layer->second.name
                      : TextOf(Member(Member(*place.config, "config"), "name"));
-      if (name.empty() && !has_names_) name = key;
+      if (name.empty() && !has_names_) {
+        name = is_marked_ ? key : absl::StrCat(kLayers, "/", key);
+      }
       if (!name.empty()) absl::StrAppend(&place.prefix, name, "/");
       RETURN_IF_ERROR(Name(layer->second, std::move(place)));
     }
@@ -249,15 +270,44 @@ class Namer {
     return Name(part, std::move(place));
   }
 
-  void NameOptimizer(const SavedObject& optimizer) {
+  // Leaves out the variables of an optimizer around another one: some numbers,
+  // and behind them the inner one's again. The inner one's get the paths that
+  // they would have without it. Returns false of others.
+  bool LeaveOutCopies(const SavedObject& whole, const SavedObject& inner) {
+    const size_t count = inner.variables.size();
+    if (count == 0 || count > whole.variables.size()) return false;
+    const auto copies = std::prev(whole.variables.end(), count);
+    const auto shape = [&](const auto& variable) {
+      return contents_.arrays[variable.second].shape;
+    };
+    const bool are_numbers = std::all_of(
+        whole.variables.begin(), copies,
+        [&](const auto& variable) { return shape(variable).empty(); });
+    if (!are_numbers ||
+        !std::equal(copies, whole.variables.end(), inner.variables.begin(),
+                    [&](const auto& left, const auto& right) {
+                      return shape(left) == shape(right);
+                    })) {
+      return false;
+    }
+    for (const auto& [number, array] : whole.variables) names_[array] = "";
+    for (const auto& [number, array] : inner.variables) {
+      names_[array] = absl::StrCat(kOptimizer, "/vars/", number);
+    }
+    return true;
+  }
+
+  void NameOptimizer(const SavedObject& optimizer, const json& config) {
     const auto iteration = optimizer.variables.find(0);
-    std::string name =
-        SnakeCase(TextOf(Member(config_.optimizer, "class_name")));
+    std::string name = SnakeCase(TextOf(Member(config, "class_name")));
     if (name.empty()) name = optimizer.name;
     if (name.empty()) name = kOptimizer;
     if (iteration == optimizer.variables.end()) return;
-    names_[iteration->second] = absl::StrCat(name, "/iteration");
-    const auto groups = SlotsOfKerasOptimizer(config_.optimizer);
+    // It counts gradients: what is no number of updates gets no name.
+    if (!AccumulatesGradients(config)) {
+      names_[iteration->second] = absl::StrCat(name, "/iteration");
+    }
+    const auto groups = SlotsOfKerasOptimizer(config);
     if (!groups || !is_order_known_) return;
     std::vector<std::pair<std::string, size_t>> slots;
     for (const std::vector<std::string>& group : *groups) {
@@ -270,17 +320,17 @@ class Namer {
         }
       }
     }
-    AssignSlots(optimizer, name, slots);
+    // A learning rate's schedule is no variable.
+    const json& rate = Member(Member(config, "config"), "learning_rate");
+    AssignSlots(optimizer, name, rate.is_number(), slots);
   }
 
   // Gives an optimizer's variables the names of slots, with the variables whose
   // they are, if they are as many, of these shapes.
   void AssignSlots(const SavedObject& optimizer, const std::string& name,
+                   bool has_rate,
                    const std::vector<std::pair<std::string, size_t>>& slots) {
-    // A learning rate's schedule is no variable.
-    const json& rate =
-        Member(Member(config_.optimizer, "config"), "learning_rate");
-    const size_t first = rate.is_number() ? 2 : 1;
+    const size_t first = has_rate ? 2 : 1;
     const auto& variables = optimizer.variables;
     size_t count = variables.size();
     if (variables.rbegin()->first + 1 != count) return;
@@ -312,6 +362,7 @@ class Namer {
   size_t names_bytes_ = 0;
   std::vector<size_t> trained_;  // arrays, in the order of Keras
   bool has_names_ = false;
+  bool is_marked_ = false;
   bool is_order_known_ = true;
 };
 
@@ -322,25 +373,47 @@ bool HasLayerNames(const Hdf5Contents& contents, const std::string& group) {
           found->second.contains("layer_names0"));
 }
 
-// The name in an .h5 file of the older kind, which has names as they are:
-// "model_weights/hidden/sequential/hidden/kernel:0".
+// The name in an .h5 file of the older kind, which has names as they are,
+// "model_weights/hidden/sequential/hidden/kernel:0". In files of Keras 3.0 they
+// are the last parts alone: "model_weights/hidden/kernel".
 std::string LegacyName(absl::string_view path) {
   absl::ConsumeSuffix(&path, ":0");
-  if (absl::ConsumePrefix(&path, "optimizer_weights/")) {
-    return std::string(path);
-  }
+  if (absl::ConsumePrefix(&path, kLegacySlots)) return std::string(path);
   absl::ConsumePrefix(&path, "model_weights/");
+  const bool is_of_model =
+      absl::ConsumePrefix(&path, "top_level_model_weights/");
   const size_t layer = path.find('/');
-  return std::string(layer == absl::string_view::npos ? path
-                                                      : path.substr(layer + 1));
+  const bool is_last_part =
+      layer == absl::string_view::npos ||
+      path.find('/', layer + 1) == absl::string_view::npos;
+  return std::string(is_of_model || is_last_part ? path
+                                                 : path.substr(layer + 1));
+}
+
+std::vector<std::string> LegacyNames(const std::vector<Hdf5Array>& arrays) {
+  // The number of iterations counts gradients then.
+  const bool is_accumulated =
+      std::ranges::any_of(arrays, [](const Hdf5Array& array) {
+        return absl::StartsWith(array.path, kLegacySlots) &&
+               absl::EndsWith(array.path, "_gradient_accumulator");
+      });
+  std::vector<std::string> names;
+  for (const Hdf5Array& array : arrays) {
+    const bool is_wrong = is_accumulated &&
+                          absl::StartsWith(array.path, kLegacySlots) &&
+                          absl::EndsWith(array.path, "/iteration");
+    names.push_back(is_wrong ? array.path : LegacyName(array.path));
+  }
+  return names;
 }
 
 }  // namespace
 
 absl::StatusOr<KerasConfig> ParseKerasConfig(absl::string_view text) {
   KerasConfig config;
-  RETURN_IF_ERROR(
-      VisitJsonMembers(text, [&](const std::string& name, const json& value) {
+  RETURN_IF_ERROR(VisitJsonMembers(
+      text,
+      [&](const std::string& name, const json& value) {
         if (name == "class_name" || name == "config") {
           config.model[name] = value;
         }
@@ -348,7 +421,8 @@ absl::StatusOr<KerasConfig> ParseKerasConfig(absl::string_view text) {
           config.optimizer = Member(value, kOptimizer);
         }
         return absl::OkStatus();
-      }));
+      },
+      kMaxConfigValues));
   return config;
 }
 
@@ -356,9 +430,7 @@ absl::StatusOr<std::vector<std::string>> KerasVariableNames(
     const Hdf5Contents& contents, const KerasConfig& config) {
   std::vector<std::string> names;
   if (HasLayerNames(contents, "model_weights") || HasLayerNames(contents, "")) {
-    for (const Hdf5Array& array : contents.arrays) {
-      names.push_back(LegacyName(array.path));
-    }
+    names = LegacyNames(contents.arrays);
   } else {
     Namer namer(contents, config);
     RETURN_IF_ERROR(namer.Run());
@@ -366,7 +438,7 @@ absl::StatusOr<std::vector<std::string>> KerasVariableNames(
   }
   std::set<absl::string_view> different;
   for (const std::string& name : names) {
-    if (!different.insert(name).second) {
+    if (!name.empty() && !different.insert(name).second) {
       return absl::InvalidArgumentError(
           absl::StrCat("two variables are called ", ShownText(name),
                        ": give the model's layers names of their own"));

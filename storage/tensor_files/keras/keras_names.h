@@ -27,7 +27,8 @@ absl::StatusOr<KerasConfig> ParseKerasConfig(absl::string_view json);
 // configuration come the names of layers of Keras before 3.6, and the order of
 // the optimizer's variables, "adam/hidden_kernel_momentum". What can't be told
 // keeps its path; layers without a name from anywhere have names such as
-// "layers/dense_1/kernel", numbered in the model's order for each class. Pure.
+// "layers/dense_1/kernel", numbered for each class. "" is the name of what is
+// there a second time, a LossScaleOptimizer's copies. Pure.
 //   InvalidArgument  two arrays have one name, or it can't be told which of a
 //                    layer's variables are there.
 absl::StatusOr<std::vector<std::string>> KerasVariableNames(

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
@@ -172,6 +173,74 @@ TEST(KerasNamesTest, OlderFilesHaveNamesAsTheyAre) {
   contents = ContentsWith({{"hidden/hidden/kernel:0", {2, 3}}});
   contents.attributes[""]["layer_names"] = "";
   EXPECT_EQ(KerasVariableNames(contents, {})->at(0), "hidden/kernel");
+}
+
+TEST(KerasNamesTest, FilesOfKeras30HaveTheLastPartsOfNames) {
+  Hdf5Contents contents =
+      ContentsWith({{"model_weights/hidden/kernel", {2, 3}},
+                    {"model_weights/top_level_model_weights/scale", {}},
+                    {"model_weights/y/kernel", {3, 1}},
+                    {"optimizer_weights/iteration", {}}});
+  contents.attributes["model_weights"]["layer_names"] = "";
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names,
+                       KerasVariableNames(contents, {}));
+  EXPECT_THAT(names,
+              ElementsAre("hidden/kernel", "scale", "y/kernel", "iteration"));
+}
+
+TEST(KerasNamesTest, OlderFilesSayIfIterationsAreGradients) {
+  Hdf5Contents contents = ContentsWith(
+      {{"model_weights/y/y/kernel", {2}},
+       {"optimizer_weights/adam/iteration", {}},
+       {"optimizer_weights/adam/y_kernel_gradient_accumulator", {2}}});
+  contents.attributes["model_weights"]["layer_names"] = "";
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names,
+                       KerasVariableNames(contents, {}));
+  EXPECT_THAT(names, ElementsAre("y/kernel", "optimizer_weights/adam/iteration",
+                                 "adam/y_kernel_gradient_accumulator"));
+}
+
+// The model inside is a class of its own, so its layers have no names.
+TEST(KerasNamesTest, NumberedLayersInsideOfAModelAreMarked) {
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<std::string> names,
+      NamesOf({{"layers/mine/layers/dense/vars/0", {2, 2}}}, R"({
+        "class_name": "Sequential", "config": {"layers": [
+          {"class_name": "Mine", "config": {"name": "inner"}}]}})"));
+  EXPECT_THAT(names, ElementsAre("inner/layers/dense/kernel"));
+}
+
+// A class of one's own may call its parts as Keras's does, and make them in
+// another order.
+TEST(KerasNamesTest, PartsOfOtherClassesHaveNoOrder) {
+  const auto slot_name = [](const std::string& class_name) {
+    const std::string layer = absl::StrCat("layers/", class_name, "/");
+    const absl::StatusOr<std::vector<std::string>> names = NamesOf(
+        {{absl::StrCat(layer, "query_dense/vars/0"), {2, 2}},
+         {absl::StrCat(layer, "value_dense/vars/0"), {2, 2}},
+         {"optimizer/vars/0", {}},
+         {"optimizer/vars/1", {}},
+         {"optimizer/vars/2", {2, 2}},
+         {"optimizer/vars/3", {2, 2}}},
+        absl::StrReplaceAll(
+            R"({
+      "class_name": "Sequential", "config": {"layers": [
+        {"class_name": "CLASS", "config": {"name": "look"}}]},
+      "compile_config": {"optimizer": {
+        "class_name": "Lion", "config": {"learning_rate": 0.1}}}})",
+            {{"CLASS", class_name == "mine" ? "Mine" : "MultiHeadAttention"}}));
+    EXPECT_OK(names);
+    return names->back();
+  };
+  EXPECT_EQ(slot_name("multi_head_attention"),
+            "lion/look_value_kernel_momentum");
+  EXPECT_EQ(slot_name("mine"), "optimizer/vars/3");
+}
+
+TEST(KerasNamesTest, VocabulariesMayBeLong) {
+  std::string config = R"({"config": {"vocabulary": [0)";
+  for (int i = 0; i < 200'000; ++i) config += ",1";
+  EXPECT_OK(ParseKerasConfig(config + "]}}"));
 }
 
 TEST(KerasNamesTest, ConfigurationsThatAreNoJsonAreRefused) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -18,6 +19,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "storage/tensor_files/keras/testing/saved_models.h"
 #include "storage/tensor_files/tensor_format.h"
 
 namespace parasol {
@@ -29,12 +31,10 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Key;
 
-constexpr char kTestData[] = "storage/tensor_files/keras/testdata/";
-
 using Tensors = std::map<std::string, std::vector<float>>;
 
 std::string PathOf(const std::string& name) {
-  return absl::StrCat(kTestData, name);
+  return absl::StrCat(kKerasTestData, name);
 }
 
 std::string BytesOfFile(const std::string& path) {
@@ -43,23 +43,9 @@ std::string BytesOfFile(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// The line of models*.jsonl that has this file.
-json ModelOf(const std::string& file) {
-  const bool is_old = absl::StrContains(file, "3_5_0");
-  std::ifstream lines(PathOf(is_old ? "models_3_5_0.jsonl" : "models.jsonl"));
-  for (std::string line; std::getline(lines, line);) {
-    json model = json::parse(line, nullptr, false);
-    for (const auto& name : model["files"]) {
-      if (name == file) return model;
-    }
-  }
-  ADD_FAILURE() << file << " is in no line";
-  return {};
-}
-
 Tensors ExpectedOf(const std::string& file) {
   Tensors expected;
-  const json model = ModelOf(file);
+  const json model = SavedKerasModel(file);
   for (const auto& [name, values] : model["tensors"].items()) {
     for (const double value : values) {
       expected[name].push_back(static_cast<float>(value));
@@ -104,7 +90,9 @@ TEST_P(WholeModelsTest, VariablesAndSlotsHaveKerasNamesAndValues) {
 INSTANTIATE_TEST_SUITE_P(All, WholeModelsTest,
                          testing::Values("mlp.keras", "mlp.h5", "lenet.keras",
                                          "reader.keras", "reader.h5",
-                                         "items.keras", "mlp_3_5_0.keras"),
+                                         "items.keras", "mlp_3_5_0.keras",
+                                         "twins.keras", "twins.h5",
+                                         "twins_3_5_0.keras"),
                          [](const testing::TestParamInfo<const char*>& file) {
                            return absl::StrReplaceAll(file.param, {{".", "_"}});
                          });
@@ -144,6 +132,47 @@ TEST(KerasReaderTest, WeightsOfOlderVersionsAreNumbered) {
            {"layers/dense_1/bias", "logits/bias"}}) {
     EXPECT_THAT(tensors, Contains(std::pair(there, expected.at(here))));
   }
+}
+
+// Keras saves the variables of the optimizer that does the work twice.
+TEST(KerasReaderTest, OptimizersThatScaleTheLossAreThoseInside) {
+  Tensors expected = ExpectedOf("scaled.keras");
+  std::erase_if(expected, [](const auto& tensor) {
+    return absl::StartsWith(tensor.first, "loss_scale_optimizer/");
+  });
+  EXPECT_EQ(expected.at("adam/iteration"), std::vector<float>{4});
+  ASSERT_OK_AND_ASSIGN(Tensors tensors, ReadAll(PathOf("scaled.keras")));
+  EXPECT_EQ(WithoutFront(tensors), expected);
+  ASSERT_OK_AND_ASSIGN(tensors, ReadAll(PathOf("scaled.weights.h5")));
+  EXPECT_EQ(tensors.size(), expected.size());
+  EXPECT_THAT(tensors,
+              Contains(std::pair("adam/iteration", std::vector<float>{4})));
+  EXPECT_EQ(tensors.at("optimizer/vars/9"),
+            expected.at("adam/y_bias_velocity"));
+}
+
+// Four gradients were two updates.
+TEST(KerasReaderTest, IterationsThatCountGradientsHaveNoName) {
+  Tensors expected = ExpectedOf("accumulated.keras");
+  auto iterations = expected.extract("adam/iteration");
+  EXPECT_EQ(iterations.mapped(), std::vector<float>{4});
+  iterations.key() = "optimizer/vars/0";
+  expected.insert(std::move(iterations));
+  ASSERT_OK_AND_ASSIGN(const Tensors tensors,
+                       ReadAll(PathOf("accumulated.keras")));
+  EXPECT_EQ(WithoutFront(tensors), expected);
+}
+
+// Their configuration has no layers, and so no order of variables.
+TEST(KerasReaderTest, ModelsThatAreClassesHaveUnnamedSlots) {
+  ASSERT_OK_AND_ASSIGN(Tensors tensors, ReadAll(PathOf("parts.keras")));
+  EXPECT_EQ(tensors.at("first/kernel"),
+            ExpectedOf("parts.keras").at("first/kernel"));
+  EXPECT_THAT(tensors, Contains(Key("optimizer/vars/9")));
+  // Their layers have no names before Keras 3.6.
+  ASSERT_OK_AND_ASSIGN(tensors, ReadAll(PathOf("parts_3_5_0.keras")));
+  EXPECT_EQ(tensors.at("layers/dense/kernel"),
+            ExpectedOf("parts_3_5_0.keras").at("second/kernel"));
 }
 
 TEST(KerasReaderTest, FormatIsKnownByTheName) {

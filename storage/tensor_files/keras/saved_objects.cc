@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
@@ -57,8 +57,7 @@ const std::vector<ClassVariable>* FindClass(absl::string_view name) {
           {"group_normalization", norm},
           {"rms_normalization", {{"scale"}}},
           {"normalization", {{"mean"}, {"variance"}, {"count"}}},
-          {"embedding", {{"embeddings"}}},
-          {"seed_generator", {{"seed_generator_state"}}}};
+          {"embedding", {{"embeddings"}}}};
   const auto found = classes->find(name);
   return found == classes->end() ? nullptr : &found->second;
 }
@@ -147,22 +146,37 @@ std::optional<std::vector<std::string>> VariablesOfClass(
 std::optional<SavedPart> SavedPartOf(absl::string_view layer_class,
                                      absl::string_view key) {
   absl::ConsumePrefix(&key, "_");  // of Keras before 3.0
-  if (key == "query_dense") return SavedPart{"einsum_dense", "query", 0};
-  if (key == "key_dense") return SavedPart{"einsum_dense", "key", 1};
-  if (key == "value_dense") return SavedPart{"einsum_dense", "value", 2};
-  if (key == "output_dense") {
-    return SavedPart{"einsum_dense", "attention_output", 3};
+  const auto is = [&](std::initializer_list<absl::string_view> classes) {
+    return std::ranges::find(classes, layer_class) != classes.end();
+  };
+  for (int rank = 0;
+       const auto& [of_key, name] : {std::pair("query_dense", "query"),
+                                     {"key_dense", "key"},
+                                     {"value_dense", "value"},
+                                     {"output_dense", "attention_output"}}) {
+    if (key == of_key) {
+      return SavedPart{"einsum_dense", name, rank,
+                       is({"multi_head_attention", "grouped_query_attention"})};
+    }
+    ++rank;
   }
   if (key == "cell") {
-    return SavedPart{"cell", layer_class == "gru" ? "gru_cell" : "lstm_cell",
-                     0};
+    return SavedPart{"cell", layer_class == "gru" ? "gru_cell" : "lstm_cell", 0,
+                     is({"lstm", "gru", "simple_rnn", "rnn"})};
   }
-  if (key == "forward_layer") return SavedPart{"lstm", "forward_lstm", 0};
-  if (key == "backward_layer") return SavedPart{"lstm", "backward_lstm", 1};
-  if (key == "seed_generator") {
-    return SavedPart{"seed_generator", "seed_generator", 4};
+  const bool is_bidirectional = is({"bidirectional"});
+  if (key == "forward_layer") {
+    return SavedPart{"lstm", "forward_lstm", 0, is_bidirectional};
+  }
+  if (key == "backward_layer") {
+    return SavedPart{"lstm", "backward_lstm", 1, is_bidirectional};
   }
   return std::nullopt;
+}
+
+bool AccumulatesGradients(const json& optimizer) {
+  return optimizer.is_object() && optimizer.contains("config") &&
+         IsAboveZero(optimizer["config"], "gradient_accumulation_steps");
 }
 
 std::optional<std::vector<std::vector<std::string>>> SlotsOfKerasOptimizer(
@@ -191,7 +205,7 @@ std::optional<std::vector<std::vector<std::string>>> SlotsOfKerasOptimizer(
   if (found == of_class->end()) return std::nullopt;
   Groups groups;
   if (IsTrue(config, "use_ema")) groups.push_back({"average"});
-  if (IsAboveZero(config, "gradient_accumulation_steps")) {
+  if (AccumulatesGradients(optimizer)) {
     groups.push_back({"gradient_accumulator"});
   }
   groups.insert(groups.end(), found->second.begin(), found->second.end());

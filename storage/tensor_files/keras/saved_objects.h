@@ -41,12 +41,19 @@ struct SavedPart {
   std::string class_name = {};  // argument of VariablesOfClass()
   std::string name = {};        // Keras's own name of it
   int rank = 0;                 // place among the layer's parts
+  // True if Keras's class has it, of which the order is known: others may have
+  // an attribute of the name.
+  bool is_of_class = false;
 };
 
 // Returns what the attribute `key` of a layer of the class is; nullopt: it is
 // not known.
 std::optional<SavedPart> SavedPartOf(absl::string_view layer_class,
                                      absl::string_view key);
+
+// Returns true of an optimizer that makes an update of several gradients. Its
+// number of iterations counts gradients. `config` is the optimizer's.
+bool AccumulatesGradients(const nlohmann::json& config);
 
 // Returns the names that an optimizer's variables have behind the number of
 // iterations, group by group: each variable of the model has one of each name

@@ -174,8 +174,8 @@ std::vector<std::string> TableSeeds() {
 // first has checksums.
 std::vector<std::string> KerasSeeds() {
   std::vector<std::string> seeds;
-  for (const char* name : {"mlp.keras", "own.weights.h5", "mlp.h5",
-                           "h5py_earliest.h5", "h5py_latest.h5"}) {
+  for (const char* name : {"mlp.keras", "own.weights.h5", "scaled.weights.h5",
+                           "mlp.h5", "h5py_earliest.h5", "h5py_latest.h5"}) {
     seeds.push_back(TestData(absl::StrCat(kKerasData, name)));
   }
   return seeds;

@@ -7,6 +7,7 @@ predicts for them. Run it in this directory, with each version of Keras:
 
   pip install keras==3.15.1 h5py==3.16.0 jax scipy
   python make_files.py
+  python make_files.py twins scaled   # only these, added to models.jsonl
   pip install keras==3.5.0 h5py jax==0.4.30 jaxlib==0.4.30 scipy   # elsewhere
   python make_files.py
 
@@ -15,6 +16,7 @@ Keras before 3.6 writes no names of layers beside the variables.
 
 import json
 import os
+import sys
 
 os.environ["KERAS_BACKEND"] = "jax"
 import h5py
@@ -23,6 +25,7 @@ import numpy as np
 
 L = keras.layers
 NAMED = tuple(map(int, keras.__version__.split(".")[:2])) >= (3, 6)
+OLD = "mlp", "twins", "parts"  # what is of use without names
 SUFFIX = "" if NAMED else "_" + keras.__version__.replace(".", "_")
 lines = []
 
@@ -109,6 +112,62 @@ def items():
          [".keras"])
 
 
+def twins():
+    """Layers that only their order tells apart, some of them in a model of their own."""
+    keras.utils.clear_session()
+    inner = [L.Dense(4, name="first"), L.Dense(4, activation="relu", name="second")]
+    model = keras.Sequential(
+        [
+            keras.Input((4,)),
+            L.Dense(4, activation="relu", name="second"),
+            L.Dense(4, name="first"),
+            keras.Sequential(inner, name="inner"),
+            L.Dense(3, name="logits"),
+        ]
+    )
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    kinds = [".keras", ".weights.h5"] + ([".h5"] if NAMED else [])
+    save("twins", model, keras.optimizers.Adam(0.01), inputs_of(4), np.arange(8) % 3, loss, kinds)
+
+
+def dense(name, optimizer, kinds):
+    """Saves a model of two layers, trained by this optimizer."""
+    model = keras.Sequential(
+        [keras.Input((4,)), L.Dense(2, name="hidden"), L.Dense(1, name="y")]
+    )
+    save(name, model, optimizer, inputs_of(4), inputs_of(1), "mse", kinds)
+
+
+def scaled():
+    keras.utils.clear_session()
+    optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(0.01))
+    dense("scaled", optimizer, [".keras", ".weights.h5"])
+
+
+def accumulated():
+    keras.utils.clear_session()
+    optimizer = keras.optimizers.Adam(0.01, gradient_accumulation_steps=2)
+    dense("accumulated", optimizer, [".keras"])
+
+
+class Parts(keras.Model):
+    """Made in another order than it is called in; Keras saves all of it as a list of layers."""
+
+    def __init__(self):
+        super().__init__(name="parts")
+        self.y = L.Dense(4, name="second")
+        self.x = L.Dense(4, name="first")
+
+    def call(self, x):
+        return self.y(self.x(x))
+
+
+def parts():
+    keras.utils.clear_session()
+    save("parts", Parts(), keras.optimizers.Adam(0.01), inputs_of(4), inputs_of(4), "mse",
+         [".keras", ".weights.h5"])
+
+
 class Own(keras.Model):
     def __init__(self):
         super().__init__(name="own")
@@ -154,13 +213,15 @@ def hdf5(name, version):
             f[f"many/{i}"] = np.float32(i)
 
 
-for make in [mlp, lenet, reader, items, own] if NAMED else [mlp]:
-    keras.utils.set_random_seed(1)
-    make()
-with open(f"models{SUFFIX}.jsonl", "w") as out:
+only = sys.argv[1:]
+for make in [mlp, lenet, reader, items, own, twins, scaled, accumulated, parts]:
+    if make.__name__ in only or (not only and (NAMED or make.__name__ in OLD)):
+        keras.utils.set_random_seed(1)
+        make()
+with open(f"models{SUFFIX}.jsonl", "a" if only else "w") as out:
     for line in lines:
         out.write(json.dumps(line) + "\n")
-if NAMED:
+if NAMED and not only:
     hdf5("h5py_earliest.h5", "earliest")
     hdf5("h5py_latest.h5", "latest")
     with h5py.File("h5py_chunks.h5", "w") as f:
