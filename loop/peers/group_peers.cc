@@ -317,10 +317,14 @@ absl::Status GroupPeers::Await() {
   const std::string what = std::exchange(what_, "");
   if (collective_ == nullptr) return NotThere(what);
   pending_ = 0;
-  const InnerPart push(reporter(), StepPart::kPush);
-  watch_->Begin(what);
-  const absl::Status summed = collective_->Await();
-  watch_->End();
+  const absl::Status summed = [&] {
+    // Its reporter may be the chief's, which does not outlive Settle().
+    const InnerPart push(reporter(), StepPart::kPush);
+    watch_->Begin(what);
+    absl::Status status = collective_->Await();
+    watch_->End();
+    return status;
+  }();
   return Settle(what, summed);
 }
 
