@@ -14,6 +14,7 @@
 #include "loop/peers/kept_state.h"
 #include "loop/peers/program_description.h"
 #include "loop/peers/program_status.h"
+#include "loop/peers/reported_iteration.h"
 #include "worker/group/state/state_transfer.h"
 #include "worker/shown/peer_heartbeats.h"
 #include "worker/training_report.h"
@@ -364,10 +365,7 @@ absl::StatusOr<bool> GroupPeers::Commit(const Iteration& iteration,
     return CopyValues(store.variables(), committed.variables());
   }));
   step_ = iteration.step;
-  if (own_reporter_ != nullptr) {
-    own_reporter_->AddStep();
-    own_reporter_->AddExamples(iteration.examples, iteration.loss_sum);
-  }
+  if (own_reporter_ != nullptr) ReportIteration(iteration, *own_reporter_);
   if (chief_ != nullptr) {
     ASSIGN_OR_RETURN(const bool goes_on, chief_->Commit(all.iteration));
     // Others hear of it by End().

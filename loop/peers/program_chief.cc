@@ -11,6 +11,7 @@
 #include "coordinator/order.h"
 #include "coordinator/watch/findings.h"
 #include "loop/peers/program_settings.h"
+#include "loop/peers/reported_iteration.h"
 #include "storage/checkpoint_reader.h"
 
 namespace parasol {
@@ -153,18 +154,11 @@ absl::StatusOr<bool> ProgramChief::Commit(const Iteration& iteration) {
   reporter_.End(clock_.Now());
   metrics_.steps.Add();
   metrics_.examples.Add(static_cast<double>(iteration.examples));
-  reporter_.AddStep();
   if (iteration.examples > 0) {
     const auto examples = static_cast<double>(iteration.examples);
     metrics_.loss.Set(iteration.loss_sum / examples);
-    reporter_.AddExamples(iteration.examples, iteration.loss_sum,
-                          iteration.output_loss_sums);
-  } else {
-    TrainingReport work;
-    work.batches = 1;
-    reporter_.AddWorkOf(work);
   }
-  reporter_.AddRecorded(iteration.values);
+  ReportIteration(iteration, reporter_);
   recorded_.Show(iteration.values);
   if (outcome_) return false;
   {

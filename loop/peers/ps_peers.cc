@@ -9,6 +9,7 @@
 #include "cluster/client/chief_client.h"
 #include "cluster/client/same_job.h"
 #include "loop/peers/program_description.h"
+#include "loop/peers/reported_iteration.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
 #include "storage/shard_entry.h"
@@ -237,15 +238,12 @@ void PsPeers::TakeLastValues() {
 absl::StatusOr<bool> PsPeers::Commit(const Iteration& iteration,
                                      ParameterStore&) {
   metrics_.steps.Add();
-  reporter_.AddStep();
   if (iteration.examples > 0) {
     const auto examples = static_cast<double>(iteration.examples);
     metrics_.examples.Add(examples);
     metrics_.loss.Set(iteration.loss_sum / examples);
-    reporter_.AddExamples(iteration.examples, iteration.loss_sum,
-                          iteration.output_loss_sums);
   }
-  reporter_.AddRecorded(iteration.values);
+  ReportIteration(iteration, reporter_);
   recorded_.Show(iteration.values);
   absl::MutexLock lock(&mu_);
   RETURN_IF_ERROR(lost_);
