@@ -293,7 +293,11 @@ TEST_P(LoneTrainingTest, ItShowsItsStepsAndItsStacksWhileItTrains) {
     return status.task_size() == 1 && status.task(0).has_pace() &&
            status.task(0).pace().step().has_compute();
   };
-  while (!has_pace()) Clock::Real().Pause(absl::Milliseconds(10));
+  const absl::Time deadline = Clock::Real().Now() + absl::Minutes(1);
+  while (!has_pace()) {
+    ASSERT_LT(Clock::Real().Now(), deadline);
+    Clock::Real().Pause(absl::Milliseconds(10));
+  }
 
   wire::InspectRequest request;
   wire::Inspection& asked = *request.mutable_inspection();
@@ -312,6 +316,7 @@ TEST_P(LoneTrainingTest, ItShowsItsStepsAndItsStacksWhileItTrains) {
   asked.mutable_limit()->set_seconds(30);
   do {
     Clock::Real().Pause(absl::Milliseconds(10));
+    ASSERT_LT(Clock::Real().Now(), deadline);
     answer = shown.inspection().Inspect(request);
     ASSERT_OK(answer);
   } while (answer->missing_task_size() > 0);

@@ -14,7 +14,8 @@
 namespace parasol {
 namespace {
 
-constexpr absl::Duration kHeartbeatLimit = absl::Seconds(4);
+// The end of the process waits for one.
+constexpr absl::Duration kHeartbeatLimit = absl::Seconds(1);
 
 class Server : public ProgramStatusServer {
  public:

@@ -3,8 +3,19 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "base/log.h"
 
 namespace parasol {
+namespace {
+
+// Time between two warnings.
+constexpr absl::Duration kPatience = absl::Seconds(30);
+
+bool IsNotThere(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+}  // namespace
 
 PeerHeartbeats::PeerHeartbeats(wire::Task task,
                                std::unique_ptr<ChiefClient> first, Clock& clock)
@@ -12,6 +23,7 @@ PeerHeartbeats::PeerHeartbeats(wire::Task task,
       first_(std::move(first)),
       clock_(clock),
       inspection_(clock),
+      answered_(clock.Now()),
       thread_([this] { Run(); }) {}
 
 PeerHeartbeats::~PeerHeartbeats() {
@@ -38,7 +50,17 @@ void PeerHeartbeats::Beat() {
   const absl::Time sent = clock_.Now();
   const absl::StatusOr<wire::HeartbeatResponse> answer =
       first_->Heartbeat(request);
-  if (answer.ok()) inspection_.Heard(*answer, sent, clock_.Now());
+  const absl::Time now = clock_.Now();
+  if (answer.ok()) {
+    inspection_.Heard(*answer, sent, now);
+    answered_ = now;
+    return;
+  }
+  // The first process may not have started, or starts anew.
+  if (IsNotThere(answer.status()) && now - answered_ < kPatience) return;
+  LOG_EVERY(WARNING, kPatience)
+      << "worker/0 is not told how worker/" << task_.index()
+      << " goes: " << answer.status().message();
 }
 
 void PeerHeartbeats::Run() {

@@ -17,8 +17,8 @@ namespace parasol {
 
 // The heartbeats of a program's process to the first one, which shows to those
 // who look on what they bring. Nothing depends on them: one that is not
-// answered is followed by the next one. A thread of its own sends them; the
-// rest is thread-safe.
+// answered is followed by the next one, and by a warning if that goes on, or if
+// it is refused. A thread of its own sends them; the rest is thread-safe.
 class PeerHeartbeats {
  public:
   static constexpr absl::Duration kInterval = absl::Seconds(1);
@@ -48,6 +48,8 @@ class PeerHeartbeats {
   const std::unique_ptr<ChiefClient> first_;
   Clock& clock_;
   TaskInspection inspection_;  // the thread's, but for its recorder
+  // The thread's: when the first process has answered last, or this began.
+  absl::Time answered_;
   absl::Mutex mu_;
   Report report_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;

@@ -1,5 +1,6 @@
 #include "worker/shown/peer_heartbeats.h"
 
+#include <atomic>
 #include <memory>
 #include <set>
 #include <string>
@@ -21,6 +22,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+
+constexpr absl::Duration kLimit = absl::Minutes(1);
 
 wire::Task Worker(int index) {
   wire::Task task;
@@ -52,18 +55,34 @@ class PeerHeartbeatsTest : public testing::Test {
         Clock::Real());
   }
 
-  void AwaitPeer() {
-    while (!first_.Status().task(1).alive()) Pause();
+  // Returns false, and fails, if a fact does not come true in time.
+  template <typename Fact>
+  static bool Await(Fact fact) {
+    const absl::Time deadline = Clock::Real().Now() + kLimit;
+    while (!fact()) {
+      if (Clock::Real().Now() > deadline) {
+        ADD_FAILURE() << "not within " << kLimit;
+        return false;
+      }
+      Clock::Real().Pause(absl::Milliseconds(10));
+    }
+    return true;
   }
-  static void Pause() { Clock::Real().Pause(absl::Milliseconds(10)); }
+  bool AwaitPeer() {
+    return Await([this] {
+      const wire::JobStatus status = first_.Status();
+      return status.task_size() > 1 && status.task(1).alive();
+    });
+  }
 
   // Asks until the tasks that are there have shown all.
   wire::InspectResponse Ask(wire::InspectRequest request) {
     auto answer = first_.Inspect(request);
-    while (answer.ok() && answer->missing_task_size() > 0) {
-      Pause();
+    Await([&] {
+      if (!answer.ok() || answer->missing_task_size() == 0) return true;
       answer = first_.Inspect(request);
-    }
+      return false;
+    });
     EXPECT_OK(answer.status());
     return answer.ok() ? *answer : wire::InspectResponse();
   }
@@ -84,7 +103,10 @@ TEST_F(PeerHeartbeatsTest, ThePartsOfAPeersStepsAreShown) {
         ToProto(steps * absl::Milliseconds(20));
     *totals.mutable_work() = totals.times().compute();
   });
-  while (!first_.Status().task(1).pace().step().has_compute()) Pause();
+  Await([this] {
+    const wire::JobStatus status = first_.Status();
+    return status.task_size() > 1 && status.task(1).pace().step().has_compute();
+  });
   peer_->Follow(nullptr);
   const wire::JobStatus status = first_.Status();
   ASSERT_EQ(status.task_size(), 3);
@@ -96,7 +118,7 @@ TEST_F(PeerHeartbeatsTest, ThePartsOfAPeersStepsAreShown) {
 
 TEST_F(PeerHeartbeatsTest, StacksOfAllWhoAreThere) {
   peer_->ShowThisThreadFirst();
-  AwaitPeer();
+  ASSERT_TRUE(AwaitPeer());
   wire::InspectRequest request;
   request.mutable_inspection()->set_kind(wire::Inspection::STACKS);
   request.mutable_inspection()->set_number(1);
@@ -117,7 +139,7 @@ TEST_F(PeerHeartbeatsTest, StacksOfAllWhoAreThere) {
 }
 
 TEST_F(PeerHeartbeatsTest, ATraceHasTheSpansOfAPeer) {
-  AwaitPeer();
+  ASSERT_TRUE(AwaitPeer());
   wire::InspectRequest request;
   wire::Inspection& asked = *request.mutable_inspection();
   asked.set_kind(wire::Inspection::TRACE);
@@ -127,7 +149,8 @@ TEST_F(PeerHeartbeatsTest, ATraceHasTheSpansOfAPeer) {
   request.set_task("worker/1");
   ASSERT_OK(first_.Inspect(request).status());
   auto answer = first_.Inspect(request);
-  while (answer.ok() && answer->missing_task_size() > 0) {
+  Await([&] {
+    if (!answer.ok() || answer->missing_task_size() == 0) return true;
     const absl::Time now = Clock::Real().Now();
     for (TraceRecorder* const trace :
          {&first_.inspection().recorder(), &peer_->recorder()}) {
@@ -138,21 +161,37 @@ TEST_F(PeerHeartbeatsTest, ATraceHasTheSpansOfAPeer) {
                   .step = 1});
       trace->EndStep(now);
     }
-    Pause();
     answer = first_.Inspect(request);
-  }
+    return false;
+  });
   ASSERT_OK(answer.status());
   ASSERT_EQ(answer->task_size(), 1);
   EXPECT_GT(answer->task(0).part(0).span_size(), 0);
 }
 
 TEST_F(PeerHeartbeatsTest, WhileNobodyTrainsTheOnesThatAreNotThereAreNamed) {
-  AwaitPeer();
+  ASSERT_TRUE(AwaitPeer());
   first_.Ask({});
   const wire::JobStatus status = first_.Status();
   EXPECT_EQ(status.trouble(), "not yet");
   EXPECT_THAT(status.missing_task(), ElementsAre("worker/2"));
   EXPECT_THAT(status.finding(0).text(), HasSubstr("waits for worker/2"));
+}
+
+TEST_F(PeerHeartbeatsTest, OneThatIsRefusedSaysSo) {
+  testing::internal::CaptureStderr();
+  std::atomic<int> sent = 0;
+  {
+    PeerHeartbeats stranger(
+        Worker(3),
+        ChiefClient::Create(absl::StrCat("127.0.0.1:", server_->port()),
+                            absl::Minutes(1), Callee::Chief(nullptr)),
+        Clock::Real());
+    stranger.Follow([&sent](wire::HeartbeatRequest&) { ++sent; });
+    Await([&] { return sent >= 2; });
+  }
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("worker/0 is not told how worker/3 goes: "));
 }
 
 TEST_F(PeerHeartbeatsTest, WhoIsNoProcessOfTheProgramIsRefused) {
