@@ -214,7 +214,7 @@ void LoneChief::Complete(int64_t completed) {
   Claim(/*want=*/0);
 }
 
-void LoneChief::Report(const TrainingReport& report) {
+wire::WorkerTotals LoneChief::Report(const TrainingReport& report) {
   absl::MutexLock lock(&mu_);
   const absl::Time now = clock_.Now();
   wire::HeartbeatRequest of_worker;
@@ -233,6 +233,7 @@ void LoneChief::Report(const TrainingReport& report) {
   for (const std::string& line : coordinator_->Tick(now).warnings) {
     LOG(WARNING) << line;
   }
+  return of_worker.totals();
 }
 
 std::optional<int64_t> LoneChief::StartStep() {

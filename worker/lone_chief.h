@@ -67,8 +67,9 @@ class LoneChief {
 
   // Notes that the run has had `completed` steps. Call it before the others.
   void Complete(int64_t completed);
-  // Takes what the training has done since the last report.
-  void Report(const TrainingReport& report);
+  // Takes what the training has done since the last report. Returns the totals
+  // of all reports.
+  wire::WorkerTotals Report(const TrainingReport& report);
   // Returns the batch of the next step; of replicas in step its number.
   // nullopt: none is to be begun now, as an order comes first, perhaps.
   std::optional<int64_t> StartStep();

@@ -58,9 +58,7 @@ LoneTraining::LoneTraining(Options options, Clock& clock,
 
 // The last status stays on the page.
 LoneTraining::~LoneTraining() {
-  if (options_.shown == nullptr) return;
-  options_.shown->ShowOnPage();
-  options_.shown->Ask({});
+  if (options_.shown != nullptr) options_.shown->Ask({});
 }
 
 wire::JobStatus LoneTraining::Status() const {

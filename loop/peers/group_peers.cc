@@ -16,6 +16,7 @@
 #include "loop/peers/program_status.h"
 #include "loop/peers/reported_iteration.h"
 #include "worker/group/state/state_transfer.h"
+#include "worker/shown/lone_status.h"
 #include "worker/shown/peer_heartbeats.h"
 #include "worker/training_report.h"
 
@@ -41,8 +42,6 @@ absl::Status NotThere(absl::string_view what) {
   return absl::FailedPreconditionError(absl::StrCat(
       what, ": the processes have not met yet, or the program has ended"));
 }
-
-std::string NameOfWorker(int index) { return absl::StrCat("worker/", index); }
 
 }  // namespace
 

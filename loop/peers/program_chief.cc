@@ -19,8 +19,6 @@ namespace {
 
 // Time between two reports, at least where nothing is written down.
 constexpr absl::Duration kReportInterval = absl::Seconds(1);
-// The track of what is done between iterations.
-constexpr char kOrderTrack[] = "orders";
 
 }  // namespace
 
@@ -192,7 +190,7 @@ absl::StatusOr<bool> ProgramChief::FollowOrders() {
 }
 
 absl::Status ProgramChief::CarryOut(const LoadOrder& order) {
-  const LoneStatus::Activity load(options_.shown, "load", kOrderTrack,
+  const LoneStatus::Activity load(options_.shown, "load", LoneStatus::kOrders,
                                   wire::Finding::LOADING,
                                   "loading its variables");
   return chief_->CarryOut(order);
@@ -204,9 +202,9 @@ absl::Status ProgramChief::CarryOut(const CheckpointOrder& order) {
     Report(/*is_end=*/true);
   }
   const absl::Status written = [&] {
-    const LoneStatus::Activity writes(options_.shown, "checkpoint", kOrderTrack,
-                                      wire::Finding::CHECKPOINT,
-                                      "writing a checkpoint");
+    const LoneStatus::Activity writes(
+        options_.shown, "checkpoint", LoneStatus::kOrders,
+        wire::Finding::CHECKPOINT, "writing a checkpoint");
     return chief_->Write(order);
   }();
   chief_->Done(order, written);
@@ -216,10 +214,13 @@ absl::Status ProgramChief::CarryOut(const CheckpointOrder& order) {
 void ProgramChief::Report(bool is_end) {
   reported_ = clock_.Now();
   const TrainingReport report = reporter_.Take();
-  chief_->Report(report);
+  const wire::WorkerTotals totals = chief_->Report(report);
   record_->AddWork(report, {});
   record_->Note(chief_->Status(), is_end);
-  if (options_.shown != nullptr) options_.shown->ShowOnPage();
+  if (options_.shown != nullptr) {
+    options_.shown->Report(totals);
+    options_.shown->ShowOnPage();
+  }
   if (is_end) {
     record_->LogSteps(step_, /*end_step=*/step_, metrics_.wait_ratio);
   }

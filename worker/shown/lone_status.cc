@@ -11,11 +11,27 @@
 namespace parasol {
 namespace {
 
-// Puts a finding before the others.
+// The process does not change its own.
+constexpr uint64_t kOwnIncarnation = 1;
+
+// Returns true for what only another process can end.
+bool IsWait(wire::Finding::Kind kind) {
+  return kind == wire::Finding::LINK || kind == wire::Finding::WORKER;
+}
+
+// Puts a finding before the others; behind those that say which process is
+// stopped or gone, if it is a wait for other processes.
 void PutFirst(wire::Finding finding, wire::JobStatus& status) {
+  const bool is_wait = IsWait(finding.kind());
   auto& findings = *status.mutable_finding();
   *findings.Add() = std::move(finding);
-  std::rotate(findings.begin(), findings.end() - 1, findings.end());
+  const auto last = findings.end() - 1;
+  const auto place =
+      std::find_if(findings.begin(), last, [&](const wire::Finding& other) {
+        return !is_wait || (other.kind() != wire::Finding::STOPPED &&
+                            other.kind() != wire::Finding::MISSING);
+      });
+  std::rotate(place, last, findings.end());
 }
 
 wire::Finding FindingOf(const LoneStatus::Doing& doing, absl::Time now) {
@@ -29,13 +45,13 @@ wire::Finding FindingOf(const LoneStatus::Doing& doing, absl::Time now) {
   return finding;
 }
 
-std::string NameOfWorker(int index) { return absl::StrCat("worker/", index); }
-
 bool IsOver(const wire::JobStatus& status) {
   return status.phase() == wire::COMPLETE || status.phase() == wire::FAILED;
 }
 
 }  // namespace
+
+std::string NameOfWorker(int index) { return absl::StrCat("worker/", index); }
 
 LoneStatus::LoneStatus(Clock& clock, std::string untold)
     : clock_(clock),
@@ -45,12 +61,21 @@ LoneStatus::LoneStatus(Clock& clock, std::string untold)
 
 void LoneStatus::Ask(Training training) {
   absl::MutexLock lock(&mu_);
+  if (training_.status != nullptr) page_.Show(NowShown());
   training_ = std::move(training);
+  paces_.Forget(/*worker=*/0);  // another training counts from 0 on
 }
 
 std::optional<LoneStatus::Doing> LoneStatus::NowDone() const {
   if (activity_) return activity_;
   return training_.part == nullptr ? std::nullopt : training_.part();
+}
+
+void LoneStatus::Report(const wire::WorkerTotals& totals) {
+  const absl::Time now = clock_.Now();
+  absl::MutexLock lock(&mu_);
+  paces_.Report(/*worker=*/0, kOwnIncarnation, totals, now);
+  paces_.Judge(now);
 }
 
 void LoneStatus::SetProcesses(int processes) {
@@ -100,7 +125,18 @@ absl::StatusOr<wire::InspectResponse> LoneStatus::Inspect(
   return inspection_.Inspect(request, std::move(others));
 }
 
+bool LoneStatus::HearsPeers() const {
+  return std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
+    return peer.heard != absl::InfinitePast();
+  });
+}
+
 void LoneStatus::AddPeers(absl::Time now, wire::JobStatus& status) const {
+  // Perhaps nobody else has been told to tell.
+  if (!HearsPeers()) return;
+  for (wire::TaskStatus& task : *status.mutable_task()) {
+    paces_.Describe(task.task().index(), absl::ZeroDuration(), task);
+  }
   for (size_t i = 0; i < peers_.size(); ++i) {
     const int index = static_cast<int>(i) + 1;
     const absl::Duration silence = now - peers_[i].heard;
@@ -112,38 +148,60 @@ void LoneStatus::AddPeers(absl::Time now, wire::JobStatus& status) const {
     *task.mutable_silence() = ToProto(silence);
     paces_.Describe(index, silence, task);
   }
-  if (!peers_.empty()) AddFindings(status);
+}
+
+void LoneStatus::AddLost(absl::Time now, wire::JobStatus& status) const {
+  absl::Duration longest;
+  for (size_t i = 0; i < peers_.size(); ++i) {
+    const absl::Duration silence = now - peers_[i].heard;
+    if (silence < kLease || silence == absl::InfiniteDuration()) continue;
+    status.add_missing_task(NameOfWorker(static_cast<int>(i) + 1));
+    longest = std::max(longest, silence);
+  }
+  if (!status.missing_task().empty()) {
+    *status.mutable_waited() = ToProto(longest);
+  }
+}
+
+wire::JobStatus LoneStatus::Untold(absl::Time now) const {
+  wire::JobStatus status;
+  status.set_phase(wire::LOADING);
+  status.set_trouble(untold_);
+  if (!peers_.empty() && !HearsPeers()) {
+    status.set_trouble(absl::StrCat(
+        untold_,
+        "; no other one is heard: are they there, and with --status_address?"));
+  }
+  AddPeers(now, status);
+  for (const wire::TaskStatus& peer : status.task()) {
+    if (!peer.alive()) status.add_missing_task(NameOfTask(peer));
+  }
+  AddFindings(status);
+  return status;
+}
+
+wire::JobStatus LoneStatus::NowShown() const {
+  if (training_.status == nullptr) return Untold(clock_.Now());
+  wire::JobStatus status = training_.status();
+  const std::optional<Doing> doing = NowDone();
+  const absl::Time now = clock_.Now();
+  const bool is_long = doing && !IsOver(status) && now - doing->since >= kLong;
+  AddPeers(now, status);
+  // Steps may go on though heartbeats do not come.
+  if (is_long && IsWait(doing->kind)) AddLost(now, status);
+  if (HearsPeers()) AddFindings(status);
+  if (is_long) PutFirst(FindingOf(*doing, now), status);
+  return status;
 }
 
 wire::JobStatus LoneStatus::Status() const {
   absl::MutexLock lock(&mu_);
-  wire::JobStatus status;
-  if (training_.status == nullptr) {
-    status.set_phase(wire::LOADING);
-    status.set_trouble(untold_);
-    AddPeers(clock_.Now(), status);
-    for (const wire::TaskStatus& peer : status.task()) {
-      if (!peer.alive()) status.add_missing_task(NameOfTask(peer));
-    }
-    AddFindings(status);
-    return status;
-  }
-  status = training_.status();
-  const std::optional<Doing> doing = NowDone();
-  const absl::Time now = clock_.Now();
-  AddPeers(now, status);
-  if (doing && !IsOver(status) && now - doing->since >= kLong) {
-    PutFirst(FindingOf(*doing, now), status);
-  }
-  return status;
+  return NowShown();
 }
 
 void LoneStatus::ShowOnPage() {
-  {
-    absl::MutexLock lock(&mu_);
-    if (training_.status == nullptr) return;
-  }
-  page_.Show(Status());
+  absl::MutexLock lock(&mu_);
+  if (training_.status != nullptr) page_.Show(NowShown());
 }
 
 PageServer::Page LoneStatus::PageAt(absl::string_view path) {

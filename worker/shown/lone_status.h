@@ -22,17 +22,23 @@
 
 namespace parasol {
 
+// Returns the name of a process of a program: "worker/1".
+std::string NameOfWorker(int index);
+
 // The things that a process which is its own chief shows to those who look on:
 // its status, a page about its job, and inspections. It asks the training,
 // which may come and go. The thread that trains may stand still: what it has
-// done for long is the first finding then. The other processes of a program
-// tell it with heartbeats how they go. Thread-safe.
+// done for long is the first finding then, unless it waits for another process
+// that is stopped or gone. The other processes of a program tell it with
+// heartbeats how they go. Thread-safe.
 class LoneStatus {
  public:
   // Time from which on a thing that goes on is a finding.
   static constexpr absl::Duration kLong = absl::Milliseconds(2500);
   // Time after which a process that is not heard is not there.
   static constexpr absl::Duration kLease = absl::Seconds(10);
+  // The track of what is done between steps.
+  static constexpr char kOrders[] = "orders";
 
   // A thing that the training thread does.
   struct Doing {
@@ -51,8 +57,13 @@ class LoneStatus {
   LoneStatus(Clock& clock, std::string untold);
 
   // Takes whom to ask, from now on; nobody, if it has no functions. What it
-  // replaces is not asked any more when this returns.
+  // replaces is asked once more, for the last status on the page, and not any
+  // more when this returns.
   void Ask(Training training) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Takes the totals of what the training has done: the pace of this process,
+  // which is worker 0, is compared with the others'.
+  void Report(const wire::WorkerTotals& totals) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Says how many processes the program has, with this one.
   void SetProcesses(int processes) ABSL_LOCKS_EXCLUDED(mu_);
@@ -101,7 +112,16 @@ class LoneStatus {
   };
 
   std::optional<Doing> NowDone() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  wire::JobStatus NowShown() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  wire::JobStatus Untold(absl::Time now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns true if another process has been heard: others may not tell how
+  // they go.
+  bool HearsPeers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AddPeers(absl::Time now, wire::JobStatus& status) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Names those that are gone, for which the job waits.
+  void AddLost(absl::Time now, wire::JobStatus& status) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   Clock& clock_;
