@@ -10,6 +10,7 @@
 #include "cluster/checkpoint/best_checkpoint.h"
 #include "cluster/checkpoint/evaluation_decisions.h"
 #include "cluster/checkpoint/evaluation_fields.h"
+#include "cluster/checkpoint/run_history.h"
 #include "cluster/hook/training_hooks.h"
 #include "coordinator/watch/findings.h"
 #include "worker/part_shown.h"
@@ -20,8 +21,20 @@ namespace {
 
 // Time between two reports, at least where nothing is written down.
 constexpr absl::Duration kReportInterval = absl::Seconds(1);
-// The track of what is done between steps.
-constexpr char kOrders[] = "orders";
+
+// Returns the evaluations of a run that was taken up, also if nothing goes by
+// them but those who look on.
+std::vector<Evaluation> EvaluationsOf(const CoordinatorOptions& run,
+                                      const std::string& directory) {
+  if (GoesByEvaluations(run.job)) return run.evaluations;
+  const RunHistory history(run.resumed, run.chief_epoch);
+  absl::StatusOr<std::vector<Evaluation>> read = ReadEvaluations(
+      directory, run.run_id,
+      [&](const Evaluation& evaluation) { return history.Has(evaluation); });
+  if (read.ok()) return *std::move(read);
+  LOG(WARNING) << read.status().message();
+  return {};
+}
 
 }  // namespace
 
@@ -116,7 +129,10 @@ absl::Status LoneTraining::Open() {
                        *trainer_, clock_));
   const CoordinatorOptions& run = chief_->run();
   step_ = run.resumed ? run.resumed->global_step() : 0;
-  evaluations_ = run.evaluations;
+  evaluations_ = EvaluationsOf(run, chief_->store().directory());
+  if (options_.shown != nullptr) {
+    options_.shown->page().Evaluated(evaluations_);
+  }
   absl::MutexLock lock(&mu_);
   shown_ = chief_.get();
   return absl::OkStatus();
@@ -183,7 +199,7 @@ void LoneTraining::Report(TrainingReporter& reporter, bool is_end) {
 
 absl::Status LoneTraining::CarryOut(const LoadOrder& order) {
   {
-    const LoneStatus::Activity load(options_.shown, "load", kOrders,
+    const LoneStatus::Activity load(options_.shown, "load", LoneStatus::kOrders,
                                     wire::Finding::LOADING,
                                     "loading its variables");
     RETURN_IF_ERROR(chief_->CarryOut(order));
@@ -214,9 +230,9 @@ absl::Status LoneTraining::CarryOut(const CheckpointOrder& order) {
     Report(nothing_more, /*is_end=*/true);
   }
   const absl::Status written = [&] {
-    const LoneStatus::Activity writes(options_.shown, "checkpoint", kOrders,
-                                      wire::Finding::CHECKPOINT,
-                                      "writing a checkpoint");
+    const LoneStatus::Activity writes(
+        options_.shown, "checkpoint", LoneStatus::kOrders,
+        wire::Finding::CHECKPOINT, "writing a checkpoint");
     return chief_->Write(order);
   }();
   if (written.ok()) LookForHooks(chief_->store().PathOf(step_));

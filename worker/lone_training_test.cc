@@ -343,6 +343,23 @@ TEST_P(LoneTrainingTest, TheResultIsOneLineBesideTheCheckpoints) {
   EXPECT_FALSE(std::getline(file, line));
 }
 
+TEST_P(LoneTrainingTest, ThePageHasTheEvaluationsOfTheRunBefore) {
+  job_.mutable_eval()->CopyFrom(job_.train());
+  ASSERT_OK(Train());
+  FillDefaults(job_);
+  MetricsRegistry metrics;
+  LoneStatus shown(Clock::Real(), "not yet");
+  LoneTraining training({.trainer = {.job = job_,
+                                     .graph = *ResolveGraph(job_.model()),
+                                     .replicas = {.devices = {GetParam()}},
+                                     .data_dir = root_},
+                         .shown = &shown},
+                        Clock::Real(), metrics);
+  ASSERT_OK(training.Run());
+  EXPECT_THAT(shown.PageAt("/status.json").body,
+              HasSubstr("\"evaluations\":[{\"step\":20,"));
+}
+
 TEST_P(LoneTrainingTest, ARunGoesOnToALaterEnd) {
   ASSERT_OK(Train());
   job_.mutable_end()->set_steps(30);
