@@ -1,5 +1,6 @@
 #include "loop/program.h"
 
+#include <map>
 #include <utility>
 
 #include "absl/flags/flag.h"
@@ -32,10 +33,12 @@ ABSL_FLAG(absl::Duration, peer_timeout, absl::Minutes(5),
           "How long a process that is missing, or takes no part, is waited "
           "for.");
 
-ABSL_FLAG(std::string, status_address, "",
-          "host:port at which worker 0, or the only process, answers `parasol "
-          "status`, `why` and `trace`, with --checkpoint_dir; empty: nowhere. "
-          "With ps the chief answers at its own address.");
+ABSL_FLAG(
+    std::string, status_address, "",
+    "host:port at which worker 0, or the only process, answers `parasol "
+    "status`, `why` and `trace`, with --checkpoint_dir; other workers tell "
+    "worker 0 at this port of its host how they go. Empty: nowhere. With "
+    "ps the chief answers at its own address.");
 ABSL_FLAG(
     std::string, metrics_address, "",
     "host:port of /metrics, and of the job's page if this is the chief of "
@@ -44,6 +47,8 @@ ABSL_FLAG(
 
 namespace parasol::loop {
 namespace {
+
+constexpr int kMaxPort = 65535;
 
 // The chief of a cluster with ps runs the program, too.
 Role RoleOfProcess() {
@@ -104,20 +109,23 @@ bool Program::LeadsPs() const {
 
 // The first process is at the flag's port of its host in the cluster.
 absl::Status Program::TellFirst(const std::string& address) {
+  const std::map<int, std::string>& workers =
+      config_.cluster->tasks(Role::kWorker);
+  const auto first = workers.find(0);
+  // PeersOf() refuses such a cluster.
+  if (first == workers.end()) return absl::OkStatus();
   int port = 0;
   if (!absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port) ||
-      port == 0) {
+      port < 1 || port > kMaxPort) {
     LOG(WARNING) << "--status_address=" << address << ": worker/"
                  << config_.index << " can't tell worker/0 how it goes: give "
-                 << "the port of worker/0";
+                 << "the port of worker/0, 1 to " << kMaxPort;
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(std::shared_ptr<const Trust> trust,
                    TrustOfTask(config_, PeerRole::kWorker));
-  status_->TellFirst(
-      NewTask(config_),
-      WithPort(config_.cluster->tasks(Role::kWorker).at(0), port),
-      std::move(trust));
+  status_->TellFirst(NewTask(config_), WithPort(first->second, port),
+                     std::move(trust));
   return absl::OkStatus();
 }
 

@@ -64,8 +64,9 @@ class Program {
   std::vector<std::string> arguments_;
   TaskConfig config_;
   MetricsRegistry metrics_;
-  std::unique_ptr<MetricsServer> metrics_server_;
   std::unique_ptr<ProgramStatus> status_;
+  // Both show `status_`.
+  std::unique_ptr<MetricsServer> metrics_server_;
   std::unique_ptr<ProgramStatusServer> status_server_;
   std::unique_ptr<TerminationSignal> signal_;
 };

@@ -131,7 +131,8 @@ class Strategy {
 
   // Cuts each batch of `dataset`, a batch of all replicas, into a piece for
   // each: of m examples, ceil(m / replicas) for the first ones, and what is
-  // left, or no example, for the last ones.
+  // left, or no example, for the last ones. The strategy must outlive the
+  // distributed data set and its iterators.
   DistributedDataset DistributeDataset(Dataset dataset);
   // Has each process read a data set of its own, whose batches are its
   // replicas' together.
