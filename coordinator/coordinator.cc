@@ -13,6 +13,10 @@
 namespace parasol {
 namespace {
 
+// Time within which the workers of a chief that was lost are back: they look
+// for the next one each second.
+constexpr absl::Duration kReturnTime = absl::Seconds(2);
+
 // Refuses a process that names itself as one at another place: its steps would
 // count for both.
 absl::Status CheckIncarnation(
@@ -413,10 +417,12 @@ std::optional<absl::Status> Coordinator::Outcome(absl::Time now) const {
 }
 
 StepGrants::Look Coordinator::LookAtGrants() const {
+  const bool may_return = options_.resumed && IsNew() && !HaveWorkersLeft();
   return {.phase = phases_.phase(),
           .is_stopping = orders_.stop_requested(),
           .workers = membership_.CountAlive("worker"),
-          .may_return = options_.resumed && IsNew() && !HaveWorkersLeft(),
+          .may_return = may_return,
+          .return_now = may_return && last_tick_ - start_ < kReturnTime,
           .ends_early = end_requested_ || HaveWorkersLeft() ||
                         evaluations_.decisions().stop().has_value(),
           .limit = evaluations_.lag().StepLimit()};

@@ -270,7 +270,9 @@ TEST(ResumedLedger, BatchesThatWorkersTellAreDoneOnce) {
       manifest = ManifestOf(before);
       saved = completed;
     }
-    StepLedger after(manifest);
+    StepLedger::Options options;
+    options.has_shards = shards.size() > 1;
+    StepLedger after(manifest, options);
     after.SetEnd(kEnd);
     std::map<int64_t, int> times;
     for (const auto& [worker, batches] : started) {
@@ -331,7 +333,7 @@ TEST(ResumedLedger, StepsWhoseBatchesAreForgottenTakeTheNextOnes) {
   EXPECT_EQ(ledger.BatchesOf(1).front(), 12) << "10 and 11 are taken as done";
 }
 
-TEST(ResumedLedger, AWorkerIsToldWhatTheCheckpointHas) {
+TEST(ResumedLedger, AWorkerIsToldWhatTwoCheckpointsHave) {
   StepLedger ledger = LedgerTo(100);
   ledger.Enter(1, {0});
   Claim(ledger, 1, 8, 1);
@@ -344,6 +346,9 @@ TEST(ResumedLedger, AWorkerIsToldWhatTheCheckpointHas) {
   ledger.Answer(claim, 0, 1, answer);
   EXPECT_EQ(answer.saved_steps(), 0);
   ledger.Saved(manifest);
+  ledger.Answer(claim, 0, 1, answer);
+  EXPECT_EQ(answer.saved_steps(), 0) << "the newest one may be damaged";
+  ledger.Saved(ManifestOf(ledger));
   ledger.Answer(claim, 0, 1, answer);
   EXPECT_EQ(answer.saved_steps(), 5);
 }

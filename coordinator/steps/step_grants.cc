@@ -131,14 +131,18 @@ void StepGrants::Observe(const Look& look) {
 // A chief that has restarted knows how far a worker is when that has registered
 // again. Bounded staleness goes by the slowest worker, and an early end by the
 // steps of them all, those in flight included. A worker that is not back within
-// a lease has lost it.
+// a lease has lost it. In asynchronous training the batches that a worker has
+// in flight would be granted to another, and be done twice: it is worth a
+// moment, not a lease.
 bool StepGrants::AwaitsReturns(const Look& look) const {
   if (look.phase != wire::TRAINING || !look.may_return) return false;
   const bool all_are_back = look.workers >= options_.places;
   if (look.ends_early && !ended_early_) {
     return !all_are_back || claims_.num_idle() < look.workers;
   }
-  return is_bounded_ && !all_are_back;
+  if (is_bounded_ && !all_are_back) return true;
+  return look.return_now && !is_synchronous_ &&
+         (!all_are_back || plan_->MayTell());
 }
 
 bool StepGrants::MayGrant(const Look& look) const {

@@ -41,8 +41,10 @@ class StepGrants {
     bool is_stopping = false;
     // Number of live workers.
     int workers = 0;
-    // True if workers of an earlier chief may yet come back to their places.
+    // True if workers of an earlier chief may yet come back to their places,
+    // and if they do so in these moments unless they are lost.
     bool may_return = false;
+    bool return_now = false;
     // True if evaluations have decided that the job ends early.
     bool ends_early = false;
     // Number of steps beyond which none may begin now.

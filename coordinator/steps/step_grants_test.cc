@@ -39,6 +39,7 @@ class MockPlan : public StepPlan {
   MOCK_METHOD(std::vector<durable::WorkerProgress>, Progress, (),
               (const, override));
   MOCK_METHOD(bool, HoldsSteps, (uint64_t), (const, override));
+  MOCK_METHOD(bool, MayTell, (), (const, override));
   MOCK_METHOD(std::vector<uint64_t>, Awaited, (), (const, override));
 };
 
@@ -247,6 +248,23 @@ TEST_F(StepGrantsTest, BoundedStalenessAwaitsWorkersThatMayReturn) {
 TEST_F(StepGrantsTest, OtherModesAwaitNobodyWithoutAnEarlyEnd) {
   EXPECT_FALSE(grants().AwaitsReturns(
       {.phase = wire::TRAINING, .workers = 1, .may_return = true}));
+}
+
+TEST_F(StepGrantsTest, AsynchronousTrainingAwaitsThoseThatReturnForAMoment) {
+  StepGrants::Look look = {.phase = wire::TRAINING,
+                           .workers = 1,
+                           .may_return = true,
+                           .return_now = true};
+  EXPECT_TRUE(grants().AwaitsReturns(look)) << "one is absent";
+  ExpectWant(0, look);
+  look.workers = 2;
+  EXPECT_CALL(*plan_, MayTell).WillOnce(Return(true));
+  EXPECT_TRUE(grants().AwaitsReturns(look)) << "one has steps in flight";
+  EXPECT_CALL(*plan_, MayTell).WillRepeatedly(Return(false));
+  EXPECT_FALSE(grants().AwaitsReturns(look));
+  look.workers = 1;
+  look.return_now = false;
+  EXPECT_FALSE(grants().AwaitsReturns(look));
 }
 
 TEST(IsNewsTest, AGrantAnAssignmentAnEndAndThePhasesBehindTrainingAreNews) {

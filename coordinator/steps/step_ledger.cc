@@ -88,7 +88,7 @@ void StepLedger::SetShards(const std::vector<int64_t>& shard_batches) {
   if (shard_batches.empty()) return;
   const NewsCheck check(*this);
   pool_.SetShards(shard_batches);
-  has_shards_ = true;
+  knows_shards_ = true;
   for (auto& [incarnation, account] : accounts_) CountUncounted(account);
 }
 

@@ -39,11 +39,12 @@ namespace parasol {
 // batches behind them. A worker to which the chief before has granted steps
 // since the checkpoint tells their batches when it registers: the completed
 // ones are done, and it keeps the ones in flight that no other worker has been
-// granted by then. So no batch is left out, and a batch is computed twice only
-// if its worker does not come back, or after another worker was granted it. Of
-// steps whose batches it no longer knows (ToldBatches::kMaxRanges; an older
-// checkpoint than the one that had them), the next batches are taken as done:
-// these may be done once more, or once less.
+// granted by then (StepGrants awaits the workers for a moment). So no batch is
+// left out, and a batch is computed twice only if its worker does not come
+// back, or after another worker was granted it. Of steps whose batches it no
+// longer knows (ToldBatches::kMaxRanges; an older checkpoint than the two
+// that had them), the next batches are taken as done: these may be done once more,
+// or once less.
 //
 // Totals are taken only as far as they can be true. This chief knows what it
 // has granted: more is refused. About the grants of the chief before, since the
@@ -64,7 +65,8 @@ namespace parasol {
 // chief.
 //
 // A call takes a time that does not grow with the number of workers, but for
-// Awaited(), Progress(), Unfinished(), and a grant of the last steps.
+// Awaited(), Progress(), Unfinished(), MayTell(), and a grant of the last
+// steps.
 class StepLedger : public StepPlan {
  public:
   // Largest number of steps that one worker holds unfinished: granted by this
@@ -82,6 +84,9 @@ class StepLedger : public StepPlan {
     // Step up to which an earlier chief may have let workers go, if its job had
     // another end.
     int64_t earlier_end = 0;
+    // True if the training set has several shards, whose batches are taken as
+    // SetShards() says.
+    bool has_shards = false;
   };
 
   // Starts a new run.
@@ -123,6 +128,7 @@ class StepLedger : public StepPlan {
     return *clocks_.rbegin() - *clocks_.begin();
   }
   int64_t completed_grants() const override { return completed_grants_; }
+  bool MayTell() const override;
   int64_t doubled_batches() const override { return doubled_batches_; }
   std::vector<durable::WorkerProgress> Progress() const override;
   std::vector<durable::BatchSpan> Unfinished() const override;
@@ -157,7 +163,9 @@ class StepLedger : public StepPlan {
     // and the first one.
     int64_t uncounted = 0;
     int64_t uncounted_begin = 0;
-    // Number of steps that the run's newest checkpoint has as completed.
+    // Number of steps that the newest checkpoint of this chief has as completed,
+    // and the one before it.
+    int64_t newest_saved = 0;
     int64_t saved = 0;
     // Number of steps that the clock is ahead of `completed`.
     int64_t lead = 0;
@@ -254,7 +262,7 @@ class StepLedger : public StepPlan {
   int64_t global_step_ = 0;
   int64_t completed_grants_ = 0;
   int64_t doubled_batches_ = 0;
-  bool has_shards_ = false;
+  bool knows_shards_ = false;
   // Number of batches that count and are some worker's: of granted steps alone,
   // and with the steps that may be granted next.
   int64_t outstanding_ = 0;

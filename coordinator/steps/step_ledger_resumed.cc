@@ -36,7 +36,7 @@ void StepLedger::CountUncounted(Account& account) {
   const ToldBatches::Run first = account.told.From(step);
   const bool is_told = first.first || first.count < account.uncounted;
   // Which batches are whose shard's decides where the others are taken from.
-  if (is_told && !has_shards_) return;
+  if (is_told && options_.has_shards && !knows_shards_) return;
   account.uncounted = 0;
   if (is_told) ReturnAhead();
   while (step < end) {
@@ -71,10 +71,20 @@ void StepLedger::ReturnAhead() {
   }
 }
 
+bool StepLedger::MayTell() const {
+  return std::any_of(accounts_.begin(), accounts_.end(), [](const auto& entry) {
+    const Account& account = entry.second;
+    return !account.gone && account.counts_unknown && !account.told.empty();
+  });
+}
+
 void StepLedger::Saved(const durable::CheckpointManifest& manifest) {
   for (const durable::WorkerProgress& progress : manifest.worker_progress()) {
     const auto it = accounts_.find(progress.incarnation());
-    if (it != accounts_.end()) it->second.saved = progress.completed_steps();
+    if (it == accounts_.end()) continue;
+    // The newest one may be found damaged: the next chief takes the one before.
+    it->second.saved = it->second.newest_saved;
+    it->second.newest_saved = progress.completed_steps();
   }
 }
 

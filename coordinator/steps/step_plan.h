@@ -111,6 +111,9 @@ class StepPlan {
   // Returns the number of completed steps that this chief has granted, in a
   // plan that grants steps.
   virtual int64_t completed_grants() const { return 0; }
+  // Returns true if a live worker has yet to say which batches of another
+  // chief's grants it has in flight, in a plan that grants batches.
+  virtual bool MayTell() const { return false; }
   // Returns the number of batches that workers say to have completed although
   // another worker has, in a plan that grants batches.
   virtual int64_t doubled_batches() const { return 0; }

@@ -32,6 +32,8 @@ class ToldBatches {
       int64_t begin,
       const google::protobuf::RepeatedPtrField<wire::BatchRange>& ranges);
 
+  // Returns true if no batch is known.
+  bool empty() const { return runs_.empty(); }
   // Returns the steps from `step` on of which the same is known.
   Run From(int64_t step) const;
 

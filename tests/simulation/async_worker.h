@@ -22,7 +22,7 @@ class AsyncWorker : public WorkerProcess {
   void StopLoop() override { claims_.Stop(); }
   int64_t completed_steps() const override { return claims_.completed(); }
   bool Drain() override;
-  void Describe(wire::RegisterRequest& request) const override {
+  void Describe(wire::RegisterRequest& request) override {
     claims_.Describe(request);
   }
 

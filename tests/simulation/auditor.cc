@@ -294,17 +294,14 @@ void Auditor::CheckEarlyEnd(const Checkpoint& final,
   }
 }
 
-// A chief that goes back behind a damaged checkpoint knows workers whose steps
-// were in a later one, and have forgotten their batches.
+// A chief that is lost while all workers live costs no batch.
 void Auditor::CheckBatches(int64_t end_step) {
-  const bool has_lost_chief = schedule_.Hits("chief");
-  if (has_lost_chief && schedule_.Has(Fault::Kind::kDamage)) return;
   if (schedule_.shape.mode >= Shape::Mode::kSynchronous) return;
   std::vector<int> times(end_step);
   for (const Step& step : steps_) {
     if (step.completed && step.batch < end_step) ++times[step.batch];
   }
-  const bool may_repeat = has_lost_chief || MayLoseLeases(schedule_);
+  const bool may_repeat = MayLoseLeases(schedule_) || schedule_.ChangesJob();
   for (int64_t batch = 0; batch < end_step; ++batch) {
     if (times[batch] == 0) {
       Violate("batch left out", absl::StrCat("batch ", batch));

@@ -22,7 +22,7 @@ class Claims : public ClaimCaller {
   void Complete();
 
   int64_t completed() const { return steps_.completed(); }
-  void Describe(wire::RegisterRequest& request) const { steps_.Tell(request); }
+  void Describe(wire::RegisterRequest& request) { steps_.Tell(request); }
 
  private:
   bool IsAllReported() const override {

@@ -44,7 +44,7 @@ class WorkerProcess : public Process {
   // Returns what the worker reports to the chief as completed.
   virtual int64_t completed_steps() const = 0;
   // Writes into a registration what the worker knows of its steps.
-  virtual void Describe(wire::RegisterRequest& request) const {
+  virtual void Describe(wire::RegisterRequest& request) {
     request.set_completed_steps(completed_steps());
   }
   // A ps has another process than before.

@@ -40,14 +40,16 @@ void GrantedSteps::Forget(int64_t saved) {
   }
 }
 
-void GrantedSteps::Tell(wire::ClaimStepsRequest& request) const {
+void GrantedSteps::Tell(wire::ClaimStepsRequest& request) {
+  has_registered_ = false;
   request.set_completed_steps(steps_.completed());
   request.set_started_steps(steps_.started());
   request.set_granted_steps(steps_.granted());
   request.set_assignment_version(version_);
 }
 
-void GrantedSteps::Tell(wire::RegisterRequest& request) const {
+void GrantedSteps::Tell(wire::RegisterRequest& request) {
+  has_registered_ = true;
   request.set_completed_steps(steps_.completed());
   if (clock_lead_) request.set_clock_lead(*clock_lead_);
   request.set_steps_before_batches(kept_.empty() ? steps_.started()
@@ -67,6 +69,7 @@ void GrantedSteps::Tell(wire::RegisterRequest& request) const {
 // The chief names the batches of all steps that it does not know to be
 // completed; the first of them may have been started here.
 bool GrantedSteps::Take(const wire::ClaimStepsResponse& response) {
+  if (has_registered_) return false;
   const bool is_new =
       std::exchange(version_, response.assignment_version()) != version_;
   if (response.has_clock_lead()) clock_lead_ = response.clock_lead();

@@ -23,7 +23,7 @@ namespace parasol {
 // version, and says how many of them it has started for good.
 //
 // It keeps the batches of the steps that it has started since the run's newest
-// checkpoint, for a chief that resumes the run from there.
+// checkpoint but one, for a chief that resumes the run from either.
 class GrantedSteps {
  public:
   // Largest number of ranges of batches that are kept; the oldest go.
@@ -36,11 +36,13 @@ class GrantedSteps {
   void Complete() { steps_.Complete(); }
 
   // Writes the totals into a claim.
-  void Tell(wire::ClaimStepsRequest& request) const;
-  // Writes what a chief needs that may not know this worker.
-  void Tell(wire::RegisterRequest& request) const;
-  // Takes the answer to the newest claim. Returns true if the chief waits for
-  // a claim of the answer's version before it grants anything.
+  void Tell(wire::ClaimStepsRequest& request);
+  // Writes what a chief needs that may not know this worker. Of the chief
+  // before it starts no more steps than it tells here.
+  void Tell(wire::RegisterRequest& request);
+  // Takes the answer to the newest claim, unless the worker has registered
+  // since. Returns true if the chief waits for a claim of the answer's version
+  // before it grants anything.
   bool Take(const wire::ClaimStepsResponse& response);
 
   // Returns the batches that TryStart() will probably return next, in order;
@@ -65,6 +67,8 @@ class GrantedSteps {
 
   StepGrant steps_;
   int64_t version_ = 0;
+  // True if it has registered since the newest claim.
+  bool has_registered_ = false;
   std::optional<int64_t> clock_lead_;
   // Batches of the next steps, granted ones first.
   std::deque<int64_t> batches_;

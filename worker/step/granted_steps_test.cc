@@ -28,7 +28,7 @@ wire::ClaimStepsResponse Answer(int64_t granted, int64_t before, int64_t first,
   return response;
 }
 
-wire::ClaimStepsRequest Told(const GrantedSteps& steps) {
+wire::ClaimStepsRequest Told(GrantedSteps& steps) {
   wire::ClaimStepsRequest request;
   steps.Tell(request);
   return request;
@@ -79,6 +79,7 @@ TEST(GrantedStepsTest, ARegistrationTellsTheTotalAndTheClock) {
   wire::RegisterRequest request;
   steps.Tell(request);
   EXPECT_FALSE(request.has_clock_lead());
+  Told(steps);
   wire::ClaimStepsResponse answer = Answer(1, 0, 100, 1);
   answer.set_clock_lead(-4);
   steps.Take(answer);
@@ -104,7 +105,7 @@ TEST(GrantedStepsTest, AnAnswerOfANewVersionEndsTheOldGrant) {
   EXPECT_THAT(steps.TryStart(), Optional(102));
 }
 
-wire::RegisterRequest Registration(const GrantedSteps& steps) {
+wire::RegisterRequest Registration(GrantedSteps& steps) {
   wire::RegisterRequest request;
   steps.Tell(request);
   return request;
@@ -148,10 +149,23 @@ TEST(GrantedStepsTest, BatchesOfStepsInACheckpointAreForgotten) {
   steps.Take(answer);
   EXPECT_EQ(Registration(steps).steps_before_batches(), 2);
   EXPECT_THAT(BatchesIn(Registration(steps)), ElementsAre(102, 103));
+  Told(steps);
   answer.set_saved_steps(int64_t{1} << 60);
   steps.Take(answer);
   EXPECT_EQ(Registration(steps).steps_before_batches(), 4);
   EXPECT_THAT(BatchesIn(Registration(steps)), IsEmpty());
+}
+
+// The chief before may have been stopped with a claim, and answers it late.
+TEST(GrantedStepsTest, AnAnswerToAClaimBeforeARegistrationIsNotTaken) {
+  GrantedSteps steps;
+  steps.Take(Answer(1, 0, 100, 1));
+  Told(steps);
+  EXPECT_THAT(BatchesIn(Registration(steps)), ElementsAre(100));
+  EXPECT_FALSE(steps.Take(Answer(5, 0, 100, 5)));
+  EXPECT_EQ(steps.held(), 1);
+  Told(steps);
+  EXPECT_TRUE(steps.Take(Answer(0, 0, 0, 0, /*version=*/8)));
 }
 
 TEST(GrantedStepsTest, TheOldestBatchesGoIfThereAreTooManyRanges) {

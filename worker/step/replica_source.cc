@@ -58,7 +58,7 @@ class Asker : public ChiefReplicaSource, private ClaimLoop {
     return completed_steps_ != nullptr ? completed_steps_()
                                        : share_.completed_steps;
   }
-  void Describe(wire::RegisterRequest& request) const override {
+  void Describe(wire::RegisterRequest& request) override {
     request.set_completed_steps(completed_steps());
   }
 

@@ -19,7 +19,7 @@ class StepClaims {
 
   // Writes into a registration what a chief needs that may not know this
   // worker: completed_steps and, in bounded staleness, clock_lead.
-  virtual void Describe(wire::RegisterRequest& request) const = 0;
+  virtual void Describe(wire::RegisterRequest& request) = 0;
 
   // Ends all waits with Cancelled. May be called twice, from any thread.
   virtual void Stop() = 0;

@@ -56,7 +56,7 @@ class Claimer : public ChiefStepSource, private ClaimLoop {
     absl::MutexLock lock(&mu_);
     return steps_.completed();
   }
-  void Describe(wire::RegisterRequest& request) const override {
+  void Describe(wire::RegisterRequest& request) override {
     absl::MutexLock lock(&mu_);
     steps_.Tell(request);
   }
