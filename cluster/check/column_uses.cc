@@ -71,6 +71,9 @@ void AddLabel(const std::string& name, const job::Dataset& dataset,
   if (dataset.has_array()) {
     add(name + ".array.label", dataset.array().label());
   }
+  if (dataset.has_parquet()) {
+    add(name + ".parquet.label.column", dataset.parquet().label().column());
+  }
   if (columns != nullptr && !columns->label().empty()) {
     add(name + ".custom", columns->label());
   }
@@ -132,6 +135,11 @@ void AddWeight(const std::string& name, const job::Dataset& dataset,
                     .column = dataset.array().weight(),
                     .use = "weight"});
   }
+  if (dataset.has_parquet() && dataset.parquet().has_weight_column()) {
+    uses.push_back({.path = name + ".parquet.weight_column",
+                    .column = dataset.parquet().weight_column(),
+                    .use = "weight"});
+  }
   if (columns != nullptr && !columns->weight().empty()) {
     uses.push_back({.path = name + ".custom",
                     .column = columns->weight(),
@@ -178,6 +186,7 @@ std::vector<FileUse> FileUses(const std::string& name,
     uses.push_back({absl::StrCat(name, ".array.array[", i, "].file"),
                     dataset.array().array(i).file()});
   }
+  AddFiles(name + ".parquet", dataset.parquet(), uses);
   AddFiles(name + ".custom", dataset.custom(), uses);
   return uses;
 }
@@ -192,6 +201,10 @@ std::vector<LabelUse> LabelUses(const job::Job& job, const std::string& name,
   if (uses.empty() && dataset.has_csv()) {
     uses.push_back(
         {.path = name + ".csv.label", .label = &dataset.csv().label()});
+  }
+  if (uses.empty() && dataset.has_parquet()) {
+    uses.push_back(
+        {.path = name + ".parquet.label", .label = &dataset.parquet().label()});
   }
   return uses;
 }

@@ -90,6 +90,8 @@ void AddLabels(const job::Job& job, Columns& columns) {
     add(data->tfrecord().weight());
     add(data->array().label());
     add(data->array().weight());
+    add(data->parquet().label().column());
+    add(data->parquet().weight_column());
   }
   for (const job::Output& output : job.model().output()) {
     add(output.label().column());

@@ -48,6 +48,9 @@ void TakeReadingFromTrain(const job::Dataset& train, job::Dataset& eval) {
     case job::Dataset::kArray:
       TakeReading(WithoutNamed(train.array()), *eval.mutable_array());
       break;
+    case job::Dataset::kParquet:
+      TakeReading(train.parquet(), *eval.mutable_parquet());
+      break;
     case job::Dataset::kCustom:
       // Another source reads other parameters.
       if (eval.custom().type().empty() ||

@@ -77,6 +77,14 @@ std::vector<ExampleColumn> ColumnsBesideLabels(absl::string_view dataset,
   return columns;
 }
 
+absl::Status ValidateLabelRule(const std::string& path,
+                               const job::CsvLabel& label) {
+  if (label.positive().empty() || label.class_().empty()) {
+    return absl::OkStatus();
+  }
+  return Fault(path, "has both positive and class; choose one");
+}
+
 Faults ValidateCsv(const std::string& path, const job::CsvDataset& csv,
                    const job::Model& model,
                    const std::vector<ExampleColumn>& beside_labels) {
@@ -120,10 +128,7 @@ Faults ValidateCsv(const std::string& path, const job::CsvDataset& csv,
   if (csv.has_weight_column()) {
     check_column(".weight_column", csv.weight_column());
   }
-  if (!csv.label().positive().empty() && !csv.label().class_().empty()) {
-    faults.Add(Fault(absl::StrCat(path, ".label"),
-                     "has both positive and class; choose one"));
-  }
+  faults.Add(ValidateLabelRule(absl::StrCat(path, ".label"), csv.label()));
   return faults;
 }
 
@@ -159,16 +164,18 @@ absl::Status ValidateColumns(const std::string& path,
                              const std::vector<ExampleColumn>& beside_labels) {
   const bool has_columns = dataset.has_csv() || dataset.has_tfrecord() ||
                            dataset.has_criteo() || dataset.has_ratings() ||
-                           dataset.has_array() || dataset.has_custom();
+                           dataset.has_array() || dataset.has_parquet() ||
+                           dataset.has_custom();
   if (has_columns || dataset.kind_case() == job::Dataset::KIND_NOT_SET) {
     return absl::OkStatus();
   }
   if (!beside_labels.empty()) {
     return Fault(
-        path, absl::StrCat("a loss or a metric reads the column \"",
-                           beside_labels.front().name,
-                           "\", and this format has no columns: use "
-                           "csv, tfrecord, array, criteo, ratings or custom"));
+        path, absl::StrCat(
+                  "a loss or a metric reads the column \"",
+                  beside_labels.front().name,
+                  "\", and this format has no columns: use "
+                  "csv, tfrecord, array, parquet, criteo, ratings or custom"));
   }
   if (model.output().empty()) return absl::OkStatus();
   return Fault(
@@ -176,7 +183,8 @@ absl::Status ValidateColumns(const std::string& path,
       absl::StrCat(
           "model.output \"", model.output(0).name(),
           "\" has its labels in a column, and this format has "
-          "no columns: use csv, tfrecord, array, criteo, ratings or custom"));
+          "no columns: use csv, tfrecord, array, parquet, criteo, ratings or "
+          "custom"));
 }
 
 Faults ValidateFormat(const std::string& path, const job::Dataset& dataset,
@@ -223,6 +231,15 @@ Faults ValidateFormat(const std::string& path, const job::Dataset& dataset,
       faults.Add(ValidateOneLabel(absl::StrCat(path, ".array.label"),
                                   dataset.array().has_label(), model));
       break;
+    case job::Dataset::kParquet:
+      faults.Add(
+          ValidateFiles(absl::StrCat(path, ".parquet"), dataset.parquet()));
+      faults.Add(ValidateOneLabel(absl::StrCat(path, ".parquet.label.column"),
+                                  dataset.parquet().label().has_column(),
+                                  model));
+      faults.Add(ValidateLabelRule(absl::StrCat(path, ".parquet.label"),
+                                   dataset.parquet().label()));
+      break;
     case job::Dataset::kCustom:
       faults.Add(
           ValidateCustom(absl::StrCat(path, ".custom"), dataset.custom()));
@@ -230,7 +247,7 @@ Faults ValidateFormat(const std::string& path, const job::Dataset& dataset,
     case job::Dataset::KIND_NOT_SET:
       faults.Add(Fault(path,
                        "no format is chosen: idx, cifar, libsvm, csv, criteo, "
-                       "ratings, tfrecord, array or custom"));
+                       "ratings, tfrecord, array, parquet or custom"));
   }
   return faults;
 }

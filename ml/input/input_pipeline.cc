@@ -20,6 +20,7 @@
 #include "ml/input/format/example_set.h"
 #include "ml/input/format/image_set.h"
 #include "ml/input/format/libsvm_set.h"
+#include "ml/input/format/parquet_set.h"
 #include "ml/input/format/tfrecord_set.h"
 #include "ml/input/input_shard.h"
 
@@ -211,6 +212,8 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenFormat(
       return OpenTfRecordSet(dataset.tfrecord(), options);
     case job::Dataset::kArray:
       return OpenArraySet(dataset.array(), options);
+    case job::Dataset::kParquet:
+      return OpenParquetSet(dataset.parquet(), options);
     case job::Dataset::kCustom:
       return OpenCustomSet(dataset.custom(), options);
     case job::Dataset::KIND_NOT_SET:
@@ -218,7 +221,7 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenFormat(
   }
   return absl::InvalidArgumentError(
       "dataset is not set: choose idx, cifar, libsvm, csv, criteo, ratings, "
-      "tfrecord, array or custom");
+      "tfrecord, array, parquet or custom");
 }
 
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenExamples(

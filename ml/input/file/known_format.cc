@@ -14,6 +14,7 @@ namespace {
 
 constexpr char kUnpack[] = "unpack it";
 constexpr char kSaveAs[] = "save it as CSV or TFRecord";
+constexpr char kAsParquet[] = "read it as `parquet`";
 constexpr char kAsUtf8[] = "save it as UTF-8";
 
 struct Signature {
@@ -34,10 +35,10 @@ constexpr Signature kSignatures[] = {
     {"PK\x03\x04", "a zip archive, as .xlsx and .npz are, too",
      "unpack it, save the table as CSV, or read an .npz as `array`"},
     {"PK\x05\x06", "an empty zip archive", "name the data"},
-    {"PAR1", "a Parquet file", kSaveAs},
+    {"PAR1", "a Parquet file", kAsParquet},
     {"PARE", "an encrypted Parquet file", kSaveAs},
-    {"ARROW1", "an Arrow file", kSaveAs},
-    {"FEA1", "a Feather file", kSaveAs},
+    {"ARROW1", "an Arrow file", kAsParquet},
+    {"FEA1", "a Feather file of version 1", kSaveAs},
     {"Obj\x01", "an Avro file", kSaveAs},
     {"ORC", "an ORC file", kSaveAs},
     {"\x28\xb5\x2f\xfd", "packed by zstd", "unpack it, or pack it by gzip"},

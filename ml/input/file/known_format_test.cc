@@ -22,7 +22,7 @@ TEST(KnownFormatTest, OtherFormatsAreToldByTheirFirstBytes) {
   const Case cases[] = {
       {"PK\x03\x04\x14\0\0\0\x08\0"s, "is a zip archive"},
       {"PK\x05\x06\0\0"s, "is an empty zip archive"},
-      {"PAR1\x15\x04\x15\xa0"s, "is a Parquet file; save it as CSV"},
+      {"PAR1\x15\x04\x15\xa0"s, "is a Parquet file; read it as `parquet`"},
       {"\x28\xb5\x2f\xfd\x04\x58"s, "is packed by zstd; unpack it"},
       {"BZh91AY&SY\x9e"s, "is packed by bzip2"},
       {"\xfd"

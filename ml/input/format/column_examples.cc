@@ -9,12 +9,14 @@
 namespace parasol {
 
 ColumnExamples::ColumnExamples(ColumnFeatures features,
-                               const SetOptions& options, bool has_weights)
+                               const SetOptions& options, bool has_weights,
+                               const job::CsvLabel& label)
     : features_(std::move(features)),
       columns_(features_.columns()),
       targets_(options.without_labels ? TargetReader()
                                       : TargetReader(options.inputs, columns_)),
       inputs_(options.inputs),
+      label_rule_(label),
       without_labels_(options.without_labels),
       reads_label_(!without_labels_ && inputs_.has_one_label()),
       reads_weight_(!without_labels_ && has_weights) {

@@ -13,17 +13,19 @@
 #include "ml/input/format/example_set.h"
 #include "ml/input/format/label_rule.h"
 #include "ml/input/format/target_reader.h"
+#include "proto/job.pb.h"
 
 namespace parasol {
 
 // Makes examples of a set whose columns have values, one label and one weight:
-// the part that tf.Examples and users' data sources have in common.
+// the part that tf.Examples, rows and users' data sources have in common.
 // Thread-safe.
 class ColumnExamples {
  public:
-  // `has_weights`: the data set has a column of weights.
+  // `has_weights`: the data set has a column of weights. `label`: how the one
+  // label is read.
   ColumnExamples(ColumnFeatures features, const SetOptions& options,
-                 bool has_weights);
+                 bool has_weights, const job::CsvLabel& label = {});
 
   // The columns that Append() takes in `row`, in this order.
   const std::vector<std::string>& columns() const { return columns_; }
@@ -52,7 +54,7 @@ class ColumnExamples {
   std::vector<size_t> kept_places_;  // places of ModelInputs::kept in columns_
   const TargetReader targets_;
   const ModelInputs inputs_;
-  const LabelRule label_rule_ = LabelRule(job::CsvLabel());
+  const LabelRule label_rule_;
   const bool without_labels_;
   const bool reads_label_;
   const bool reads_weight_;

@@ -7,7 +7,7 @@
 #include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/input/format/csv_fields.h"
-#include "ml/input/format/line_format.h"
+#include "ml/input/record/line_format.h"
 
 namespace parasol {
 namespace {

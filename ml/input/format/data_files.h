@@ -41,6 +41,8 @@ class DataFiles {
   // Bytes of all files as they are on the disk, packed or not.
   uint64_t StoredBytes() const;
 
+  // The files, of a sample the ones that are read.
+  const std::vector<std::string>& paths() const { return paths_; }
   // Path of the first file.
   const std::string& first() const { return paths_.front(); }
   bool HasNext() const { return next_ < paths_.size(); }

@@ -18,6 +18,7 @@
 #include "ml/input/format/csv_set.h"
 #include "ml/input/format/custom_source.h"
 #include "ml/input/format/data_files.h"
+#include "ml/input/format/parquet_set.h"
 #include "ml/input/format/tfrecord_set.h"
 
 namespace parasol {
@@ -132,12 +133,15 @@ absl::StatusOr<Columns> ReadColumns(const job::Dataset& dataset,
     return ReadTfRecordColumns(dataset.tfrecord(), data_dir);
   }
   if (dataset.has_array()) return ReadArrayColumns(dataset.array(), data_dir);
+  if (dataset.has_parquet()) {
+    return ReadParquetColumns(dataset.parquet(), data_dir);
+  }
   if (dataset.has_custom()) {
     return ReadCustomColumns(dataset.custom(), data_dir);
   }
   return absl::InvalidArgumentError(
-      "only csv, tfrecord, array, criteo, ratings and custom have named "
-      "columns");
+      "only csv, tfrecord, array, parquet, criteo, ratings and custom have "
+      "named columns");
 }
 
 }  // namespace parasol

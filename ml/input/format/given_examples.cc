@@ -136,6 +136,10 @@ absl::StatusOr<GivenExamples> GivenExamples::Create(const job::Dataset& dataset,
     case job::Dataset::kArray:
       given.ignored_ = {dataset.array().label(), dataset.array().weight()};
       break;
+    case job::Dataset::kParquet:
+      given.ignored_ = {dataset.parquet().label().column(),
+                        dataset.parquet().weight_column()};
+      break;
     case job::Dataset::kCustom:
       break;
     case job::Dataset::KIND_NOT_SET:

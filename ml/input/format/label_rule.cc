@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "ml/input/feature/number.h"
 #include "ml/input/format/csv_format.h"
-#include "ml/input/format/line_format.h"
+#include "ml/input/record/line_format.h"
 
 namespace parasol {
 

@@ -16,8 +16,8 @@
 #include "ml/input/feature/meaningless_label.h"
 #include "ml/input/feature/number.h"
 #include "ml/input/format/data_files.h"
-#include "ml/input/format/line_format.h"
 #include "ml/input/format/read_records.h"
+#include "ml/input/record/line_format.h"
 #include "ml/input/record/record_reader.h"
 #include "ml/input/record/records.h"
 

@@ -3,6 +3,7 @@
 #include "ml/input/format/array_set.h"
 #include "ml/input/format/csv_set.h"
 #include "ml/input/format/custom_source.h"
+#include "ml/input/format/parquet_set.h"
 #include "ml/input/format/tfrecord_set.h"
 
 namespace parasol {
@@ -24,6 +25,9 @@ absl::StatusOr<std::unique_ptr<RawColumns>> RawColumns::Open(
                                  sample_bytes);
     case job::Dataset::kArray:
       return OpenArrayColumns(dataset.array(), data_dir, wanted, sample_bytes);
+    case job::Dataset::kParquet:
+      return OpenParquetColumns(dataset.parquet(), data_dir, wanted,
+                                sample_bytes);
     case job::Dataset::kCustom:
       return OpenCustomColumns(dataset.custom(), data_dir);
     default:

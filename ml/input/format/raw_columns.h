@@ -19,8 +19,9 @@ namespace parasol {
 class RawColumns {
  public:
   // Opens the files of `dataset`, whose paths are relative to `data_dir`.
-  // `wanted`: columns that a TFRecord has if any of its records does, and that
-  // arrays must all have the same number of examples for.
+  // `wanted`: columns that a TFRecord has if any of its records does, that
+  // arrays must all have the same number of examples for, and that must have a
+  // type that can be read of a Parquet file.
   // `sample_bytes`: as SetOptions::sample_bytes. Null if
   // its records have no named columns, as images and libsvm's lines.
   //   NotFound, DataLoss, …  as for FindFiles and ReadWholeFile.

@@ -1,5 +1,5 @@
-#ifndef PARASOL_ML_INPUT_FORMAT_LINE_FORMAT_H_
-#define PARASOL_ML_INPUT_FORMAT_LINE_FORMAT_H_
+#ifndef PARASOL_ML_INPUT_RECORD_LINE_FORMAT_H_
+#define PARASOL_ML_INPUT_RECORD_LINE_FORMAT_H_
 
 #include <cstddef>
 #include <optional>
@@ -32,4 +32,4 @@ size_t BehindByteOrderMark(absl::string_view text);
 
 }  // namespace parasol
 
-#endif  // PARASOL_ML_INPUT_FORMAT_LINE_FORMAT_H_
+#endif  // PARASOL_ML_INPUT_RECORD_LINE_FORMAT_H_

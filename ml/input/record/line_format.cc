@@ -1,4 +1,4 @@
-#include "ml/input/format/line_format.h"
+#include "ml/input/record/line_format.h"
 
 #include <algorithm>
 

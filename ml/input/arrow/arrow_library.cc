@@ -1,0 +1,114 @@
+#include "ml/input/arrow/arrow_library.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/shown_text.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+constexpr char kLibraryFile[] = "libparasol_arrow.so";
+constexpr char kHowToGetIt[] =
+    "run deploy/arrow (share/parasol/arrow/install of an installed Parasol)";
+
+// The wheel's libparquet has OpenSSL's functions under their own names, and the
+// process has another version: what it calls must be its own. Sanitizers do not
+// allow that; the functions are for encrypted files only, which are not read.
+#ifdef PARASOL_SANITIZER
+constexpr int kOpenFlags = RTLD_NOW | RTLD_LOCAL;
+#else
+constexpr int kOpenFlags = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
+#endif
+
+std::string FromEnvironment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+template <typename Function>
+absl::Status FindFunction(void* library, const std::string& path,
+                          const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  if (function != nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, " has no function ", name, "; ", kHowToGetIt));
+}
+
+absl::StatusOr<ArrowLibrary> OpenAt(const std::string& path) {
+  void* const library = dlopen(path.c_str(), kOpenFlags);
+  if (library == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("Apache Arrow, which reads Parquet and Arrow files, can't "
+                     "be opened: ",
+                     OneLine(dlerror()), "; ", kHowToGetIt));
+  }
+  decltype(&parasol_arrow_interface) version = nullptr;
+  RETURN_IF_ERROR(
+      FindFunction(library, path, "parasol_arrow_interface", version));
+  if (version() != PARASOL_ARROW_INTERFACE) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, " is of another version of Parasol (interface ", version(),
+        ", not ", PARASOL_ARROW_INTERFACE, "); ", kHowToGetIt));
+  }
+  ArrowLibrary found;
+  const auto find = [&](const char* name, auto& function) {
+    return FindFunction(library, path, name, function);
+  };
+  RETURN_IF_ERROR(find("parasol_arrow_open", found.open));
+  RETURN_IF_ERROR(find("parasol_arrow_close", found.close));
+  RETURN_IF_ERROR(find("parasol_arrow_schema", found.schema));
+  RETURN_IF_ERROR(find("parasol_arrow_groups", found.groups));
+  RETURN_IF_ERROR(find("parasol_arrow_start", found.start));
+  RETURN_IF_ERROR(find("parasol_arrow_next", found.next));
+  return found;
+}
+
+}  // namespace
+
+absl::StatusOr<ArrowLibrary> ArrowLibrary::Open() {
+  std::error_code error;
+  const std::vector<std::string> folders = ArrowFolders(
+      FromEnvironment("PARASOL_ARROW"),
+      std::filesystem::read_symlink("/proc/self/exe", error).string(),
+      FromEnvironment("HOME"));
+  for (const std::string& folder : folders) {
+    const std::string path = absl::StrCat(folder, "/", kLibraryFile);
+    if (access(path.c_str(), F_OK) == 0) return OpenAt(path);
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "Parquet and Arrow files are read by Apache Arrow, which is not "
+      "installed: ",
+      kHowToGetIt, " (there is no ", kLibraryFile, " in ",
+      absl::StrJoin(folders, ", "), ")"));
+}
+
+std::vector<std::string> ArrowFolders(absl::string_view named,
+                                      absl::string_view program,
+                                      absl::string_view home) {
+  if (!named.empty()) return {std::string(named)};
+  constexpr absl::string_view kInstalled = "lib/parasol/arrow";
+  std::vector<std::string> folders;
+  // PREFIX/lib/parasol/worker/worker.
+  constexpr absl::string_view kPrograms = "/lib/parasol/";
+  const size_t programs = program.rfind(kPrograms);
+  if (programs != absl::string_view::npos) {
+    folders.push_back(
+        absl::StrCat(program.substr(0, programs), "/", kInstalled));
+  }
+  if (!home.empty()) {
+    folders.push_back(absl::StrCat(home, "/.local/", kInstalled));
+  }
+  folders.push_back(absl::StrCat("/usr/local/", kInstalled));
+  return folders;
+}
+
+}  // namespace parasol

@@ -1,0 +1,345 @@
+#include "ml/input/arrow/row_conversion.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/did_you_mean.h"
+#include "base/shown_text.h"
+#include "base/status_macros.h"
+#include "ml/input/arrow/column_values.h"
+#include "ml/input/arrow/row_format.h"
+#include "ml/input/file/stored_files.h"
+
+namespace parasol {
+namespace {
+
+// Bytes of rows that are written to a disk at a time.
+constexpr size_t kPieceBytes = 1 << 20;
+
+// Rows of files, in memory until they are too many for it.
+class RowStore {
+ public:
+  explicit RowStore(const SetMemory& memory)
+      : memory_(memory), most_(MostInMemory(memory)) {}
+
+  // Bytes that Add() has taken of the file.
+  uint64_t file_bytes() const { return file_bytes_; }
+
+  // Takes rows of the file at hand, and leaves `rows` empty.
+  absl::Status Add(std::string& rows) {
+    file_bytes_ += rows.size();
+    all_bytes_ += rows.size();
+    if (!is_on_disk_ && all_bytes_ > most_) {
+      RETURN_IF_ERROR(MoveToDisk());
+    }
+    if (is_on_disk_) {
+      RETURN_IF_ERROR(unpacked_.Unpack(rows));
+    } else {
+      file_.append(rows);
+    }
+    rows.clear();
+    return absl::OkStatus();
+  }
+
+  absl::Status EndFile(const std::string& path) {
+    file_bytes_ = 0;
+    if (is_on_disk_) {
+      RETURN_IF_ERROR(unpacked_.Unpack(""));
+      stored_.push_back(unpacked_.TakeUnpacked(path));
+    } else {
+      in_memory_.emplace_back(path, std::move(file_));
+      file_.clear();
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Records> Finish() {
+    const auto format = std::make_shared<RowFormat>();
+    if (!is_on_disk_) {
+      Records records(Records::Content::kBinary);
+      for (auto& [path, bytes] : in_memory_) {
+        bytes.shrink_to_fit();
+        records.AddFile(path, std::move(bytes));
+        records.AddAll(*format, 0, /*is_cut=*/false);
+      }
+      return records;
+    }
+    Records records(Records::Content::kBinary, format, memory_);
+    for (StoredFile& file : stored_) {
+      RETURN_IF_ERROR(records.AddStored(std::move(file)));
+    }
+    return records;
+  }
+
+ private:
+  absl::Status MoveToDisk() {
+    is_on_disk_ = true;
+    for (auto& [path, bytes] : in_memory_) {
+      RETURN_IF_ERROR(unpacked_.Unpack(bytes));
+      stored_.push_back(unpacked_.TakeUnpacked(path));
+      std::string().swap(bytes);
+    }
+    RETURN_IF_ERROR(unpacked_.Unpack(file_));
+    std::string().swap(file_);
+    return absl::OkStatus();
+  }
+
+  const SetMemory memory_;
+  const uint64_t most_;  // bytes in memory
+  uint64_t all_bytes_ = 0;
+  uint64_t file_bytes_ = 0;
+  bool is_on_disk_ = false;
+  std::vector<std::pair<std::string, std::string>> in_memory_;
+  std::string file_;  // rows of the file at hand, in memory
+  StoredFiles unpacked_;
+  std::vector<StoredFile> stored_;
+};
+
+// The columns to be read of a file: each once, in its order, and which of them
+// each column of a row is.
+struct ReadPlan {
+  std::vector<size_t> columns;
+  std::vector<size_t> array_of;  // a place in `columns` for each of a row's
+  std::vector<const ArrowType*> types;
+};
+
+ReadPlan PlanOf(const std::vector<size_t>& places, const ArrowFile& file) {
+  ReadPlan plan;
+  plan.columns = places;
+  std::sort(plan.columns.begin(), plan.columns.end());
+  plan.columns.erase(std::unique(plan.columns.begin(), plan.columns.end()),
+                     plan.columns.end());
+  for (const size_t place : places) {
+    plan.array_of.push_back(
+        std::lower_bound(plan.columns.begin(), plan.columns.end(), place) -
+        plan.columns.begin());
+    plan.types.push_back(&file.columns()[place].type);
+  }
+  return plan;
+}
+
+// Converts files, one after the other.
+class Conversion {
+ public:
+  Conversion(const ConversionOptions& options, RowStore& store)
+      : options_(options), store_(store), writer_(rows_) {}
+
+  // Returns false if the file has more than the sample.
+  absl::StatusOr<bool> AddFile(const ReadPlan& plan, ArrowFile& file);
+  int64_t size() const { return size_; }
+
+  std::vector<RowsOfFiles::Group>& groups() { return groups_; }
+  std::map<int64_t, std::string>& damaged() { return damaged_; }
+
+ private:
+  absl::Status AddRows(const ReadPlan& plan, int64_t rows,
+                       const std::vector<const ArrowArray*>& arrays,
+                       const ArrowFile& file);
+  absl::Status AddRow(const ReadPlan& plan, int64_t row,
+                      const std::vector<const ArrowArray*>& arrays,
+                      const ArrowFile& file);
+  bool HasSample() const {
+    return options_.sample_bytes > 0 &&
+           store_.file_bytes() + rows_.size() >= options_.sample_bytes;
+  }
+
+  const ConversionOptions& options_;
+  RowStore& store_;
+  std::string rows_;
+  RowWriter writer_;
+  size_t file_ = 0;
+  int64_t size_ = 0;
+  std::vector<RowsOfFiles::Group> groups_;
+  std::map<int64_t, std::string> damaged_;
+  bool is_cut_ = false;  // the sample of the file is full
+};
+
+absl::StatusOr<bool> Conversion::AddFile(const ReadPlan& plan,
+                                         ArrowFile& file) {
+  is_cut_ = false;
+  for (int64_t group = 0; group < file.groups() && !is_cut_; ++group) {
+    groups_.push_back({.first_record = size_, .file = file_, .number = group});
+    const absl::Status read = file.ReadGroup(
+        group, plan.columns,
+        [&](int64_t rows, const std::vector<const ArrowArray*>& arrays) {
+          return AddRows(plan, rows, arrays, file);
+        });
+    if (read.ok() || is_cut_) continue;
+    if (!options_.skip_corrupt || !absl::IsDataLoss(read)) return read;
+    damaged_.emplace(size_++, read.message());
+    writer_.AddBroken();
+  }
+  ++file_;
+  RETURN_IF_ERROR(store_.Add(rows_));
+  return !is_cut_;
+}
+
+absl::Status Conversion::AddRows(const ReadPlan& plan, int64_t rows,
+                                 const std::vector<const ArrowArray*>& arrays,
+                                 const ArrowFile& file) {
+  for (int64_t row = 0; row < rows; ++row) {
+    if (HasSample()) {
+      is_cut_ = true;
+      return absl::CancelledError("the sample is full");
+    }
+    RETURN_IF_ERROR(AddRow(plan, row, arrays, file));
+    if (rows_.size() >= kPieceBytes) {
+      RETURN_IF_ERROR(store_.Add(rows_));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Conversion::AddRow(const ReadPlan& plan, int64_t row,
+                                const std::vector<const ArrowArray*>& arrays,
+                                const ArrowFile& file) {
+  writer_.Begin();
+  for (size_t i = 0; i < plan.types.size(); ++i) {
+    const absl::Status added =
+        AppendColumn(*plan.types[i], *arrays[plan.array_of[i]], row, writer_);
+    if (added.ok()) continue;
+    writer_.TakeBack();
+    const std::string& name =
+        file.columns()[plan.columns[plan.array_of[i]]].name;
+    return file.Damaged(
+        groups_.back().number,
+        absl::StrCat("column \"", ShownText(name), "\": ", added.message()));
+  }
+  writer_.End();
+  ++size_;
+  return absl::OkStatus();
+}
+
+absl::Status TwoTypes(const std::string& path, const std::string& other,
+                      const ArrowColumn& here, const ArrowColumn& there) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": column \"", ShownText(here.name), "\" is ",
+                   here.type.name, ", and ", there.type.name, " in ", other,
+                   "; write all files with one schema"));
+}
+
+}  // namespace
+
+absl::Status RowsOfFiles::Corrupt(int64_t record,
+                                  absl::string_view what) const {
+  const auto reason = damaged.find(record);
+  if (reason != damaged.end()) return absl::DataLossError(reason->second);
+  // A group without rows begins where the one behind it does.
+  const auto behind = std::upper_bound(groups.begin(), groups.end(), record,
+                                       [](int64_t number, const Group& group) {
+                                         return number < group.first_record;
+                                       });
+  const Group& group = behind[-1];
+  return absl::DataLossError(
+      absl::StrCat(paths[group.file], ", row group ", group.number, ", row ",
+                   record - group.first_record, ": ", what));
+}
+
+absl::StatusOr<ArrowFiles> ArrowFiles::Open(
+    const ArrowLibrary& library, const std::vector<std::string>& paths) {
+  ArrowFiles files(library);
+  StoredFiles stored;
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(StoredFile file, stored.Open(path));
+    files.files_.push_back(std::move(file));
+  }
+  ASSIGN_OR_RETURN(const ArrowFile first,
+                   ArrowFile::Open(library, files.files_.front()));
+  files.columns_ = first.columns();
+  return files;
+}
+
+std::vector<std::string> ArrowFiles::names() const {
+  std::vector<std::string> names;
+  for (const ArrowColumn& column : columns_) names.push_back(column.name);
+  return names;
+}
+
+absl::StatusOr<std::vector<size_t>> ArrowFiles::Places(
+    const std::vector<std::string>& names, const ArrowFile& file,
+    const std::string& path) const {
+  std::vector<size_t> places;
+  for (const std::string& name : names) {
+    const std::vector<size_t> found = file.Find(name);
+    if (found.size() == 1) {
+      places.push_back(found.front());
+      continue;
+    }
+    std::vector<std::string> all;
+    for (const ArrowColumn& column : file.columns()) {
+      all.push_back(column.name);
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": ",
+        found.empty() ? "there is no column \""
+                      : "several columns are named \"",
+        ShownText(name), "\"", found.empty() ? DidYouMean(name, all) : ""));
+  }
+  return places;
+}
+
+absl::Status ArrowFiles::CheckColumns(
+    const std::vector<std::string>& names) const {
+  // The first column of each name that is more than nulls, and its file.
+  std::map<std::string, std::pair<ArrowColumn, std::string>> known;
+  for (const StoredFile& stored : files_) {
+    ASSIGN_OR_RETURN(const ArrowFile file, ArrowFile::Open(library_, stored));
+    ASSIGN_OR_RETURN(const std::vector<size_t> places,
+                     Places(names, file, stored.path()));
+    for (const size_t place : places) {
+      const ArrowColumn& column = file.columns()[place];
+      if (!column.type.is_readable()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            stored.path(), ": column \"", ShownText(column.name), "\" is ",
+            column.type.name,
+            ", which is not read; write it as numbers, strings, or lists of "
+            "them"));
+      }
+      if (column.type.kind == ArrowType::Kind::kNull) continue;
+      const auto [first, is_new] =
+          known.emplace(column.name, std::pair(column, stored.path()));
+      if (is_new || IsSameColumn(column.type, first->second.first.type)) {
+        continue;
+      }
+      return TwoTypes(stored.path(), first->second.second, column,
+                      first->second.first);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RowsOfFiles> ArrowFiles::Convert(
+    const std::vector<std::string>& names,
+    const ConversionOptions& options) const {
+  RowStore store(options.memory);
+  Conversion conversion(options, store);
+  std::vector<std::string> paths;
+  bool is_whole = true;
+  for (const StoredFile& stored : files_) {
+    ASSIGN_OR_RETURN(ArrowFile file, ArrowFile::Open(library_, stored));
+    ASSIGN_OR_RETURN(const std::vector<size_t> places,
+                     Places(names, file, stored.path()));
+    ASSIGN_OR_RETURN(const bool is_whole_file,
+                     conversion.AddFile(PlanOf(places, file), file));
+    is_whole = is_whole && is_whole_file;
+    RETURN_IF_ERROR(store.EndFile(stored.path()));
+    paths.push_back(stored.path());
+  }
+  ASSIGN_OR_RETURN(Records records, store.Finish());
+  if (records.size() != conversion.size()) {
+    return absl::InternalError(
+        absl::StrCat(paths.front(), ": ", conversion.size(),
+                     " rows were written, and ", records.size(), " are there"));
+  }
+  if (!is_whole) records.MarkSample();
+  RowsOfFiles rows(std::move(records));
+  rows.paths = std::move(paths);
+  rows.groups = std::move(conversion.groups());
+  rows.damaged = std::move(conversion.damaged());
+  return rows;
+}
+
+}  // namespace parasol

@@ -1,0 +1,101 @@
+#ifndef PARASOL_THIRD_PARTY_ARROW_ARROW_SHIM_H_
+#define PARASOL_THIRD_PARTY_ARROW_ARROW_SHIM_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+// The interface between Parasol and libparasol_arrow.so (arrow_shim.cc), which
+// `deploy/arrow` compiles against Apache Arrow's headers and which is opened
+// when a job has Parquet or Arrow files. Only C crosses it: no exception, no
+// class, no memory that the other side frees but by `release`.
+//
+// All functions are for one thread at a time for each file. One that can fail
+// returns 0, or else not 0 and a text in `error`, which ends with a 0 within
+// PARASOL_ARROW_ERROR_BYTES.
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// The structures of the Arrow C Data Interface, as its specification has them:
+// https://arrow.apache.org/docs/format/CDataInterface.html
+// (Apache License 2.0). The guard's name is the specification's, too.
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE 2
+#define ARROW_FLAG_MAP_KEYS_SORTED 4
+
+struct ArrowSchema {
+  const char* format;
+  const char* name;
+  const char* metadata;
+  int64_t flags;
+  int64_t n_children;
+  struct ArrowSchema** children;
+  struct ArrowSchema* dictionary;
+  void (*release)(struct ArrowSchema*);
+  void* private_data;
+};
+
+struct ArrowArray {
+  int64_t length;
+  int64_t null_count;
+  int64_t offset;
+  int64_t n_buffers;
+  int64_t n_children;
+  const void** buffers;
+  struct ArrowArray** children;
+  struct ArrowArray* dictionary;
+  void (*release)(struct ArrowArray*);
+  void* private_data;
+};
+
+#endif  // ARROW_C_DATA_INTERFACE
+
+// Version of this interface; the functions of another one are not called.
+#define PARASOL_ARROW_INTERFACE 1
+#define PARASOL_ARROW_ERROR_BYTES 1024
+
+// The bytes of a file, which outlive the file that is opened of them.
+struct ParasolArrowInput {
+  void* context;
+  int64_t size;
+  // Fills `out` with `size` bytes from `offset` on, which the file has, and
+  // returns 0; not 0 if they can't be read, of which the caller knows more.
+  int (*read)(void* context, int64_t offset, int64_t size, void* out);
+};
+
+struct ParasolArrowFile;
+
+// Returns PARASOL_ARROW_INTERFACE as it was when the library was compiled.
+int parasol_arrow_interface(void);
+
+// Opens a file of Parquet or of Arrow IPC, which its first bytes tell apart.
+int parasol_arrow_open(const struct ParasolArrowInput* input,
+                       struct ParasolArrowFile** file, char* error);
+void parasol_arrow_close(struct ParasolArrowFile* file);
+
+// Sets `schema` to a struct of the file's columns; the caller releases it.
+int parasol_arrow_schema(struct ParasolArrowFile* file,
+                         struct ArrowSchema* schema, char* error);
+
+// Returns the number of row groups, or of an Arrow file's record batches.
+int64_t parasol_arrow_groups(const struct ParasolArrowFile* file);
+
+// Begins to read the columns with these numbers, which ascend, of a group.
+int parasol_arrow_start(struct ParasolArrowFile* file, int64_t group,
+                        const int* columns, size_t count, char* error);
+// Sets `array` to a struct of the next rows, which the caller releases, or at
+// the group's end to one whose `release` is null. Its buffers are as large as
+// the lengths and the last offsets say; other offsets and the indices of
+// dictionaries are not checked.
+int parasol_arrow_next(struct ParasolArrowFile* file, struct ArrowArray* array,
+                       char* error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // PARASOL_THIRD_PARTY_ARROW_ARROW_SHIM_H_
