@@ -28,7 +28,8 @@ TEST(ValidateDatasetTest, EveryFormatHasASmallestForm) {
        {"idx { images: 'a' labels: 'b' }", "cifar { file: 'a' }",
         "libsvm { file: 'a' }", "csv { file: '*' label { column: 'y' } }",
         "criteo { file: 'a' }", "ratings { file: 'a' }",
-        "tfrecord { file: 'a' label: 'y' }"}) {
+        "tfrecord { file: 'a' label: 'y' }",
+        "parquet { file: 'a' label { column: 'y' } }"}) {
     EXPECT_OK(Validated(text)) << text;
   }
 }
@@ -57,6 +58,10 @@ TEST(ValidateDatasetTest, FaultsAreNamedByTheirField) {
       {"csv { file: 'a' label { column: 'y' positive: 'a' class: 'b' } }",
        "train.csv.label: has both positive and class"},
       {"tfrecord { file: 'a' }", "train.tfrecord.label: is not set"},
+      {"parquet { label { column: 'y' } }", "train.parquet.file: is not set"},
+      {"parquet { file: 'a' }", "train.parquet.label.column: is not set"},
+      {"parquet { file: 'a' label { column: 'y' positive: 'a' class: 'b' } }",
+       "train.parquet.label: has both positive and class"},
       {libsvm + "batch_size: 0", "train.batch_size: 0 is not in"},
       {libsvm + "shuffle_buffer: -1", "train.shuffle_buffer: -1 is not in"},
       {libsvm + "prefetch_batches: 0", "train.prefetch_batches: 0 is not in"},
@@ -94,7 +99,7 @@ TEST(ValidateDatasetTest, LabelsOfNamedOutputsAreColumns) {
   for (const char* text :
        {"csv { file: '*' }", "csv { file: '*' column: ['x', 'y', 'm'] }",
         "criteo { file: 'a' }", "ratings { file: 'a' }",
-        "tfrecord { file: 'a' }"}) {
+        "tfrecord { file: 'a' }", "parquet { file: 'a' }"}) {
     EXPECT_OK(validated(text)) << text;
   }
   const struct {
@@ -105,6 +110,8 @@ TEST(ValidateDatasetTest, LabelsOfNamedOutputsAreColumns) {
        "train.csv.label.column: model.output says the columns of the labels"},
       {"tfrecord { file: 'a' label: 'y' }",
        "train.tfrecord.label: model.output says the columns of the labels"},
+      {"parquet { file: 'a' label { column: 'y' } }",
+       "train.parquet.label.column: model.output says the columns of the"},
       {"csv { file: 'a' column: ['x', 'y'] }",
        "train.csv: of output \"a\": the column list has no \"m\""},
       {"libsvm { file: 'a' }",

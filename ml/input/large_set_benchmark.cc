@@ -4,6 +4,9 @@
 // click_log.2 and so on, are more of the log.
 //
 //   bazel run -c opt //ml/input:large_set_benchmark -- DIR GIBIBYTES [SHUFFLE]
+//
+// With a fourth argument, csv or parquet, the files are those that
+// compare_parquet.py has written.
 
 #include <chrono>
 #include <cstdint>
@@ -64,14 +67,24 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-int Run(const std::string& directory, double gibibytes, int64_t shuffle) {
-  const std::string path = directory + "/click_log";
-  Generate(path, static_cast<uint64_t>(gibibytes * (uint64_t{1} << 30)));
+// The files in `directory`, as a data set.
+std::string FilesOf(const std::string& format) {
+  if (format == "criteo") return "criteo { file: 'click_log*' }";
+  return absl::StrCat(format, " { file: 'clicks_?.", format,
+                      "' label { column: 'label' } }");
+}
+
+int Run(const std::string& directory, double gibibytes, int64_t shuffle,
+        const std::string& format) {
+  if (format == "criteo") {
+    Generate(directory + "/click_log",
+             static_cast<uint64_t>(gibibytes * (uint64_t{1} << 30)));
+  }
   job::Dataset dataset;
   CHECK(google::protobuf::TextFormat::ParseFromString(
       absl::StrCat("batch_size: 512 decode_threads: 2 prefetch_batches: 4 "
-                   "criteo { file: 'click_log*' } shuffle_buffer: ",
-                   shuffle),
+                   "shuffle_buffer: ",
+                   shuffle, " ", FilesOf(format)),
       &dataset));
   std::string columns;
   for (int c = 1; c <= 26; ++c) {
@@ -85,10 +98,9 @@ int Run(const std::string& directory, double gibibytes, int64_t shuffle) {
       dataset, *ModelInputsOf(model, {.is_probability = true}),
       {.data_dir = directory});
   CHECK(pipeline.ok()) << pipeline.status();
-  std::cout << (*pipeline)->total_examples() << " examples, "
-            << std::filesystem::file_size(path)
-            << " bytes in each file, opened in " << SecondsSince(start)
-            << " s; " << MemoryLine("VmHWM:") << std::endl;
+  std::cout << (*pipeline)->total_examples() << " examples, opened in "
+            << SecondsSince(start) << " s; " << MemoryLine("VmHWM:")
+            << std::endl;
   start = std::chrono::steady_clock::now();
   const std::clock_t cpu_start = std::clock();
   int64_t examples = 0;
@@ -114,9 +126,11 @@ int Run(const std::string& directory, double gibibytes, int64_t shuffle) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::cerr << "large_set_benchmark DIR GIBIBYTES [SHUFFLE]" << std::endl;
+    std::cerr << "large_set_benchmark DIR GIBIBYTES [SHUFFLE [FORMAT]]"
+              << std::endl;
     return 2;
   }
   return parasol::Run(argv[1], std::atof(argv[2]),
-                      argc > 3 ? std::atoll(argv[3]) : 10000);
+                      argc > 3 ? std::atoll(argv[3]) : 10000,
+                      argc > 4 ? argv[4] : "criteo");
 }

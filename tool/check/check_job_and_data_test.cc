@@ -1,6 +1,7 @@
 #include "cluster/check/check_job_and_data.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "cluster/job/check_job.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ml/input/testing/arrow_environment.h"
 #include "nlohmann/json.hpp"
 #include "storage/tensor_files/npy_header.h"
 #include "tool/check/adapted_text.h"
@@ -252,6 +254,44 @@ TEST_F(CheckJobAndDataTest, ADamagedTfRecordIsNamedBeforeItsColumns) {
       }
     }
   }
+}
+
+TEST_F(CheckJobAndDataTest, ColumnsOfParquetFilesAreLookedAt) {
+  const std::string lacks = ArrowLacks();
+  if (!lacks.empty()) GTEST_SKIP() << lacks;
+  for (const std::string name : {"part_0.parquet", "other_types.parquet"}) {
+    std::filesystem::copy_file(
+        "ml/input/arrow/testdata/" + name, testing::TempDir() + "/" + name,
+        std::filesystem::copy_options::overwrite_existing);
+  }
+  const auto job = [](const std::string& file, const std::string& user) {
+    const auto parquet = [&file](absl::string_view set) {
+      return std::pair(
+          absl::StrCat("csv { file: \"", set,
+                       ".csv\" label { column: \"bought\" "
+                       "positive: \"yes\" } }"),
+          absl::StrCat("parquet { file: \"", file,
+                       "\" label { column: \"clicked\" positive: \"yes\" } "
+                       "}"));
+    };
+    return std::vector<std::pair<std::string, std::string>>{
+        parquet("train"),
+        parquet("eval"),
+        {"\"income\"", "\"weight\""},
+        {"column { name: \"user\"",
+         absl::StrCat("column { name: \"", user, "\"")}};
+  };
+  const JobReport good = Check(job("part_0.parquet", "user"));
+  EXPECT_THAT(good.faults, IsEmpty());
+  ASSERT_THAT(good.data_sets, SizeIs(2));
+  EXPECT_EQ(good.data_sets.front().examples, 11);
+  const JobReport misspelt = Check(job("part_0.parquet", "usr"));
+  EXPECT_THAT(misspelt.faults,
+              Contains(AllOf(HasSubstr("the train data have no column \"usr\""),
+                             HasSubstr("did you mean \"user\"?"))));
+  EXPECT_THAT(Check(job("other_types.parquet", "day")).faults,
+              Contains(AllOf(HasSubstr("other_types.parquet: column \"day\" is "
+                                       "date32, which is not read"))));
 }
 
 TEST_F(CheckJobAndDataTest, ControlCharactersDoNotReachTheTerminal) {

@@ -1,6 +1,7 @@
 #include "ml/input/arrow/row_conversion.h"
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -38,7 +39,7 @@ class RowStore {
     if (is_on_disk_) {
       RETURN_IF_ERROR(unpacked_.Unpack(rows));
     } else {
-      file_.append(rows);
+      pieces_.push_back(rows);
     }
     rows.clear();
     return absl::OkStatus();
@@ -50,8 +51,7 @@ class RowStore {
       RETURN_IF_ERROR(unpacked_.Unpack(""));
       stored_.push_back(unpacked_.TakeUnpacked(path));
     } else {
-      in_memory_.emplace_back(path, std::move(file_));
-      file_.clear();
+      in_memory_.emplace_back(path, TakePieces());
     }
     return absl::OkStatus();
   }
@@ -61,7 +61,6 @@ class RowStore {
     if (!is_on_disk_) {
       Records records(Records::Content::kBinary);
       for (auto& [path, bytes] : in_memory_) {
-        bytes.shrink_to_fit();
         records.AddFile(path, std::move(bytes));
         records.AddAll(*format, 0, /*is_cut=*/false);
       }
@@ -82,9 +81,20 @@ class RowStore {
       stored_.push_back(unpacked_.TakeUnpacked(path));
       std::string().swap(bytes);
     }
-    RETURN_IF_ERROR(unpacked_.Unpack(file_));
-    std::string().swap(file_);
+    for (; !pieces_.empty(); pieces_.pop_front()) {
+      RETURN_IF_ERROR(unpacked_.Unpack(pieces_.front()));
+    }
     return absl::OkStatus();
+  }
+
+  // Joins the pieces: memory is taken as they are copied, one after the other.
+  std::string TakePieces() {
+    size_t bytes = 0;
+    for (const std::string& piece : pieces_) bytes += piece.size();
+    std::string all;
+    all.reserve(bytes);
+    for (; !pieces_.empty(); pieces_.pop_front()) all += pieces_.front();
+    return all;
   }
 
   const SetMemory memory_;
@@ -93,7 +103,7 @@ class RowStore {
   uint64_t file_bytes_ = 0;
   bool is_on_disk_ = false;
   std::vector<std::pair<std::string, std::string>> in_memory_;
-  std::string file_;  // rows of the file at hand, in memory
+  std::deque<std::string> pieces_;  // rows of the file at hand, in memory
   StoredFiles unpacked_;
   std::vector<StoredFile> stored_;
 };

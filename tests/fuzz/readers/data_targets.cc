@@ -1,6 +1,8 @@
 #include "tests/fuzz/readers/data_targets.h"
 
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "ml/input/feature/model_inputs.h"
 #include "ml/input/format/idx_writer.h"
 #include "ml/input/input_pipeline.h"
+#include "ml/input/testing/arrow_environment.h"
 #include "ml/input/testing/tf_example_writer.h"
 #include "proto/job.pb.h"
 #include "storage/tensor_files/npy_header.h"
@@ -116,6 +119,13 @@ std::string ExampleIn(absl::string_view input) {
   return absl::StrCat(input.substr(0, 1), TfRecord(input.substr(1)));
 }
 
+// A file of another writer.
+std::string GoldenFile(const std::string& name) {
+  std::ifstream file("ml/input/arrow/testdata/" + name, std::ios::binary);
+  CHECK(file) << name;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 std::vector<DataFormat> DataFormats() {
   const LabelForm classes = {.kind = LabelForm::Kind::kClass, .classes = 10};
   const std::string csv = "a,c,y\n1.5,\"q\"\"\n\",1\n,x,0\n-2e3,,1\n";
@@ -182,6 +192,12 @@ std::vector<DataFormat> DataFormats() {
        "input { name: 'a' dense { shape: 1 } }",
        {},
        {NpyHeader({"a", ElementType::kFloat32, {2}}) + "12345678"}},
+      // Refused at once where Apache Arrow is not installed.
+      {"parquet",
+       "parquet { file: 'data' label { column: 'y' } }",
+       kColumnInputs,
+       {},
+       {GoldenFile("seed.parquet"), GoldenFile("seed.arrow")}},
       {"gzip",
        "csv { file: 'data' label { column: 'y' } }",
        kColumnInputs,
@@ -203,6 +219,10 @@ std::vector<std::string> Seeds(const DataFormat& format) {
 std::vector<FuzzTarget> DataTargets() {
   std::vector<FuzzTarget> targets;
   for (const DataFormat& format : DataFormats()) {
+    if (format.name == "parquet") {
+      const std::string lacks = ArrowLacks();
+      if (!lacks.empty()) LOG(WARNING) << lacks;
+    }
     targets.push_back(
         {format.name,
          [format](absl::string_view input) { FeedData(format, input); },

@@ -158,6 +158,16 @@ flat = pd.DataFrame({n: [row[n] for row in rows]
                      for n in ["clicked", "weight", "price", "user", "big"]})
 fastparquet.write(path("fastparquet.parquet"), flat, compression="GZIP")
 
+# Seeds of tests/fuzz.
+seed = pa.table({
+    "a": pa.array([1.5, None, -2.0], pa.float32()),
+    "c": pa.array(["x", "", None]).dictionary_encode(),
+    "y": pa.array([1, 0, 1], pa.int8()),
+    "more": [[1, None], [], [2]],
+})
+pq.write_table(seed, path("seed.parquet"), compression="snappy")
+feather.write_feather(seed, path("seed.arrow"), compression="lz4")
+
 # Types that are not read, and columns of nulls.
 other = pa.table({
     "y": [1.0, 0.0],
