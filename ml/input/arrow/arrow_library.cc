@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kLibraryFile[] = "libparasol_arrow.so";
 constexpr char kHowToGetIt[] =
-    "run deploy/arrow (share/parasol/arrow/install of an installed Parasol)";
+    "run deploy/arrow, or share/parasol/arrow/install of an installed Parasol";
 
 // The wheel's libparquet has OpenSSL's functions under their own names, and the
 // process has another version: what it calls must be its own. Sanitizers do not
