@@ -56,6 +56,20 @@ TEST_F(BoundedStalenessTest, ARestartedChiefGrantsWhenAllWorkersAreBack) {
   EXPECT_GT(late.granted_steps(), 10);
 }
 
+TEST_F(CoordinatorTest, ARestartedChiefAwaitsAsynchronousWorkersForAMoment) {
+  Resume(50);
+  BringBackPs();
+  ASSERT_OK(Register(worker0_, "", 10));
+  ASSERT_EQ(phase(), wire::TRAINING);
+  Pass(absl::Milliseconds(1900), {ps0_, ps1_, worker0_});
+  ASSERT_OK_AND_ASSIGN(auto early, Claim(worker0_, 10, 100));
+  EXPECT_EQ(early.granted_steps(), 10);
+  EXPECT_THAT(early.awaited_task(), ElementsAre("worker/1"));
+  Pass(absl::Milliseconds(100), {ps0_, ps1_, worker0_});
+  ASSERT_OK_AND_ASSIGN(auto late, Claim(worker0_, 10, 100));
+  EXPECT_GT(late.granted_steps(), 10);
+}
+
 TEST_F(BoundedStalenessTest,
        ARestartedChiefDoesNotAwaitAllForLongerThanALease) {
   Resume(50);

@@ -35,7 +35,8 @@ class BatchPool {
   void TakeMany(int shard, int64_t count);
   // Removes the batches first, …, first + count - 1, whatever their turn, and
   // returns how many of them were there: those that were not taken before, or
-  // were put back. The time does not grow with `count`.
+  // were put back. The time grows with the epochs that have been begun, at
+  // most.
   int64_t TakeThese(int64_t first, int64_t count);
   // Puts back a batch that has been taken.
   void Return(int64_t batch) { returned_.Add(batch); }

@@ -165,7 +165,8 @@ TEST(BatchPool, RangesAreTakenOfAnyShardAndEpoch) {
           }
           break;
         case 1:
-          if (!left.contains(first) && pool.TakeThese(first, 1) == 0) {
+          if (!left.contains(first)) {
+            ASSERT_EQ(pool.TakeThese(first, 1), 0) << "it was taken";
             pool.Return(first);
             left.insert(first);
           }

@@ -333,6 +333,27 @@ TEST(ResumedLedger, StepsWhoseBatchesAreForgottenTakeTheNextOnes) {
   EXPECT_EQ(ledger.BatchesOf(1).front(), 12) << "10 and 11 are taken as done";
 }
 
+TEST(ResumedLedger, BatchesThatAreForgottenAreNoneOfThoseThatAreTold) {
+  StepLedger ledger(Manifest(/*step=*/10, /*incarnation=*/1, /*completed=*/10));
+  ledger.SetEnd(100);
+  std::vector<int64_t> batches(12);
+  batches.insert(batches.end(), {10, 11});
+  ledger.Enter(1, Arrival(/*completed=*/14, batches, /*begin=*/12));
+  EXPECT_EQ(ledger.global_step(), 14);
+  EXPECT_EQ(ledger.doubled_batches(), 0);
+}
+
+TEST(ResumedLedger, ABatchFarBehindTheEndIsNotKnown) {
+  StepLedger ledger(Manifest(/*step=*/10, /*incarnation=*/1, /*completed=*/10));
+  ledger.SetEnd(100);
+  std::vector<int64_t> batches(10);
+  batches.push_back(int64_t{1} << 50);
+  ledger.Enter(1, Arrival(/*completed=*/11, batches, /*begin=*/10));
+  EXPECT_EQ(ledger.global_step(), 11);
+  Claim(ledger, 1, 1, 1, /*started=*/11);
+  EXPECT_EQ(ledger.BatchesOf(1).front(), 11) << "the next one is taken as done";
+}
+
 TEST(ResumedLedger, AWorkerIsToldWhatTwoCheckpointsHave) {
   StepLedger ledger = LedgerTo(100);
   ledger.Enter(1, {0});
@@ -348,6 +369,9 @@ TEST(ResumedLedger, AWorkerIsToldWhatTwoCheckpointsHave) {
   ledger.Saved(manifest);
   ledger.Answer(claim, 0, 1, answer);
   EXPECT_EQ(answer.saved_steps(), 0) << "the newest one may be damaged";
+  ledger.Saved(manifest);
+  ledger.Answer(claim, 0, 1, answer);
+  EXPECT_EQ(answer.saved_steps(), 0) << "it was written again";
   ledger.Saved(ManifestOf(ledger));
   ledger.Answer(claim, 0, 1, answer);
   EXPECT_EQ(answer.saved_steps(), 5);

@@ -42,9 +42,9 @@ namespace parasol {
 // granted by then (StepGrants awaits the workers for a moment). So no batch is
 // left out, and a batch is computed twice only if its worker does not come
 // back, or after another worker was granted it. Of steps whose batches it no
-// longer knows (ToldBatches::kMaxRanges; an older checkpoint than the two
-// that had them), the next batches are taken as done: these may be done once more,
-// or once less.
+// longer knows (ToldBatches::kMaxRanges; an older checkpoint than the two that
+// had them), the next batches are taken as done: these may be done once more,
+// or once less, and global_step() may be less than the steps that were done.
 //
 // Totals are taken only as far as they can be true. This chief knows what it
 // has granted: more is refused. About the grants of the chief before, since the
@@ -65,8 +65,8 @@ namespace parasol {
 // chief.
 //
 // A call takes a time that does not grow with the number of workers, but for
-// Awaited(), Progress(), Unfinished(), MayTell(), and a grant of the last
-// steps.
+// Awaited(), Progress(), Unfinished(), MayTell(), a grant of the last steps,
+// and what is done once for each worker that comes from another chief.
 class StepLedger : public StepPlan {
  public:
   // Largest number of steps that one worker holds unfinished: granted by this
@@ -84,8 +84,8 @@ class StepLedger : public StepPlan {
     // Step up to which an earlier chief may have let workers go, if its job had
     // another end.
     int64_t earlier_end = 0;
-    // True if the training set has several shards, whose batches are taken as
-    // SetShards() says.
+    // True if the training set may have several shards, whose batches are taken
+    // as SetShards() says.
     bool has_shards = false;
   };
 
@@ -163,8 +163,8 @@ class StepLedger : public StepPlan {
     // and the first one.
     int64_t uncounted = 0;
     int64_t uncounted_begin = 0;
-    // Number of steps that the newest checkpoint of this chief has as completed,
-    // and the one before it.
+    // Number of steps that this chief's newest checkpoint has as completed, and
+    // the one before it.
     int64_t newest_saved = 0;
     int64_t saved = 0;
     // Number of steps that the clock is ahead of `completed`.
@@ -214,6 +214,8 @@ class StepLedger : public StepPlan {
   void CompleteUnknown(Account& account, int64_t steps);
   // Counts those that could not be counted, if it is time.
   void CountUncounted(Account& account);
+  // Returns what the worker has told of the steps from `step` on.
+  ToldBatches::Run ToldFrom(const Account& account, int64_t step) const;
   // Puts back the batches that workers have beyond their granted steps.
   void ReturnAhead();
   // Returns the batch of a step that a worker has in flight, and that this
@@ -263,6 +265,8 @@ class StepLedger : public StepPlan {
   int64_t completed_grants_ = 0;
   int64_t doubled_batches_ = 0;
   bool knows_shards_ = false;
+  // Step of this chief's newest checkpoint.
+  int64_t saved_step_ = -1;
   // Number of batches that count and are some worker's: of granted steps alone,
   // and with the steps that may be granted next.
   int64_t outstanding_ = 0;

@@ -29,33 +29,51 @@ void StepLedger::CompleteUnknown(Account& account, int64_t steps) {
   CountUncounted(account);
 }
 
+ToldBatches::Run StepLedger::ToldFrom(const Account& account,
+                                      int64_t step) const {
+  ToldBatches::Run run = account.told.From(step);
+  // No chief grants batches far behind the end, but of a shard's epoch.
+  const int64_t end = std::max(end_step_.value_or(kMaxTotal), earlier_end_);
+  if (run.first && !options_.has_shards &&
+      *run.first + run.count > end + kMaxUnfinished) {
+    run.first.reset();
+  }
+  return run;
+}
+
 void StepLedger::CountUncounted(Account& account) {
-  if (!end_step_ || account.uncounted > MayBeUncounted()) return;
-  int64_t step = account.uncounted_begin;
-  const int64_t end = step + account.uncounted;
-  const ToldBatches::Run first = account.told.From(step);
+  if (account.uncounted == 0 || !end_step_ ||
+      account.uncounted > MayBeUncounted()) {
+    return;
+  }
+  const int64_t begin = account.uncounted_begin;
+  const int64_t end = begin + account.uncounted;
+  const ToldBatches::Run first = account.told.From(begin);
   const bool is_told = first.first || first.count < account.uncounted;
   // Which batches are whose shard's decides where the others are taken from.
   if (is_told && options_.has_shards && !knows_shards_) return;
   account.uncounted = 0;
   if (is_told) ReturnAhead();
-  while (step < end) {
-    const ToldBatches::Run run = account.told.From(step);
+  // The unknown ones come last, so that they are none of those that are told.
+  int64_t unknown = 0;
+  for (int64_t step = begin; step < end;) {
+    const ToldBatches::Run run = ToldFrom(account, step);
     const int64_t count = std::min(run.count, end - step);
     if (run.first) {
       const int64_t were_there = pool_.TakeThese(*run.first, count);
       doubled_batches_ += count - were_there;
       Count(were_there);
     } else {
-      pool_.TakeMany(account.shard, count);
-      Count(count);
+      unknown += count;
     }
     step += count;
   }
+  pool_.TakeMany(account.shard, unknown);
+  Count(unknown);
 }
 
 StepLedger::Step StepLedger::InFlight(const Account& account, int64_t step) {
-  const ToldBatches::Run run = account.told.From(step);
+  const ToldBatches::Run run = ToldFrom(account, step);
   if (!run.first) return {.batch = pool_.Take(account.shard), .counts = true};
   return {.batch = *run.first, .counts = pool_.TakeThese(*run.first, 1) > 0};
 }
@@ -79,11 +97,14 @@ bool StepLedger::MayTell() const {
 }
 
 void StepLedger::Saved(const durable::CheckpointManifest& manifest) {
+  // One that is written again takes the place of the one that was there.
+  const bool is_another = manifest.global_step() != saved_step_;
+  saved_step_ = manifest.global_step();
   for (const durable::WorkerProgress& progress : manifest.worker_progress()) {
     const auto it = accounts_.find(progress.incarnation());
     if (it == accounts_.end()) continue;
     // The newest one may be found damaged: the next chief takes the one before.
-    it->second.saved = it->second.newest_saved;
+    if (is_another) it->second.saved = it->second.newest_saved;
     it->second.newest_saved = progress.completed_steps();
   }
 }

@@ -1,5 +1,6 @@
 #include "coordinator/steps/told_batches.h"
 
+#include <algorithm>
 #include <iterator>
 #include <limits>
 
@@ -18,18 +19,22 @@ ToldBatches::ToldBatches(
     const google::protobuf::RepeatedPtrField<wire::BatchRange>& ranges) {
   for (const wire::BatchRange& range : ranges) {
     if (!IsNumber(begin) || !IsNumber(range.count())) return;
-    if (runs_.size() == kMaxRanges) return;
+    if (known_.size() == kMaxRanges) return;
     if (range.count() == 0) continue;
     if (IsNumber(range.first())) {
-      runs_[begin] = {.first = range.first(), .count = range.count()};
+      known_.push_back(
+          {.begin = begin,
+           .run = {.first = range.first(), .count = range.count()}});
     }
     begin += range.count();
   }
 }
 
 ToldBatches::Run ToldBatches::From(int64_t step) const {
-  const auto next = runs_.upper_bound(step);
-  if (next != runs_.begin()) {
+  const auto next = std::upper_bound(
+      known_.begin(), known_.end(), step,
+      [](int64_t wanted, const Known& known) { return wanted < known.begin; });
+  if (next != known_.begin()) {
     const auto& [begin, run] = *std::prev(next);
     const int64_t skipped = step - begin;
     if (skipped < run.count) {
@@ -37,7 +42,7 @@ ToldBatches::Run ToldBatches::From(int64_t step) const {
     }
   }
   const int64_t end =
-      next == runs_.end() ? std::numeric_limits<int64_t>::max() : next->first;
+      next == known_.end() ? std::numeric_limits<int64_t>::max() : next->begin;
   return {.first = std::nullopt, .count = end - step};
 }
 

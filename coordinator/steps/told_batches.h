@@ -1,9 +1,10 @@
 #ifndef PARASOL_COORDINATOR_STEPS_TOLD_BATCHES_H_
 #define PARASOL_COORDINATOR_STEPS_TOLD_BATCHES_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
+#include <vector>
 
 #include "google/protobuf/repeated_ptr_field.h"
 #include "proto/chief.pb.h"
@@ -14,8 +15,9 @@ namespace parasol {
 // not granted them. Steps are numbered from 0. Pure.
 class ToldBatches {
  public:
-  // Number of ranges that are taken; batches of later steps are not known.
-  static constexpr int kMaxRanges = 1 << 16;
+  // Number of ranges that are taken, more than a worker keeps and holds (of
+  // worker/step/granted_steps.h). Of the steps behind them nothing is known.
+  static constexpr size_t kMaxRanges = 1 << 17;
 
   // Steps that follow each other, and whose batches do.
   struct Run {
@@ -33,12 +35,17 @@ class ToldBatches {
       const google::protobuf::RepeatedPtrField<wire::BatchRange>& ranges);
 
   // Returns true if no batch is known.
-  bool empty() const { return runs_.empty(); }
+  bool empty() const { return known_.empty(); }
   // Returns the steps from `step` on of which the same is known.
   Run From(int64_t step) const;
 
  private:
-  std::map<int64_t, Run> runs_;  // key: the first step
+  struct Known {
+    int64_t begin = 0;  // the first step
+    Run run;
+  };
+
+  std::vector<Known> known_;  // in the order of their steps
 };
 
 }  // namespace parasol

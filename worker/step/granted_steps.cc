@@ -9,6 +9,16 @@ namespace {
 // Largest number of batches that are taken from one answer.
 constexpr size_t kMaxListed = 1 << 16;
 
+// Adds a batch behind the others.
+template <typename Ranges>
+void AddTo(int64_t batch, Ranges& ranges) {
+  if (!ranges.empty() && ranges.back().first + ranges.back().count == batch) {
+    ++ranges.back().count;
+  } else {
+    ranges.push_back({.first = batch, .count = 1});
+  }
+}
+
 }  // namespace
 
 std::optional<int64_t> GrantedSteps::TryStart() {
@@ -20,13 +30,9 @@ std::optional<int64_t> GrantedSteps::TryStart() {
 }
 
 void GrantedSteps::Keep(int64_t batch) {
-  if (!kept_.empty() && kept_.back().first + kept_.back().count == batch) {
-    ++kept_.back().count;
-    return;
-  }
-  if (kept_.size() == kMaxKept) Forget(kept_begin_ + kept_.front().count);
   if (kept_.empty()) kept_begin_ = steps_.started() - 1;
-  kept_.push_back({.first = batch, .count = 1});
+  AddTo(batch, kept_);
+  if (kept_.size() > kMaxKept) Forget(kept_begin_ + kept_.front().count);
 }
 
 void GrantedSteps::Forget(int64_t saved) {
@@ -57,7 +63,7 @@ void GrantedSteps::Tell(wire::RegisterRequest& request) {
   std::vector<Range> ranges(kept_.begin(), kept_.end());
   // It may start these while it registers.
   for (const int64_t batch : Upcoming(static_cast<size_t>(steps_.held()))) {
-    ranges.push_back({.first = batch, .count = 1});
+    AddTo(batch, ranges);
   }
   for (const Range& range : ranges) {
     wire::BatchRange* told = request.add_batch();
