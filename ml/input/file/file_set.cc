@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/did_you_mean.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "ml/input/file/open_error.h"
 
@@ -37,20 +38,22 @@ std::string Escaped(absl::string_view text) {
 // below 0: there were more.
 thread_local int64_t entries_left = 0;
 // The first error of it but that something is not there, which glob() passes
-// over.
+// over, and the first thing that this process may not look at.
 thread_local absl::Status glob_error;
+thread_local absl::Status glob_refusal;
 
 // Notes the error of a call that failed.
 void NoteGlobError(const char* name) {
   if (errno == ENOENT || errno == ENOTDIR) return;
-  glob_error.Update(OpenError(name, errno));
+  const bool is_refusal = errno == EACCES || errno == EPERM || errno == ELOOP;
+  (is_refusal ? glob_refusal : glob_error).Update(OpenError(name, errno));
 }
 
 dirent* NextEntry(void* directory) {
   if (--entries_left < 0) return nullptr;
   errno = 0;
   dirent* const entry = readdir(static_cast<DIR*>(directory));
-  if (entry == nullptr && errno != 0) NoteGlobError("reading a folder");
+  if (entry == nullptr && errno != 0) NoteGlobError("reading a folder of it");
   return entry;
 }
 
@@ -79,7 +82,7 @@ absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) {
     return Noted(stat(name, about), name);
   };
   entries_left = kMaxEntries;
-  glob_error = absl::OkStatus();
+  glob_error = glob_refusal = absl::OkStatus();
   const int result =
       glob(pattern.c_str(), GLOB_NOSORT | GLOB_ALTDIRFUNC, nullptr, &found);
   if (entries_left < 0) {
@@ -88,10 +91,17 @@ absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) {
         " files and folders; name the folder of the data more closely"));
   }
   RETURN_IF_ERROR(glob_error) << pattern;
-  if (result == GLOB_NOMATCH) return std::vector<std::string>();
+  if (result == GLOB_NOMATCH) {
+    RETURN_IF_ERROR(glob_refusal) << pattern;
+    return std::vector<std::string>();
+  }
   if (result != 0) {
     return absl::ResourceExhaustedError(
         absl::StrCat(pattern, ": no memory for the list of its files"));
+  }
+  // Perhaps a wildcard passes a folder that has nothing to do with the data.
+  if (!glob_refusal.ok()) {
+    LOG(WARNING) << pattern << ": passes over " << glob_refusal.message();
   }
   std::vector<std::string> paths(found.gl_pathv,
                                  found.gl_pathv + found.gl_pathc);
@@ -120,10 +130,12 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& data_dir,
   const std::string path = (fs::path(data_dir) / pattern).string();
   std::error_code error;
   if (fs::exists(path, error)) return std::vector<std::string>{path};
-  if (error) return OpenError(path, error.value());
+  const bool is_glob =
+      pattern.find_first_of(std::string(kGlobCharacters)) != std::string::npos;
+  // A pattern may be too long for a name.
+  if (error && !is_glob) return OpenError(path, error.value());
   std::vector<std::string> files;
-  if (pattern.find_first_of(std::string(kGlobCharacters)) !=
-      std::string::npos) {
+  if (is_glob) {
     const fs::path directory = Escaped(data_dir);
     ASSIGN_OR_RETURN(files, Glob((directory / pattern).string()));
   }

@@ -77,5 +77,17 @@ TEST_F(FileSetTest, WhatCannotBeLookedAtIsNoneThatIsMissing) {
   fs::remove(Path("circle"));
 }
 
+TEST_F(FileSetTest, AWildcardPassesOverAFolderThatMayNotBeLookedAt) {
+  fs::create_symlink("circle", Path("circle"));
+  EXPECT_THAT(FindFiles(directory_, {"*/of_it.txt"}, "f").status().message(),
+              AllOf(HasSubstr(Path("circle")), HasSubstr("symbolic links")));
+  fs::create_directory(Path("folder"));
+  std::ofstream(Path("folder/of_it.txt")) << "x";
+  EXPECT_THAT(FindFiles(directory_, {"*/of_it.txt"}, "f"),
+              IsOkAndHolds(ElementsAre(Path("folder/of_it.txt"))));
+  fs::remove_all(Path("folder"));
+  fs::remove(Path("circle"));
+}
+
 }  // namespace
 }  // namespace parasol
