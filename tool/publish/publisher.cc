@@ -245,7 +245,10 @@ absl::StatusOr<Publication> Publisher::PublishOn(
     if (is_same && chain.ok()) {
       return Publication{.version = *newest, .was_there = true};
     }
-    if (is_same) why_whole = std::string(chain.message());
+    if (is_same) {
+      why_whole = std::string(chain.message());
+      base = nullptr;
+    }
     // A job's last one may have pushes behind its step that one before has not.
     if (!is_same && !manifest.final()) {
       return absl::FailedPreconditionError(absl::StrCat(

@@ -69,6 +69,7 @@ absl::Status PublishingFollower::Run() {
       }
       follower_.Forget(*listing);
       must_wait_ = false;
+      has_no_room_ = false;
       RETURN_IF_ERROR(PublishNewOnes(*listing));
       if (!must_wait_ && follower_.IsAtEnd(*listing)) {
         const ListedCheckpoint& last = *CheckpointFollower::Newest(*listing);
@@ -108,8 +109,10 @@ absl::Status PublishingFollower::PublishNewOnes(const Listing& listing) {
   Listing left = listing;
   while (const std::optional<ListedCheckpoint> next = follower_.Next(left)) {
     if (IsStopping()) break;
-    // One that can't be read for now holds up no newer one.
+    // One that can't be read for now holds up no newer one; without room for
+    // what is written none can be published.
     std::erase(left, *next);
+    if (has_no_room_) break;
     if (next->step < publisher_.newest_step()) {
       const bool is_last =
           next->final && *next == *CheckpointFollower::Newest(listing);
@@ -158,6 +161,7 @@ absl::Status PublishingFollower::Publish(const ListedCheckpoint& checkpoint) {
   }
   const absl::Status& error = publication.status();
   if (MayEndOtherwise(error)) {
+    has_no_room_ = absl::IsResourceExhausted(error);
     TryAgainAfter(error);
     return absl::OkStatus();
   }

@@ -78,6 +78,7 @@ class PublishingFollower {
   CheckpointFollower follower_;
   // True if some time must pass before the next try.
   bool must_wait_ = false;
+  bool has_no_room_ = false;
   mutable absl::Mutex mu_;
   bool is_stopping_ ABSL_GUARDED_BY(mu_) = false;
 };
