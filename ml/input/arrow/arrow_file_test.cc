@@ -14,7 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/input/arrow/column_values.h"
-#include "ml/input/arrow/row_format.h"
+#include "ml/input/arrow/value_record.h"
 #include "ml/input/testing/arrow_environment.h"
 
 namespace parasol {
@@ -104,13 +104,13 @@ TEST_F(ArrowFileTest, WhatTheVisitorReturnsIsReturned) {
 absl::StatusOr<ColumnValues> ValuesOf(const ArrowType& type,
                                       const ArrowArray& array, int64_t row) {
   std::string out;
-  RowWriter rows(out);
+  ValueRecordWriter rows(out);
   rows.Begin();
   RETURN_IF_ERROR(AppendColumn(type, array, row, rows));
   rows.End();
   ColumnValues values(1);
   const std::string copy = out.substr(sizeof(uint32_t));
-  RETURN_IF_ERROR(ReadRow(copy, values));
+  RETURN_IF_ERROR(ReadValueRecord(copy, values));
   return values;
 }
 

@@ -170,79 +170,79 @@ int64_t IndexAt(Kind kind, const ArrowArray& array, int64_t i) {
   }
 }
 
-RowKind RowKindOf(Kind kind) {
+ValueKind ValueKindOf(Kind kind) {
   switch (kind) {
     case Kind::kInt8:
-      return RowKind::kInt8;
+      return ValueKind::kInt8;
     case Kind::kInt16:
-      return RowKind::kInt16;
+      return ValueKind::kInt16;
     case Kind::kInt32:
-      return RowKind::kInt32;
+      return ValueKind::kInt32;
     case Kind::kInt64:
-      return RowKind::kInt64;
+      return ValueKind::kInt64;
     case Kind::kBool:
     case Kind::kUint8:
-      return RowKind::kUint8;
+      return ValueKind::kUint8;
     case Kind::kUint16:
-      return RowKind::kUint16;
+      return ValueKind::kUint16;
     case Kind::kUint32:
-      return RowKind::kUint32;
+      return ValueKind::kUint32;
     case Kind::kUint64:
-      return RowKind::kUint64;
+      return ValueKind::kUint64;
     case Kind::kHalf:
     case Kind::kFloat:
-      return RowKind::kFloat;
+      return ValueKind::kFloat;
     case Kind::kDouble:
     case Kind::kDecimal32:
     case Kind::kDecimal64:
     case Kind::kDecimal128:
-      return RowKind::kDouble;
+      return ValueKind::kDouble;
     default:
-      return RowKind::kText;
+      return ValueKind::kText;
   }
 }
 
 // Appends a value that lies in the array itself.
 absl::Status AppendPlain(const ArrowType& type, const ArrowArray& array,
-                         int64_t i, RowWriter& rows) {
+                         int64_t i, ValueRecordWriter& records) {
   switch (type.kind) {
     case Kind::kBool:
-      rows.Value<uint8_t>(BitAt(array.buffers[1], array.offset + i));
+      records.Value<uint8_t>(BitAt(array.buffers[1], array.offset + i));
       break;
     case Kind::kInt8:
     case Kind::kUint8:
-      rows.Value(NumberAt<uint8_t>(array, 1, i));
+      records.Value(NumberAt<uint8_t>(array, 1, i));
       break;
     case Kind::kInt16:
     case Kind::kUint16:
-      rows.Value(NumberAt<uint16_t>(array, 1, i));
+      records.Value(NumberAt<uint16_t>(array, 1, i));
       break;
     case Kind::kInt32:
     case Kind::kUint32:
     case Kind::kFloat:
-      rows.Value(NumberAt<uint32_t>(array, 1, i));
+      records.Value(NumberAt<uint32_t>(array, 1, i));
       break;
     case Kind::kInt64:
     case Kind::kUint64:
     case Kind::kDouble:
-      rows.Value(NumberAt<uint64_t>(array, 1, i));
+      records.Value(NumberAt<uint64_t>(array, 1, i));
       break;
     case Kind::kHalf:
-      rows.Value(FromHalf(NumberAt<uint16_t>(array, 1, i)));
+      records.Value(FromHalf(NumberAt<uint16_t>(array, 1, i)));
       break;
     case Kind::kDecimal32:
-      rows.Value(FromDecimal(NumberAt<int32_t>(array, 1, i), type.scale));
+      records.Value(FromDecimal(NumberAt<int32_t>(array, 1, i), type.scale));
       break;
     case Kind::kDecimal64:
-      rows.Value(FromDecimal(NumberAt<int64_t>(array, 1, i), type.scale));
+      records.Value(FromDecimal(NumberAt<int64_t>(array, 1, i), type.scale));
       break;
     case Kind::kDecimal128:
-      rows.Value(FromDecimal(Decimal128At(array, i), type.scale));
+      records.Value(FromDecimal(Decimal128At(array, i), type.scale));
       break;
     default: {
       absl::string_view text;
       RETURN_IF_ERROR(FindTextOf(type, array, i, text));
-      rows.Text(text);
+      records.Text(text);
     }
   }
   return absl::OkStatus();
@@ -266,10 +266,10 @@ class Values {
     return absl::OkStatus();
   }
   // Appends value `i`, which is there.
-  absl::Status Append(int64_t i, RowWriter& rows) const {
-    if (!type_.index.has_value()) return AppendPlain(type_, array_, i, rows);
+  absl::Status Append(int64_t i, ValueRecordWriter& records) const {
+    if (!type_.index.has_value()) return AppendPlain(type_, array_, i, records);
     return AppendPlain(type_, *array_.dictionary,
-                       IndexAt(*type_.index, array_, i), rows);
+                       IndexAt(*type_.index, array_, i), records);
   }
 
  private:
@@ -308,7 +308,7 @@ absl::Status FindList(const ArrowType& type, const ArrowArray& array,
 }  // namespace
 
 absl::Status AppendColumn(const ArrowType& type, const ArrowArray& array,
-                          int64_t row, RowWriter& rows) {
+                          int64_t row, ValueRecordWriter& records) {
   const bool is_list = type.list != List::kNone;
   const Values values(type, is_list ? *array.children[0] : array);
   Range range = {.begin = row, .end = row + 1};
@@ -326,13 +326,13 @@ absl::Status AppendColumn(const ArrowType& type, const ArrowArray& array,
   }
   const int64_t count = range.end - range.begin;
   if (count == 0 || (present == 0 && !is_list)) {
-    rows.Varint(0);
+    records.Varint(0);
     return absl::OkStatus();
   }
-  rows.Varint(count);
-  rows.Kind(RowKindOf(type.kind), present < count);
+  records.Varint(count);
+  records.Kind(ValueKindOf(type.kind), present < count);
   if (present < count) {
-    rows.Bits(count, [&](uint64_t i) {
+    records.Bits(count, [&](uint64_t i) {
       bool is_present = false;
       return values.Look(range.begin + static_cast<int64_t>(i), is_present)
                  .ok() &&
@@ -344,7 +344,7 @@ absl::Status AppendColumn(const ArrowType& type, const ArrowArray& array,
       RETURN_IF_ERROR(values.Look(i, is_there));
       if (!is_there) continue;
     }
-    RETURN_IF_ERROR(values.Append(i, rows));
+    RETURN_IF_ERROR(values.Append(i, records));
   }
   return absl::OkStatus();
 }

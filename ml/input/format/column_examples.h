@@ -18,8 +18,8 @@
 namespace parasol {
 
 // Makes examples of a set whose columns have values, one label and one weight:
-// the part that tf.Examples, rows and users' data sources have in common.
-// Thread-safe.
+// the part that tf.Examples, Parquet files and users' data sources have in
+// common. Thread-safe.
 class ColumnExamples {
  public:
   // `has_weights`: the data set has a column of weights. `label`: how the one

@@ -11,8 +11,8 @@
 #include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/input/arrow/arrow_library.h"
-#include "ml/input/arrow/row_conversion.h"
-#include "ml/input/arrow/row_format.h"
+#include "ml/input/arrow/arrow_records.h"
+#include "ml/input/arrow/value_record.h"
 #include "ml/input/format/column_examples.h"
 #include "ml/input/format/csv_set.h"
 #include "ml/input/format/data_files.h"
@@ -48,48 +48,47 @@ absl::StatusOr<OpenedFiles> OpenFiles(const job::ParquetDataset& parquet,
   return opened;
 }
 
-absl::StatusOr<RowsOfFiles> ReadRows(const OpenedFiles& opened,
-                                     const std::vector<std::string>& names,
-                                     bool skip_corrupt,
-                                     const SetMemory& memory) {
+absl::StatusOr<ArrowRecords> ReadArrowRecords(
+    const OpenedFiles& opened, const std::vector<std::string>& names,
+    bool skip_corrupt, const SetMemory& memory) {
   RETURN_IF_ERROR(opened.files.CheckColumns(names));
   ASSIGN_OR_RETURN(
-      RowsOfFiles rows,
+      ArrowRecords all,
       opened.files.Convert(names, {.skip_corrupt = skip_corrupt,
                                    .sample_bytes = opened.sample_bytes,
                                    .memory = memory}));
-  if (opened.is_sample) rows.records.MarkSample();
-  return rows;
+  if (opened.is_sample) all.records.MarkSample();
+  return all;
 }
 
-// Reads rows one after the other, wherever they are. Borrows them.
-class RowReader {
+// Reads records one after the other, wherever they are. Borrows them.
+class ValueRecordReader {
  public:
-  RowReader(const RowsOfFiles& rows, size_t columns)
-      : rows_(rows), reader_(rows.records), values_(columns) {}
+  ValueRecordReader(const ArrowRecords& all, size_t columns)
+      : all_(all), reader_(all.records), values_(columns) {}
 
-  // Returns the row's values, valid until the next call.
+  // Returns the record's values, valid until the next call.
   absl::StatusOr<const ColumnValues*> Read(int64_t record) {
     const absl::StatusOr<absl::string_view> bytes = reader_.Read(record);
     if (!bytes.ok()) {
-      return rows_.damaged.contains(record) ? rows_.Corrupt(record, "")
-                                            : bytes.status();
+      return all_.damaged.contains(record) ? all_.Corrupt(record, "")
+                                           : bytes.status();
     }
-    const absl::Status read = ReadRow(*bytes, values_);
-    if (!read.ok()) return rows_.Corrupt(record, read.message());
+    const absl::Status read = ReadValueRecord(*bytes, values_);
+    if (!read.ok()) return all_.Corrupt(record, read.message());
     return &values_;
   }
   void Prefetch(int64_t record) { reader_.Prefetch(record); }
 
  private:
-  const RowsOfFiles& rows_;
+  const ArrowRecords& all_;
   RecordReader reader_;
   ColumnValues values_;
 };
 
-// The columns of a row: the examples', then label and weight.
-std::vector<std::string> RowColumns(const ColumnExamples& examples,
-                                    const job::ParquetDataset& parquet) {
+// The columns of a record: the examples', then label and weight.
+std::vector<std::string> RecordColumns(const ColumnExamples& examples,
+                                       const job::ParquetDataset& parquet) {
   std::vector<std::string> names = examples.columns();
   if (examples.reads_label()) names.push_back(parquet.label().column());
   if (examples.reads_weight()) names.push_back(parquet.weight_column());
@@ -97,16 +96,16 @@ std::vector<std::string> RowColumns(const ColumnExamples& examples,
 }
 
 struct ParquetSet final : public ExampleSet {
-  ParquetSet(RowsOfFiles read, ColumnExamples columns)
-      : rows(std::move(read)),
-        starts(rows.records.file_starts()),
+  ParquetSet(ArrowRecords read, ColumnExamples columns)
+      : all(std::move(read)),
+        starts(all.records.file_starts()),
         examples(std::move(columns)) {}
 
   const std::vector<int64_t>& file_starts() const override { return starts; }
-  bool is_sample() const override { return rows.records.is_sample(); }
+  bool is_sample() const override { return all.records.is_sample(); }
   std::unique_ptr<ExampleDecoder> NewDecoder() const override;
 
-  const RowsOfFiles rows;
+  const ArrowRecords all;
   const std::vector<int64_t> starts;
   const ColumnExamples examples;
 };
@@ -117,27 +116,27 @@ class ParquetDecoder final : public ExampleDecoder {
       : set_(set),
         label_(set.examples.columns().size()),
         weight_(label_ + (set.examples.reads_label() ? 1 : 0)),
-        rows_(set.rows, weight_ + (set.examples.reads_weight() ? 1 : 0)) {}
+        records_(set.all, weight_ + (set.examples.reads_weight() ? 1 : 0)) {}
 
   absl::Status Append(int64_t example, uint64_t /*random*/,
                       Batch& batch) override {
-    ASSIGN_OR_RETURN(const ColumnValues* const row, rows_.Read(example));
+    ASSIGN_OR_RETURN(const ColumnValues* const row, records_.Read(example));
     const absl::Status status = set_.examples.Append(
         *row, set_.examples.reads_label() ? (*row)[label_] : nothing_,
         set_.examples.reads_weight() ? (*row)[weight_] : nothing_, batch);
     if (status.ok()) return status;
-    return set_.rows.Corrupt(example, status.message());
+    return set_.all.Corrupt(example, status.message());
   }
 
-  void Prefetch(int64_t example) override { rows_.Prefetch(example); }
+  void Prefetch(int64_t example) override { records_.Prefetch(example); }
 
  private:
   const ParquetSet& set_;
-  // Places in a row.
+  // Places in a record.
   const size_t label_;
   const size_t weight_;
   const std::vector<FieldValue> nothing_;
-  RowReader rows_;
+  ValueRecordReader records_;
 };
 
 std::unique_ptr<ExampleDecoder> ParquetSet::NewDecoder() const {
@@ -146,16 +145,16 @@ std::unique_ptr<ExampleDecoder> ParquetSet::NewDecoder() const {
 
 class ParquetColumns final : public RawColumns {
  public:
-  ParquetColumns(std::vector<std::string> names, RowsOfFiles rows)
+  ParquetColumns(std::vector<std::string> names, ArrowRecords records)
       : RawColumns(std::move(names)),
-        rows_(std::move(rows)),
-        reader_(rows_, this->names().size()) {}
+        all_(std::move(records)),
+        reader_(all_, this->names().size()) {}
 
-  int64_t size() const override { return rows_.records.size(); }
-  bool is_sample() const override { return rows_.records.is_sample(); }
+  int64_t size() const override { return all_.records.size(); }
+  bool is_sample() const override { return all_.records.is_sample(); }
   absl::Status CheckWhole() const override {
-    if (rows_.damaged.empty()) return absl::OkStatus();
-    return rows_.Corrupt(rows_.damaged.begin()->first, "");
+    if (all_.damaged.empty()) return absl::OkStatus();
+    return all_.Corrupt(all_.damaged.begin()->first, "");
   }
 
   absl::Status Read(int64_t record, ColumnValues& row) override {
@@ -165,8 +164,8 @@ class ParquetColumns final : public RawColumns {
   }
 
  private:
-  const RowsOfFiles rows_;
-  RowReader reader_;
+  const ArrowRecords all_;
+  ValueRecordReader reader_;
 };
 
 absl::Status RequireColumn(const std::vector<std::string>& columns,
@@ -238,10 +237,10 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenParquetSet(
                    ColumnFeatures::Create(options.inputs.inputs, columns));
   ColumnExamples examples(std::move(features), options,
                           parquet.has_weight_column(), parquet.label());
-  ASSIGN_OR_RETURN(RowsOfFiles rows,
-                   ReadRows(opened, RowColumns(examples, parquet),
-                            options.skip_corrupt, options.memory));
-  return std::make_shared<ParquetSet>(std::move(rows), std::move(examples));
+  ASSIGN_OR_RETURN(ArrowRecords records,
+                   ReadArrowRecords(opened, RecordColumns(examples, parquet),
+                                    options.skip_corrupt, options.memory));
+  return std::make_shared<ParquetSet>(std::move(records), std::move(examples));
 }
 
 absl::StatusOr<Columns> ReadParquetColumns(const job::ParquetDataset& parquet,
@@ -279,9 +278,9 @@ absl::StatusOr<std::unique_ptr<RawColumns>> OpenParquetColumns(
         absl::StrCat("parquet.file: no column of ", parquet.file(0),
                      " has a type that can be read"));
   }
-  ASSIGN_OR_RETURN(RowsOfFiles rows,
-                   ReadRows(opened, names, /*skip_corrupt=*/true, {}));
-  return std::make_unique<ParquetColumns>(std::move(names), std::move(rows));
+  ASSIGN_OR_RETURN(ArrowRecords records,
+                   ReadArrowRecords(opened, names, /*skip_corrupt=*/true, {}));
+  return std::make_unique<ParquetColumns>(std::move(names), std::move(records));
 }
 
 }  // namespace parasol

@@ -15,12 +15,13 @@
 namespace parasol {
 
 // Opens files of Parquet or Arrow IPC, of which the columns that are read
-// become rows (ml/input/arrow/row_conversion.h). An example has the
-// values of its row; a null is missing, and so is a list that is null or empty.
+// become records (ml/input/arrow/arrow_records.h). An example has the values of
+// its row; a null is missing, and so is a list that is null or empty.
 //   FailedPrecondition     Apache Arrow is not installed: says what to do.
 //   InvalidArgument        the label, the weight or an input names a column
 //                          that does not exist, or one that can't be read; the
-//                          files' columns differ; there is no room for rows.
+//                          files' columns differ; there is no room for
+//                          records.
 //   NotFound, DataLoss, …  as for FindFiles() and ArrowFile; a damaged row
 //                          group, unless corrupt records are skipped.
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenParquetSet(

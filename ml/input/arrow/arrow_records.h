@@ -1,5 +1,5 @@
-#ifndef PARASOL_ML_INPUT_ARROW_ROW_CONVERSION_H_
-#define PARASOL_ML_INPUT_ARROW_ROW_CONVERSION_H_
+#ifndef PARASOL_ML_INPUT_ARROW_ARROW_RECORDS_H_
+#define PARASOL_ML_INPUT_ARROW_ARROW_RECORDS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -18,16 +18,17 @@
 
 namespace parasol {
 
-// Some columns of Parquet or Arrow files, as rows (row_format.h).
+// Some columns of Parquet or Arrow files, as records (value_record.h), one for
+// each row.
 //
 // Columns are packed in row groups, of a hundred megabytes and more, so that a
 // single row costs as much as a row group: a shuffled set would keep them all
 // in memory, or unpack them over and over. So the columns that a job reads are
 // unpacked once, when the set is opened, as gzip's files are: into memory, or
-// if they are too large for it into a file without a name, whose rows are read
-// like records of every other format, in blocks. In memory are meanwhile some
+// if they are too large for it into a file without a name, whose records
+// are read like every other format's, in blocks. In memory are meanwhile some
 // thousand rows of a file, or a record batch of an Arrow file.
-struct RowsOfFiles {
+struct ArrowRecords {
   // A row group or a record batch.
   struct Group {
     int64_t first_record = 0;
@@ -35,10 +36,10 @@ struct RowsOfFiles {
     int64_t number = 0;  // number in its file
   };
 
-  explicit RowsOfFiles(Records read) : records(std::move(read)) {}
+  explicit ArrowRecords(Records read) : records(std::move(read)) {}
 
-  // Returns DataLoss: "<path>, row group <n>, row <m>: <what>", or of a row
-  // that stands for the rest of a damaged group why that can't be read.
+  // Returns DataLoss: "<path>, row group <n>, row <m>: <what>", or of a
+  // record that stands for the rest of a damaged group why that can't be read.
   absl::Status Corrupt(int64_t record, absl::string_view what) const;
 
   Records records;
@@ -48,10 +49,11 @@ struct RowsOfFiles {
 };
 
 struct ConversionOptions {
-  // True if what remains of a damaged group becomes one row that can't be read;
+  // True if what remains of a damaged group becomes one record that can't be
+  // read;
   // otherwise it is an error.
   bool skip_corrupt = false;
-  // Bytes of rows that are taken of each file; 0: all.
+  // Bytes of records that are taken of each file; 0: all.
   uint64_t sample_bytes = 0;
   SetMemory memory = {};
 };
@@ -76,12 +78,12 @@ class ArrowFiles {
   //   any other        as for ArrowFile::Open().
   absl::Status CheckColumns(const std::vector<std::string>& names) const;
 
-  // Reads the rows of columns that CheckColumns() has accepted. A row has them
-  // in this order; one may come several times.
-  //   InvalidArgument  there is no room for the rows.
+  // Reads the rows of columns that CheckColumns() has accepted. A record has
+  // them in this order; one may come several times.
+  //   InvalidArgument  there is no room for the records.
   //   any other        as for ArrowFile::Open() and ArrowFile::ReadGroup().
-  absl::StatusOr<RowsOfFiles> Convert(const std::vector<std::string>& names,
-                                      const ConversionOptions& options) const;
+  absl::StatusOr<ArrowRecords> Convert(const std::vector<std::string>& names,
+                                       const ConversionOptions& options) const;
 
  private:
   explicit ArrowFiles(const ArrowLibrary& library) : library_(library) {}
@@ -99,4 +101,4 @@ class ArrowFiles {
 
 }  // namespace parasol
 
-#endif  // PARASOL_ML_INPUT_ARROW_ROW_CONVERSION_H_
+#endif  // PARASOL_ML_INPUT_ARROW_ARROW_RECORDS_H_

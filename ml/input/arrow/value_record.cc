@@ -1,4 +1,4 @@
-#include "ml/input/arrow/row_format.h"
+#include "ml/input/arrow/value_record.h"
 
 #include <cstring>
 #include <type_traits>
@@ -10,7 +10,7 @@ namespace parasol {
 namespace {
 
 constexpr size_t kFrameBytes = sizeof(uint32_t);
-constexpr uint32_t kBrokenRow = 0xffffffff;
+constexpr uint32_t kBrokenRecord = 0xffffffff;
 
 uint32_t LengthAt(const char* frame) {
   uint32_t length;
@@ -18,16 +18,16 @@ uint32_t LengthAt(const char* frame) {
   return length;
 }
 
-absl::Status NoRow() {
+absl::Status NotAsWritten() {
   return absl::DataLossError(
-      "the row is not what was written: the folder for temporary files has "
+      "the record is not what was written: the folder for temporary files has "
       "damaged it");
 }
 
-// Takes a row apart.
-class RowBytes {
+// Takes a record apart.
+class ValueBytes {
  public:
-  explicit RowBytes(absl::string_view row) : rest_(row) {}
+  explicit ValueBytes(absl::string_view record) : rest_(record) {}
 
   bool is_empty() const { return rest_.empty(); }
 
@@ -89,87 +89,87 @@ bool ReadValues(uint64_t count, absl::string_view present,
 }
 
 template <typename Number>
-bool ReadNumbers(uint64_t count, absl::string_view present, RowBytes& row,
+bool ReadNumbers(uint64_t count, absl::string_view present, ValueBytes& record,
                  std::vector<FieldValue>& values) {
   return ReadValues(
       count, present,
       [&] {
         Number number;
-        if (!row.Value(number)) return false;
+        if (!record.Value(number)) return false;
         values.push_back(ValueOf(number));
         return true;
       },
       values);
 }
 
-bool ReadTexts(uint64_t count, absl::string_view present, RowBytes& row,
+bool ReadTexts(uint64_t count, absl::string_view present, ValueBytes& record,
                std::vector<FieldValue>& values) {
   return ReadValues(
       count, present,
       [&] {
         uint64_t length;
         absl::string_view text;
-        if (!row.Varint(length) || !row.Bytes(length, text)) return false;
+        if (!record.Varint(length) || !record.Bytes(length, text)) return false;
         values.push_back(FieldValue::Text(text));
         return true;
       },
       values);
 }
 
-bool ReadColumn(RowBytes& row, std::vector<FieldValue>& values) {
+bool ReadColumn(ValueBytes& record, std::vector<FieldValue>& values) {
   values.clear();
   uint64_t count;
-  if (!row.Varint(count)) return false;
+  if (!record.Varint(count)) return false;
   if (count == 0) return true;
   uint8_t kind;
   absl::string_view present;
-  if (!row.Value(kind)) return false;
+  if (!record.Value(kind)) return false;
   if ((kind & kSomeMissing) != 0) {
-    if (count / 8 > row.size()) return false;
-    if (!row.Bytes((count + 7) / 8, present)) return false;
+    if (count / 8 > record.size()) return false;
+    if (!record.Bytes((count + 7) / 8, present)) return false;
   }
-  switch (static_cast<RowKind>(kind & ~kSomeMissing)) {
-    case RowKind::kInt8:
-      return ReadNumbers<int8_t>(count, present, row, values);
-    case RowKind::kInt16:
-      return ReadNumbers<int16_t>(count, present, row, values);
-    case RowKind::kInt32:
-      return ReadNumbers<int32_t>(count, present, row, values);
-    case RowKind::kInt64:
-      return ReadNumbers<int64_t>(count, present, row, values);
-    case RowKind::kUint8:
-      return ReadNumbers<uint8_t>(count, present, row, values);
-    case RowKind::kUint16:
-      return ReadNumbers<uint16_t>(count, present, row, values);
-    case RowKind::kUint32:
-      return ReadNumbers<uint32_t>(count, present, row, values);
-    case RowKind::kUint64:
-      return ReadNumbers<uint64_t>(count, present, row, values);
-    case RowKind::kFloat:
-      return ReadNumbers<float>(count, present, row, values);
-    case RowKind::kDouble:
-      return ReadNumbers<double>(count, present, row, values);
-    case RowKind::kText:
-      return ReadTexts(count, present, row, values);
+  switch (static_cast<ValueKind>(kind & ~kSomeMissing)) {
+    case ValueKind::kInt8:
+      return ReadNumbers<int8_t>(count, present, record, values);
+    case ValueKind::kInt16:
+      return ReadNumbers<int16_t>(count, present, record, values);
+    case ValueKind::kInt32:
+      return ReadNumbers<int32_t>(count, present, record, values);
+    case ValueKind::kInt64:
+      return ReadNumbers<int64_t>(count, present, record, values);
+    case ValueKind::kUint8:
+      return ReadNumbers<uint8_t>(count, present, record, values);
+    case ValueKind::kUint16:
+      return ReadNumbers<uint16_t>(count, present, record, values);
+    case ValueKind::kUint32:
+      return ReadNumbers<uint32_t>(count, present, record, values);
+    case ValueKind::kUint64:
+      return ReadNumbers<uint64_t>(count, present, record, values);
+    case ValueKind::kFloat:
+      return ReadNumbers<float>(count, present, record, values);
+    case ValueKind::kDouble:
+      return ReadNumbers<double>(count, present, record, values);
+    case ValueKind::kText:
+      return ReadTexts(count, present, record, values);
   }
   return false;
 }
 
 }  // namespace
 
-absl::StatusOr<std::optional<size_t>> RowFormat::Begin(
+absl::StatusOr<std::optional<size_t>> ValueRecordFormat::Begin(
     const std::string& /*path*/, const FilePart& /*part*/) {
   return std::optional<size_t>(0);
 }
 
-FoundRecord RowFormat::Find(const FilePart& part, size_t at) const {
+FoundRecord ValueRecordFormat::Find(const FilePart& part, size_t at) const {
   const size_t rest = part.file_bytes - at;
   const auto broken = [&](size_t length) {
     return FoundRecord{.kind = FoundRecord::Kind::kBroken,
                        .offset = at,
                        .length = length,
                        .next = at + length,
-                       .what = "a row that could not be read"};
+                       .what = "a record that could not be read"};
   };
   if (rest < kFrameBytes) return broken(rest);
   const absl::string_view there = part.From(at);
@@ -177,7 +177,7 @@ FoundRecord RowFormat::Find(const FilePart& part, size_t at) const {
     return {.kind = FoundRecord::Kind::kCutOff};
   }
   const uint32_t length = LengthAt(there.data());
-  if (length == kBrokenRow) return broken(kFrameBytes);
+  if (length == kBrokenRecord) return broken(kFrameBytes);
   if (length > rest - kFrameBytes) return broken(rest);
   return {.kind = FoundRecord::Kind::kWhole,
           .offset = at + kFrameBytes,
@@ -185,12 +185,12 @@ FoundRecord RowFormat::Find(const FilePart& part, size_t at) const {
           .next = at + kFrameBytes + length};
 }
 
-void RowWriter::Begin() {
+void ValueRecordWriter::Begin() {
   begin_ = out_.size();
   out_.append(kFrameBytes, '\0');
 }
 
-void RowWriter::End() {
+void ValueRecordWriter::End() {
   const size_t length = out_.size() - begin_ - kFrameBytes;
   if (length > kMaxRecordBytes) {
     TakeBack();
@@ -201,11 +201,11 @@ void RowWriter::End() {
   std::memcpy(out_.data() + begin_, &stored, sizeof(stored));
 }
 
-void RowWriter::TakeBack() { out_.resize(begin_); }
+void ValueRecordWriter::TakeBack() { out_.resize(begin_); }
 
-void RowWriter::AddBroken() { Value(kBrokenRow); }
+void ValueRecordWriter::AddBroken() { Value(kBrokenRecord); }
 
-void RowWriter::Varint(uint64_t number) {
+void ValueRecordWriter::Varint(uint64_t number) {
   while (number >= 0x80) {
     out_.push_back(static_cast<char>(number | 0x80));
     number >>= 7;
@@ -213,22 +213,22 @@ void RowWriter::Varint(uint64_t number) {
   out_.push_back(static_cast<char>(number));
 }
 
-void RowWriter::Kind(RowKind kind, bool some_missing) {
+void ValueRecordWriter::Kind(ValueKind kind, bool some_missing) {
   Value(static_cast<uint8_t>(static_cast<uint8_t>(kind) |
                              (some_missing ? kSomeMissing : 0)));
 }
 
-void RowWriter::Text(absl::string_view text) {
+void ValueRecordWriter::Text(absl::string_view text) {
   Varint(text.size());
   out_.append(text.data(), text.size());
 }
 
-absl::Status ReadRow(absl::string_view row, ColumnValues& values) {
-  RowBytes bytes(row);
+absl::Status ReadValueRecord(absl::string_view record, ColumnValues& values) {
+  ValueBytes bytes(record);
   for (std::vector<FieldValue>& column : values) {
-    if (ABSL_PREDICT_FALSE(!ReadColumn(bytes, column))) return NoRow();
+    if (ABSL_PREDICT_FALSE(!ReadColumn(bytes, column))) return NotAsWritten();
   }
-  return bytes.is_empty() ? absl::OkStatus() : NoRow();
+  return bytes.is_empty() ? absl::OkStatus() : NotAsWritten();
 }
 
 }  // namespace parasol

@@ -1,5 +1,5 @@
-#ifndef PARASOL_ML_INPUT_ARROW_ROW_FORMAT_H_
-#define PARASOL_ML_INPUT_ARROW_ROW_FORMAT_H_
+#ifndef PARASOL_ML_INPUT_ARROW_VALUE_RECORD_H_
+#define PARASOL_ML_INPUT_ARROW_VALUE_RECORD_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,20 +14,20 @@
 
 namespace parasol {
 
-// Rows of columns, one behind the other: what tables in columns become, so that
-// single rows can be read in any order. Only this process reads what it has
-// written:
+// Records of columns' values, one behind the other: what files of columns
+// become, so that single records can be read in any order. Only this process
+// reads what it has written:
 //
-//   frame  = length:u32 row                  the machine's byte order
-//          | 0xffffffff                      a row that can't be read
-//   row    = column *
+//   frame  = length:u32 record               the machine's byte order
+//          | 0xffffffff                      a record that can't be read
+//   record = column *
 //   column = count:varint                    0: missing
 //          | count:varint kind:u8 [present:u8 ^ ((count + 7) / 8)] value *
 //   value  = number | length:varint byte *
 //
 // Bit 7 of the kind says that some values of a list are missing: bit i of
 // `present` is 1 if value i is there, and only those follow.
-class RowFormat final : public RecordFormat {
+class ValueRecordFormat final : public RecordFormat {
  public:
   absl::StatusOr<std::optional<size_t>> Begin(const std::string& path,
                                               const FilePart& part) override;
@@ -35,7 +35,7 @@ class RowFormat final : public RecordFormat {
 };
 
 // The kinds of a column's values. Each number is stored in its own size.
-enum class RowKind : uint8_t {
+enum class ValueKind : uint8_t {
   kInt8,
   kInt16,
   kInt32,
@@ -51,21 +51,21 @@ enum class RowKind : uint8_t {
 inline constexpr uint8_t kSomeMissing = 0x80;
 
 // Writes frames at the end of a text. Not thread-safe.
-class RowWriter {
+class ValueRecordWriter {
  public:
   // `out` outlives the writer.
-  explicit RowWriter(std::string& out) : out_(out) {}
+  explicit ValueRecordWriter(std::string& out) : out_(out) {}
 
-  // Begins a row, whose columns follow, and ends it, or takes it back.
+  // Begins a record, whose columns follow, and ends it, or takes it back.
   void Begin();
   void End();
   void TakeBack();
-  // Writes a row that can't be read.
+  // Writes a record that can't be read.
   void AddBroken();
 
   // Writes a number of values or bytes.
   void Varint(uint64_t number);
-  void Kind(RowKind kind, bool some_missing);
+  void Kind(ValueKind kind, bool some_missing);
   template <typename Number>
   void Value(Number number) {
     out_.append(reinterpret_cast<const char*>(&number), sizeof(number));
@@ -85,14 +85,14 @@ class RowWriter {
 
  private:
   std::string& out_;
-  size_t begin_ = 0;  // begin of the row's frame
+  size_t begin_ = 0;  // begin of the record's frame
 };
 
-// Replaces `values`, one list for each of a row's columns, by the columns of
-// `row`, the bytes inside a frame, which texts borrow.
-//   DataLoss  they are not what RowWriter has written.
-absl::Status ReadRow(absl::string_view row, ColumnValues& values);
+// Replaces `values`, one list for each of a record's columns, by the
+// columns of `record`, the bytes inside a frame, which texts borrow.
+//   DataLoss  they are not what ValueRecordWriter has written.
+absl::Status ReadValueRecord(absl::string_view record, ColumnValues& values);
 
 }  // namespace parasol
 
-#endif  // PARASOL_ML_INPUT_ARROW_ROW_FORMAT_H_
+#endif  // PARASOL_ML_INPUT_ARROW_VALUE_RECORD_H_

@@ -1,4 +1,4 @@
-#include "ml/input/arrow/row_conversion.h"
+#include "ml/input/arrow/arrow_records.h"
 
 #include <algorithm>
 #include <deque>
@@ -11,37 +11,37 @@
 #include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/input/arrow/column_values.h"
-#include "ml/input/arrow/row_format.h"
+#include "ml/input/arrow/value_record.h"
 #include "ml/input/file/stored_files.h"
 
 namespace parasol {
 namespace {
 
-// Bytes of rows that are written to a disk at a time.
+// Bytes of records that are written to a disk at a time.
 constexpr size_t kPieceBytes = 1 << 20;
 
-// Rows of files, in memory until they are too many for it.
-class RowStore {
+// Records of files, in memory until they are too many for it.
+class RecordStore {
  public:
-  explicit RowStore(const SetMemory& memory)
+  explicit RecordStore(const SetMemory& memory)
       : memory_(memory), most_(MostInMemory(memory)) {}
 
   // Bytes that Add() has taken of the file.
   uint64_t file_bytes() const { return file_bytes_; }
 
-  // Takes rows of the file at hand, and leaves `rows` empty.
-  absl::Status Add(std::string& rows) {
-    file_bytes_ += rows.size();
-    all_bytes_ += rows.size();
+  // Takes records of the file at hand, and leaves `records` empty.
+  absl::Status Add(std::string& records) {
+    file_bytes_ += records.size();
+    all_bytes_ += records.size();
     if (!is_on_disk_ && all_bytes_ > most_) {
       RETURN_IF_ERROR(MoveToDisk());
     }
     if (is_on_disk_) {
-      RETURN_IF_ERROR(unpacked_.Unpack(rows));
+      RETURN_IF_ERROR(unpacked_.Unpack(records));
     } else {
-      pieces_.push_back(rows);
+      pieces_.push_back(records);
     }
-    rows.clear();
+    records.clear();
     return absl::OkStatus();
   }
 
@@ -57,7 +57,7 @@ class RowStore {
   }
 
   absl::StatusOr<Records> Finish() {
-    const auto format = std::make_shared<RowFormat>();
+    const auto format = std::make_shared<ValueRecordFormat>();
     if (!is_on_disk_) {
       Records records(Records::Content::kBinary);
       for (auto& [path, bytes] : in_memory_) {
@@ -103,16 +103,16 @@ class RowStore {
   uint64_t file_bytes_ = 0;
   bool is_on_disk_ = false;
   std::vector<std::pair<std::string, std::string>> in_memory_;
-  std::deque<std::string> pieces_;  // rows of the file at hand, in memory
+  std::deque<std::string> pieces_;  // records of the file at hand, in memory
   StoredFiles unpacked_;
   std::vector<StoredFile> stored_;
 };
 
 // The columns to be read of a file: each once, in its order, and which of them
-// each column of a row is.
+// each column of a record is.
 struct ReadPlan {
   std::vector<size_t> columns;
-  std::vector<size_t> array_of;  // a place in `columns` for each of a row's
+  std::vector<size_t> array_of;  // a place in `columns` for each of a record's
   std::vector<const ArrowType*> types;
 };
 
@@ -134,35 +134,35 @@ ReadPlan PlanOf(const std::vector<size_t>& places, const ArrowFile& file) {
 // Converts files, one after the other.
 class Conversion {
  public:
-  Conversion(const ConversionOptions& options, RowStore& store)
-      : options_(options), store_(store), writer_(rows_) {}
+  Conversion(const ConversionOptions& options, RecordStore& store)
+      : options_(options), store_(store), writer_(records_) {}
 
   // Returns false if the file has more than the sample.
   absl::StatusOr<bool> AddFile(const ReadPlan& plan, ArrowFile& file);
   int64_t size() const { return size_; }
 
-  std::vector<RowsOfFiles::Group>& groups() { return groups_; }
+  std::vector<ArrowRecords::Group>& groups() { return groups_; }
   std::map<int64_t, std::string>& damaged() { return damaged_; }
 
  private:
-  absl::Status AddRows(const ReadPlan& plan, int64_t rows,
-                       const std::vector<const ArrowArray*>& arrays,
-                       const ArrowFile& file);
-  absl::Status AddRow(const ReadPlan& plan, int64_t row,
-                      const std::vector<const ArrowArray*>& arrays,
-                      const ArrowFile& file);
+  absl::Status AddRecords(const ReadPlan& plan, int64_t rows,
+                          const std::vector<const ArrowArray*>& arrays,
+                          const ArrowFile& file);
+  absl::Status AddRecord(const ReadPlan& plan, int64_t row,
+                         const std::vector<const ArrowArray*>& arrays,
+                         const ArrowFile& file);
   bool HasSample() const {
     return options_.sample_bytes > 0 &&
-           store_.file_bytes() + rows_.size() >= options_.sample_bytes;
+           store_.file_bytes() + records_.size() >= options_.sample_bytes;
   }
 
   const ConversionOptions& options_;
-  RowStore& store_;
-  std::string rows_;
-  RowWriter writer_;
+  RecordStore& store_;
+  std::string records_;
+  ValueRecordWriter writer_;
   size_t file_ = 0;
   int64_t size_ = 0;
-  std::vector<RowsOfFiles::Group> groups_;
+  std::vector<ArrowRecords::Group> groups_;
   std::map<int64_t, std::string> damaged_;
   bool is_cut_ = false;  // the sample of the file is full
 };
@@ -175,7 +175,7 @@ absl::StatusOr<bool> Conversion::AddFile(const ReadPlan& plan,
     const absl::Status read = file.ReadGroup(
         group, plan.columns,
         [&](int64_t rows, const std::vector<const ArrowArray*>& arrays) {
-          return AddRows(plan, rows, arrays, file);
+          return AddRecords(plan, rows, arrays, file);
         });
     if (read.ok() || is_cut_) continue;
     if (!options_.skip_corrupt || !absl::IsDataLoss(read)) return read;
@@ -183,29 +183,29 @@ absl::StatusOr<bool> Conversion::AddFile(const ReadPlan& plan,
     writer_.AddBroken();
   }
   ++file_;
-  RETURN_IF_ERROR(store_.Add(rows_));
+  RETURN_IF_ERROR(store_.Add(records_));
   return !is_cut_;
 }
 
-absl::Status Conversion::AddRows(const ReadPlan& plan, int64_t rows,
-                                 const std::vector<const ArrowArray*>& arrays,
-                                 const ArrowFile& file) {
+absl::Status Conversion::AddRecords(
+    const ReadPlan& plan, int64_t rows,
+    const std::vector<const ArrowArray*>& arrays, const ArrowFile& file) {
   for (int64_t row = 0; row < rows; ++row) {
     if (HasSample()) {
       is_cut_ = true;
       return absl::CancelledError("the sample is full");
     }
-    RETURN_IF_ERROR(AddRow(plan, row, arrays, file));
-    if (rows_.size() >= kPieceBytes) {
-      RETURN_IF_ERROR(store_.Add(rows_));
+    RETURN_IF_ERROR(AddRecord(plan, row, arrays, file));
+    if (records_.size() >= kPieceBytes) {
+      RETURN_IF_ERROR(store_.Add(records_));
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status Conversion::AddRow(const ReadPlan& plan, int64_t row,
-                                const std::vector<const ArrowArray*>& arrays,
-                                const ArrowFile& file) {
+absl::Status Conversion::AddRecord(const ReadPlan& plan, int64_t row,
+                                   const std::vector<const ArrowArray*>& arrays,
+                                   const ArrowFile& file) {
   writer_.Begin();
   for (size_t i = 0; i < plan.types.size(); ++i) {
     const absl::Status added =
@@ -233,8 +233,8 @@ absl::Status TwoTypes(const std::string& path, const std::string& other,
 
 }  // namespace
 
-absl::Status RowsOfFiles::Corrupt(int64_t record,
-                                  absl::string_view what) const {
+absl::Status ArrowRecords::Corrupt(int64_t record,
+                                   absl::string_view what) const {
   const auto reason = damaged.find(record);
   if (reason != damaged.end()) return absl::DataLossError(reason->second);
   // A group without rows begins where the one behind it does.
@@ -321,10 +321,10 @@ absl::Status ArrowFiles::CheckColumns(
   return absl::OkStatus();
 }
 
-absl::StatusOr<RowsOfFiles> ArrowFiles::Convert(
+absl::StatusOr<ArrowRecords> ArrowFiles::Convert(
     const std::vector<std::string>& names,
     const ConversionOptions& options) const {
-  RowStore store(options.memory);
+  RecordStore store(options.memory);
   Conversion conversion(options, store);
   std::vector<std::string> paths;
   bool is_whole = true;
@@ -340,16 +340,16 @@ absl::StatusOr<RowsOfFiles> ArrowFiles::Convert(
   }
   ASSIGN_OR_RETURN(Records records, store.Finish());
   if (records.size() != conversion.size()) {
-    return absl::InternalError(
-        absl::StrCat(paths.front(), ": ", conversion.size(),
-                     " rows were written, and ", records.size(), " are there"));
+    return absl::InternalError(absl::StrCat(
+        paths.front(), ": ", conversion.size(), " records were written, and ",
+        records.size(), " are there"));
   }
   if (!is_whole) records.MarkSample();
-  RowsOfFiles rows(std::move(records));
-  rows.paths = std::move(paths);
-  rows.groups = std::move(conversion.groups());
-  rows.damaged = std::move(conversion.damaged());
-  return rows;
+  ArrowRecords all(std::move(records));
+  all.paths = std::move(paths);
+  all.groups = std::move(conversion.groups());
+  all.damaged = std::move(conversion.damaged());
+  return all;
 }
 
 }  // namespace parasol
