@@ -283,11 +283,43 @@ TEST_F(ParquetSetTest, APackedFileIsUnpacked) {
   ExpectSame(batches, OfCsv());
 }
 
-TEST_F(ParquetSetTest, FilesAreSharedOutByTheirStarts) {
-  ASSERT_OK_AND_ASSIGN(
-      const std::unique_ptr<InputPipeline> pipeline,
-      OpenPipeline(Parquet("part_?.parquet"), absl::StrCat(kColumns, kVector)));
-  EXPECT_EQ(pipeline->total_examples(), kRows);
+TEST_F(ParquetSetTest, WorkersThatShareByFilesHaveTheirOwn) {
+  const auto spec = FromText<job::Dataset>(
+      absl::StrCat("batch_size: 100 shuffle_buffer: 0 auto_shard: FILE ",
+                   Parquet("part_?.parquet")));
+  ASSERT_OK_AND_ASSIGN(const ModelInputs inputs,
+                       InputsFromText(absl::StrCat(kColumns, kVector)));
+  for (const SetMemory& memory : {SetMemory(), kOnDisk}) {
+    std::vector<int64_t> sizes;
+    for (const int shard : {0, 1}) {
+      ASSERT_OK_AND_ASSIGN(const std::unique_ptr<InputPipeline> pipeline,
+                           InputPipeline::Open(spec, inputs,
+                                               {.data_dir = kFolder,
+                                                .shard = shard,
+                                                .num_shards = 2,
+                                                .memory = memory}));
+      ASSERT_OK_AND_ASSIGN(const Batch* const batch, pipeline->Next());
+      sizes.push_back(batch->size);
+    }
+    EXPECT_THAT(sizes, ElementsAre(11, 29));
+  }
+}
+
+TEST_F(ParquetSetTest, AListOfAnotherLengthThanTheInputsIsCorrupt) {
+  EXPECT_THAT(
+      Batches("parquet { file: 'plain.arrow' label { column: 'weight' } }",
+              "loss { mean_squared_error {} } input { name: 'v' dense { shape: "
+              "3 column { name: 'vector' } } }")
+          .status(),
+      StatusIs(absl::StatusCode::kDataLoss,
+               AllOf(HasSubstr("plain.arrow, row group 0, row 0: "),
+                     HasSubstr("vector"), HasSubstr("4"))));
+  EXPECT_THAT(
+      Batches("parquet { file: 'plain.arrow' label { column: 'weight' } }",
+              "loss { mean_squared_error {} } input { name: 'v' dense { column "
+              "{ name: 'city' default_value: 0 } } }")
+          .status(),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("city")));
 }
 
 constexpr char kX[] =
