@@ -68,6 +68,13 @@ bool IsBinaryOutput(const OutputSpec& output) {
          output.loss.label.is_probability;
 }
 
+// How a data set's labels are made of texts; null if it says nothing of them.
+const job::CsvLabel* TextLabelOf(const job::Dataset& data) {
+  if (data.has_csv()) return &data.csv().label();
+  if (data.has_parquet()) return &data.parquet().label();
+  return nullptr;
+}
+
 }  // namespace
 
 absl::StatusOr<PredictionForm> PredictionForm::Create(
@@ -234,8 +241,11 @@ std::vector<job::CsvLabel> LabelsOfOutputs(const job::Job& job) {
     labels.push_back(output.label());
   }
   if (labels.empty()) {
-    labels.push_back(job.train().has_csv() ? job.train().csv().label()
-                                           : job.eval().csv().label());
+    const job::CsvLabel* const train = TextLabelOf(job.train());
+    const job::CsvLabel* const eval = TextLabelOf(job.eval());
+    labels.push_back(train != nullptr  ? *train
+                     : eval != nullptr ? *eval
+                                       : job::CsvLabel());
   }
   return labels;
 }

@@ -173,5 +173,19 @@ TEST(PredictionFormTest, LabelsAreThoseThatTrainingHad) {
   EXPECT_EQ(LabelsOfOutputs(named)[0].column(), "c");
 }
 
+TEST(PredictionFormTest, ClassesOfParquetFilesHaveTheirNames) {
+  const auto trained = Parsed<job::Job>(
+      "train { parquet { label { column: 'a' class: ['no', 'yes'] } } } "
+      "eval { csv { label { column: 'b' } } }");
+  ASSERT_EQ(LabelsOfOutputs(trained).size(), 1u);
+  EXPECT_THAT(LabelsOfOutputs(trained)[0].class_(), ElementsAre("no", "yes"));
+  const auto evaluated = Parsed<job::Job>(
+      "train { tfrecord { label: 'a' } } "
+      "eval { parquet { label { column: 'a' positive: 'yes' } } }");
+  ASSERT_EQ(LabelsOfOutputs(evaluated).size(), 1u);
+  EXPECT_THAT(LabelsOfOutputs(evaluated)[0].positive(), ElementsAre("yes"));
+  EXPECT_EQ(LabelsOfOutputs(job::Job()).size(), 1u);
+}
+
 }  // namespace
 }  // namespace parasol
