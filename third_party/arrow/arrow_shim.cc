@@ -3,7 +3,6 @@
 
 #include "arrow_shim.h"
 
-#include <arrow/array/validate.h>
 #include <arrow/c/bridge.h>
 #include <arrow/io/interfaces.h>
 #include <arrow/ipc/reader.h>
@@ -35,13 +34,50 @@ using arrow::Status;
 
 constexpr char kParquetMagic[] = "PAR1";
 constexpr size_t kMagicBytes = 4;
-// Rows that are in memory at a time, of a Parquet file.
+// Rows that are in memory at a time, of a Parquet file, at most, and about how
+// many bytes they have.
 constexpr int64_t kRowsAtATime = 4096;
+constexpr int64_t kBytesAtATime = 16 << 20;
 // Bytes of a column's pages that are read at a time.
 constexpr int64_t kPageBufferBytes = 256 << 10;
 
-// What Arrow takes of its own pools stays with it; the system's is given back.
-arrow::MemoryPool* Pool() { return arrow::system_memory_pool(); }
+// Most bytes that a buffer of a sound file has, by whose failure a lack of
+// memory is told from a damaged length on every machine alike.
+constexpr int64_t kMostOfAnyFile = int64_t{1} << 30;
+constexpr int64_t kMostOfAByte = 1000;  // packed
+
+// Bytes that the thread lacked last.
+thread_local int64_t lacked_bytes = 0;
+
+// Memory of the system, which notes what it can't give. What Arrow takes of
+// its own pools stays with it; the system's is given back.
+class NotingPool final : public arrow::ProxyMemoryPool {
+ public:
+  NotingPool() : ProxyMemoryPool(arrow::system_memory_pool()) {}
+  using ProxyMemoryPool::Allocate;
+  using ProxyMemoryPool::Reallocate;
+
+  Status Allocate(int64_t size, int64_t alignment, uint8_t** out) override {
+    return Noted(size, ProxyMemoryPool::Allocate(size, alignment, out));
+  }
+  Status Reallocate(int64_t old_size, int64_t new_size, int64_t alignment,
+                    uint8_t** bytes) override {
+    return Noted(new_size, ProxyMemoryPool::Reallocate(old_size, new_size,
+                                                       alignment, bytes));
+  }
+
+ private:
+  static Status Noted(int64_t size, Status status) {
+    if (status.IsOutOfMemory()) lacked_bytes = size;
+    return status;
+  }
+};
+
+// Outlives all buffers.
+arrow::MemoryPool* Pool() {
+  static auto* const pool = new NotingPool;
+  return pool;
+}
 
 // The caller's bytes.
 class InputFile final : public arrow::io::RandomAccessFile {
@@ -116,6 +152,7 @@ class File {
   virtual ~File() = default;
   virtual std::shared_ptr<arrow::Schema> schema() const = 0;
   virtual int64_t groups() const = 0;
+  virtual int64_t rows(int64_t group) const = 0;  // -1: unknown
   virtual Status Start(int64_t group, const std::vector<int>& columns) = 0;
   // Null: the group has no more rows.
   virtual Result<std::shared_ptr<arrow::RecordBatch>> Next() = 0;
@@ -149,6 +186,9 @@ class ParquetFile final : public File {
 
   std::shared_ptr<arrow::Schema> schema() const override { return schema_; }
   int64_t groups() const override { return reader_->num_row_groups(); }
+  int64_t rows(int64_t group) const override {
+    return RowsOf(static_cast<int>(group));
+  }
 
   Status Start(int64_t group, const std::vector<int>& columns) override {
     batches_.reset();
@@ -160,6 +200,7 @@ class ParquetFile final : public File {
       }
       AddLeaves(fields[column], leaves);
     }
+    reader_->set_batch_size(RowsAtATime(static_cast<int>(group), leaves));
     ARROW_ASSIGN_OR_RAISE(batches_, reader_->GetRecordBatchReader(
                                         {static_cast<int>(group)}, leaves));
     rows_left_ = RowsOf(static_cast<int>(group));
@@ -170,9 +211,7 @@ class ParquetFile final : public File {
     std::shared_ptr<arrow::RecordBatch> batch;
     if (batches_ == nullptr) return batch;
     ARROW_RETURN_NOT_OK(batches_->ReadNext(&batch));
-    // The decoder wrote what is in it; the text's encoding is the file's.
     if (batch != nullptr) {
-      ARROW_RETURN_NOT_OK(batch->Validate());
       rows_left_ -= batch->num_rows();
     } else if (rows_left_ != 0) {
       return Status::Invalid("the row group has ", std::abs(rows_left_),
@@ -185,6 +224,18 @@ class ParquetFile final : public File {
  private:
   int64_t RowsOf(int group) const {
     return reader_->parquet_reader()->metadata()->RowGroup(group)->num_rows();
+  }
+
+  // As many rows as have kBytesAtATime, if all of the group's are alike.
+  int64_t RowsAtATime(int group, const std::vector<int>& leaves) const {
+    const auto about = reader_->parquet_reader()->metadata()->RowGroup(group);
+    double bytes = 1;
+    for (const int leaf : leaves) {
+      bytes += std::max<double>(
+          0, about->ColumnChunk(leaf)->total_uncompressed_size());
+    }
+    const double rows = kBytesAtATime / bytes * about->num_rows();
+    return static_cast<int64_t>(std::clamp<double>(rows, 1, kRowsAtATime));
   }
 
   std::unique_ptr<parquet::arrow::FileReader> reader_;
@@ -206,6 +257,7 @@ class ArrowIpcFile final : public File {
     return reader_->schema();
   }
   int64_t groups() const override { return reader_->num_record_batches(); }
+  int64_t rows(int64_t /*group*/) const override { return -1; }
 
   Status Start(int64_t group, const std::vector<int>& columns) override {
     if (of_columns_ == nullptr || columns != columns_) {
@@ -222,8 +274,6 @@ class ArrowIpcFile final : public File {
     const int64_t group = std::exchange(group_, -1);
     ARROW_ASSIGN_OR_RAISE(
         batch, of_columns_->ReadRecordBatch(static_cast<int>(group)));
-    // Its buffers are the file's bytes as they are.
-    ARROW_RETURN_NOT_OK(batch->ValidateFull());
     return batch;
   }
 
@@ -245,21 +295,34 @@ class ArrowIpcFile final : public File {
   int64_t group_ = -1;
 };
 
-int Fail(const char* what, char* error) {
+int Fail(const char* what, char* error, int code = 1) {
   std::snprintf(error, PARASOL_ARROW_ERROR_BYTES, "%s", what);
-  return 1;
+  return code;
+}
+
+// Returns what a lack of memory is, of a file of so many bytes.
+int Lack(int64_t file_bytes) {
+  const bool is_damage =
+      lacked_bytes > kMostOfAnyFile && lacked_bytes / kMostOfAByte > file_bytes;
+  return is_damage ? 1 : PARASOL_ARROW_NO_MEMORY;
 }
 
 // Calls `function`, which returns a Status; whatever it throws becomes an
 // error.
 template <typename Function>
-int Guarded(char* error, const Function& function) {
+int Guarded(int64_t file_bytes, char* error, const Function& function) {
+  lacked_bytes = 0;
   try {
     const Status status = function();
     if (status.ok()) return 0;
-    return Fail(status.message().c_str(), error);
+    return Fail(status.message().c_str(), error,
+                status.IsOutOfMemory() ? Lack(file_bytes) : 1);
   } catch (const std::bad_alloc&) {
-    return Fail("no memory for what the file says that it has", error);
+    return Fail("no memory for what the file says that it has", error,
+                Lack(file_bytes));
+  } catch (const parquet::ParquetStatusException& thrown) {
+    return Fail(thrown.what(), error,
+                thrown.status().IsOutOfMemory() ? Lack(file_bytes) : 1);
   } catch (const std::exception& thrown) {
     return Fail(thrown.what(), error);
   } catch (...) {
@@ -271,6 +334,7 @@ int Guarded(char* error, const Function& function) {
 
 struct ParasolArrowFile {
   std::unique_ptr<File> file;
+  int64_t bytes = 0;
 };
 
 // All else is compiled hidden.
@@ -282,7 +346,7 @@ int parasol_arrow_interface(void) { return PARASOL_ARROW_INTERFACE; }
 int parasol_arrow_open(const ParasolArrowInput* input, ParasolArrowFile** file,
                        char* error) {
   *file = nullptr;
-  return Guarded(error, [&]() -> Status {
+  return Guarded(input->size, error, [&]() -> Status {
     auto bytes = std::make_shared<InputFile>(*input);
     char magic[kMagicBytes] = {};
     ARROW_RETURN_NOT_OK(bytes->ReadAt(0, kMagicBytes, magic));
@@ -292,6 +356,7 @@ int parasol_arrow_open(const ParasolArrowInput* input, ParasolArrowFile** file,
     } else {
       ARROW_ASSIGN_OR_RAISE(opened->file, ArrowIpcFile::Open(std::move(bytes)));
     }
+    opened->bytes = input->size;
     *file = opened.release();
     return Status::OK();
   });
@@ -299,7 +364,7 @@ int parasol_arrow_open(const ParasolArrowInput* input, ParasolArrowFile** file,
 
 void parasol_arrow_close(ParasolArrowFile* file) {
   char error[PARASOL_ARROW_ERROR_BYTES];
-  Guarded(error, [&] {
+  Guarded(file->bytes, error, [&] {
     delete file;
     return Status::OK();
   });
@@ -307,7 +372,7 @@ void parasol_arrow_close(ParasolArrowFile* file) {
 
 int parasol_arrow_schema(ParasolArrowFile* file, ArrowSchema* schema,
                          char* error) {
-  return Guarded(error, [&] {
+  return Guarded(file->bytes, error, [&] {
     return arrow::ExportSchema(*file->file->schema(), schema);
   });
 }
@@ -316,19 +381,25 @@ int64_t parasol_arrow_groups(const ParasolArrowFile* file) {
   return file->file->groups();
 }
 
+int64_t parasol_arrow_rows(const ParasolArrowFile* file, int64_t group) {
+  return file->file->rows(group);
+}
+
 int parasol_arrow_start(ParasolArrowFile* file, int64_t group,
                         const int* columns, size_t count, char* error) {
-  return Guarded(error, [&] {
+  return Guarded(file->bytes, error, [&] {
     return file->file->Start(group, std::vector<int>(columns, columns + count));
   });
 }
 
 int parasol_arrow_next(ParasolArrowFile* file, ArrowArray* array, char* error) {
   array->release = nullptr;
-  return Guarded(error, [&]() -> Status {
+  return Guarded(file->bytes, error, [&]() -> Status {
     ARROW_ASSIGN_OR_RAISE(const std::shared_ptr<arrow::RecordBatch> batch,
                           file->file->Next());
     if (batch == nullptr) return Status::OK();
+    // ValidateFull() would refuse all rows for a text that is no UTF-8.
+    ARROW_RETURN_NOT_OK(batch->Validate());
     return arrow::ExportRecordBatch(*batch, array);
   });
 }

@@ -10,8 +10,9 @@
 // class, no memory that the other side frees but by `release`.
 //
 // All functions are for one thread at a time for each file. One that can fail
-// returns 0, or else not 0 and a text in `error`, which ends with a 0 within
-// PARASOL_ARROW_ERROR_BYTES.
+// returns 0, or else PARASOL_ARROW_NO_MEMORY if the machine lacks memory,
+// another number for all else, and a text in `error`, which ends with a 0
+// within PARASOL_ARROW_ERROR_BYTES.
 
 #ifdef __cplusplus
 extern "C" {
@@ -55,8 +56,9 @@ struct ArrowArray {
 #endif  // ARROW_C_DATA_INTERFACE
 
 // Version of this interface; the functions of another one are not called.
-#define PARASOL_ARROW_INTERFACE 1
+#define PARASOL_ARROW_INTERFACE 2
 #define PARASOL_ARROW_ERROR_BYTES 1024
+#define PARASOL_ARROW_NO_MEMORY 2
 
 // The bytes of a file, which outlive the file that is opened of them.
 struct ParasolArrowInput {
@@ -84,13 +86,17 @@ int parasol_arrow_schema(struct ParasolArrowFile* file,
 // Returns the number of row groups, or of an Arrow file's record batches.
 int64_t parasol_arrow_groups(const struct ParasolArrowFile* file);
 
+// Returns the number of a group's rows, or -1 if it is only known as they are
+// read.
+int64_t parasol_arrow_rows(const struct ParasolArrowFile* file, int64_t group);
+
 // Begins to read the columns with these numbers, which ascend, of a group.
 int parasol_arrow_start(struct ParasolArrowFile* file, int64_t group,
                         const int* columns, size_t count, char* error);
 // Sets `array` to a struct of the next rows, which the caller releases, or at
 // the group's end to one whose `release` is null. Its buffers are as large as
-// the lengths and the last offsets say; other offsets and the indices of
-// dictionaries are not checked.
+// the lengths and the last offsets say; other offsets, the indices of
+// dictionaries and the encoding of texts are not checked.
 int parasol_arrow_next(struct ParasolArrowFile* file, struct ArrowArray* array,
                        char* error);
 

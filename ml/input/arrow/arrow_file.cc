@@ -52,10 +52,13 @@ int ArrowFile::ReadSource(void* context, int64_t offset, int64_t size,
   return 1;
 }
 
-absl::Status ArrowFile::Error(const Source& source, absl::string_view what) {
+absl::Status ArrowFile::Error(const Source& source, absl::string_view what,
+                              int code) {
   if (!source.status.ok()) return source.status;
-  return absl::DataLossError(
-      absl::StrCat(source.stored->path(), ": ", OneLine(what)));
+  const std::string text =
+      absl::StrCat(source.stored->path(), ": ", OneLine(what));
+  return code == PARASOL_ARROW_NO_MEMORY ? absl::ResourceExhaustedError(text)
+                                         : absl::DataLossError(text);
 }
 
 absl::StatusOr<ArrowFile> ArrowFile::Open(const ArrowLibrary& library,
@@ -68,7 +71,8 @@ absl::StatusOr<ArrowFile> ArrowFile::Open(const ArrowLibrary& library,
                                    .read = &ArrowFile::ReadSource};
   ParasolArrowFile* opened = nullptr;
   char error[PARASOL_ARROW_ERROR_BYTES] = {};
-  if (library.open(&input, &opened, error) != 0) return Error(*source, error);
+  const int code = library.open(&input, &opened, error);
+  if (code != 0) return Error(*source, error, code);
   ArrowFile file(library, std::move(source), Handle(opened, library.close));
   RETURN_IF_ERROR(file.ReadSchema());
   return file;
@@ -77,9 +81,8 @@ absl::StatusOr<ArrowFile> ArrowFile::Open(const ArrowLibrary& library,
 absl::Status ArrowFile::ReadSchema() {
   ArrowSchema schema = {};
   char error[PARASOL_ARROW_ERROR_BYTES] = {};
-  if (library_.schema(handle_.get(), &schema, error) != 0) {
-    return Error(*source_, error);
-  }
+  const int code = library_.schema(handle_.get(), &schema, error);
+  if (code != 0) return Error(*source_, error, code);
   for (int64_t i = 0; i < schema.n_children; ++i) {
     const ArrowSchema& child = *schema.children[i];
     columns_.push_back({.name = child.name == nullptr ? "" : child.name,
@@ -101,8 +104,14 @@ absl::Status ArrowFile::ReadGroup(int64_t group,
                                   const std::vector<size_t>& columns,
                                   VisitRows visit) {
   const absl::Status status = ReadColumns(group, columns, visit);
-  if (status.ok() || is_from_visit_ || !source_->status.ok()) return status;
-  return Damaged(group, WhereDamaged(group, columns, status));
+  if (status.ok() || is_from_visit_ || !source_->status.ok() ||
+      !absl::IsDataLoss(status)) {
+    return status;
+  }
+  const std::string where = WhereDamaged(group, columns, status);
+  // The bytes could not be read again: what `where` says is not known.
+  RETURN_IF_ERROR(source_->status);
+  return Damaged(group, where);
 }
 
 absl::Status ArrowFile::Damaged(int64_t group, absl::string_view what) const {
@@ -116,10 +125,9 @@ absl::Status ArrowFile::ReadColumns(int64_t group,
   is_from_visit_ = false;
   const std::vector<int> numbers(columns.begin(), columns.end());
   char error[PARASOL_ARROW_ERROR_BYTES] = {};
-  if (library_.start(handle_.get(), group, numbers.data(), numbers.size(),
-                     error) != 0) {
-    return Error(*source_, error);
-  }
+  const int code = library_.start(handle_.get(), group, numbers.data(),
+                                  numbers.size(), error);
+  if (code != 0) return Error(*source_, error, code);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_more, ReadPart(columns.size(), visit));
     if (!has_more) return absl::OkStatus();
@@ -129,9 +137,8 @@ absl::Status ArrowFile::ReadColumns(int64_t group,
 absl::StatusOr<bool> ArrowFile::ReadPart(size_t columns, VisitRows visit) {
   ArrowArray batch = {};
   char error[PARASOL_ARROW_ERROR_BYTES] = {};
-  if (library_.next(handle_.get(), &batch, error) != 0) {
-    return Error(*source_, error);
-  }
+  const int code = library_.next(handle_.get(), &batch, error);
+  if (code != 0) return Error(*source_, error, code);
   if (batch.release == nullptr) return false;
   const absl::Cleanup release = [&batch] { batch.release(&batch); };
   if (batch.n_children != static_cast<int64_t>(columns) || batch.offset != 0) {
@@ -159,7 +166,8 @@ std::string ArrowFile::WhereDamaged(int64_t group,
   const size_t path = source_->stored->path().size() + 2;
   for (const size_t column : columns) {
     const absl::Status alone = ReadColumns(group, {column}, ignore);
-    if (alone.ok()) continue;
+    if (!source_->status.ok()) break;
+    if (!absl::IsDataLoss(alone)) continue;
     return absl::StrCat("column \"", ShownText(columns_[column].name), "\" (",
                         columns_[column].type.name,
                         "): ", alone.message().substr(path));

@@ -32,6 +32,7 @@ class ArrowFile {
   //                          is known.
   //   DataLoss               it is damaged, cut off, or has changed since it
   //                          was opened.
+  //   ResourceExhausted      there is no memory for it.
   //   Unavailable            as for StoredFile::Read().
   // All name the file.
   static absl::StatusOr<ArrowFile> Open(const ArrowLibrary& library,
@@ -43,6 +44,14 @@ class ArrowFile {
 
   // Number of row groups or record batches.
   int64_t groups() const { return library_.groups(handle_.get()); }
+  // Returns the number of a group's rows; -1 if it is not known.
+  int64_t RowsOf(int64_t group) const {
+    return library_.rows(handle_.get(), group);
+  }
+
+  // Returns OK unless the file's bytes could not be read: then what a read
+  // returned first, which is no damage of a group.
+  const absl::Status& source_status() const { return source_->status; }
 
   // Takes some rows: an array for each column that is read.
   using VisitRows = absl::FunctionRef<absl::Status(
@@ -50,10 +59,11 @@ class ArrowFile {
 
   // Reads a group's rows, one part after the other, of the columns with these
   // numbers, which ascend.
-  //   DataLoss     the group is damaged: names the file, the group, and the
-  //                column if it is one; or the file has changed.
-  //   Unavailable  as for StoredFile::Read().
-  //   any other    what `visit` returns.
+  //   DataLoss           the group is damaged: names the file, the group, and
+  //                      the column if it is one; or the file has changed.
+  //   ResourceExhausted  there is no memory for its rows: names the file.
+  //   Unavailable        as for StoredFile::Read().
+  //   any other          what `visit` returns.
   absl::Status ReadGroup(int64_t group, const std::vector<size_t>& columns,
                          VisitRows visit);
 
@@ -75,8 +85,10 @@ class ArrowFile {
         handle_(std::move(handle)) {}
 
   static int ReadSource(void* context, int64_t offset, int64_t size, void* out);
-  // Returns what an error of the library, or of the disk below it, is.
-  static absl::Status Error(const Source& source, absl::string_view what);
+  // Returns what an error of the library, with its number, or of the disk below
+  // it, is.
+  static absl::Status Error(const Source& source, absl::string_view what,
+                            int code = 1);
 
   absl::Status ReadSchema();
   // Reads the next part of the group. Returns false at its end.

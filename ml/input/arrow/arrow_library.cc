@@ -67,6 +67,7 @@ absl::StatusOr<ArrowLibrary> OpenAt(const std::string& path) {
   RETURN_IF_ERROR(find("parasol_arrow_close", found.close));
   RETURN_IF_ERROR(find("parasol_arrow_schema", found.schema));
   RETURN_IF_ERROR(find("parasol_arrow_groups", found.groups));
+  RETURN_IF_ERROR(find("parasol_arrow_rows", found.rows));
   RETURN_IF_ERROR(find("parasol_arrow_start", found.start));
   RETURN_IF_ERROR(find("parasol_arrow_next", found.next));
   return found;
@@ -76,19 +77,25 @@ absl::StatusOr<ArrowLibrary> OpenAt(const std::string& path) {
 
 absl::StatusOr<ArrowLibrary> ArrowLibrary::Open() {
   std::error_code error;
+  const std::string named = FromEnvironment("PARASOL_ARROW");
   const std::vector<std::string> folders = ArrowFolders(
-      FromEnvironment("PARASOL_ARROW"),
-      std::filesystem::read_symlink("/proc/self/exe", error).string(),
+      named, std::filesystem::read_symlink("/proc/self/exe", error).string(),
       FromEnvironment("HOME"));
   for (const std::string& folder : folders) {
     const std::string path = absl::StrCat(folder, "/", kLibraryFile);
-    if (access(path.c_str(), F_OK) == 0) return OpenAt(path);
+    if (access(path.c_str(), F_OK) != 0) continue;
+    absl::StatusOr<ArrowLibrary> opened = OpenAt(path);
+    if (opened.ok() || named.empty()) return opened;
+    // What is installed elsewhere changes nothing.
+    return absl::FailedPreconditionError(absl::StrCat(
+        opened.status().message(), " (PARASOL_ARROW names ", named, ")"));
   }
   return absl::FailedPreconditionError(absl::StrCat(
       "Parquet and Arrow files are read by Apache Arrow, which is not "
       "installed: ",
       kHowToGetIt, " (there is no ", kLibraryFile, " in ",
-      absl::StrJoin(folders, ", "), ")"));
+      absl::StrJoin(folders, ", "),
+      named.empty() ? "" : ", which PARASOL_ARROW names", ")"));
 }
 
 std::vector<std::string> ArrowFolders(absl::string_view named,

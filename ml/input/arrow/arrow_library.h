@@ -24,6 +24,7 @@ struct ArrowLibrary {
   decltype(&parasol_arrow_close) close = nullptr;
   decltype(&parasol_arrow_schema) schema = nullptr;
   decltype(&parasol_arrow_groups) groups = nullptr;
+  decltype(&parasol_arrow_rows) rows = nullptr;
   decltype(&parasol_arrow_start) start = nullptr;
   decltype(&parasol_arrow_next) next = nullptr;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -26,8 +27,9 @@ class RecordStore {
   explicit RecordStore(const SetMemory& memory)
       : memory_(memory), most_(MostInMemory(memory)) {}
 
-  // Bytes that Add() has taken of the file.
+  // Bytes that Add() has taken of the file, and of all.
   uint64_t file_bytes() const { return file_bytes_; }
+  uint64_t all_bytes() const { return all_bytes_; }
 
   // Takes records of the file at hand, and leaves `records` empty.
   absl::Status Add(std::string& records) {
@@ -131,6 +133,13 @@ ReadPlan PlanOf(const std::vector<size_t>& places, const ArrowFile& file) {
   return plan;
 }
 
+// Says which rows of a group behind the first `good` ones are lost; `rows`: all
+// of them, or -1 if that is not known.
+std::string LostRows(int64_t good, int64_t rows) {
+  if (rows < 0) return absl::StrCat("; its rows from ", good, " on are lost");
+  return absl::StrCat("; rows ", good, " to ", rows - 1, " are lost");
+}
+
 // Converts files, one after the other.
 class Conversion {
  public:
@@ -178,8 +187,12 @@ absl::StatusOr<bool> Conversion::AddFile(const ReadPlan& plan,
           return AddRecords(plan, rows, arrays, file);
         });
     if (read.ok() || is_cut_) continue;
+    // A file that has changed is not corrupt: other workers have its rows.
+    RETURN_IF_ERROR(file.source_status());
     if (!options_.skip_corrupt || !absl::IsDataLoss(read)) return read;
-    damaged_.emplace(size_++, read.message());
+    const std::string lost =
+        LostRows(size_ - groups_.back().first_record, file.RowsOf(group));
+    damaged_.emplace(size_++, absl::StrCat(read.message(), lost));
     writer_.AddBroken();
   }
   ++file_;
@@ -229,6 +242,15 @@ absl::Status TwoTypes(const std::string& path, const std::string& other,
       absl::StrCat(path, ": column \"", ShownText(here.name), "\" is ",
                    here.type.name, ", and ", there.type.name, " in ", other,
                    "; write all files with one schema"));
+}
+
+// True if a column can be read and goes with those of other files, of which one
+// that is more than nulls is kept in `known`.
+bool GoesWith(const ArrowType& type, std::optional<ArrowType>& known) {
+  if (!type.is_readable()) return false;
+  if (type.kind == ArrowType::Kind::kNull) return true;
+  if (!known.has_value()) known = type;
+  return IsSameColumn(type, *known);
 }
 
 }  // namespace
@@ -321,6 +343,29 @@ absl::Status ArrowFiles::CheckColumns(
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<std::string>> ArrowFiles::CommonColumns() const {
+  // The files' columns of each name, but for those of nulls alone.
+  std::map<std::string, std::optional<ArrowType>> common;
+  std::vector<std::string> names;
+  for (const StoredFile& stored : files_) {
+    ASSIGN_OR_RETURN(const ArrowFile file, ArrowFile::Open(library_, stored));
+    if (&stored == &files_.front()) {
+      names = this->names();
+      for (const std::string& name : names) common[name] = std::nullopt;
+    }
+    for (auto it = common.begin(); it != common.end();) {
+      const std::vector<size_t> found = file.Find(it->first);
+      it = found.size() == 1 &&
+                   GoesWith(file.columns()[found.front()].type, it->second)
+               ? std::next(it)
+               : common.erase(it);
+    }
+  }
+  std::erase_if(
+      names, [&](const std::string& name) { return !common.contains(name); });
+  return names;
+}
+
 absl::StatusOr<ArrowRecords> ArrowFiles::Convert(
     const std::vector<std::string>& names,
     const ConversionOptions& options) const {
@@ -349,6 +394,7 @@ absl::StatusOr<ArrowRecords> ArrowFiles::Convert(
   all.paths = std::move(paths);
   all.groups = std::move(conversion.groups());
   all.damaged = std::move(conversion.damaged());
+  all.bytes = store.all_bytes();
   return all;
 }
 

@@ -46,6 +46,7 @@ struct ArrowRecords {
   std::vector<std::string> paths;
   std::vector<Group> groups;
   std::map<int64_t, std::string> damaged;  // reasons by record
+  uint64_t bytes = 0;                      // of all records
 };
 
 struct ConversionOptions {
@@ -78,10 +79,17 @@ class ArrowFiles {
   //   any other        as for ArrowFile::Open().
   absl::Status CheckColumns(const std::vector<std::string>& names) const;
 
+  // Returns the names of the columns that CheckColumns() accepts, in the first
+  // file's order.
+  //   any  as for ArrowFile::Open().
+  absl::StatusOr<std::vector<std::string>> CommonColumns() const;
+
   // Reads the rows of columns that CheckColumns() has accepted. A record has
   // them in this order; one may come several times.
   //   InvalidArgument  there is no room for the records.
-  //   any other        as for ArrowFile::Open() and ArrowFile::ReadGroup().
+  //   any other        as for ArrowFile::Open() and ArrowFile::ReadGroup(); of
+  //                    bytes that can't be read, however corrupt ones are
+  //                    treated.
   absl::StatusOr<ArrowRecords> Convert(const std::vector<std::string>& names,
                                        const ConversionOptions& options) const;
 

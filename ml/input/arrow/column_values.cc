@@ -1,6 +1,5 @@
 #include "ml/input/arrow/column_values.h"
 
-#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <limits>
@@ -11,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "ml/compression/half_bits.h"
 #include "ml/input/feature/number.h"
 
 namespace parasol {
@@ -42,27 +42,6 @@ bool BitAt(const void* bits, int64_t i) {
 bool IsNull(const ArrowArray& array, int64_t i) {
   return array.n_buffers > 0 && array.buffers[0] != nullptr &&
          !BitAt(array.buffers[0], array.offset + i);
-}
-
-// The number whose 16 bits are a sign, 5 of an exponent and 10 of a fraction.
-float FromHalf(uint16_t bits) {
-  constexpr int kFractionBits = 10;
-  constexpr int kLargestExponent = 31;
-  constexpr int kBias = 15;
-  const int exponent = bits >> kFractionBits & kLargestExponent;
-  const int fraction = bits & ((1 << kFractionBits) - 1);
-  float number;
-  if (exponent == kLargestExponent) {
-    number = fraction == 0 ? std::numeric_limits<float>::infinity()
-                           : std::numeric_limits<float>::quiet_NaN();
-  } else if (exponent == 0) {
-    number =
-        std::ldexp(static_cast<float>(fraction), 1 - kBias - kFractionBits);
-  } else {
-    number = std::ldexp(static_cast<float>(fraction + (1 << kFractionBits)),
-                        exponent - kBias - kFractionBits);
-  }
-  return bits >> 15 != 0 ? -number : number;
 }
 
 // The float64 next to unscaled / 10^scale, which is what its digits are read
@@ -228,7 +207,7 @@ absl::Status AppendPlain(const ArrowType& type, const ArrowArray& array,
       records.Value(NumberAt<uint64_t>(array, 1, i));
       break;
     case Kind::kHalf:
-      records.Value(FromHalf(NumberAt<uint16_t>(array, 1, i)));
+      records.Value(FloatFromFloat16(NumberAt<uint16_t>(array, 1, i)));
       break;
     case Kind::kDecimal32:
       records.Value(FromDecimal(NumberAt<int32_t>(array, 1, i), type.scale));

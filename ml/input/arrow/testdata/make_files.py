@@ -182,3 +182,34 @@ pq.write_table(other, path("other_types.parquet"))
 # The column x is a text here.
 pq.write_table(pa.table({"y": [1.0], "x": ["2"], "nothing": [3.0]}),
                path("other_x.parquet"))
+
+# Days whose column "extra", which jobs do not name, differs.
+day = {"x": pa.array([1, 2], pa.int64()), "y": [1.0, 0.0]}
+for number, extra in [(1, {"extra": pa.array([3, 4], pa.int64())}), (2, {}),
+                      (9, {"extra": pa.array([.5, None], pa.float64())})]:
+    pq.write_table(pa.table({**day, **extra}), path(f"day_{number}.parquet"))
+
+# A text that is no UTF-8, and offsets and an index that point to outside.
+latin = pa.Array.from_buffers(
+    pa.binary(), 2, pa.array([b"M\xfcnchen", b"Wien"]).buffers()).view(pa.string())
+texts = pa.array(["ab", "cd", "ef"]).buffers()
+offsets = pa.py_buffer(b"".join(n.to_bytes(4, "little") for n in [0, 2, 900, 6]))
+indices = pa.py_buffer(bytes([0, 1, 77]))
+city = [
+    ("latin1", latin),
+    ("bad_offset", pa.Array.from_buffers(pa.string(), 3, [None, offsets, texts[2]])),
+    ("bad_index", pa.DictionaryArray.from_buffers(
+        pa.dictionary(pa.int8(), pa.string()), 3, [None, indices],
+        pa.array(["ab", "cd"]))),
+]
+for name, column in city:
+    some = pa.record_batch({
+        "y": pa.array([1.0, 0.0, 1.0][:len(column)]), "city": column})
+    with ipc.new_file(path(f"{name}.arrow"), some.schema) as out:
+        out.write(some)
+pq.write_table(pa.table({"y": [1.0, 0.0], "city": latin}), path("latin1.parquet"))
+
+# A row group of 300 values of 100 KB.
+pq.write_table(pa.table({"y": [float(i % 2) for i in range(300)],
+                         "image": [b"\0" * 100_000] * 300}),
+               path("images.parquet"), compression="zstd", use_dictionary=False)
