@@ -11,11 +11,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/did_you_mean.h"
 #include "base/shown_text.h"
 #include "base/status_macros.h"
+#include "cluster/check/class_shares.h"
 #include "cluster/check/example_text.h"
 #include "cluster/check/id_columns.h"
 #include "cluster/check/list_columns.h"
@@ -34,7 +34,6 @@ namespace {
 constexpr int64_t kRows = 5;
 constexpr int kBatch = 1024;
 constexpr size_t kMaxIds = 4'000'000;  // told apart, of each table
-constexpr size_t kNamedClasses = 10;
 // Different values that are told apart, of all columns together and of one.
 constexpr size_t kAllValues = 2'000'000;
 constexpr size_t kMostValues = 100'000;
@@ -86,48 +85,6 @@ void AddTransformed(const job::NumericColumn& column,
   }
 }
 
-// True if a label is one number that is 0, 1 or a probability.
-bool IsBinary(const LabelForm& label) {
-  return label.kind == LabelForm::Kind::kNumbers && label.is_probability &&
-         label.width == 1;
-}
-
-std::vector<ClassShare> ClassesOf(const LabelForm& label) {
-  if (IsBinary(label)) return {{.name = "0"}, {.name = "1"}};
-  const int64_t classes = label.kind == LabelForm::Kind::kClass ? label.classes
-                          : label.kind == LabelForm::Kind::kOneHot ? label.width
-                                                                   : 0;
-  std::vector<ClassShare> shares;
-  for (int64_t i = 0; i < classes; ++i) {
-    shares.push_back({.name = absl::StrCat(i)});
-  }
-  return shares;
-}
-
-// Says which classes no label is, or that all labels are the same; nothing if
-// all is well.
-std::string UnseenClasses(const LabelForm& form, const LabelsReport& labels) {
-  std::vector<std::string> unseen;
-  for (const ClassShare& share : labels.classes) {
-    if (share.examples == 0) unseen.push_back(share.name);
-  }
-  if (!unseen.empty() && !IsBinary(form)) {
-    const size_t all = unseen.size();
-    unseen.resize(std::min(all, kNamedClasses));
-    return absl::StrCat("of ", labels.classes.size(), " classes ", all,
-                        all == 1 ? " is" : " are",
-                        " never seen: ", absl::StrJoin(unseen, ", "),
-                        all > unseen.size() ? ", …" : "");
-  }
-  const NumberStatistics& numbers = labels.numbers;
-  if (numbers.count == 0 || numbers.min != numbers.max) return "";
-  return absl::StrCat(
-      "all ", numbers.count, " labels are ", numbers.min,
-      IsBinary(form)
-          ? absl::StrCat("; class ", numbers.min == 0 ? 1 : 0, " is never seen")
-          : "");
-}
-
 }  // namespace
 
 void DataCheck::Fault(const std::string& path, const std::string& what) {
@@ -144,6 +101,7 @@ bool DataCheck::IsLeftOut(const absl::Status& status) const {
 }
 
 void DataCheck::Check(const std::string& name, const job::Dataset& dataset) {
+  const int64_t memory_before = memory_bytes_;
   if (!FindAllFiles(name, dataset)) return;
   if (dataset.has_custom() && options_.sample_bytes > 0) return;
   DatasetReport report;
@@ -151,6 +109,10 @@ void DataCheck::Check(const std::string& name, const job::Dataset& dataset) {
   std::vector<std::string> wanted;
   for (const ColumnUse& use : ColumnUses(job_, name, dataset, nullptr)) {
     wanted.push_back(use.column);
+  }
+  // An input that names no column reads the one of its name, if there is one.
+  for (const job::ModelInput& input : job_.model().input()) {
+    if (dataset.has_parquet()) wanted.push_back(input.name());
   }
   absl::StatusOr<std::unique_ptr<RawColumns>> columns = RawColumns::Open(
       dataset, options_.data_dir, wanted, options_.sample_bytes);
@@ -161,6 +123,10 @@ void DataCheck::Check(const std::string& name, const job::Dataset& dataset) {
   }
   bool is_good = true;
   if (*columns != nullptr) {
+    if (const std::optional<uint64_t> bytes = (*columns)->unpacked_bytes()) {
+      memory_bytes_ =
+          memory_before + static_cast<int64_t>(MemoryOfSet({}, *bytes));
+    }
     is_good = CheckColumns(name, dataset, **columns, report);
     columns->reset();  // its memory, before the examples take theirs
   }
@@ -292,6 +258,7 @@ void DataCheck::ReadColumns(const std::vector<ColumnUse>& uses,
     if (!columns.Read(record, row).ok()) continue;
     lists.Take(row);
     for (size_t i = 0; i < row.size(); ++i) {
+      if (!columns.has_values(i)) continue;
       AddValues(row[i], is_of_ids[i], report.columns[i], counts[i]);
     }
     for (size_t i = 0; i < uses.size(); ++i) {

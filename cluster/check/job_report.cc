@@ -62,6 +62,10 @@ void AppendColumn(const ColumnReport& column, std::string& text) {
       &text, "  column ", OneLine(column.name),
       column.use.empty() ? "" : absl::StrCat(" (", OneLine(column.use), ")"),
       ": ");
+  if (column.records == 0 && column.use.empty()) {
+    text += "not looked at\n";
+    return;
+  }
   if (column.missing > 0) {
     absl::StrAppend(&text, Percent(column.missing, column.records),
                     " missing, ");

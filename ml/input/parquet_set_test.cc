@@ -445,6 +445,21 @@ TEST_F(ParquetSetTest, CheckSeesColumnsAndTheirValues) {
                        HasSubstr("column \"day\" is date32")));
 }
 
+// All values of a record.
+std::string RowText(RawColumns& columns, int64_t record) {
+  ColumnValues row;
+  EXPECT_OK(columns.Read(record, row));
+  std::string text;
+  char buffer[FieldValue::kMaxNumberBytes];
+  for (const std::vector<FieldValue>& values : row) {
+    for (const FieldValue& value : values) {
+      absl::StrAppend(&text, value.AsText(buffer), "|");
+    }
+    text += ',';
+  }
+  return text;
+}
+
 TEST_F(ParquetSetTest, ASampleHasTheFirstRowsOfEachFile) {
   const auto dataset = FromText<job::Dataset>(Parquet("part_?.parquet"));
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RawColumns> raw,
@@ -455,6 +470,38 @@ TEST_F(ParquetSetTest, ASampleHasTheFirstRowsOfEachFile) {
                        RawColumns::Open(dataset, kFolder, {}, 1 << 20));
   EXPECT_FALSE(all->is_sample());
   EXPECT_EQ(all->size(), kRows);
+  // Those of the second file, whose first row is number 11, are behind them.
+  int64_t of_second = 0;
+  for (int64_t i = 0; i < raw->size(); ++i) {
+    const std::string row = RowText(*raw, i);
+    if (of_second == 0 && row != RowText(*all, i)) of_second = 11 - i;
+    EXPECT_EQ(row, RowText(*all, i + of_second));
+  }
+  EXPECT_THAT(of_second, AllOf(Gt(11 - raw->size()), Le(10)));
+  EXPECT_EQ(raw->unpacked_bytes(), std::nullopt);
+  EXPECT_GT(all->unpacked_bytes(), uint64_t{400});
+}
+
+TEST_F(ParquetSetTest, OnlyTheColumnsThatAreWantedAreReadButAllAreNamed) {
+  const auto dataset = FromText<job::Dataset>(OtherTypes("day_?.parquet"));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RawColumns> some,
+                       RawColumns::Open(dataset, kFolder, {"x", "none"}));
+  EXPECT_THAT(some->names(), ElementsAre("x", "y", "extra"));
+  EXPECT_TRUE(some->has_values(0));
+  EXPECT_FALSE(some->has_values(1));
+  EXPECT_EQ(some->size(), 6);
+  ColumnValues row;
+  ASSERT_OK(some->Read(3, row));
+  ASSERT_THAT(row, SizeIs(3));
+  EXPECT_EQ(row[0].front().AsNumber(), 2);
+  EXPECT_THAT(row[1], IsEmpty());
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RawColumns> all,
+                       RawColumns::Open(dataset, kFolder));
+  EXPECT_THAT(all->names(), ElementsAre("x", "y"));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RawColumns> no_wanted,
+                       RawColumns::Open(dataset, kFolder, {"none"}));
+  EXPECT_THAT(no_wanted->names(), ElementsAre("x", "y", "extra"));
+  EXPECT_EQ(no_wanted->size(), 0);
 }
 
 // Expects an error of a file, in one line.
@@ -584,17 +631,20 @@ TEST(ParquetWithoutArrowTest, TheErrorSaysHowToGetIt) {
     }
   };
   setenv("PARASOL_ARROW", "/nowhere", 1);
-  EXPECT_THAT(Batches(OtherTypes(), kX).status(),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("run deploy/arrow"),
-                             HasSubstr("/nowhere"), Not(HasSubstr("\n")))));
+  EXPECT_THAT(
+      Batches(OtherTypes(), kX).status(),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               AllOf(HasSubstr("run deploy/arrow"), HasSubstr("/nowhere"),
+                     HasSubstr("/nowhere, which PARASOL_ARROW names"),
+                     Not(HasSubstr("\n")))));
   const std::string folder = testing::TempDir() + "/no_library";
   std::filesystem::create_directories(folder);
   std::ofstream(folder + "/libparasol_arrow.so") << "no library";
   setenv("PARASOL_ARROW", folder.c_str(), 1);
   EXPECT_THAT(Batches(OtherTypes(), kX).status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("can't be opened")));
+                       AllOf(HasSubstr("can't be opened"),
+                             HasSubstr("PARASOL_ARROW names"))));
 }
 
 }  // namespace

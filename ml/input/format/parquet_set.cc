@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -51,6 +53,8 @@ absl::StatusOr<OpenedFiles> OpenFiles(const job::ParquetDataset& parquet,
 absl::StatusOr<ArrowRecords> ReadArrowRecords(
     const OpenedFiles& opened, const std::vector<std::string>& names,
     bool skip_corrupt, const SetMemory& memory) {
+  // Arrow would take none for all.
+  if (names.empty()) return ArrowRecords(Records(Records::Content::kBinary));
   RETURN_IF_ERROR(opened.files.CheckColumns(names));
   ASSIGN_OR_RETURN(
       ArrowRecords all,
@@ -145,11 +149,22 @@ std::unique_ptr<ExampleDecoder> ParquetSet::NewDecoder() const {
 
 class ParquetColumns final : public RawColumns {
  public:
-  ParquetColumns(std::vector<std::string> names, ArrowRecords records)
+  // `places` of the columns that are read among `names`. No records if they
+  // are none.
+  ParquetColumns(std::vector<std::string> names, std::vector<size_t> places,
+                 ArrowRecords records)
       : RawColumns(std::move(names)),
+        places_(std::move(places)),
         all_(std::move(records)),
-        reader_(all_, this->names().size()) {}
+        reader_(all_, places_.size()) {}
 
+  bool has_values(size_t column) const override {
+    return std::find(places_.begin(), places_.end(), column) != places_.end();
+  }
+  std::optional<uint64_t> unpacked_bytes() const override {
+    if (is_sample()) return std::nullopt;
+    return all_.bytes;
+  }
   int64_t size() const override { return all_.records.size(); }
   bool is_sample() const override { return all_.records.is_sample(); }
   absl::Status CheckWhole() const override {
@@ -159,11 +174,15 @@ class ParquetColumns final : public RawColumns {
 
   absl::Status Read(int64_t record, ColumnValues& row) override {
     ASSIGN_OR_RETURN(const ColumnValues* const values, reader_.Read(record));
-    row = *values;
+    row.resize(names().size());
+    for (size_t i = 0; i < places_.size(); ++i) {
+      row[places_[i]] = (*values)[i];
+    }
     return absl::OkStatus();
   }
 
  private:
+  const std::vector<size_t> places_;
   const ArrowRecords all_;
   ValueRecordReader reader_;
 };
@@ -263,13 +282,21 @@ absl::StatusOr<std::unique_ptr<RawColumns>> OpenParquetColumns(
                    OpenFiles(parquet, data_dir, sample_bytes));
   const absl::flat_hash_set<std::string> is_wanted(wanted.begin(),
                                                    wanted.end());
+  std::vector<std::string> read;
+  if (wanted.empty()) {
+    ASSIGN_OR_RETURN(read, opened.files.CommonColumns());
+  }
   const std::vector<std::string> all = opened.files.names();
   std::vector<std::string> names;
+  std::vector<size_t> places;
   for (const ArrowColumn& column : opened.files.columns()) {
     // What is wrong with one that is wanted is said by CheckColumns().
+    if (is_wanted.contains(column.name)) read.push_back(column.name);
     const bool is_read =
-        column.type.is_readable() && NamedTwice(column.name, all).empty();
-    if (is_read || is_wanted.contains(column.name)) {
+        std::find(read.begin(), read.end(), column.name) != read.end();
+    if (is_read) places.push_back(names.size());
+    if (is_read || (!wanted.empty() && column.type.is_readable() &&
+                    NamedTwice(column.name, all).empty())) {
       names.push_back(column.name);
     }
   }
@@ -279,8 +306,9 @@ absl::StatusOr<std::unique_ptr<RawColumns>> OpenParquetColumns(
                      " has a type that can be read"));
   }
   ASSIGN_OR_RETURN(ArrowRecords records,
-                   ReadArrowRecords(opened, names, /*skip_corrupt=*/true, {}));
-  return std::make_unique<ParquetColumns>(std::move(names), std::move(records));
+                   ReadArrowRecords(opened, read, /*skip_corrupt=*/true, {}));
+  return std::make_unique<ParquetColumns>(std::move(names), std::move(places),
+                                          std::move(records));
 }
 
 }  // namespace parasol

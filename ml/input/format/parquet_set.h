@@ -32,8 +32,10 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenParquetSet(
 absl::StatusOr<Columns> ReadParquetColumns(const job::ParquetDataset& parquet,
                                            const std::string& data_dir);
 
-// Opens the same files as they are, without columns that can't be read, if none
-// of `wanted` is one. `sample_bytes` as in RawColumns::Open().
+// Opens the same files as they are. Of the `wanted` columns, as far as the
+// first file has them, the values are read, and of its others, without those
+// that can't be read, only the names are known; if `wanted` is empty all are
+// read that the files have alike. `sample_bytes` as in RawColumns::Open().
 absl::StatusOr<std::unique_ptr<RawColumns>> OpenParquetColumns(
     const job::ParquetDataset& parquet, const std::string& data_dir,
     const std::vector<std::string>& wanted, int64_t sample_bytes);

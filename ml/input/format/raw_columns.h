@@ -1,8 +1,10 @@
 #ifndef PARASOL_ML_INPUT_FORMAT_RAW_COLUMNS_H_
 #define PARASOL_ML_INPUT_FORMAT_RAW_COLUMNS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,10 +22,10 @@ class RawColumns {
  public:
   // Opens the files of `dataset`, whose paths are relative to `data_dir`.
   // `wanted`: columns that a TFRecord has if any of its records does, that
-  // arrays must all have the same number of examples for, and that must have a
-  // type that can be read of a Parquet file.
-  // `sample_bytes`: as SetOptions::sample_bytes. Null if
-  // its records have no named columns, as images and libsvm's lines.
+  // arrays must all have the same number of examples for, and that are read of
+  // Parquet files, which then have no values of others; none: all columns that
+  // can be read. `sample_bytes`: as SetOptions::sample_bytes. Null if its
+  // records have no named columns, as images and libsvm's lines.
   //   NotFound, DataLoss, …  as for FindFiles and ReadWholeFile.
   //   InvalidArgument        the files' headers differ.
   static absl::StatusOr<std::unique_ptr<RawColumns>> Open(
@@ -40,6 +42,16 @@ class RawColumns {
   // none.
   const std::string& label() const { return label_; }
   const std::string& weight() const { return weight_; }
+
+  // False if the values of column number `column` are not read, as nobody wants
+  // them: Read() has none.
+  virtual bool has_values(size_t column) const { return true; }
+
+  // Bytes of the records as a set keeps them, unpacked; nullopt if the files
+  // have as many, or that is not known.
+  virtual std::optional<uint64_t> unpacked_bytes() const {
+    return std::nullopt;
+  }
 
   // Number of records, corrupt ones included.
   virtual int64_t size() const = 0;
