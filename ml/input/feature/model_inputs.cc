@@ -159,15 +159,15 @@ absl::Status CheckOneLabel(const ModelInputs& inputs,
         "model.output \"", inputs.targets.front().output,
         "\" reads the column \"", inputs.targets.front().label.column(),
         "\" for its labels, and ", format,
-        " has no columns of labels: use csv, tfrecord, parquet, criteo, "
-        "ratings or custom"));
+        " has no columns of labels: use csv, tfrecord, array, parquet, "
+        "criteo, ratings or custom"));
   }
   if (!inputs.columns.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a loss or a metric reads the column \"", inputs.columns.front().name,
         "\", and ", format,
-        " has no columns but its features: use csv, tfrecord, parquet, "
-        "criteo, ratings or custom"));
+        " has no columns but its features: use csv, tfrecord, array, "
+        "parquet, criteo, ratings or custom"));
   }
   return CheckOneNumber(inputs.label, "model.loss", format);
 }
@@ -177,8 +177,8 @@ absl::Status CheckNothingKept(const ModelInputs& inputs,
   if (inputs.kept.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "column to keep \"", inputs.kept.front(), "\": ", format,
-      " has no columns but its features; csv, tfrecord, parquet, criteo, "
-      "ratings and custom have"));
+      " has no columns but its features; csv, tfrecord, array, parquet, "
+      "criteo, ratings and custom have"));
 }
 
 absl::Status CheckLabelColumns(const ModelInputs& inputs,

@@ -36,7 +36,7 @@ constexpr Signature kSignatures[] = {
      "unpack it, save the table as CSV, or read an .npz as `array`"},
     {"PK\x05\x06", "an empty zip archive", "name the data"},
     {"PAR1", "a Parquet file", kAsParquet},
-    {"PARE", "an encrypted Parquet file", kSaveAs},
+    {"PARE", "an encrypted Parquet file", "decrypt it"},
     {"ARROW1", "an Arrow file", kAsParquet},
     {"FEA1", "a Feather file of version 1", kSaveAs},
     {"Obj\x01", "an Avro file", kSaveAs},

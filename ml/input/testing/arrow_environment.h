@@ -1,6 +1,7 @@
 #ifndef PARASOL_ML_INPUT_TESTING_ARROW_ENVIRONMENT_H_
 #define PARASOL_ML_INPUT_TESTING_ARROW_ENVIRONMENT_H_
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -16,8 +17,11 @@ namespace parasol {
 // Returns an empty text if it can be opened, or else why a test that needs it
 // is skipped.
 inline std::string ArrowLacks() {
+  // The folder, in whose name may be blanks, and what is installed there.
   std::string folder;
-  if (std::ifstream("tests/arrow/environment/folder") >> folder) {
+  std::ifstream file("tests/arrow/environment/folder");
+  if (std::getline(file, folder)) {
+    folder.resize(std::min(folder.size(), folder.rfind(' ')));
     setenv("PARASOL_ARROW", folder.c_str(), /*overwrite=*/0);
   }
   const absl::Status status = ArrowLibrary::Open().status();
