@@ -470,7 +470,7 @@ TEST_F(ParquetSetTest, ASampleHasTheFirstRowsOfEachFile) {
                        RawColumns::Open(dataset, kFolder, {}, 1 << 20));
   EXPECT_FALSE(all->is_sample());
   EXPECT_EQ(all->size(), kRows);
-  // Those of the second file, whose first row is number 11, are behind them.
+  // Behind them are rows of the second file, whose first one is number 11.
   int64_t of_second = 0;
   for (int64_t i = 0; i < raw->size(); ++i) {
     const std::string row = RowText(*raw, i);

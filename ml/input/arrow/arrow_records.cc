@@ -244,7 +244,7 @@ absl::Status TwoTypes(const std::string& path, const std::string& other,
                    "; write all files with one schema"));
 }
 
-// True if a column can be read and goes with those of other files, of which one
+// True if a column can be read and goes with other files' columns, of which one
 // that is more than nulls is kept in `known`.
 bool GoesWith(const ArrowType& type, std::optional<ArrowType>& known) {
   if (!type.is_readable()) return false;
@@ -344,7 +344,7 @@ absl::Status ArrowFiles::CheckColumns(
 }
 
 absl::StatusOr<std::vector<std::string>> ArrowFiles::CommonColumns() const {
-  // The files' columns of each name, but for those of nulls alone.
+  // A column of each name that is more than nulls, if a file has one.
   std::map<std::string, std::optional<ArrowType>> common;
   std::vector<std::string> names;
   for (const StoredFile& stored : files_) {

@@ -46,7 +46,7 @@ struct ArrowRecords {
   std::vector<std::string> paths;
   std::vector<Group> groups;
   std::map<int64_t, std::string> damaged;  // reasons by record
-  uint64_t bytes = 0;                      // of all records
+  uint64_t bytes = 0;                      // bytes of all records
 };
 
 struct ConversionOptions {
