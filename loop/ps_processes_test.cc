@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "base/status_matchers.h"
 #include "base/subprocess.h"
-#include "cluster/collective/socket_endpoint.h"
+#include "deploy/local/loopback_ports.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -57,13 +57,12 @@ class PsProcessesTest : public testing::Test {
 
   // Chooses ports for the tasks of a cluster.
   void MakeCluster(int workers, int ps) {
-    std::vector<std::unique_ptr<SocketEndpoint>> endpoints;
+    std::vector<int> ports = *FreeLoopbackPorts(1 + workers + ps);
     const auto addresses = [&](int count) {
       std::vector<std::string> found;
       for (int i = 0; i < count; ++i) {
-        endpoints.push_back(*SocketEndpoint::Start("127.0.0.1", 0, {}));
-        found.push_back(
-            absl::StrCat("\"127.0.0.1:", endpoints.back()->port(), "\""));
+        found.push_back(absl::StrCat("\"127.0.0.1:", ports.back(), "\""));
+        ports.pop_back();
       }
       return absl::StrJoin(found, ", ");
     };

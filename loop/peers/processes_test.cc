@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/status_matchers.h"
 #include "base/subprocess.h"
-#include "cluster/collective/socket_endpoint.h"
+#include "deploy/local/loopback_ports.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -42,11 +42,9 @@ class ProcessesTest : public testing::Test {
     fs::remove_all(root_);
     fs::create_directories(root_);
     std::ofstream(root_ + "/hold") << "here";
-    std::vector<std::unique_ptr<SocketEndpoint>> endpoints;
-    for (int i = 0; i < kWorkers; ++i) {
-      endpoints.push_back(*SocketEndpoint::Start("127.0.0.1", 0, {}));
-      addresses_.push_back(
-          absl::StrCat("\"127.0.0.1:", endpoints.back()->port(), "\""));
+    const std::vector<int> ports = *FreeLoopbackPorts(kWorkers);
+    for (const int port : ports) {
+      addresses_.push_back(absl::StrCat("\"127.0.0.1:", port, "\""));
     }
     processes_.resize(kWorkers);
   }

@@ -16,7 +16,7 @@
 #include "absl/time/time.h"
 #include "base/status_matchers.h"
 #include "base/subprocess.h"
-#include "cluster/collective/socket_endpoint.h"
+#include "deploy/local/loopback_ports.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -70,14 +70,15 @@ struct Ended {
 };
 
 inline std::string ClusterOf(const Way& strategy) {
-  std::vector<std::unique_ptr<SocketEndpoint>> endpoints;
+  int tasks = 0;
+  for (const auto& [role, count] : strategy.roles) tasks += count;
+  std::vector<int> ports = *FreeLoopbackPorts(tasks);
   Lines members;
   for (const auto& [role, count] : strategy.roles) {
     Lines addresses;
     for (int i = 0; i < count; ++i) {
-      endpoints.push_back(*SocketEndpoint::Start("127.0.0.1", 0, {}));
-      addresses.push_back(
-          absl::StrCat("\"127.0.0.1:", endpoints.back()->port(), "\""));
+      addresses.push_back(absl::StrCat("\"127.0.0.1:", ports.back(), "\""));
+      ports.pop_back();
     }
     members.push_back(
         absl::StrCat("\"", role, "\": [", absl::StrJoin(addresses, ", "), "]"));

@@ -25,7 +25,7 @@
 #include "base/clock.h"
 #include "base/status_matchers.h"
 #include "base/subprocess.h"
-#include "cluster/collective/socket_endpoint.h"
+#include "deploy/local/loopback_ports.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "storage/checkpoint_store.h"
@@ -96,14 +96,15 @@ class ProgramsTest : public testing::Test {
 
   // Chooses ports for the tasks of a cluster: {"worker", 2}.
   void MakeCluster(const std::vector<std::pair<std::string, int>>& roles) {
-    std::vector<std::unique_ptr<SocketEndpoint>> endpoints;
+    int tasks = 0;
+    for (const auto& [role, count] : roles) tasks += count;
+    std::vector<int> ports = *FreeLoopbackPorts(tasks);
     Lines members;
     for (const auto& [role, count] : roles) {
       Lines addresses;
       for (int i = 0; i < count; ++i) {
-        endpoints.push_back(*SocketEndpoint::Start("127.0.0.1", 0, {}));
-        addresses.push_back(
-            absl::StrCat("\"127.0.0.1:", endpoints.back()->port(), "\""));
+        addresses.push_back(absl::StrCat("\"127.0.0.1:", ports.back(), "\""));
+        ports.pop_back();
       }
       members.push_back(absl::StrCat("\"", role, "\": [",
                                      absl::StrJoin(addresses, ", "), "]"));

@@ -191,8 +191,7 @@ TEST_F(ProgramsTest, CharactersOnPsLearn) {
 class ShownProgramsTest : public ProgramsTest {
  protected:
   ShownProgramsTest() {
-    const auto endpoint = *SocketEndpoint::Start("127.0.0.1", 0, {});
-    address_ = absl::StrCat("127.0.0.1:", endpoint->port());
+    address_ = absl::StrCat("127.0.0.1:", FreeLoopbackPorts(1)->front());
     command_ = {"gan", "--iterations=1000000", "--digits=600",
                 absl::StrCat("--checkpoint_dir=", Checkpoints()),
                 absl::StrCat("--status_address=", address_)};
