@@ -301,7 +301,12 @@ void Auditor::CheckBatches(int64_t end_step) {
   for (const Step& step : steps_) {
     if (step.completed && step.batch < end_step) ++times[step.batch];
   }
-  const bool may_repeat = MayLoseLeases(schedule_) || schedule_.ChangesJob();
+  // Or a moment is not enough for those that come back.
+  const bool loses_more =
+      schedule_.Hits("chief") &&
+      (schedule_.Hits("ps") || schedule_.Has(Fault::Kind::kDamage));
+  const bool may_repeat =
+      MayLoseLeases(schedule_) || schedule_.ChangesJob() || loses_more;
   for (int64_t batch = 0; batch < end_step; ++batch) {
     if (times[batch] == 0) {
       Violate("batch left out", absl::StrCat("batch ", batch));
