@@ -19,7 +19,8 @@ void AddInput(const std::string& path, const job::ModelInput& input,
     uses.push_back({.path = absl::StrCat(path, ".dense.column[", i, "].name"),
                     .column = dense.column(i).name(),
                     .use = use,
-                    .numeric = &dense.column(i)});
+                    .numeric = &dense.column(i),
+                    .is_input = true});
   }
   const job::IdInput& ids = input.ids();
   const job::IdSequence* const sequence =
@@ -30,6 +31,7 @@ void AddInput(const std::string& path, const job::ModelInput& input,
           {.path = absl::StrCat(path, ".ids.column[", i, "].name[", j, "]"),
            .column = ids.column(i).name(j),
            .use = use,
+           .is_input = true,
            .is_ids = true,
            .sequence = sequence});
     }
@@ -40,6 +42,7 @@ void AddInput(const std::string& path, const job::ModelInput& input,
     uses.push_back({.path = path,
                     .column = input.name(),
                     .use = use,
+                    .is_input = true,
                     .is_ids = input.has_ids(),
                     .sequence = sequence});
   }

@@ -17,6 +17,7 @@ struct ColumnUse {
   std::string use = {};  // "input numbers", "label", "weight"
   // The column of a dense input; null for others. Borrowed from the job.
   const job::NumericColumn* numeric = nullptr;
+  bool is_input = false;  // true if a model's input is made of its values
   // True if its values are labels.
   bool is_label = false;
   bool is_ids = false;  // true if ids are made of its values

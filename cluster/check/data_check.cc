@@ -20,11 +20,13 @@
 #include "cluster/check/id_columns.h"
 #include "cluster/check/list_columns.h"
 #include "cluster/check/value_counts.h"
+#include "ml/input/feature/column_features.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/input/file/file_set.h"
 #include "ml/input/file/set_memory.h"
 #include "ml/input/format/csv_fields.h"
 #include "ml/input/format/csv_set.h"
+#include "ml/input/format/dataset_columns.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/model/graph_inputs.h"
 
@@ -96,7 +98,9 @@ void DataCheck::Fault(const std::string& path, const std::string& what) {
 // and at a start for one that may pass: who trains opens the data, too, and
 // starts again.
 bool DataCheck::IsLeftOut(const absl::Status& status) const {
-  if (absl::IsUnavailable(status)) return options_.sample_bytes > 0;
+  if (absl::IsUnavailable(status) || absl::IsResourceExhausted(status)) {
+    return options_.sample_bytes > 0;
+  }
   return options_.code_is_elsewhere && absl::IsFailedPrecondition(status);
 }
 
@@ -106,16 +110,9 @@ void DataCheck::Check(const std::string& name, const job::Dataset& dataset) {
   if (dataset.has_custom() && options_.sample_bytes > 0) return;
   DatasetReport report;
   report.name = name;
-  std::vector<std::string> wanted;
-  for (const ColumnUse& use : ColumnUses(job_, name, dataset, nullptr)) {
-    wanted.push_back(use.column);
-  }
-  // An input that names no column reads the one of its name, if there is one.
-  for (const job::ModelInput& input : job_.model().input()) {
-    if (dataset.has_parquet()) wanted.push_back(input.name());
-  }
-  absl::StatusOr<std::unique_ptr<RawColumns>> columns = RawColumns::Open(
-      dataset, options_.data_dir, wanted, options_.sample_bytes);
+  absl::StatusOr<std::unique_ptr<RawColumns>> columns =
+      RawColumns::Open(dataset, options_.data_dir, WantedColumns(name, dataset),
+                       options_.sample_bytes);
   if (!columns.ok()) {
     if (IsLeftOut(columns.status())) return;
     Fault(name, std::string(columns.status().message()));
@@ -138,6 +135,36 @@ void DataCheck::Check(const std::string& name, const job::Dataset& dataset) {
     WarnOfClasses(report);
   }
   found_.data_sets.push_back(std::move(report));
+}
+
+// Of Parquet files also the columns of inputs that name none, if it is known
+// which they are: others are not read.
+std::vector<std::string> DataCheck::WantedColumns(
+    const std::string& name, const job::Dataset& dataset) const {
+  std::vector<std::string> wanted;
+  for (const ColumnUse& use : ColumnUses(job_, name, dataset, nullptr)) {
+    wanted.push_back(use.column);
+  }
+  const auto names_none = [](const job::ModelInput& input) {
+    return input.dense().column().empty() && input.ids().column().empty();
+  };
+  const auto& inputs = job_.model().input();
+  if (!dataset.has_parquet() ||
+      std::none_of(inputs.begin(), inputs.end(), names_none)) {
+    return wanted;
+  }
+  absl::StatusOr<Columns> columns =
+      ::parasol::ReadColumns(dataset, options_.data_dir);
+  if (!columns.ok()) return wanted;
+  for (const ColumnUse& use : ColumnUses(job_, name, dataset, nullptr)) {
+    if (!use.is_input) columns->labels_and_weights.push_back(use.column);
+  }
+  for (const job::ModelInput& input : inputs) {
+    if (!names_none(input)) continue;
+    const absl::StatusOr<std::string> own = OwnColumn(input, *columns);
+    if (own.ok()) wanted.push_back(*own);
+  }
+  return wanted;
 }
 
 // False if examples can't be made of the columns.

@@ -55,6 +55,8 @@ class DataCheck {
   std::vector<int64_t> DistinctIds() const;
 
  private:
+  std::vector<std::string> WantedColumns(const std::string& name,
+                                         const job::Dataset& dataset) const;
   bool FindAllFiles(const std::string& name, const job::Dataset& dataset);
   bool HasNames(const std::vector<ColumnUse>& uses, const std::string& name,
                 const job::Dataset& dataset,

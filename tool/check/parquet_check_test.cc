@@ -25,25 +25,27 @@ using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Lt;
+using ::testing::Not;
 
 constexpr char kFolder[] = "ml/input/arrow/testdata";
 constexpr int64_t kSample = 4 << 20;  // of a start; all of these files
 
-// Checks the columns of a job that reads `column` and `label` of files.
 struct Checked {
   JobReport found;
   int64_t memory_bytes = 0;
 };
-void Check(const std::string& files, const std::string& column,
-           const std::string& label, int64_t sample_bytes, Checked& checked,
-           const std::string& folder = kFolder) {
+
+// Checks the columns of a job that has an input and reads `label` of files.
+void CheckInput(const std::string& files, const std::string& input,
+                const std::string& label, int64_t sample_bytes,
+                Checked& checked, const std::string& folder = kFolder) {
   ASSERT_OK_AND_ASSIGN(
       const job::Job job,
       ParseJob(absl::StrCat(R"(
         name: "j"
         model {
-          input { name: "numbers" dense { column { name: ")",
-                            column, R"(" } } }
+          input { )",
+                            input, R"( }
           layer { name: "d" dense { units: 1 } }
           loss { mean_squared_error {} }
         }
@@ -61,6 +63,16 @@ void Check(const std::string& files, const std::string& column,
   check.Finish();
   checked.found = check.found();
   checked.memory_bytes = check.memory_bytes();
+}
+
+// As above, with an input of this column.
+void Check(const std::string& files, const std::string& column,
+           const std::string& label, int64_t sample_bytes, Checked& checked,
+           const std::string& folder = kFolder) {
+  CheckInput(files,
+             absl::StrCat(R"(name: "numbers" dense { column { name: ")", column,
+                          R"(" } })"),
+             label, sample_bytes, checked, folder);
 }
 
 class ParquetCheckTest : public ::testing::Test {
@@ -103,6 +115,27 @@ TEST_F(ParquetCheckTest, OtherColumnsMayDiffer) {
                 ElementsAre(HasSubstr("no column \"xx\", but x, y, extra"),
                             HasSubstr("no column \"yy\"")));
   }
+}
+
+TEST_F(ParquetCheckTest, AnInputsNameIsNoColumnIfItNamesOthers) {
+  for (const int64_t sample_bytes : {int64_t{0}, kSample}) {
+    Checked checked;
+    CheckInput("day_[19].parquet",
+               R"(name: "extra" dense { column { name: "x" } })", "y",
+               sample_bytes, checked);
+    EXPECT_THAT(checked.found.faults, IsEmpty());
+    EXPECT_THAT(ToText(checked.found),
+                HasSubstr("  column extra: not looked at\n"));
+  }
+}
+
+TEST_F(ParquetCheckTest, AnInputWithoutColumnsReadsTheOnlyOne) {
+  Checked checked;
+  CheckInput("images.parquet", R"(name: "pixels" dense { shape: [100000] })",
+             "y", /*sample_bytes=*/0, checked);
+  EXPECT_THAT(checked.found.faults, IsEmpty());
+  EXPECT_THAT(checked.memory_bytes, Ge(30'000'000));
+  EXPECT_THAT(ToText(checked.found), Not(HasSubstr("not looked at")));
 }
 
 TEST_F(ParquetCheckTest, ADamagedPageOfAnotherColumnIsNoFault) {
