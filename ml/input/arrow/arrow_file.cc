@@ -57,8 +57,9 @@ absl::Status ArrowFile::Error(const Source& source, absl::string_view what,
   if (!source.status.ok()) return source.status;
   const std::string text =
       absl::StrCat(source.stored->path(), ": ", OneLine(what));
-  return code == PARASOL_ARROW_NO_MEMORY ? absl::ResourceExhaustedError(text)
-                                         : absl::DataLossError(text);
+  if (code != PARASOL_ARROW_NO_MEMORY) return absl::DataLossError(text);
+  return absl::ResourceExhaustedError(absl::StrCat(
+      text, "; free memory, or write the file with smaller row groups"));
 }
 
 absl::StatusOr<ArrowFile> ArrowFile::Open(const ArrowLibrary& library,

@@ -137,6 +137,7 @@ ReadPlan PlanOf(const std::vector<size_t>& places, const ArrowFile& file) {
 // of them, or -1 if that is not known.
 std::string LostRows(int64_t good, int64_t rows) {
   if (rows < 0) return absl::StrCat("; its rows from ", good, " on are lost");
+  if (good >= rows) return "";
   return absl::StrCat("; rows ", good, " to ", rows - 1, " are lost");
 }
 

@@ -51,8 +51,7 @@ struct ArrowRecords {
 
 struct ConversionOptions {
   // True if what remains of a damaged group becomes one record that can't be
-  // read;
-  // otherwise it is an error.
+  // read; otherwise it is an error.
   bool skip_corrupt = false;
   // Bytes of records that are taken of each file; 0: all.
   uint64_t sample_bytes = 0;

@@ -156,11 +156,12 @@ class ParquetColumns final : public RawColumns {
       : RawColumns(std::move(names)),
         places_(std::move(places)),
         all_(std::move(records)),
-        reader_(all_, places_.size()) {}
-
-  bool has_values(size_t column) const override {
-    return std::find(places_.begin(), places_.end(), column) != places_.end();
+        reader_(all_, places_.size()),
+        is_read_(this->names().size()) {
+    for (const size_t place : places_) is_read_[place] = true;
   }
+
+  bool has_values(size_t column) const override { return is_read_[column]; }
   std::optional<uint64_t> unpacked_bytes() const override {
     if (is_sample()) return std::nullopt;
     return all_.bytes;
@@ -185,6 +186,7 @@ class ParquetColumns final : public RawColumns {
   const std::vector<size_t> places_;
   const ArrowRecords all_;
   ValueRecordReader reader_;
+  std::vector<bool> is_read_;  // by column
 };
 
 absl::Status RequireColumn(const std::vector<std::string>& columns,
