@@ -226,11 +226,17 @@ class Visitor {
     const std::string path =
         group.empty() ? name : absl::StrCat(group, "/", name);
     paths_bytes_ += path.size();
-    if (name.empty() || name.find('/') != std::string::npos ||
-        path.size() > kMaxPathBytes || paths_bytes_ > kMaxPathsBytes) {
+    if (name.empty() || name.find('/') != std::string::npos) {
       return DamagedHdf5(address, absl::StrCat("a group has a name that can be "
                                                "none: \"",
                                                ShownText(name), "\""));
+    }
+    if (path.size() > kMaxPathBytes || paths_bytes_ > kMaxPathsBytes) {
+      return DamagedHdf5(
+          address, absl::StrCat("the path of \"", ShownText(name), "\" has ",
+                                path.size(), " bytes, of ", kMaxPathBytes,
+                                " at most, and all paths ", paths_bytes_,
+                                ", of ", kMaxPathsBytes, " at most"));
     }
     return path;
   }

@@ -189,11 +189,16 @@ class Namer {
           absl::StrCat(place.prefix, names ? (*names)[number]
                                            : absl::StrCat("vars/", number));
       names_bytes_ += names_[array].size();
-      if (place.prefix.size() > kMaxFullNameBytes ||
-          names_bytes_ > kMaxFullNamesBytes) {
+      if (place.prefix.size() > kMaxFullNameBytes) {
         return absl::InvalidArgumentError(absl::StrCat(
-            "names of variables are too long: ", ShownText(names_[array]),
-            "…, of ", names_[array].size(), " bytes"));
+            "the name of a variable has ", names_[array].size(), " bytes, of ",
+            kMaxFullNameBytes, " at most: ", ShownText(names_[array]),
+            "…; save fewer models inside of models"));
+      }
+      if (names_bytes_ > kMaxFullNamesBytes) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("the names of all variables have more than ",
+                         kMaxFullNamesBytes, " bytes; no model has as many"));
       }
       if (names && place.is_trained && IsTrained((*names)[number])) {
         trained_.push_back(array);

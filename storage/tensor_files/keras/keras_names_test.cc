@@ -156,7 +156,8 @@ TEST(KerasNamesTest, NamesAreNotLongerThanAnyModels) {
   contents.attributes["layers/dense/vars"]["name"] = std::string(5000, 'a');
   EXPECT_THAT(KerasVariableNames(contents, {}).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("names of variables are too long: aaa")));
+                       HasSubstr("the name of a variable has 5007 bytes, of "
+                                 "4096 at most: aaa")));
 }
 
 TEST(KerasNamesTest, OlderFilesHaveNamesAsTheyAre) {
