@@ -418,11 +418,12 @@ std::optional<absl::Status> Coordinator::Outcome(absl::Time now) const {
 
 StepGrants::Look Coordinator::LookAtGrants() const {
   const bool may_return = options_.resumed && IsNew() && !HaveWorkersLeft();
+  const absl::Time begun = phases_.training_since().value_or(start_);
   return {.phase = phases_.phase(),
           .is_stopping = orders_.stop_requested(),
           .workers = membership_.CountAlive("worker"),
           .may_return = may_return,
-          .return_now = may_return && last_tick_ - start_ < kReturnTime,
+          .return_now = may_return && last_tick_ - begun < kReturnTime,
           .ends_early = end_requested_ || HaveWorkersLeft() ||
                         evaluations_.decisions().stop().has_value(),
           .limit = evaluations_.lag().StepLimit()};

@@ -42,7 +42,7 @@ namespace parasol {
 // granted by then (StepGrants awaits the workers for a moment). So no batch is
 // left out, and a batch is computed twice only if its worker does not come
 // back, or after another worker was granted it. Of steps whose batches it no
-// longer knows (ToldBatches::kMaxRanges; an older checkpoint than the two that
+// longer knows (it keeps 65,536 ranges; an older checkpoint than the two that
 // had them), the next batches are taken as done: these may be done once more,
 // or once less, and global_step() may be less than the steps that were done.
 //

@@ -70,6 +70,7 @@ void StepLedger::CountUncounted(Account& account) {
   }
   pool_.TakeMany(account.shard, unknown);
   Count(unknown);
+  if (account.is_settled) account.told = {};
 }
 
 StepLedger::Step StepLedger::InFlight(const Account& account, int64_t step) {
