@@ -12,6 +12,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/did_you_mean.h"
 #include "base/log.h"
@@ -38,15 +39,23 @@ std::string Escaped(absl::string_view text) {
 // below 0: there were more.
 thread_local int64_t entries_left = 0;
 // The first error of it but that something is not there, which glob() passes
-// over, and the first thing that this process may not look at.
+// over, and the first one that IsNoData().
 thread_local absl::Status glob_error;
 thread_local absl::Status glob_refusal;
+
+// Returns true if what can't be looked at has nothing to do with data, though a
+// wildcard passes it: a circle of links, or a volume's lost+found.
+bool IsNoData(absl::string_view name, int error) {
+  return error == ELOOP ||
+         (error == EACCES &&
+          absl::StrContains(absl::StrCat("/", name, "/"), "/lost+found/"));
+}
 
 // Notes the error of a call that failed.
 void NoteGlobError(const char* name) {
   if (errno == ENOENT || errno == ENOTDIR) return;
-  const bool is_refusal = errno == EACCES || errno == EPERM || errno == ELOOP;
-  (is_refusal ? glob_refusal : glob_error).Update(OpenError(name, errno));
+  (IsNoData(name, errno) ? glob_refusal : glob_error)
+      .Update(OpenError(name, errno));
 }
 
 dirent* NextEntry(void* directory) {
@@ -99,7 +108,6 @@ absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) {
     return absl::ResourceExhaustedError(
         absl::StrCat(pattern, ": no memory for the list of its files"));
   }
-  // Perhaps a wildcard passes a folder that has nothing to do with the data.
   if (!glob_refusal.ok()) {
     LOG(WARNING) << pattern << ": passes over " << glob_refusal.message();
   }
