@@ -100,6 +100,7 @@ absl::Status JournalWriter::Begin(const SegmentHeader& header) {
   const std::string path = PathOf(header.segment);
   absl::StatusOr<FileDescriptor> opened =
       FileDescriptor::Open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND);
+  // EEXIST, of a file whose path is none.
   if (absl::IsInvalidArgument(opened.status()) && FileSize(path).ok()) {
     return absl::UnavailableError(absl::StrCat(
         path,

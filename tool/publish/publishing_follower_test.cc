@@ -159,6 +159,23 @@ TEST_F(PublishingFollowerTest, FullDiskIsTriedAgain) {
                                          absl::Seconds(2)));
 }
 
+// A newer one that has room would have the older one passed over.
+TEST_F(PublishingFollowerTest, FullDiskEndsTheTurn) {
+  ModelCheckpoint large;
+  large.step = 10;
+  large.shape = {100, 200};
+  large.kernel.assign(20000, 1);
+  large.m = large.v = large.kernel;
+  ASSERT_OK(large.Write(Checkpoints()));
+  Write(20);
+  FileSizeLimit full(40000);
+  clock_.script_ = {[&] { full.Lift(); }};
+  const absl::Status status = Follow();
+  full.Lift();
+  EXPECT_OK(status);
+  EXPECT_THAT(steps_, ElementsAre(10, 20));
+}
+
 TEST_F(PublishingFollowerTest, CheckpointOfAnotherRunEndsIt) {
   Write(10);
   EXPECT_OK(Follow());
