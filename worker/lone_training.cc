@@ -32,7 +32,8 @@ std::vector<Evaluation> EvaluationsOf(const CoordinatorOptions& run,
       directory, run.run_id,
       [&](const Evaluation& evaluation) { return history.Has(evaluation); });
   if (read.ok()) return *std::move(read);
-  LOG(WARNING) << read.status().message();
+  LOG(WARNING) << read.status().message()
+               << "; the page lacks the evaluations before";
   return {};
 }
 

@@ -14,7 +14,8 @@
 namespace parasol {
 namespace {
 
-// The end of the process waits for one.
+// The end of the process waits for one, and for as long again if the first
+// process has gone and the channel connects anew.
 constexpr absl::Duration kHeartbeatLimit = absl::Seconds(1);
 
 class Server : public ProgramStatusServer {

@@ -158,7 +158,8 @@ void LoneStatus::AddLost(absl::Time now, wire::JobStatus& status) const {
     status.add_missing_task(NameOfWorker(static_cast<int>(i) + 1));
     longest = std::max(longest, silence);
   }
-  if (!status.missing_task().empty()) {
+  // Of a trouble it is the time for which there has been one.
+  if (!status.missing_task().empty() && status.trouble().empty()) {
     *status.mutable_waited() = ToProto(longest);
   }
 }

@@ -60,7 +60,10 @@ void PeerHeartbeats::Beat() {
   if (IsNotThere(answer.status()) && now - answered_ < kPatience) return;
   LOG_EVERY(WARNING, kPatience)
       << "worker/0 is not told how worker/" << task_.index()
-      << " goes: " << answer.status().message();
+      << " goes: " << answer.status().message()
+      << "; give worker/0 this port in --status_address, on a host that "
+         "worker/"
+      << task_.index() << " reaches";
 }
 
 void PeerHeartbeats::Run() {
