@@ -156,7 +156,7 @@ void PsTask::AwaitCheckpoint(ChiefSession& session) {
         .IgnoreError();
   }
   const Updates updates = server_.updates();
-  const bool is_unsaved = updates == Updates::kUnsaved;
+  bool is_unsaved = updates == Updates::kUnsaved;
   const bool is_needed = session.state().phase() == wire::TRAINING ||
                          session.state().phase() == wire::FINISHING;
   if (updates == Updates::kStaying || (!is_unsaved && !is_needed)) {
@@ -165,10 +165,22 @@ void PsTask::AwaitCheckpoint(ChiefSession& session) {
   }
   LOG(INFO) << "told to stop: waiting for a checkpoint, for at most "
             << absl::FormatDuration(options_.drain_timeout);
-  const absl::Status status = session.AwaitLeave(
-      options_.drain_timeout,
-      is_unsaved ? options_.drain_silence : absl::ZeroDuration(),
-      [this] { return server_.updates() == Updates::kStaying; });
+  const absl::Time end = clock_.Now() + options_.drain_timeout;
+  absl::Status status;
+  bool is_saved;
+  do {
+    is_saved = false;
+    status = session.AwaitLeave(
+        end - clock_.Now(),
+        is_unsaved ? options_.drain_silence : absl::ZeroDuration(),
+        [this, is_unsaved, &is_saved] {
+          const Updates now = server_.updates();
+          is_saved = is_unsaved && now == Updates::kSaved;
+          return is_saved || now == Updates::kStaying;
+        });
+    // It still waits for the others', but not for a chief that has ended.
+    is_unsaved = false;
+  } while (status.ok() && is_saved);
   if (status.ok()) {
     LOG(INFO) << (HasEnded(session.state())
                       ? "leaving: the job has ended"

@@ -45,28 +45,41 @@ void SavedFile::Note(const std::string& working_directory,
                      const std::string& run_id, durable::CheckpointFile file,
                      int64_t progress) {
   absl::MutexLock lock(&mu_);
-  directory_ = working_directory.substr(0, working_directory.rfind('/'));
-  run_id_ = run_id;
-  file_ = std::move(file);
-  progress_ = progress;
+  files_.push_back(
+      {.directory = working_directory.substr(0, working_directory.rfind('/')),
+       .run_id = run_id,
+       .file = std::move(file),
+       .progress = progress});
+  if (files_.size() > kKept) files_.pop_front();
+  is_awaited_ = false;
 }
 
-void SavedFile::Forget() {
+void SavedFile::Await() {
   absl::MutexLock lock(&mu_);
-  directory_.clear();
+  is_awaited_ = true;
 }
 
 bool SavedFile::Has(int64_t progress) const {
-  std::string directory, run_id;
-  durable::CheckpointFile file;
+  File newest;
   {
     absl::MutexLock lock(&mu_);
-    if (directory_.empty() || progress > progress_) return false;
-    directory = directory_;
-    run_id = run_id_;
-    file = file_;
+    if (files_.empty() || is_awaited_) return false;
+    newest = files_.back();
   }
-  return IsInCheckpoint(directory, run_id, file);
+  return progress <= newest.progress &&
+         IsInCheckpoint(newest.directory, newest.run_id, newest.file);
+}
+
+bool SavedFile::AnyHas(int64_t progress) const {
+  std::deque<File> files;
+  {
+    absl::MutexLock lock(&mu_);
+    files = files_;
+  }
+  return std::any_of(files.begin(), files.end(), [&](const File& file) {
+    return progress <= file.progress &&
+           IsInCheckpoint(file.directory, file.run_id, file.file);
+  });
 }
 
 }  // namespace parasol

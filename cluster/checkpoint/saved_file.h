@@ -2,6 +2,7 @@
 #define PARASOL_CLUSTER_CHECKPOINT_SAVED_FILE_H_
 
 #include <cstdint>
+#include <deque>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -10,8 +11,8 @@
 
 namespace parasol {
 
-// The newest file that a ps, or a worker that has the variables, has written
-// for a checkpoint, and whether that checkpoint is complete: then nothing is
+// The newest files that a ps, or a worker that has the variables, has written
+// for checkpoints, and whether these checkpoints are complete: then nothing is
 // lost with the process, whatever becomes of the chief. Thread-safe.
 class SavedFile {
  public:
@@ -21,21 +22,31 @@ class SavedFile {
             durable::CheckpointFile file, int64_t progress)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Forgets the file: another one is being written.
-  void Forget() ABSL_LOCKS_EXCLUDED(mu_);
+  // Notes that a file is being written whose checkpoint has to be complete
+  // before the process may go: Has() is false until then.
+  void Await() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Returns true if the file has all updates up to `progress`, and a complete
-  // checkpoint of the run has the file. Reads manifests. Returns false also if
-  // the directory can't be read.
+  // Returns true if the newest file has all updates up to `progress`, and a
+  // complete checkpoint of the run has the file. Reads manifests. Returns false
+  // also if the directory can't be read.
   bool Has(int64_t progress) const ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns true if one of the newest kKept files has, and is, which may be one
+  // from before Await().
+  bool AnyHas(int64_t progress) const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
+  static constexpr size_t kKept = 3;
+
+  struct File {
+    std::string directory;  // path of the checkpoint directory
+    std::string run_id;
+    durable::CheckpointFile file;
+    int64_t progress = 0;
+  };
+
   mutable absl::Mutex mu_;
-  // Path of the checkpoint directory; empty: no file was written.
-  std::string directory_ ABSL_GUARDED_BY(mu_);
-  std::string run_id_ ABSL_GUARDED_BY(mu_);
-  durable::CheckpointFile file_ ABSL_GUARDED_BY(mu_);
-  int64_t progress_ ABSL_GUARDED_BY(mu_) = 0;
+  std::deque<File> files_ ABSL_GUARDED_BY(mu_);  // the newest one is last
+  bool is_awaited_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace parasol

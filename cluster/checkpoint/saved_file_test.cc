@@ -24,7 +24,7 @@ class SavedFileTest : public testing::Test {
     durable::CheckpointFile file;
     file.set_name("shard");
     file.set_bytes(1);
-    file.set_crc32c(static_cast<uint32_t>(progress));
+    file.set_crc32c(static_cast<uint32_t>(1000 * step + progress));
     std::ofstream(absl::StrCat(working_, "/shard")) << "x";
     manifest_.Clear();
     manifest_.set_global_step(step);
@@ -60,6 +60,23 @@ TEST_F(SavedFileTest, ACheckpointOfTheSameStepMayHaveAnotherFile) {
   manifest_.mutable_file(0)->set_crc32c(8);
   Commit();
   EXPECT_FALSE(saved_.Has(9));
+}
+
+TEST_F(SavedFileTest, AnEarlierFileStaysUntilThreeHaveFollowed) {
+  Save(10, 7);
+  Commit();
+  saved_.Await();
+  EXPECT_FALSE(saved_.Has(7)) << "another one is being written";
+  EXPECT_TRUE(saved_.AnyHas(7));
+  EXPECT_FALSE(saved_.AnyHas(8));
+  Save(20, 7);
+  EXPECT_FALSE(saved_.Has(7));
+  EXPECT_TRUE(saved_.AnyHas(7))
+      << "the checkpoint of the newest one has failed";
+  Save(30, 7);
+  EXPECT_TRUE(saved_.AnyHas(7));
+  Save(40, 7);
+  EXPECT_FALSE(saved_.AnyHas(7));
 }
 
 TEST_F(SavedFileTest, AnotherRunsCheckpointHasNothingOfIt) {

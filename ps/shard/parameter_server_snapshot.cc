@@ -132,7 +132,7 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
   RETURN_IF_ERROR(gate_.Accept(request.order()));
   shard.ForgetWhatIsSaved();
   // An earlier file may have all updates here, but not the other ps's.
-  if (request.stay()) shard.saved->Forget();
+  if (request.stay()) shard.saved->Await();
   const SnapshotBases::Base* const base = BaseOf(request, shard);
   SnapshotTurn turn;
   if (!request.since().empty() || shard.bases->is_marking()) {

@@ -88,7 +88,8 @@ ParameterServer::Updates ParameterServer::updates() const {
   if (held->saved->Has(progress)) {
     return stays ? Updates::kStaying : Updates::kSaved;
   }
-  return is_new ? Updates::kNone : Updates::kUnsaved;
+  if (is_new) return Updates::kNone;
+  return held->saved->AnyHas(progress) ? Updates::kSaved : Updates::kUnsaved;
 }
 
 ParameterServer::Holding ParameterServer::holding() const {

@@ -100,12 +100,22 @@ int64_t PsProcess::ProgressNow() const {
 
 // SavedFile::Has().
 bool PsProcess::IsSaved() const {
-  if (!held_ || saved_ == nullptr || ProgressNow() > saved_progress_) {
-    return false;
-  }
+  return held_ && saved_ != nullptr && ProgressNow() <= saved_progress_ &&
+         IsOnDisk(saved_);
+}
+
+// SavedFile::AnyHas().
+bool PsProcess::WasSaved() const {
+  return held_ && std::any_of(before_.begin(), before_.end(), [&](auto& file) {
+           return ProgressNow() <= file.first && IsOnDisk(file.second);
+         });
+}
+
+bool PsProcess::IsOnDisk(
+    const std::shared_ptr<const ShardValues>& values) const {
   for (const int64_t step : world().disk().Steps()) {
     const Checkpoint* const checkpoint = world().disk().Find(step);
-    if (checkpoint->files[held_->shard] == saved_) return true;
+    if (checkpoint->files[held_->shard] == values) return true;
   }
   return false;
 }
@@ -216,6 +226,7 @@ void PsProcess::FinishLoad(const LoadCall& call,
   pushes_ = 0;
   loaded_progress_ = ProgressNow();
   saved_ = nullptr;
+  before_.clear();
   GoOnTaking();
   world().Trace(this, "has loaded checkpoint ", call.checkpoint);
   if (!IsReplaced()) {
@@ -264,6 +275,8 @@ void PsProcess::Save(
     if (number == snapshots_) {
       saved_ = values;
       saved_progress_ = progress;
+      before_.emplace_back(progress, values);
+      if (before_.size() > 3) before_.pop_front();
     }
     done(values);
   });

@@ -2,9 +2,11 @@
 #define PARASOL_TESTS_SIMULATION_PS_PROCESS_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -94,11 +96,14 @@ class PsProcess : public ShardHolder {
   void LeaveWhenSaved();
   // Returns true if updates would be lost with it, as far as the disk shows.
   bool IsUnsaved() const {
-    return ProgressNow() > loaded_progress_ && !IsSaved();
+    return ProgressNow() > loaded_progress_ && !IsSaved() && !WasSaved();
   }
   // Number of its updates, and whether a complete checkpoint has them all.
   int64_t ProgressNow() const;
   bool IsSaved() const;
+  // Returns true if an earlier snapshot had them all.
+  bool WasSaved() const;
+  bool IsOnDisk(const std::shared_ptr<const ShardValues>& values) const;
   // Takes updates again.
   void GoOnTaking();
 
@@ -113,6 +118,9 @@ class PsProcess : public ShardHolder {
   int64_t snapshots_ = 0;
   int64_t saved_progress_ = -1;
   std::shared_ptr<const ShardValues> saved_;
+  // The newest snapshots, of which `saved_` may be none any more, with their
+  // progress.
+  std::deque<std::pair<int64_t, std::shared_ptr<const ShardValues>>> before_;
   // The newest chief that is known.
   int64_t chief_epoch_ = 0;
   // The largest number of that chief's loads.
