@@ -21,6 +21,7 @@
 #include "cluster/cluster_spec/tf_config.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
+#include "cluster/job/task/elastic_workers.h"
 #include "cluster/job/task/task_job.h"
 #include "cluster/trust/trust_flags.h"
 #include "coordinator/page/job_page.h"
@@ -41,6 +42,10 @@ ABSL_FLAG(absl::Duration, ps_timeout, absl::Minutes(5),
 ABSL_FLAG(absl::Duration, worker_timeout, absl::Minutes(5),
           "How long to wait when no worker is there, or for one that "
           "completes none of its steps.");
+ABSL_FLAG(
+    bool, elastic_workers, false,
+    "Workers come and go: TF_CONFIG lists all that there may ever be, and "
+    "nobody misses those that are not there.");
 ABSL_FLAG(absl::Duration, checkpoint_timeout, absl::Minutes(10),
           "How long to try to write the first and the last checkpoint.");
 ABSL_FLAG(std::string, state_address, "",
@@ -75,6 +80,9 @@ absl::StatusOr<LoadedJob> LoadJobToLead(const TaskConfig& config) {
   }
   const auto fit = [&config](std::optional<size_t> variables,
                              job::Job& job) -> absl::Status {
+    if (absl::GetFlag(FLAGS_elastic_workers)) {
+      RETURN_IF_ERROR(CheckElasticWorkers(job));
+    }
     RETURN_IF_ERROR(FitToCluster(config, variables, job));
     return FillClusterDefaults(job, config.cluster->num_tasks(Role::kWorker));
   };
@@ -124,6 +132,7 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
   options.ps_timeout = absl::GetFlag(FLAGS_ps_timeout);
   options.worker_timeout = absl::GetFlag(FLAGS_worker_timeout);
   options.checkpoint_timeout = absl::GetFlag(FLAGS_checkpoint_timeout);
+  options.has_elastic_workers = absl::GetFlag(FLAGS_elastic_workers);
   options.trainer_server = TrainerServerFromEnvironment();
   MetricsRegistry registry;
   JobPage page(Clock::Real());

@@ -235,6 +235,7 @@ absl::StatusOr<Coordinator::Options> ChiefTask::CoordinatorOptions() const {
   RETURN_IF_ERROR(CheckRateCanBeReduced(coordinator.job));
   coordinator.tasks = Tasks(options_);
   coordinator.ends_with_workers = options_.ends_with_workers;
+  coordinator.has_elastic_workers = options_.has_elastic_workers;
   coordinator.lease = options_.lease;
   coordinator.pace = options_.pace;
   coordinator.absence_named = options_.absence_named;

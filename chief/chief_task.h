@@ -74,6 +74,8 @@ struct ChiefTaskOptions {
   std::function<absl::Status(ShardWriter& writer)> first_values = nullptr;
   // True if the job ends when all workers have left in good order.
   bool ends_with_workers = false;
+  // CoordinatorOptions::has_elastic_workers.
+  bool has_elastic_workers = false;
   // Directory of the checkpoints; empty: the job's checkpoint.directory.
   std::string checkpoint_directory;
   // Time for which a missing ps, or the absence of all workers, is borne.

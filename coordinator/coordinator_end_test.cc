@@ -57,6 +57,19 @@ TEST_F(CoordinatorTest, ATaskWhoseLeaseRanOutLeavesACompleteJob) {
   EXPECT_EQ(outcome(), absl::OkStatus());
 }
 
+TEST_F(CoordinatorTest, ACompleteJobAwaitsNoElasticWorkerThatIsLost) {
+  options_.has_elastic_workers = true;
+  StartTraining();
+  Pass(absl::Seconds(12), {ps0_, ps1_, worker0_});
+  TrainTo(100);
+  CheckpointDone(NextCheckpoint(), absl::OkStatus());
+  EXPECT_OK(Leave(ps0_));
+  EXPECT_OK(Leave(worker0_));
+  EXPECT_EQ(outcome(), std::nullopt) << "ps/1 is there";
+  EXPECT_OK(Leave(ps1_));
+  EXPECT_EQ(outcome(), absl::OkStatus());
+}
+
 TEST_F(CoordinatorTest, StepsOfALostWorkerThatLeavesDoNotCount) {
   StartTraining();
   ASSERT_OK(Claim(worker1_, 0, 1));
@@ -449,6 +462,27 @@ TEST_F(CoordinatorPaceTest, AWorkerThatHasNeverComeIsNamedInEveryMode) {
     ASSERT_OK(Register(worker1_));
     EXPECT_THAT(Absent(), IsEmpty());
   }
+}
+
+TEST_F(CoordinatorPaceTest, AnElasticWorkerIsNotMissed) {
+  options_.has_elastic_workers = true;
+  RegisterPs();
+  ASSERT_OK(Register(worker0_));
+  FinishLoad(NextLoad());
+  CheckpointDone(NextCheckpoint(), absl::OkStatus());
+  for (int i = 0; i < 12; ++i) Second({worker0_});
+  EXPECT_THAT(Absent(), IsEmpty()) << "it has not come";
+  ASSERT_OK(Register(worker1_));
+  for (int i = 0; i < 12; ++i) Second({worker0_});
+  EXPECT_THAT(Absent(), IsEmpty()) << "its lease has ended";
+  // All together are missed.
+  for (int i = 0; i < 12; ++i) {
+    now_ += absl::Seconds(1);
+    for (const wire::Task& ps : {ps0_, ps1_}) EXPECT_OK(Heartbeat(ps));
+    Tick();
+  }
+  ASSERT_OK_AND_ASSIGN(const wire::HeartbeatResponse state, Heartbeat(ps0_));
+  EXPECT_THAT(state.missing_task(), ElementsAre("worker/0", "worker/1"));
 }
 
 TEST_F(CoordinatorPaceTest, AnEvaluatorIsNamedIfSomebodyExpectsIt) {

@@ -61,6 +61,9 @@ struct CoordinatorOptions {
   // process, and writes the variables to checkpoints; it is named worker/0.
   bool is_mirrored = false;
   int state_place = 0;  // index of that ps
+  // True if workers come and go as they like: nobody misses one that is absent,
+  // as long as there is any.
+  bool has_elastic_workers = false;
   // Bytes that the members of a group show each other.
   std::string group_secret;
   // True if the job ends when each worker of the cluster has left in good

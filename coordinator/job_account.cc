@@ -43,6 +43,7 @@ void AddAbsentTasks(const JobView& job, wire::JobStatus& status) {
   for (const TaskId& id :
        DispensableTasks(job.membership, job.options.absence_named,
                         training_since, job.last_tick)) {
+    if (id.role == "worker" && job.options.has_elastic_workers) continue;
     const Membership::Member& member = job.membership.members().at(id);
     const bool was_there = member.incarnation != 0;
     if (id.role == "evaluator" && !was_there && !has_evaluator &&

@@ -58,12 +58,16 @@ std::vector<std::string> WorkersAt(std::vector<uint64_t> incarnations,
 }  // namespace
 
 // The part of worker/0 that holds variables leaves with the worker, and a
-// worker/0 that is told to end awaits the chief beside it.
+// worker/0 that is told to end awaits the chief beside it. A worker that may go
+// as it likes, and is lost, hardly comes back to be told of the end.
 std::vector<TaskId> StayingTasks(const CoordinatorOptions& options,
                                  const Membership& membership) {
   std::vector<TaskId> staying = membership.Staying();
-  std::erase_if(staying,
-                [&](const TaskId& id) { return IsState(options, id); });
+  std::erase_if(staying, [&](const TaskId& id) {
+    return IsState(options, id) ||
+           (options.has_elastic_workers && id.role == "worker" &&
+            membership.members().at(id).lost);
+  });
   return staying;
 }
 
