@@ -77,12 +77,15 @@ void ControlPlane::LaunchAll() {
   Launch({"chief", 0});
   evaluator_.Start();
   stranger_.Start();
-  const auto launch_soon = [this](const TaskId& place) {
-    LaunchLater(place, world_.random().Between(absl::ZeroDuration(),
-                                               absl::Milliseconds(300)));
+  const auto launch_soon = [this](const TaskId& place, absl::Duration late) {
+    LaunchLater(place, late + world_.random().Between(absl::ZeroDuration(),
+                                                      absl::Milliseconds(300)));
   };
-  for (int i = 0; i < schedule_.shape.ps; ++i) launch_soon({"ps", i});
-  for (int i = 0; i < schedule_.shape.workers; ++i) launch_soon({"worker", i});
+  const Shape& shape = schedule_.shape;
+  for (int i = 0; i < shape.ps; ++i) launch_soon({"ps", i}, {});
+  for (int i = 0; i < shape.workers; ++i) {
+    launch_soon({"worker", i}, shape.late * i / shape.workers);
+  }
   for (const Fault& fault : schedule_.faults) {
     world_.loop().At(kBoot + fault.at, [this, &fault] { Inject(fault); });
   }

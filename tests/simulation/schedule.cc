@@ -13,6 +13,10 @@ constexpr uint64_t kManyWorkersEvery = 2000;
 constexpr int kManyWorkers = 1000;
 // Every such seed's cluster is stopped as a whole, and nothing else happens.
 constexpr uint64_t kStopEvery = 10;
+// The workers of every such seed come late, the last of them when one alone
+// would have done half of the steps.
+constexpr uint64_t kLateEvery = 7;
+constexpr absl::Duration kLatest = absl::Seconds(10);
 // Longer than a lease (10 s) now and then.
 constexpr absl::Duration kLongest = absl::Seconds(25);
 // Share of the schedules that have a theme, in thousandths.
@@ -116,6 +120,9 @@ Shape DrawShape(uint64_t seed, Random& random) {
     shape.patience = static_cast<int>(random.Between(1, 4));
     // Not drawn: a seed's other numbers stay what they were.
     shape.max_lag = static_cast<int>(shape.steps % 4) - 1;
+  }
+  if (seed % kLateEvery == 3 && shape.workers < kManyWorkers) {
+    shape.late = std::min(kLatest, shape.steps * shape.compute / 2);
   }
   return shape;
 }
@@ -310,7 +317,11 @@ std::string Shape::ToString() const {
           : absl::StrCat("synchronous with ", replicas, " replicas and ",
                          backups, " backups");
   return absl::StrCat(
-      workers, " workers, ", ps, " ps, ", consistency, ", ", steps, " steps",
+      workers, " workers",
+      late > absl::ZeroDuration()
+          ? absl::StrCat(" that come within ", Seconds(late))
+          : "",
+      ", ", ps, " ps, ", consistency, ", ", steps, " steps",
       epochs > 0 ? absl::StrCat(" in ", epochs, " epochs") : "", " of ",
       Seconds(compute), ", ", overlap, " in flight, a checkpoint every ",
       checkpoint_every, " steps, ", max_to_keep, " kept",

@@ -49,6 +49,9 @@ struct Shape {
   // Number of steps that a worker has in flight at most.
   int overlap = 1;
   absl::Duration compute = absl::Milliseconds(400);
+  // Time within which the workers start, one after another: each begins to
+  // train when it comes.
+  absl::Duration late;
   // Share of the calls that the network loses, in thousandths.
   uint64_t loss = 0;
   // Time that the evaluation of a checkpoint takes, longer than a chief takes
