@@ -121,7 +121,10 @@ void AppendPattern(const PatternReport& pattern, std::string& text) {
 }
 
 void AppendDataset(const DatasetReport& data, std::string& text) {
-  absl::StrAppend(&text, data.name, ": ", Count(data.examples, "example"));
+  absl::StrAppend(&text, data.name, ": ",
+                  data.examples > 0
+                      ? Count(data.examples, "example")
+                      : "no examples are made, because of faults");
   if (data.is_partial()) {
     absl::StrAppend(&text, ", of which the first ", data.looked_at,
                     " are looked at");

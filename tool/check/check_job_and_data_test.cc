@@ -458,6 +458,8 @@ TEST_F(CheckJobAndDataTest, AJobWithFaultsHasItsColumnsCheckedAllTheSame) {
               ElementsAre(HasSubstr("column \"agee\""),
                           HasSubstr("model.layer[2].dense.units: 0"),
                           HasSubstr("did you mean \"adam\"?")));
+  EXPECT_THAT(ToText(report),
+              HasSubstr("train: no examples are made, because of faults\n"));
 }
 
 // Arrays of float32, as numpy.save writes them.
