@@ -120,6 +120,7 @@ std::unique_ptr<StepPlan> PlanOf(const CoordinatorOptions& options,
   StepLedger::Options ledger;
   ledger.first_version = absl::ToUnixMicros(now);
   ledger.earlier_end = EarlierEnd(options);
+  ledger.has_one_checkpoint = options.job.checkpoint().max_to_keep() == 1;
   ledger.has_shards = options.job.train().auto_shard() == job::Dataset::FILE;
   if (strategy.has_bounded_staleness()) {
     ledger.bound = strategy.bounded_staleness().bound();

@@ -377,5 +377,23 @@ TEST(ResumedLedger, AWorkerIsToldWhatTwoCheckpointsHave) {
   EXPECT_EQ(answer.saved_steps(), 5);
 }
 
+TEST(ResumedLedger, AWorkerForgetsNothingIfOneCheckpointStays) {
+  StepLedger::Options options;
+  options.has_one_checkpoint = true;
+  StepLedger ledger(options);
+  ledger.SetEnd(100);
+  ledger.Enter(1, {0});
+  Claim(ledger, 1, 8, 1);
+  wire::ClaimStepsRequest claim;
+  claim.mutable_task()->set_incarnation(1);
+  wire::ClaimStepsResponse answer;
+  for (const int64_t completed : {5, 6, 7}) {
+    ledger.Report(1, completed);
+    ledger.Saved(ManifestOf(ledger));
+    ledger.Answer(claim, 0, 1, answer);
+    EXPECT_EQ(answer.saved_steps(), 0);
+  }
+}
+
 }  // namespace
 }  // namespace parasol

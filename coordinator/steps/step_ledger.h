@@ -87,6 +87,9 @@ class StepLedger : public StepPlan {
     // True if the training set may have several shards, whose batches are taken
     // as SetShards() says.
     bool has_shards = false;
+    // True if one checkpoint stays as a rule. If it is damaged, the next chief
+    // may take a much older one, which was kept for another reason.
+    bool has_one_checkpoint = false;
   };
 
   // Starts a new run.

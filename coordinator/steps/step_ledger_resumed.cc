@@ -98,6 +98,7 @@ bool StepLedger::MayTell() const {
 }
 
 void StepLedger::Saved(const durable::CheckpointManifest& manifest) {
+  if (options_.has_one_checkpoint) return;
   // One that is written again takes the place of the one that was there.
   const bool is_another = manifest.global_step() != saved_step_;
   saved_step_ = manifest.global_step();

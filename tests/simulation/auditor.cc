@@ -303,8 +303,9 @@ void Auditor::CheckBatches(int64_t end_step) {
   }
   // Or a moment is not enough for those that come back.
   const bool loses_more =
-      schedule_.Hits("chief") &&
-      (schedule_.Hits("ps") || schedule_.Has(Fault::Kind::kDamage));
+      schedule_.Has(Fault::Kind::kLoseMachine, "chief") ||
+      (schedule_.Hits("chief") &&
+       (schedule_.Hits("ps") || schedule_.Has(Fault::Kind::kDamage)));
   const bool may_repeat =
       MayLoseLeases(schedule_) || schedule_.ChangesJob() || loses_more;
   for (int64_t batch = 0; batch < end_step; ++batch) {
