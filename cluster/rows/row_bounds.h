@@ -65,6 +65,14 @@ struct RowTotals {
   // Gradients that were dropped: one for each push and id without a row.
   std::atomic<int64_t> dropped_gradients = 0;
   std::atomic<int64_t> evicted_rows = 0;
+  // Rows on the disk, the bytes of memory for their places, and of the file.
+  std::atomic<int64_t> rows_on_disk = 0;
+  std::atomic<int64_t> place_bytes = 0;
+  std::atomic<int64_t> disk_bytes = 0;
+  // Ids of pushes and pulls, and how many of them needed a read of the disk; in
+  // a table with a tier.
+  std::atomic<int64_t> lookups = 0;
+  std::atomic<int64_t> disk_reads = 0;
 };
 
 }  // namespace parasol

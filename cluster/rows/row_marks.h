@@ -49,6 +49,10 @@ struct SnapshotTurn {
 // marks are lost until the next Restart(). Not thread-safe.
 class RowMarks {
  public:
+  // The time of a row's last change: since the newest snapshot, since the older
+  // one, or before.
+  enum class Change { kBefore, kSinceOlder, kSinceNewest };
+
   // Ids of removed rows that are kept beside as many as there are rows.
   static constexpr size_t kFreeRemoved = 4096;
 
@@ -77,6 +81,26 @@ class RowMarks {
     is_lost_ = true;
   }
 
+  // Call these if is_on().
+  Change ChangeOf(uint32_t row) const {
+    if (Contains(since_newest_, row)) return Change::kSinceNewest;
+    return Contains(*before_, row) ? Change::kSinceOlder : Change::kBefore;
+  }
+  // Notes that a row is there that has changed then.
+  void Set(uint32_t row, Change change) {
+    if (change == Change::kSinceNewest) return Mark(row);
+    if (Contains(since_newest_, row)) Put(since_newest_, row, false);
+    const bool is_before = change == Change::kSinceOlder;
+    if (Contains(*before_, row) != is_before) {
+      Put(OwnBefore(), row, is_before);
+    }
+  }
+  // Notes that row `from` has number `to` from now on, and `from` is none.
+  void Move(uint32_t from, uint32_t to) {
+    Set(to, ChangeOf(from));
+    Set(from, Change::kBefore);
+  }
+
   // The ids whose rows have been removed within the changes that were returned
   // last; some may have a row again.
   const std::vector<uint64_t>& removed() const { return removed_before_; }
@@ -89,14 +113,16 @@ class RowMarks {
     since_newest_.clear();
     removed_since_newest_.clear();
     removed_before_.clear();
-    before_ = std::make_shared<const RowSet>();
+    before_ = std::make_shared<RowSet>();
+    before_is_shared_ = false;
   }
 
   // Returns what has changed since the newest snapshot, and begins to keep the
   // changes since one that is taken now; the older snapshot is then the one
   // that was the newest.
   std::shared_ptr<const RowSet> TakeSinceNewest() {
-    before_ = std::make_shared<const RowSet>(std::exchange(since_newest_, {}));
+    before_ = std::make_shared<RowSet>(std::exchange(since_newest_, {}));
+    before_is_shared_ = true;
     removed_before_ = std::exchange(removed_since_newest_, {});
     return before_;
   }
@@ -115,11 +141,25 @@ class RowMarks {
   }
 
  private:
+  static void Put(RowSet& rows, uint32_t row, bool is_in) {
+    if (row / 64 >= rows.size()) rows.resize(row / 64 + 1);
+    const uint64_t bit = uint64_t{1} << (row % 64);
+    rows[row / 64] = is_in ? rows[row / 64] | bit : rows[row / 64] & ~bit;
+  }
+  // Returns the changes before the newest snapshot, which nobody else has.
+  RowSet& OwnBefore() {
+    if (std::exchange(before_is_shared_, false)) {
+      before_ = std::make_shared<RowSet>(*before_);
+    }
+    return *before_;
+  }
+
   bool is_on_ = false;
   bool is_lost_ = false;
   RowSet since_newest_;
   // The changes between the older snapshot and the newest.
-  std::shared_ptr<const RowSet> before_;
+  std::shared_ptr<RowSet> before_;
+  bool before_is_shared_ = false;
   // Ids of rows that have been removed, in the same times.
   std::vector<uint64_t> removed_since_newest_;
   std::vector<uint64_t> removed_before_;

@@ -23,6 +23,12 @@ class RowSnapshot::PackedRows {
     }
     blocks_.push_back(std::move(piece.block));
   }
+  // Copies the row.
+  void Add(const LoggedRow& row, const RowLayout& layout) {
+    auto& elements =
+        copies_.emplace_back(row.elements, row.elements + layout.floats);
+    rows_.push_back({row.id, elements.data(), row.touched});
+  }
   size_t size() const { return rows_.size(); }
 
   // Lets go of the blocks. The batch lives until the next call.
@@ -40,6 +46,7 @@ class RowSnapshot::PackedRows {
     }
     rows_.clear();
     blocks_.clear();
+    copies_.clear();
     return {
         .updates = updates, .ids = ids_, .rows = values_, .touched = touched_};
   }
@@ -52,6 +59,7 @@ class RowSnapshot::PackedRows {
   };
 
   std::vector<RowBlock> blocks_;  // which have the rows
+  std::vector<std::vector<float>> copies_;
   std::vector<Row> rows_;
   std::vector<uint64_t> ids_;
   std::vector<float> values_;
@@ -60,7 +68,8 @@ class RowSnapshot::PackedRows {
 
 RowSnapshot::RowSnapshot(std::string name, int64_t updates, RowLayout layout,
                          std::shared_ptr<RowArena> arena,
-                         RowStripe::Contents contents)
+                         RowStripe::Contents contents,
+                         std::shared_ptr<RowTier> tier)
     : name_(std::move(name)),
       updates_(updates),
       layout_(layout),
@@ -68,26 +77,45 @@ RowSnapshot::RowSnapshot(std::string name, int64_t updates, RowLayout layout,
       pieces_(std::move(contents.pieces)),
       removed_(std::move(contents.removed)),
       counts_(std::move(contents.counts)),
-      is_complete_(contents.is_complete) {}
+      is_complete_(contents.is_complete),
+      tier_(std::move(tier)),
+      on_disk_(std::move(contents.on_disk)) {}
 
 size_t RowSnapshot::rows() const {
-  size_t rows = 0;
+  size_t rows = on_disk_.rows();
   for (const Piece& piece : pieces_) rows += piece.count();
   return rows;
 }
 
 absl::Status RowSnapshot::Drain(Visit visit) {
-  if (pieces_.empty()) return visit({.updates = updates_});
   PackedRows packed;
+  bool has_visited = false;
+  const auto visit_packed = [&] {
+    has_visited = true;
+    return visit(packed.Pack(updates_, layout_));
+  };
   for (Piece& piece : std::exchange(pieces_, {})) {
     const bool has_all = piece.changed == nullptr;
     packed.Add(std::move(piece), layout_);
     // Blocks of which few rows count share a batch.
     if (!has_all && packed.size() < layout_.rows_per_block()) continue;
-    RETURN_IF_ERROR(visit(packed.Pack(updates_, layout_)));
+    RETURN_IF_ERROR(visit_packed());
   }
-  if (packed.size() == 0) return absl::OkStatus();
-  return visit(packed.Pack(updates_, layout_));
+  if (tier_ != nullptr) {
+    // What an update that has failed has left may be in memory.
+    RETURN_IF_ERROR(tier_->status());
+    absl::Status visited;
+    const absl::Status read = on_disk_.Drain([&](const LoggedRow& row) {
+      packed.Add(row, layout_);
+      if (packed.size() >= layout_.rows_per_block()) visited = visit_packed();
+      return visited;
+    });
+    RETURN_IF_ERROR(visited);
+    if (!read.ok()) return tier_->Fail(read);
+  }
+  // Once at least: the batch has the updates.
+  if (packed.size() == 0 && has_visited) return absl::OkStatus();
+  return visit_packed();
 }
 
 size_t RowSnapshot::counted_ids() const {

@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/row_hash.h"
+#include "base/status_macros.h"
 
 namespace parasol {
 namespace {
@@ -92,8 +94,12 @@ RowStripe::RowStripe(std::shared_ptr<const RowRules> rules, RowArena& arena,
       rules_(std::move(rules)),
       index_(arena, max_load),
       max_rows_(max_rows) {
-  if (!rules_->bounds.counts()) return;
   absl::MutexLock lock(&mu_);
+  if (rules_->tier != nullptr) {
+    places_ = std::make_unique<DiskPlaces>(rules_->layout.timed);
+    NotePlaces();
+  }
+  if (!rules_->bounds.counts()) return;
   counts_ = std::make_shared<IdCounts>(rules_->bounds);
   NoteCounts();
 }
@@ -153,6 +159,7 @@ uint32_t RowStripe::AddRow(uint64_t hash, uint64_t id) {
   }
   blocks_[block].ids(layout)[number & (layout.rows_per_block() - 1)] = id;
   index_.Insert(hash, number);
+  if (places_ != nullptr) used_.push_back(true);
   return number;
 }
 
@@ -210,10 +217,14 @@ void RowStripe::CopyValues(const StripedIds::Run& run, const std::byte* ids,
   }
 }
 
-void RowStripe::Pull(int64_t updates, const StripedIds::Run& run,
-                     const std::byte* ids, float* out) {
+absl::Status RowStripe::Pull(int64_t updates, const StripedIds::Run& run,
+                             const std::byte* ids, float* out,
+                             const FetchedRange& fetched) {
   std::array<float*, kGroup> rows;
   absl::MutexLock lock(&mu_);
+  if (places_ != nullptr) {
+    RETURN_IF_ERROR(BringIn(run, fetched));
+  }
   const bool is_timed = rules_->layout.timed;
   for (size_t first = 0; first < run.size(); first += kGroup) {
     const StripedIds::Run group = run.subrun(first, kGroup);
@@ -221,13 +232,19 @@ void RowStripe::Pull(int64_t updates, const StripedIds::Run& run,
     if (is_timed) HideExpired(updates + 1, group, rows.data());
     CopyValues(group, ids, rows.data(), out);
   }
+  if (places_ != nullptr) SendOut();
   NoteRows();
+  return absl::OkStatus();
 }
 
-void RowStripe::Push(int64_t iterations, const Gradients& push,
-                     const std::byte* ids, float* out) {
+absl::Status RowStripe::Push(int64_t iterations, const Gradients& push,
+                             const std::byte* ids, float* out,
+                             const FetchedRange& fetched) {
   std::array<float*, kGroup> rows;
   absl::MutexLock lock(&mu_);
+  if (places_ != nullptr) {
+    RETURN_IF_ERROR(BringIn(push.run, fetched));
+  }
   const size_t width = rules_->layout.width;
   const bool is_bounded = rules_->bounds.any();
   if (is_bounded) Admit(iterations + 1, push, ids);
@@ -249,12 +266,20 @@ void RowStripe::Push(int64_t iterations, const Gradients& push,
   if (rules_->optimizer->other_rows() != Optimizer::OtherRows::kUntouched) {
     UpdateOtherRows(iterations, push.run);
   }
+  if (places_ != nullptr) SendOut();
   NoteRows();
+  return absl::OkStatus();
+}
+
+bool RowStripe::Has(uint64_t hash) const {
+  return index_.Find(hash) != RowIndex::kNone ||
+         (places_ != nullptr && places_->Find(hash).has_value());
 }
 
 void RowStripe::NoteRows() {
+  if (places_ != nullptr) NotePlaces();
   const size_t before = size_.load(std::memory_order_relaxed);
-  const size_t now = index_.size();
+  const size_t now = size();
   if (now == before) return;
   size_.store(now, std::memory_order_relaxed);
   // Unsigned: a difference below 0 is added as such.
@@ -304,17 +329,18 @@ absl::Status RowStripe::Insert(const StripedIds::Run& run, const std::byte* ids,
   const size_t floats = rules_->layout.floats;
   for (size_t i = 0; i < run.size(); ++i) {
     const uint64_t id = LoadId(ids, run.positions[i]);
-    if (index_.Find(run.hashes[i]) != RowIndex::kNone) {
+    if (Has(run.hashes[i])) {
       return absl::AlreadyExistsError(absl::StrCat("row ", id));
     }
     const uint32_t number = AddRow(run.hashes[i], id);
     std::memcpy(Row(number), rows + run.positions[i] * floats,
                 floats * sizeof(float));
     if (!rules_->layout.timed) continue;
-    order_.Append();
+    if (keeps_order()) order_.Append();
     Touch(number, touched == nullptr ? update : touched[run.positions[i]]);
     is_sorted_ = false;
   }
+  if (places_ != nullptr) SendOut();
   NoteRows();
   return absl::OkStatus();
 }
@@ -323,7 +349,7 @@ size_t RowStripe::CountMissing(const StripedIds::Run& run) const {
   absl::MutexLock lock(&mu_);
   size_t missing = 0;
   for (const uint64_t hash : run.hashes) {
-    if (index_.Find(hash) == RowIndex::kNone) ++missing;
+    if (!Has(hash)) ++missing;
   }
   return missing;
 }
@@ -336,10 +362,11 @@ void RowStripe::AddTo(int64_t updates, Contents& contents) {
   NoteRows();
 }
 
-void RowStripe::AddMarkedTo(int64_t updates, Extent extent,
+void RowStripe::AddMarkedTo(int64_t updates, Extent extent, const Turns& turns,
                             Contents& contents) {
   absl::MutexLock lock(&mu_);
   RemoveExpired(updates, SIZE_MAX);
+  turns_ = turns;
   if (extent == Extent::kAll) {
     marks_.Restart();
     AddAllTo(contents.pieces);
@@ -406,6 +433,9 @@ void RowStripe::AddTo(RowSample& sample) const {
     for (size_t i = 0; i < rows; ++i) sample.Add(ids[i]);
     left -= rows;
   }
+  if (places_ == nullptr) return;
+  places_->ForEach(
+      [&sample](uint64_t hash, int64_t) { sample.Add(RowIdOf(hash)); });
 }
 
 }  // namespace parasol

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "cluster/rows/disk_places.h"
 #include "cluster/rows/id_counts.h"
 #include "cluster/rows/row_arena.h"
 #include "cluster/rows/row_block.h"
@@ -20,16 +21,19 @@
 #include "cluster/rows/row_marks.h"
 #include "cluster/rows/row_memory.h"
 #include "cluster/rows/row_sample.h"
+#include "cluster/rows/row_tier.h"
 #include "cluster/rows/striped_ids.h"
 #include "cluster/rows/touch_order.h"
 #include "ml/initializer/row_initializer.h"
 #include "ml/optimizer/optimizer.h"
+#include "storage/tier/log_record.h"
+#include "storage/tier/row_log.h"
 
 namespace parasol {
 
-// The layout, initializer, optimizer, bounds and memory limit that all rows of
-// a table share. A table may be given others of the same layout and memory, and
-// bounds of the same form.
+// The layout, initializer, optimizer, bounds, memory limit and tier that all
+// rows of a table share. A table may be given others of the same layout, memory
+// and tier, and bounds of the same form.
 struct RowRules {
   RowLayout layout;
   RowInitializer initializer;
@@ -37,6 +41,8 @@ struct RowRules {
   std::shared_ptr<RowMemory> memory;
   RowBounds bounds = {};
   std::shared_ptr<RowTotals> totals = nullptr;
+  // Null: all rows are in memory.
+  std::shared_ptr<RowTier> tier = nullptr;
 
   // Bytes per id that an index takes, on average: 17 to 52. The indexes of a
   // table don't grow together.
@@ -50,6 +56,10 @@ struct RowRules {
     return layout.bytes_per_row() + kIndexBytes +
            (layout.timed ? kOrderBytes : 0);
   }
+  // Bytes of memory that a row on the disk takes at most (DiskPlaces).
+  static size_t BytesOnDisk(const RowLayout& layout) {
+    return layout.timed ? 27 : 16;
+  }
 };
 
 // The rows whose hashes begin with the same bits: the unit of locking. Rows are
@@ -60,6 +70,12 @@ struct RowRules {
 // Pushes and pulls say which update they belong to: rows go by it. Rows that
 // have gone take memory until pushes come: each frees up to kExpiredAtOnce of
 // each stripe.
+//
+// In a table with a tier a row is either in memory, with a number, or on the
+// disk, at a place. A push or a pull brings all its rows into memory before it
+// begins, and sends others out at its end. Reads of the disk are done before,
+// without a lock (AddOnDisk()); a row that has been moved meanwhile is read
+// again.
 class RowStripe {
  public:
   // A block and the number of its rows that were in use.
@@ -93,12 +109,22 @@ class RowStripe {
   void UseRules(std::shared_ptr<const RowRules> rules, size_t max_rows)
       ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Adds the run's rows that are on the disk.
+  void AddOnDisk(const StripedIds::Run& run, FetchedRows& fetched) const
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Moves a row that is at a place on the disk to another one, if it is there.
+  void MoveOnDisk(LogPlace place, const LoggedRow& row)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
   // Copies the values of the run's rows, as they are after `updates` updates of
   // the table, to `out`. Rows that are missing are made; in a table with bounds
   // they are not, and have the values that they would begin with. `ids` and
   // `out` are the whole request's; the run knows its positions in them.
-  void Pull(int64_t updates, const StripedIds::Run& run, const std::byte* ids,
-            float* out) ABSL_LOCKS_EXCLUDED(mu_);
+  // `fetched`: what AddOnDisk() added for the run.
+  //   Unavailable, DataLoss  a row can't be read from the disk.
+  absl::Status Pull(int64_t updates, const StripedIds::Run& run,
+                    const std::byte* ids, float* out,
+                    const FetchedRange& fetched = {}) ABSL_LOCKS_EXCLUDED(mu_);
 
   // The rows of a push. Row i of `run`, all of which are distinct, has the
   // `width` float32 at gradients[i], at any alignment, and occurs counts[i]
@@ -110,8 +136,11 @@ class RowStripe {
   };
   // Applies one update. Makes the rows that are missing, and due. If `out` is
   // not null, copies the new values there, as Pull() does.
-  void Push(int64_t iterations, const Gradients& push, const std::byte* ids,
-            float* out) ABSL_LOCKS_EXCLUDED(mu_);
+  //   Unavailable, DataLoss  a row can't be read from the disk; nothing has
+  //                          been applied.
+  absl::Status Push(int64_t iterations, const Gradients& push,
+                    const std::byte* ids, float* out,
+                    const FetchedRange& fetched = {}) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Adds rows with values and slots; the row at position i of the request is at
   // rows + i * layout.floats. It was touched last by touched[i], or, if
@@ -144,6 +173,14 @@ class RowStripe {
     std::vector<std::shared_ptr<const IdCounts>> counts = {};
     // False: some changes are not there, for marks were lost (RowMarks).
     bool is_complete = true;
+    // The rows on the disk: the table adds them.
+    LogSnapshot on_disk = {};
+  };
+  // Numbers of the snapshots that RowMarks calls the newest and the older one,
+  // as rows on the disk have them (LoggedRow::changed).
+  struct Turns {
+    uint32_t newest = 0;
+    uint32_t older = 0;
   };
   // Appends all rows that are there after `updates` updates. Each block is
   // shared until one of its rows changes.
@@ -151,9 +188,10 @@ class RowStripe {
 
   // Appends the rows of a snapshot since which changes are marked: all of them,
   // or those that have changed since the newest such snapshot or since the
-  // older one (RowMarks). Blocks without such rows are not shared.
-  void AddMarkedTo(int64_t updates, Extent extent, Contents& contents)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  // older one (RowMarks). Blocks without such rows are not shared. `turns`: of
+  // this snapshot on.
+  void AddMarkedTo(int64_t updates, Extent extent, const Turns& turns,
+                   Contents& contents) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Frees all rows that have gone after `updates` updates, as AddTo() does.
   void FreeExpired(int64_t updates) ABSL_LOCKS_EXCLUDED(mu_);
@@ -222,7 +260,10 @@ class RowStripe {
   // update, those with the smallest ids.
   std::vector<uint64_t> OldestIds(size_t count) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Has a row go for good.
   void RemoveRow(uint32_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Takes a row out of memory; the last one takes its number.
+  void TakeOut(uint32_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   uint64_t IdAt(uint32_t number) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SortIfNeeded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Returns the counts, to be changed: no snapshot has them.
@@ -231,6 +272,42 @@ class RowStripe {
   void NoteRows() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteCounts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AddCountsTo(Contents& contents) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool keeps_order() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return rules_->layout.timed && rules_->tier == nullptr;
+  }
+  // Returns the number of rows, in memory and on the disk.
+  size_t size() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return index_.size() + (places_ == nullptr ? 0 : places_->size());
+  }
+  bool Has(uint64_t hash) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // Functions for tables with a tier are in row_stripe_tier.cc.
+  //
+  // Brings all rows of the run into memory. Gives the lock away while it reads
+  // rows that have been moved since they were fetched.
+  absl::Status BringIn(const StripedIds::Run& run, const FetchedRange& fetched)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Brings a row into memory if it is still at its place.
+  void Take(const FetchedRows& fetched, size_t i)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Sends rows to the disk until no more are in memory than may stay, or the
+  // disk takes no more. Those that were used since it was last looked at them
+  // stay at first.
+  void SendOut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  uint32_t NextToSendOut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns false if the disk takes no more.
+  bool SendOut(uint32_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Forgets a row on the disk for good.
+  void RemoveOnDisk(uint64_t hash) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Removes the rows that have gone before update `update`: all of them, or
+  // none if it has been looked at lately.
+  void SweepExpired(int64_t update, bool all)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Does what OldestIds() does, without an order of touches.
+  std::vector<uint64_t> OldestOfAll(size_t count) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void RemoveOldest(size_t count) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void NotePlaces() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   RowArena& arena_;
   std::atomic<size_t> size_ = 0;
@@ -256,6 +333,20 @@ class RowStripe {
   TouchOrder order_ ABSL_GUARDED_BY(mu_);
   // False: rows were added in any order.
   bool is_sorted_ ABSL_GUARDED_BY(mu_) = true;
+
+  // The rows on the disk; null: the table has no tier.
+  std::unique_ptr<DiskPlaces> places_ ABSL_GUARDED_BY(mu_);
+  Turns turns_ ABSL_GUARDED_BY(mu_);
+  // True for each row in memory that was used since SendOut() looked at it, and
+  // the number of the row at which it looks next.
+  std::vector<uint8_t> used_ ABSL_GUARDED_BY(mu_);
+  uint32_t hand_ ABSL_GUARDED_BY(mu_) = 0;
+  // No row was touched last by an earlier update.
+  int64_t oldest_touch_ ABSL_GUARDED_BY(mu_) = INT64_MAX;
+  int64_t next_sweep_ ABSL_GUARDED_BY(mu_) = 0;
+  // Numbers that NotePlaces() has noted.
+  size_t noted_on_disk_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t noted_place_bytes_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace parasol

@@ -39,7 +39,7 @@ void RowStripe::Admit(int64_t update, const Gradients& push,
       MakeRoom(update);
       number = MakeRow(hash, LoadId(ids, push.run.positions[i]));
       if (bounds.times()) {
-        order_.Append();
+        if (keeps_order()) order_.Append();
         Touch(number, update);
       }
       continue;
@@ -73,7 +73,11 @@ void RowStripe::Touch(uint32_t number, int64_t update) {
   int64_t& touched =
       blocks_[block].touched(layout)[number & (layout.rows_per_block() - 1)];
   touched = update;
-  order_.Touch(number);
+  if (keeps_order()) {
+    order_.Touch(number);
+  } else {
+    oldest_touch_ = std::min(oldest_touch_, update);
+  }
 }
 
 int64_t RowStripe::TouchedAt(uint32_t number) const {
@@ -101,6 +105,7 @@ void RowStripe::HideExpired(int64_t update, const StripedIds::Run& run,
 void RowStripe::RemoveExpired(int64_t update, size_t limit) {
   if (rules_->bounds.idle_steps == 0) return;
   SortIfNeeded();
+  if (places_ != nullptr) return SweepExpired(update, limit == SIZE_MAX);
   const int64_t oldest = rules_->bounds.OldestAt(update);
   for (; limit > 0; --limit) {
     const uint32_t number = order_.oldest();
@@ -118,12 +123,17 @@ void RowStripe::FreeExpired(int64_t updates) {
 // A row that has gone already makes room as well: whether it was freed before
 // makes no difference.
 void RowStripe::MakeRoom(int64_t update) {
-  if (max_rows_ == 0 || index_.size() < max_rows_) return;
+  if (max_rows_ == 0 || size() < max_rows_) return;
+  const size_t share = std::max(max_rows_ / kEvictedShare, size_t{1});
+  if (places_ != nullptr) {
+    SweepExpired(update, /*all=*/true);
+    if (size() >= max_rows_) RemoveOldest(size() - max_rows_ + share);
+    return;
+  }
   if (TouchedAt(order_.oldest()) < rules_->bounds.OldestAt(update)) {
     RemoveExpired(update, index_.size() - max_rows_ + 1);
     if (index_.size() < max_rows_) return;
   }
-  const size_t share = std::max(max_rows_ / kEvictedShare, size_t{1});
   for (const uint64_t id : OldestIds(index_.size() - max_rows_ + share)) {
     RemoveRow(index_.Find(RowHash(id)));
   }
@@ -153,24 +163,35 @@ std::vector<uint64_t> RowStripe::OldestIds(size_t count) const {
 }
 
 void RowStripe::RemoveRow(uint32_t number) {
+  if (marks_.is_on()) marks_.MarkRemoved(IdAt(number), size());
+  TakeOut(number);
+  rules_->totals->evicted_rows.fetch_add(1, std::memory_order_relaxed);
+}
+
+void RowStripe::TakeOut(uint32_t number) {
   const RowLayout& layout = rules_->layout;
   const auto last = static_cast<uint32_t>(index_.size() - 1);
-  const uint64_t id = IdAt(number);
-  if (marks_.is_on()) marks_.MarkRemoved(id, index_.size());
-  index_.Erase(RowHash(id));
+  index_.Erase(RowHash(IdAt(number)));
+  if (places_ != nullptr) {
+    // Rows come and go often: one that only gets another number has not
+    // changed.
+    if (marks_.is_on()) marks_.Move(last, number);
+    used_[number] = used_[last];
+    used_.pop_back();
+  }
   if (number != last) {
     const uint64_t moved = IdAt(last);
-    const int64_t touched = TouchedAt(last);
-    float* const to = WritableRow(number);
-    std::memcpy(to, Row(last), layout.floats * sizeof(float));
-    const RowBlock& block = blocks_[number >> layout.block_shift];
+    const size_t block_number = number >> layout.block_shift;
+    if (shared_[block_number]) MakeUnique(block_number);
+    if (marks_.is_on() && places_ == nullptr) marks_.Mark(number);
+    std::memcpy(Row(number), Row(last), layout.floats * sizeof(float));
+    const RowBlock& block = blocks_[block_number];
     const size_t place = number & (layout.rows_per_block() - 1);
     block.ids(layout)[place] = moved;
-    block.touched(layout)[place] = touched;
+    if (layout.timed) block.touched(layout)[place] = TouchedAt(last);
     index_.Renumber(RowHash(moved), number);
   }
-  order_.Remove(number);
-  rules_->totals->evicted_rows.fetch_add(1, std::memory_order_relaxed);
+  if (keeps_order()) order_.Remove(number);
   if (last % layout.rows_per_block() != 0) return;
   blocks_.pop_back();
   shared_.pop_back();
@@ -183,6 +204,10 @@ void RowStripe::ClampTouched(int64_t updates, int64_t most) {
   if (rules_->layout.timed) {
     for (uint32_t number = 0; number < index_.size(); ++number) {
       if (TouchedAt(number) > most) Touch(number, most);
+    }
+    if (places_ != nullptr) {
+      places_->ClampTouched(most);
+      oldest_touch_ = std::min(oldest_touch_, most);
     }
     // Rows of one update are in the order of their ids.
     is_sorted_ = false;
@@ -201,6 +226,10 @@ void RowStripe::SortRows() {
 void RowStripe::SortIfNeeded() {
   if (is_sorted_) return;
   is_sorted_ = true;
+  if (places_ != nullptr) {
+    if (max_rows_ > 0 && size() > max_rows_) RemoveOldest(size() - max_rows_);
+    return;
+  }
   struct Row {
     int64_t touched;
     uint64_t id;
@@ -247,10 +276,7 @@ void RowStripe::NoteCounts() {
 
 void RowStripe::InsertCount(const IdCounts::Entry& entry) {
   absl::MutexLock lock(&mu_);
-  if (counts_ == nullptr || entry.count == 0 ||
-      index_.Find(entry.hash) != RowIndex::kNone) {
-    return;
-  }
+  if (counts_ == nullptr || entry.count == 0 || Has(entry.hash)) return;
   OwnCounts().Set(entry.hash, entry.count, entry.touched);
   NoteCounts();
 }

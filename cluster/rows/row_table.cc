@@ -1,6 +1,8 @@
 #include "cluster/rows/row_table.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -60,7 +62,44 @@ class ScratchLease {
 };
 thread_local Scratch ScratchLease::scratch_;
 
+//   InvalidArgument  a table can't have this tier.
+absl::Status CheckTier(const RowTable::Options& options,
+                       const Optimizer& optimizer, const RowLayout& layout) {
+  const std::string tier = absl::StrCat("table ", options.name, ": tier");
+  if (optimizer.other_rows() != Optimizer::OtherRows::kUntouched) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        tier,
+        ": with its optimizer each push changes all rows, also those on the "
+        "disk; give the table Adagrad, SGD, Momentum or lazy Adam, or leave "
+        "the tier out"));
+  }
+  const size_t least = RowTier::LeastMemoryBytes(options.tier, layout);
+  if (options.tier.memory_bytes < least) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        tier, ".memory_bytes is ", options.tier.memory_bytes, ", but rows of ",
+        RowRules::BytesPerRow(layout), " bytes need ", least, " or more"));
+  }
+  if (options.tier.memory_bytes > options.memory->limit_bytes()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        tier, ".memory_bytes is ", options.tier.memory_bytes,
+        ", more than the ", options.memory->limit_bytes(),
+        " bytes that --memory_limit_bytes leaves for tables: lower it"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+// Rows of a request that were on the disk, and which stripe has which.
+struct RowTable::TierFetch {
+  FetchedRange of(size_t stripe) const {
+    if (!rows.has_value()) return {};
+    return {.rows = &*rows, .begin = begin[stripe], .end = begin[stripe + 1]};
+  }
+
+  std::optional<FetchedRows> rows;
+  std::array<size_t, kRowStripes + 1> begin = {};
+};
 
 absl::StatusOr<std::unique_ptr<RowTable>> RowTable::Create(
     Options options, std::unique_ptr<const Optimizer> optimizer) {
@@ -90,12 +129,18 @@ absl::StatusOr<std::unique_ptr<RowTable>> RowTable::Create(
   const RowLayout layout(options.width, optimizer->slot_names().size(),
                          options.bounds.times());
   if (options.memory == nullptr) options.memory = std::make_shared<RowMemory>();
+  std::shared_ptr<RowTier> tier;
+  if (options.tier.file != nullptr) {
+    RETURN_IF_ERROR(CheckTier(options, *optimizer, layout));
+    tier = std::make_shared<RowTier>(options.name, options.tier, layout);
+  }
   RowRules rules = {.layout = layout,
                     .initializer = initializer,
                     .optimizer = std::move(optimizer),
                     .memory = options.memory,
                     .bounds = options.bounds,
-                    .totals = std::make_shared<RowTotals>()};
+                    .totals = std::make_shared<RowTotals>(),
+                    .tier = std::move(tier)};
   return std::unique_ptr<RowTable>(
       new RowTable(std::move(options), std::move(rules)));
 }
@@ -106,6 +151,7 @@ RowTable::RowTable(Options options, RowRules rules)
       slot_names_(rules.optimizer->slot_names()),
       arena_(std::make_shared<RowArena>()),
       totals_(rules.totals),
+      tier_(rules.tier),
       rules_(std::make_shared<const RowRules>(std::move(rules))) {
   for (size_t s = 0; s < kRowStripes; ++s) {
     const double load =
@@ -113,6 +159,14 @@ RowTable::RowTable(Options options, RowRules rules)
     stripes_.push_back(std::make_unique<RowStripe>(
         rules_, *arena_, load, RowsOfStripe(options_.bounds.max_rows, s)));
   }
+  if (tier_ == nullptr) return;
+  tier_->Start([this](LogPlace place, const LoggedRow& row) {
+    stripes_[StripeOf(RowHash(row.id))]->MoveOnDisk(place, row);
+  });
+}
+
+RowTable::~RowTable() {
+  if (tier_ != nullptr) tier_->Stop();
 }
 
 absl::Status RowTable::Pull(const std::byte* ids, size_t count, float* out,
@@ -123,13 +177,21 @@ absl::Status RowTable::Pull(const std::byte* ids, size_t count, float* out,
   if (!options_.bounds.any()) {
     RETURN_IF_ERROR(CheckRoom(sorted, /*makes_room=*/false));
   }
+  TierFetch fetch;
+  RETURN_IF_ERROR(Fetch(sorted, fetch));
+  // Rows that move between memory and disk must not pass a snapshot.
+  std::optional<absl::ReaderMutexLock> no_snapshot;
+  if (tier_ != nullptr) no_snapshot.emplace(&snapshot_mu_);
   const int64_t at = updates.value_or(this->updates());
   // Alone: a large pull comes as several requests, on several threads.
   const size_t first = FirstStripe();
   for (size_t i = 0; i < kRowStripes; ++i) {
     const size_t stripe = (first + i) % kRowStripes;
     const StripedIds::Run run = sorted.run(stripe);
-    if (run.size() > 0) stripes_[stripe]->Pull(at, run, ids, out);
+    if (run.size() == 0) continue;
+    const absl::Status status =
+        stripes_[stripe]->Pull(at, run, ids, out, fetch.of(stripe));
+    if (!status.ok()) return tier_->Fail(status);
   }
   return absl::OkStatus();
 }
@@ -140,6 +202,8 @@ absl::Status RowTable::Push(const std::byte* ids, const std::byte* gradients,
   StripedIds& sorted = scratch.ids();
   RETURN_IF_ERROR(Sort(ids, count, sorted));
   RETURN_IF_ERROR(CheckRoom(sorted, /*makes_room=*/true));
+  TierFetch fetch;
+  RETURN_IF_ERROR(Fetch(sorted, fetch));
   absl::ReaderMutexLock lock(&snapshot_mu_);
   // Rows of any stripe may have to change, or to go.
   const bool all_stripes =
@@ -156,10 +220,13 @@ absl::Status RowTable::Push(const std::byte* ids, const std::byte* gradients,
         .gradients = distinct.Sum(gradients, options_.width),
         .counts = has_counts ? distinct.Counts(counts)
                              : absl::Span<const uint32_t>()};
-    stripes_[stripe]->Push(iterations, push, ids, out);
+    const absl::Status status =
+        stripes_[stripe]->Push(iterations, push, ids, out, fetch.of(stripe));
+    // The update can't be made as a whole any more.
+    if (!status.ok()) tier_->Fail(status).IgnoreError();
     if (out != nullptr) distinct.CopyToRepeated(options_.width, out);
   });
-  return absl::OkStatus();
+  return tier_ == nullptr ? absl::OkStatus() : tier_->status();
 }
 
 absl::Status RowTable::Insert(const RowBatch& batch) {
@@ -173,6 +240,9 @@ absl::Status RowTable::Insert(const RowBatch& batch) {
   ScratchLease scratch(batch.ids.size());
   RETURN_IF_ERROR(Sort(ids, batch.ids.size(), scratch.ids()));
   RETURN_IF_ERROR(CheckRoom(scratch.ids(), /*makes_room=*/false));
+  if (tier_ != nullptr) {
+    RETURN_IF_ERROR(tier_->AwaitAllRoom());
+  }
   const int64_t* const touched =
       batch.touched.empty() ? nullptr : batch.touched.data();
   for (size_t s = 0; s < kRowStripes; ++s) {
@@ -217,10 +287,14 @@ absl::Status RowTable::TakeRulesOf(const RowTable& other) {
                .optimizer = others->optimizer,
                .memory = options_.memory,
                .bounds = others->bounds,
-               .totals = totals_});
+               .totals = totals_,
+               .tier = tier_});
+  if (tier_ != nullptr) tier_->TakeMemoryOf(*other.tier_);
   absl::MutexLock no_push(&snapshot_mu_);
   rules_ = rules;
   for (size_t s = 0; s < kRowStripes; ++s) {
+    // What has gone by the rules before does not come back.
+    stripes_[s]->FreeExpired(updates());
     stripes_[s]->UseRules(rules, RowsOfStripe(rules->bounds.max_rows, s));
   }
   return absl::OkStatus();
@@ -236,7 +310,16 @@ RowSnapshot RowTable::TakeSnapshot() const {
   contents.pieces.reserve(rows() / layout_.rows_per_block() + 2 * kRowStripes);
   absl::MutexLock lock(&snapshot_mu_);
   for (const auto& stripe : stripes_) stripe->AddTo(updates(), contents);
-  return RowSnapshot(name(), updates(), layout_, arena_, std::move(contents));
+  return SnapshotOf(std::move(contents), /*changed_since=*/0);
+}
+
+RowSnapshot RowTable::SnapshotOf(RowStripe::Contents contents,
+                                 uint32_t changed_since) const {
+  if (tier_ != nullptr) {
+    contents.on_disk = LogSnapshot(tier_->shared_log(), changed_since);
+  }
+  return RowSnapshot(name(), updates(), layout_, arena_, std::move(contents),
+                     tier_);
 }
 
 RowSnapshot RowTable::TakeSnapshot(const SnapshotTurn& turn) {
@@ -244,19 +327,25 @@ RowSnapshot RowTable::TakeSnapshot(const SnapshotTurn& turn) {
   RowStripe::Contents contents;
   absl::MutexLock lock(&snapshot_mu_);
   RowStripe::Extent extent = RowStripe::Extent::kAll;
+  uint32_t changed_since = 0;
+  const uint32_t next_turn = turns_.newest + 1;
   if (turn.since != 0 && turn.since == newest_snapshot_) {
     extent = RowStripe::Extent::kSinceNewest;
     older_snapshot_ = newest_snapshot_;
+    changed_since = turns_.older = turns_.newest;
   } else if (turn.since != 0 && turn.since == older_snapshot_) {
     extent = RowStripe::Extent::kSinceOlder;
+    changed_since = turns_.older;
   } else {
     older_snapshot_ = turn.number;
+    turns_.older = next_turn;
   }
   newest_snapshot_ = turn.number;
+  turns_.newest = next_turn;
   for (const auto& stripe : stripes_) {
-    stripe->AddMarkedTo(updates(), extent, contents);
+    stripe->AddMarkedTo(updates(), extent, turns_, contents);
   }
-  return RowSnapshot(name(), updates(), layout_, arena_, std::move(contents));
+  return SnapshotOf(std::move(contents), changed_since);
 }
 
 bool RowTable::Marks(uint64_t number, bool frees_expired) {
@@ -282,6 +371,7 @@ void RowTable::CountAtMost(int64_t updates) {
   const int64_t before = updates_.load();
   if (before <= updates) return;
   for (const auto& stripe : stripes_) stripe->ClampTouched(before, updates);
+  if (tier_ != nullptr) tier_->log().ClampTouched(updates);
   updates_ = updates;
 }
 
@@ -314,7 +404,8 @@ absl::Status RowTable::CheckRoom(const StripedIds& sorted,
   const size_t free = memory.free_bytes();
   // Ids that come twice count twice: near the limit, that is. So do ids that
   // get no row yet.
-  if (sorted.size() <= free / row_bytes) return absl::OkStatus();
+  const size_t room = RoomFor(free);
+  if (sorted.size() <= room) return absl::OkStatus();
   const int64_t max_rows = makes_room ? rules()->bounds.max_rows : 0;
   size_t missing = 0;
   for (size_t s = 0; s < kRowStripes; ++s) {
@@ -324,7 +415,7 @@ absl::Status RowTable::CheckRoom(const StripedIds& sorted,
     missing += most == 0 ? of_stripe
                          : std::min(of_stripe, most - std::min(most, there));
   }
-  if (missing <= free / row_bytes) return absl::OkStatus();
+  if (missing <= room) return absl::OkStatus();
   std::string error =
       absl::StrCat("table ", name(), ": ", missing, " more rows of ", row_bytes,
                    " bytes don't fit: all tables have ", memory.taken_bytes(),
@@ -336,6 +427,46 @@ absl::Status RowTable::CheckRoom(const StripedIds& sorted,
                     "eviction.idle_steps");
   }
   return absl::ResourceExhaustedError(error);
+}
+
+// Of a table with a tier as many rows are in memory as have room there.
+size_t RowTable::RoomFor(size_t free) const {
+  const size_t row_bytes = RowRules::BytesPerRow(layout_);
+  if (tier_ == nullptr) return free / row_bytes;
+  const size_t most = tier_->rows_of_stripe() * kRowStripes;
+  const RowTotals& totals = *totals_;
+  const size_t in_memory = totals.rows.load() - totals.rows_on_disk.load();
+  const size_t left = most - std::min(most, in_memory);
+  const size_t kept = std::min(free, left * row_bytes);
+  return kept / row_bytes + (free - kept) / RowRules::BytesOnDisk(layout_);
+}
+
+absl::Status RowTable::Fetch(const StripedIds& sorted, TierFetch& fetch) const {
+  if (tier_ == nullptr) return absl::OkStatus();
+  RETURN_IF_ERROR(tier_->AwaitRoom());
+  fetch.rows.emplace(tier_->shared_log());
+  for (size_t s = 0; s < kRowStripes; ++s) {
+    if (sorted.run(s).size() > 0) {
+      stripes_[s]->AddOnDisk(sorted.run(s), *fetch.rows);
+    }
+    fetch.begin[s + 1] = fetch.rows->hashes.size();
+  }
+  const absl::Status read = fetch.rows->reads.Finish();
+  if (!read.ok()) return tier_->Fail(read);
+  totals_->lookups.fetch_add(sorted.size(), std::memory_order_relaxed);
+  totals_->disk_reads.fetch_add(fetch.rows->reads.disk_reads(),
+                                std::memory_order_relaxed);
+  totals_->disk_bytes.store(tier_->log().file_bytes(),
+                            std::memory_order_relaxed);
+  return absl::OkStatus();
+}
+
+size_t RowTable::memory_bytes() const {
+  const size_t bytes = arena_->allocated_bytes() +
+                       totals_->count_bytes.load(std::memory_order_relaxed);
+  if (tier_ == nullptr) return bytes;
+  return bytes + totals_->place_bytes.load(std::memory_order_relaxed) +
+         tier_->log().memory_bytes();
 }
 
 void RowTable::ForEachStripe(size_t count,

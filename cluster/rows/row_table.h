@@ -22,6 +22,7 @@
 #include "cluster/rows/row_sample.h"
 #include "cluster/rows/row_snapshot.h"
 #include "cluster/rows/row_stripe.h"
+#include "cluster/rows/row_tier.h"
 #include "cluster/rows/striped_ids.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
@@ -39,7 +40,9 @@ namespace parasol {
 // pull sees each row whole; two rows may be one push apart. Memory per row: its
 // values and slots rounded up to a cache line (to a power of two if they are
 // smaller), 8 bytes of id and 17 to 52 bytes of index; 16 more if rows may go.
-// Of an id without a row that is counted, 9 to 22 bytes (IdCounts).
+// Of an id without a row that is counted, 9 to 22 bytes (IdCounts). With a tier
+// (RowTierOptions) rows that were not used lately lie on the disk, and take 14
+// to 27 bytes of memory (DiskPlaces); what the table gives is the same.
 //
 // Every push goes through the whole table if the optimizer's other_rows() are
 // touched (Adam, RMSprop without momentum, Nadam).
@@ -56,13 +59,17 @@ class RowTable {
     // Threads that take stripes of large pushes; null: the caller alone.
     std::shared_ptr<WorkHelpers> helpers = nullptr;
     RowBounds bounds = {};
+    RowTierOptions tier = {};
   };
 
   //   InvalidArgument  the width or the initializer is out of range, the shard
   //                    may have fewer rows than kRowStripes, or this program
-  //                    lacks the code of a custom optimizer.
+  //                    lacks the code of a custom optimizer; with a tier also
+  //                    if its memory is too small, or more than the memory
+  //                    limit, or a push goes through the whole table.
   static absl::StatusOr<std::unique_ptr<RowTable>> Create(
       Options options, std::unique_ptr<const Optimizer> optimizer);
+  ~RowTable();
 
   // Writes the values of the rows of `ids`, in order, to `out`: count x width.
   // `ids`: count uint64 in the machine's byte order, at any alignment. Rows are
@@ -70,7 +77,10 @@ class RowTable {
   // table has had.
   //   InvalidArgument    `count` is 2^32 or more.
   //   ResourceExhausted  missing rows of a table without bounds don't fit in
-  //                      the memory limit; the table is unchanged.
+  //                      the memory limit, or the tier's disk is full; the
+  //                      table is unchanged.
+  //   Unavailable        a row on the disk is lost: the table is of no use any
+  //                      more; or the disk takes no rows.
   absl::Status Pull(const std::byte* ids, size_t count, float* out,
                     std::optional<int64_t> updates = std::nullopt);
 
@@ -147,13 +157,13 @@ class RowTable {
   // Returns what it has and has done; several numbers are not of one moment.
   const RowTotals& totals() const { return *totals_; }
   // Bytes of rows, indexes and counts, with those that snapshots hold and those
-  // that are kept for reuse.
-  size_t memory_bytes() const {
-    return arena_->allocated_bytes() +
-           totals_->count_bytes.load(std::memory_order_relaxed);
-  }
+  // that are kept for reuse; in a table with a tier of places, too, and of
+  // segments that are not written.
+  size_t memory_bytes() const;
 
  private:
+  struct TierFetch;
+
   RowTable(Options options, RowRules rules);
   std::shared_ptr<const RowRules> rules() const
       ABSL_LOCKS_EXCLUDED(snapshot_mu_);
@@ -164,6 +174,14 @@ class RowTable {
   //   ResourceExhausted  rows of `sorted` that are missing don't fit.
   absl::Status CheckRoom(const StripedIds& sorted, bool makes_room) const
       ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+  // Returns the most rows that may be made with `free` bytes.
+  size_t RoomFor(size_t free) const;
+  // Reads the rows of `sorted` that are on the disk, if the table has a tier,
+  // once that takes rows. Fails as Pull() does.
+  absl::Status Fetch(const StripedIds& sorted, TierFetch& fetch) const;
+  RowSnapshot SnapshotOf(RowStripe::Contents contents,
+                         uint32_t changed_since) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(snapshot_mu_);
   // Calls visit(stripe) for every stripe, on the caller's thread, and on
   // helpers too if a push of `count` rows is worth it.
   void ForEachStripe(size_t count, absl::FunctionRef<void(size_t)> visit) const;
@@ -177,6 +195,7 @@ class RowTable {
   const std::vector<std::string> slot_names_;
   const std::shared_ptr<RowArena> arena_;
   const std::shared_ptr<RowTotals> totals_;
+  const std::shared_ptr<RowTier> tier_;  // null: all rows are in memory
   std::vector<std::unique_ptr<RowStripe>> stripes_;
   std::atomic<int64_t> updates_ = 0;
   mutable std::atomic<size_t> requests_ = 0;
@@ -188,6 +207,7 @@ class RowTable {
   // Numbers of the snapshots of RowMarks; 0: nothing is marked.
   uint64_t newest_snapshot_ ABSL_GUARDED_BY(snapshot_mu_) = 0;
   uint64_t older_snapshot_ ABSL_GUARDED_BY(snapshot_mu_) = 0;
+  RowStripe::Turns turns_ ABSL_GUARDED_BY(snapshot_mu_);
 };
 
 }  // namespace parasol

@@ -133,11 +133,11 @@ TEST(RowTouchesTest, APushThatComesLateTouchesNothingEarlier) {
     sorted.Assign(bytes, 1);
     const float one = 1;
     const auto* const gradient = reinterpret_cast<const std::byte*>(&one);
-    stripe.Push(update - 1,
-                {.run = sorted.run(0),
-                 .gradients = absl::MakeConstSpan(&gradient, 1),
-                 .counts = absl::MakeConstSpan(&occurrences, 1)},
-                bytes, nullptr);
+    EXPECT_OK(stripe.Push(update - 1,
+                          {.run = sorted.run(0),
+                           .gradients = absl::MakeConstSpan(&gradient, 1),
+                           .counts = absl::MakeConstSpan(&occurrences, 1)},
+                          bytes, nullptr));
   };
   push(9, IdOf(1), 2);
   push(7, IdOf(1), 1);

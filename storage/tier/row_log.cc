@@ -36,7 +36,7 @@ bool Has(const std::vector<uint64_t>& bits, size_t i) {
 
 }  // namespace
 
-RowLog::RowLog(std::unique_ptr<TierFile> file, const Options& options)
+RowLog::RowLog(std::shared_ptr<TierFile> file, const Options& options)
     : file_(std::move(file)),
       options_(options),
       rows_per_segment_(options.segment_bytes / options.format.record_bytes()),
@@ -46,6 +46,12 @@ RowLog::RowLog(std::unique_ptr<TierFile> file, const Options& options)
 
 LogPlace RowLog::Append(const LoggedRow& row) {
   absl::MutexLock lock(&mu_);
+  return AppendLocked(row);
+}
+
+std::optional<LogPlace> RowLog::AppendUnlessBehind(const LoggedRow& row) {
+  absl::MutexLock lock(&mu_);
+  if (unwritten() > kMostUnwritten) return std::nullopt;
   return AppendLocked(row);
 }
 
@@ -327,12 +333,21 @@ LogSnapshot::LogSnapshot(std::shared_ptr<RowLog> log, uint32_t changed_since)
   }
 }
 
-LogSnapshot& LogSnapshot::operator=(LogSnapshot&& other) noexcept {
-  Release();
-  log_ = std::move(other.log_);
-  changed_since_ = other.changed_since_;
-  rows_ = other.rows_;
-  pieces_ = std::move(other.pieces_);
+LogSnapshot::LogSnapshot(const LogSnapshot& other)
+    : log_(other.log_),
+      changed_since_(other.changed_since_),
+      rows_(other.rows_),
+      pieces_(other.pieces_) {
+  if (pieces_.empty()) return;
+  absl::MutexLock lock(&log_->mu_);
+  for (const Piece& piece : pieces_) ++log_->segments_[piece.segment].pins;
+}
+
+LogSnapshot& LogSnapshot::operator=(LogSnapshot other) noexcept {
+  std::swap(log_, other.log_);
+  std::swap(changed_since_, other.changed_since_);
+  std::swap(rows_, other.rows_);
+  std::swap(pieces_, other.pieces_);
   return *this;
 }
 

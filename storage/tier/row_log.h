@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -39,10 +41,13 @@ class RowLog : public std::enable_shared_from_this<RowLog> {
   // behind: rows should stay where they are.
   static constexpr size_t kMostUnwritten = 2;
 
-  RowLog(std::unique_ptr<TierFile> file, const Options& options);
+  RowLog(std::shared_ptr<TierFile> file, const Options& options);
 
   // Appends a row and returns its place.
   LogPlace Append(const LoggedRow& row) ABSL_LOCKS_EXCLUDED(mu_);
+  // Does the same, or nothing if the log is behind.
+  std::optional<LogPlace> AppendUnlessBehind(const LoggedRow& row)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Appends a row that is at `from`, and frees that place: a snapshot has it
   // once.
   LogPlace Move(LogPlace from, const LoggedRow& row) ABSL_LOCKS_EXCLUDED(mu_);
@@ -131,7 +136,7 @@ class RowLog : public std::enable_shared_from_this<RowLog> {
 
   static constexpr size_t kNone = SIZE_MAX;
 
-  const std::unique_ptr<TierFile> file_;
+  const std::shared_ptr<TierFile> file_;
   const Options options_;
   const size_t rows_per_segment_;
   const size_t segment_memory_;  // bytes, whole blocks
@@ -151,15 +156,16 @@ class RowLog : public std::enable_shared_from_this<RowLog> {
   absl::Status write_failure_ ABSL_GUARDED_BY(mu_);
 };
 
-// The rows that a log has at one moment, or what of them has changed
-// since a snapshot. What it has stays in the file while it lives. Move-only.
+// The rows that a log has at one moment, or the ones that have changed since a
+// snapshot. What it has stays in the file while it lives.
 class LogSnapshot {
  public:
   LogSnapshot() = default;
   // `changed_since`: the rows whose LoggedRow::changed is that or larger.
   LogSnapshot(std::shared_ptr<RowLog> log, uint32_t changed_since);
+  LogSnapshot(const LogSnapshot& other);
   LogSnapshot(LogSnapshot&& other) noexcept = default;
-  LogSnapshot& operator=(LogSnapshot&& other) noexcept;
+  LogSnapshot& operator=(LogSnapshot other) noexcept;
   ~LogSnapshot() { Release(); }
 
   // Visits each row once, and gives segments free as it goes. The row lives
