@@ -46,6 +46,7 @@ std::vector<wire::TableSpec> TableSpecs(const job::Model& model) {
     *spec.mutable_initializer() = table.initializer();
     if (table.has_admission()) *spec.mutable_admission() = table.admission();
     if (table.has_eviction()) *spec.mutable_eviction() = table.eviction();
+    if (table.has_tier()) *spec.mutable_tier() = table.tier();
     if (!table.trainable()) {
       *spec.mutable_optimizer() = PlainSubtraction();
       continue;

@@ -76,6 +76,8 @@ absl::Status AddTable(const wire::TableSpec& table,
   if (table.admission().min_count() > 1) fingerprint.Add("counts");
   if (table.eviction().idle_steps() > 0) fingerprint.Add("ages");
   if (table.eviction().max_rows() > 0) fingerprint.Add("order");
+  // Where its ps keep it: they load it when that changes.
+  if (table.has_tier()) fingerprint.Add("tier");
   return AddSlots(
       MakeOptimizer(table.has_optimizer() ? table.optimizer() : of_job),
       fingerprint);

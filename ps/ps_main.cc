@@ -72,6 +72,11 @@ ABSL_FLAG(
     "JOURNAL_SYNC. A ps that takes the place of a lost one has to see it. "
     "Default: the chief's checkpoint directory.");
 
+ABSL_FLAG(std::string, tier_dir, "",
+          "Directory for rows of sparse tables with a tier, those that don't "
+          "fit in its memory_bytes. What lies there has no name, and goes with "
+          "the process. Default: $TMPDIR, or /var/tmp.");
+
 namespace parasol {
 namespace {
 
@@ -97,6 +102,7 @@ PsTaskOptions TaskOptions(const TaskConfig& config) {
   options.polling_threads = absl::GetFlag(FLAGS_polling_threads);
   options.payload_port = absl::GetFlag(FLAGS_payload_port);
   options.journal_directory = absl::GetFlag(FLAGS_journal_dir);
+  options.tier_directory = absl::GetFlag(FLAGS_tier_dir);
   options.rights = RightsIn(config);
   return options;
 }

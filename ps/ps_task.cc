@@ -87,6 +87,9 @@ PsTask::PsTask(const PsTaskOptions& options, std::unique_ptr<PayloadHost> lanes,
                .non_finite = options.non_finite,
                .helpers = helpers_,
                .journal_directory = options.journal_directory,
+               .tier_directory = options.tier_directory,
+               .on_tier_failure =
+                   [this](const absl::Status& failure) { Fail(failure); },
                .take_standby =
                    [this](const wire::LoadRequest& order) {
                      return TakeStandby(order);
@@ -101,6 +104,7 @@ PsTask::PsTask(const PsTaskOptions& options, std::unique_ptr<PayloadHost> lanes,
       standbys_({.task = NameOf(options.task),
                  .incarnation = options.task.incarnation(),
                  .memory_limit_bytes = options.memory_limit_bytes,
+                 .tier_directory = options.tier_directory,
                  .own_bytes = [this] { return server_.shard_bytes(); },
                  .non_finite = options.non_finite,
                  .helpers = helpers_}),
@@ -137,6 +141,17 @@ std::shared_ptr<ChiefSession> PsTask::BeginStop() {
   absl::MutexLock lock(&mu_);
   stopping_ = true;
   return session_;
+}
+
+// Its successor has what this one lacks: there is no checkpoint to wait for.
+void PsTask::Fail(const absl::Status& failure) {
+  std::shared_ptr<ChiefSession> session;
+  {
+    absl::MutexLock lock(&mu_);
+    failure_ = failure;
+    session = session_;
+  }
+  if (session != nullptr) session->Stop();
 }
 
 // While others train, a checkpoint needs this shard. So a ps without updates to
@@ -199,7 +214,7 @@ void PsTask::AwaitCheckpoint(ChiefSession& session) {
 void PsTask::Run() {
   absl::Status result = Serve();
   absl::MutexLock lock(&mu_);
-  result_ = std::move(result);
+  result_ = failure_.ok() ? std::move(result) : failure_;
 }
 
 absl::Status PsTask::Serve() {

@@ -59,6 +59,8 @@ struct PsTaskOptions {
   int payload_port = 0;
   // Directory in which journals are; empty: the chief's checkpoint directory.
   std::string journal_directory;
+  // Directory of the files of tables with a tier; empty: $TMPDIR, or /var/tmp.
+  std::string tier_directory;
   // The keys of this task; null: it has none, and neither have its peers.
   std::shared_ptr<const Trust> trust = nullptr;
   // The rights of those who call this ps.
@@ -115,6 +117,8 @@ class PsTask {
   // one.
   std::shared_ptr<ChiefSession> BeginStop() ABSL_LOCKS_EXCLUDED(mu_);
   void AwaitCheckpoint(ChiefSession& session);
+  // Ends the task: a row of its shard is lost.
+  void Fail(const absl::Status& failure) ABSL_LOCKS_EXCLUDED(mu_);
   bool stopping() const ABSL_LOCKS_EXCLUDED(mu_);
 
   const PsTaskOptions options_;
@@ -137,6 +141,8 @@ class PsTask {
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::shared_ptr<ChiefSession> session_ ABSL_GUARDED_BY(mu_);
   std::optional<absl::Status> result_ ABSL_GUARDED_BY(mu_);
+  // Error with which the task ends; OK: there is none.
+  absl::Status failure_ ABSL_GUARDED_BY(mu_);
 
   std::jthread thread_;
 };

@@ -328,6 +328,16 @@ absl::Status CheckPsCanUpdate(const job::Job& job) {
                "optimizer.adamw");
 }
 
+absl::Status CheckNoTier(const job::Job& job) {
+  for (int i = 0; i < job.model().sparse_table_size(); ++i) {
+    if (!job.model().sparse_table(i).has_tier()) continue;
+    return Fault(absl::StrCat("model.sparse_table[", i, "].tier"),
+                 "tables of workers are in memory; leave it out, or train with "
+                 "ps: a cluster with ps, under parameter_server or hybrid");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
                                     int num_ps, job::Job& job) {
   if (flag) ChooseStrategy(*flag, job);
@@ -346,9 +356,7 @@ absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
         absl::StrCat(path, ": the cluster has no ps; add ps tasks, or choose ",
                      "--strategy=multi_worker_mirrored"));
   }
-  if (needs_ps) {
-    RETURN_IF_ERROR(CheckDurability(job, num_ps));
-  }
+  RETURN_IF_ERROR(needs_ps ? CheckDurability(job, num_ps) : CheckNoTier(job));
   if (kind == StrategyKind::kParameterServer) return CheckPsCanUpdate(job);
   if (!needs_ps && num_ps > 0) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -365,6 +373,7 @@ absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
 
 absl::StatusOr<ProcessReplicas> ResolveProcessReplicas(
     const job::Job& job, absl::string_view device) {
+  RETURN_IF_ERROR(CheckNoTier(job));
   const job::Strategy& strategy = job.strategy();
   switch (StrategyOf(job).value_or(StrategyKind::kDefault)) {
     case StrategyKind::kOneDevice:

@@ -76,13 +76,18 @@ absl::Status CheckRateCanBeReduced(const job::Job& job);
 //   InvalidArgument  the job's optimizer needs whole variables.
 absl::Status CheckPsCanUpdate(const job::Job& job);
 
+// Returns OK if workers can have the job's sparse tables themselves.
+//   InvalidArgument  a table has a tier, which only ps have.
+absl::Status CheckNoTier(const job::Job& job);
+
 // Gives the job the strategy by which a cluster with `num_ps` ps trains it:
 // `flag` (--strategy), if it was given, or else the job's own, or else the one
 // that the cluster is made for.
 //   InvalidArgument  the strategy trains in one process, or needs ps, or has
 //                    none, or needs sparse tables; or the job clips gradients,
 //                    which replicas in step can't do, or has LAMB, which ps
-//                    can't. Names the field and what to do.
+//                    can't, or a tier, which workers can't. Names the field and
+//                    what to do.
 absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
                                     int num_ps, job::Job& job);
 

@@ -246,6 +246,23 @@ TEST(StrategyTest, PsCannotUpdateByNormsOfWholeVariables) {
   }
 }
 
+TEST(StrategyTest, OnlyPsHaveTablesWithATier) {
+  job::Job job = JobWith("");
+  job.mutable_model()->add_sparse_table()->set_name("users");
+  job.mutable_model()->mutable_sparse_table(0)->mutable_tier();
+  const auto is_refused =
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("model.sparse_table[0].tier: tables of workers"));
+  for (const StrategyKind kind :
+       {StrategyKind::kParameterServer, StrategyKind::kHybrid}) {
+    job::Job resolved = job;
+    EXPECT_OK(ResolveClusterStrategy(kind, 2, resolved));
+  }
+  job::Job resolved = job;
+  EXPECT_THAT(ResolveClusterStrategy(std::nullopt, 0, resolved), is_refused);
+  EXPECT_THAT(ResolveProcessReplicas(job, "auto").status(), is_refused);
+}
+
 TEST(StrategyTest, HybridNeedsTablesAndVariables) {
   job::Job job = JobWith("hybrid {}");
   job.mutable_model()->add_sparse_table()->set_name("users");

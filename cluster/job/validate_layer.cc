@@ -18,6 +18,7 @@
 #include "ml/initializer/initializer_fields.h"
 #include "ml/layer/kinds/layer_kinds.h"
 #include "ml/layer/variable_spec.h"
+#include "ml/optimizer/optimizer.h"
 
 namespace parasol {
 namespace {
@@ -32,6 +33,9 @@ constexpr int64_t kMaxIdleSteps = int64_t{1} << 30;
 // Each ps keeps rows in 128 stripes, each of which has its share.
 constexpr int64_t kMinTableRows = 1024;
 constexpr int64_t kMaxTableRows = int64_t{1} << 50;
+// Less leaves no room for rows beside what is on its way to the disk.
+constexpr int64_t kMinTierBytes = 64 << 20;
+constexpr int64_t kMaxTierBytes = int64_t{1} << 50;
 
 absl::Status ValidateTableName(const std::string& path,
                                const std::string& name) {
@@ -100,6 +104,13 @@ Faults ValidateBounds(const std::string& path, const job::SparseTable& table) {
 Faults ValidateSparseTable(const std::string& path,
                            const job::SparseTable& table) {
   Faults faults = ValidateBounds(path, table);
+  if (table.has_tier()) {
+    const std::string field = absl::StrCat(path, ".tier.memory_bytes");
+    faults.Add(table.tier().has_memory_bytes()
+                   ? RequireInRange(field, table.tier().memory_bytes(),
+                                    kMinTierBytes, kMaxTierBytes)
+                   : Missing(field));
+  }
   faults.Add(ValidateTableName(absl::StrCat(path, ".name"), table.name()));
   const std::string width = absl::StrCat(path, ".width");
   faults.Add(table.has_width()
@@ -120,6 +131,14 @@ Faults ValidateSparseTable(const std::string& path,
   return faults;
 }
 
+// Returns true if a push changes rows that it does not have. An optimizer that
+// is not valid is another fault.
+bool ChangesOtherRows(const job::Optimizer& spec) {
+  const auto optimizer = MakeOptimizer(spec);
+  return optimizer.ok() &&
+         (*optimizer)->other_rows() != Optimizer::OtherRows::kUntouched;
+}
+
 // A table that is not trained has no optimizer.
 absl::Status RequireRowsOptimizer(const std::string& path,
                                   const job::SparseTable& table,
@@ -131,6 +150,12 @@ absl::Status RequireRowsOptimizer(const std::string& path,
                  "an sgd with a delay gathers gradients of rows that the "
                  "next updates may not have; give the table another one, such "
                  "as adagrad {}");
+  }
+  if (table.trainable() && table.has_tier() && ChangesOtherRows(optimizer)) {
+    return Fault(absl::StrCat(path, ".tier"),
+                 "with its optimizer each push changes all rows, also those on "
+                 "the disk; give the table another one, such as lazy_adam {} "
+                 "or adagrad {}, or leave the tier out");
   }
   if (!table.trainable() || !optimizer.has_lamb()) return absl::OkStatus();
   return Fault(absl::StrCat(path, ".optimizer"),

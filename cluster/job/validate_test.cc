@@ -387,6 +387,15 @@ TEST(ValidateTest, ASparseTableHasANameAWidthAndAnInitializerWithoutAShape) {
        ".eviction.max_rows: 1000 is not"},
       {"name: 't' width: 1 trainable: false admission { min_count: 2 }",
        ".admission: the table is not trainable"},
+      {"name: 't' width: 1 tier {}", ".tier.memory_bytes: is not set"},
+      {"name: 't' width: 1 tier { memory_bytes: 1000 }",
+       ".tier.memory_bytes: 1000 is not"},
+      {"name: 't' width: 1 tier { memory_bytes: 100000000 } "
+       "optimizer { adam {} }",
+       ".tier: with its optimizer each push changes all rows"},
+      {"name: 't' width: 1 tier { memory_bytes: 100000000 } "
+       "optimizer { lazy_adam {} }",
+       ""},
       {"name: 't' width: 1 learning_rate_multiplier: -1",
        ".learning_rate_multiplier: -1"},
       {"name: 't' width: 1 optimizer { sgd {} ema {} }",

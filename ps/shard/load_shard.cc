@@ -1,6 +1,7 @@
 #include "ps/shard/load_shard.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,6 +19,7 @@
 #include "cluster/rows/row_checkpoint.h"
 #include "cluster/rows/row_memory.h"
 #include "cluster/rows/row_table.h"
+#include "cluster/rows/row_tier.h"
 #include "ml/initializer/initializer.h"
 #include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/optimizer.h"
@@ -30,6 +32,7 @@
 #include "ps/step/training_rules.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/shard_entry.h"
+#include "storage/tier/tier_file.h"
 
 namespace parasol {
 namespace {
@@ -135,10 +138,28 @@ job::Optimizer RowOptimizerOf(const wire::TableSpec& table,
       table.has_optimizer() ? table.optimizer() : request.optimizer());
 }
 
+// Not /tmp, which often is in memory.
+std::string TierDirectory(const LoadLimits& limits) {
+  if (!limits.tier_directory.empty()) return limits.tier_directory;
+  const char* const temporary = std::getenv("TMPDIR");
+  return temporary == nullptr || *temporary == 0 ? "/var/tmp" : temporary;
+}
+
+absl::StatusOr<RowTierOptions> TierOf(const wire::TableSpec& table,
+                                      const LoadLimits& limits) {
+  if (!table.has_tier()) return RowTierOptions();
+  ASSIGN_OR_RETURN(std::unique_ptr<TierFile> file,
+                   OpenTierFile(TierDirectory(limits)), _ << "--tier_dir");
+  return RowTierOptions{.file = std::move(file),
+                        .memory_bytes = static_cast<size_t>(
+                            std::max<int64_t>(table.tier().memory_bytes(), 0)),
+                        .on_failure = limits.on_tier_failure};
+}
+
 // The sparse tables without their rows.
 absl::StatusOr<std::vector<std::unique_ptr<RowTable>>> EmptyTables(
     const wire::LoadRequest& request, const std::shared_ptr<RowMemory>& memory,
-    const std::shared_ptr<WorkHelpers>& helpers) {
+    const LoadLimits& limits) {
   std::vector<std::unique_ptr<RowTable>> tables;
   std::set<std::string> names;
   for (const wire::TableSpec& spec : request.table()) {
@@ -150,6 +171,8 @@ absl::StatusOr<std::vector<std::unique_ptr<RowTable>>> EmptyTables(
     ASSIGN_OR_RETURN(std::unique_ptr<const Optimizer> optimizer,
                      MakeOptimizer(RowOptimizerOf(spec, request)),
                      _ << "table \"" << spec.name() << "\"");
+    ASSIGN_OR_RETURN(RowTierOptions tier, TierOf(spec, limits),
+                     _ << "table \"" << spec.name() << "\"");
     ASSIGN_OR_RETURN(
         std::unique_ptr<RowTable> table,
         RowTable::Create({.name = spec.name(),
@@ -157,9 +180,10 @@ absl::StatusOr<std::vector<std::unique_ptr<RowTable>>> EmptyTables(
                           .initializer = spec.initializer(),
                           .seed = request.seed(),
                           .memory = memory,
-                          .helpers = helpers,
+                          .helpers = limits.helpers,
                           .bounds = BoundsOf(spec.admission(), spec.eviction(),
-                                             request.num_shards())},
+                                             request.num_shards()),
+                          .tier = std::move(tier)},
                          std::move(optimizer)),
         _ << "table \"" << spec.name() << "\"");
     tables.push_back(std::move(table));
@@ -259,7 +283,7 @@ absl::StatusOr<ShardLoad> ShardLoad::Create(const wire::LoadRequest& request,
       .non_finite = limits.non_finite,
       .memory = memory};
   ASSIGN_OR_RETURN(std::vector<std::unique_ptr<RowTable>> rows,
-                   EmptyTables(request, memory, limits.helpers));
+                   EmptyTables(request, memory, limits));
   ShardLoad load(request, rules, std::move(layout), std::move(optimizers),
                  std::move(rows));
   load.journal_directory_ = limits.journal_directory;

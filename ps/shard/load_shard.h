@@ -2,6 +2,7 @@
 #define PARASOL_PS_SHARD_LOAD_SHARD_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,10 @@ struct LoadLimits {
   std::shared_ptr<WorkHelpers> helpers = nullptr;
   // Directory of a journal, if the order has one.
   std::string journal_directory = {};
+  // Directory of the files of tables with a tier; empty: $TMPDIR, or /var/tmp.
+  std::string tier_directory = {};
+  // RowTierOptions::on_failure.
+  std::function<void(const absl::Status& failure)> on_tier_failure = {};
   // The registry of the tables' metrics; null: there are none.
   MetricsRegistry* metrics = nullptr;
 };

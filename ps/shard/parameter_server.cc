@@ -63,6 +63,7 @@ wire::LoadRequest WithoutRules(const wire::LoadRequest& order) {
     if (counts) table.mutable_admission()->set_min_count(2);
     if (ages) table.mutable_eviction()->set_idle_steps(1);
     if (has_limit) table.mutable_eviction()->set_max_rows(1);
+    if (table.has_tier()) table.mutable_tier()->set_memory_bytes(1);
   }
   return form;
 }

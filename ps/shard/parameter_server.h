@@ -58,6 +58,11 @@ class ParameterServer {
     std::shared_ptr<WorkHelpers> helpers = nullptr;
     // Directory in which journals are; empty: the chief's checkpoint directory.
     std::string journal_directory = {};
+    // LoadLimits::tier_directory.
+    std::string tier_directory = {};
+    // Called once, on any thread, when a row of a table with a tier is lost:
+    // the process must end, and its successor loads the shard.
+    std::function<void(const absl::Status& failure)> on_tier_failure = {};
     // Fetches the state of the standby that a Load names. Set with on_loaded,
     // or a Load that names a standby is refused.
     //   NotFound   it is gone for good; the message says why.

@@ -28,6 +28,8 @@ absl::StatusOr<LoadLimits> ParameterServer::LimitsFor(
                        .non_finite = options_.non_finite,
                        .helpers = options_.helpers,
                        .journal_directory = options_.journal_directory,
+                       .tier_directory = options_.tier_directory,
+                       .on_tier_failure = options_.on_tier_failure,
                        .metrics = &metrics_.registry()};
   if (request.journal() != wire::LoadRequest::NONE &&
       limits.journal_directory.empty()) {

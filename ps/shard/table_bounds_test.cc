@@ -15,6 +15,7 @@
 #include "base/metrics.h"
 #include "base/row_hash.h"
 #include "base/status_matchers.h"
+#include "cluster/rows/row_tier.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/checkpoint.pb.h"
@@ -134,6 +135,7 @@ class Schedule {
         min_count_(1 + random_() % 5),
         idle_steps_(2 + random_() % 12),
         stripe_rows_(random_() % 3),
+        has_tier_(random_() % 2 == 0),
         model_(min_count_, idle_steps_, stripe_rows_),
         directory_(absl::StrCat(testing::TempDir(), "/bounds-", seed)),
         store_(*CheckpointStore::OpenForWriting(directory_)) {}
@@ -168,6 +170,12 @@ class Schedule {
     wire::LoadRequest order =
         BoundedOrder(min_count_, idle_steps_,
                      stripe_rows_ * static_cast<int64_t>(kRowStripes));
+    // One row of each stripe is in memory, or two.
+    if (has_tier_) {
+      order.mutable_table(0)->mutable_tier()->set_memory_bytes(
+          RowTier::kSegmentsInMemory * RowTierOptions().segment_bytes +
+          kRowStripes * 100 * (1 + random_() % 2));
+    }
     order.set_journal(wire::LoadRequest::WRITTEN);
     if (!committed_.file().empty()) {
       order.set_checkpoint(store_.PathOf(committed_.global_step()));
@@ -277,6 +285,7 @@ class Schedule {
   const int64_t min_count_;
   const int64_t idle_steps_;
   const int64_t stripe_rows_;  // most rows of each stripe; 0: any number
+  const bool has_tier_;
   Model model_;
   const std::string directory_;
   CheckpointStore store_;

@@ -16,8 +16,22 @@ TableMetrics::TableMetrics(MetricsRegistry& registry, const std::string& table)
           {{"table", table}})),
       evicted_rows_(registry.AddCounter(
           "parasol_ps_table_evicted_rows_total",
-          "Rows of a sparse table that have gone again.", {{"table", table}})) {
-}
+          "Rows of a sparse table that have gone again.", {{"table", table}})),
+      rows_on_disk_(registry.AddGauge(
+          "parasol_ps_table_rows_on_disk",
+          "Rows of a sparse table with a tier that are not in memory.",
+          {{"table", table}})),
+      disk_bytes_(registry.AddGauge(
+          "parasol_ps_table_disk_bytes",
+          "Bytes of the file of a sparse table's tier.", {{"table", table}})),
+      lookups_(registry.AddCounter(
+          "parasol_ps_table_lookups_total",
+          "Ids of pushes and pulls of a sparse table with a tier.",
+          {{"table", table}})),
+      disk_reads_(registry.AddCounter(
+          "parasol_ps_table_disk_reads_total",
+          "Rows of a sparse table that were read from the disk.",
+          {{"table", table}})) {}
 
 void TableMetrics::Show(const RowTotals& totals) {
   rows_.Set(static_cast<double>(totals.rows.load(std::memory_order_relaxed)));
@@ -26,6 +40,12 @@ void TableMetrics::Show(const RowTotals& totals) {
   dropped_gradients_.Show(
       totals.dropped_gradients.load(std::memory_order_relaxed));
   evicted_rows_.Show(totals.evicted_rows.load(std::memory_order_relaxed));
+  rows_on_disk_.Set(
+      static_cast<double>(totals.rows_on_disk.load(std::memory_order_relaxed)));
+  disk_bytes_.Set(
+      static_cast<double>(totals.disk_bytes.load(std::memory_order_relaxed)));
+  lookups_.Show(totals.lookups.load(std::memory_order_relaxed));
+  disk_reads_.Show(totals.disk_reads.load(std::memory_order_relaxed));
 }
 
 // Another thread may have shown a later total.

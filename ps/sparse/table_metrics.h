@@ -35,6 +35,10 @@ class TableMetrics {
   Gauge counted_ids_;
   Total dropped_gradients_;
   Total evicted_rows_;
+  Gauge rows_on_disk_;
+  Gauge disk_bytes_;
+  Total lookups_;
+  Total disk_reads_;
 };
 
 }  // namespace parasol

@@ -234,7 +234,8 @@ absl::StatusOr<ShardLoad> StandbyHost::Stream::LoadFrom(
   absl::StatusOr<ShardLoad> load = ShardLoad::Create(
       order, {.memory_bytes = options_.memory_limit_bytes - own,
               .non_finite = options_.non_finite,
-              .helpers = options_.helpers});
+              .helpers = options_.helpers,
+              .tier_directory = options_.tier_directory});
   RETURN_IF_ERROR(load.status())
       << NameOfShard(standby_->header) << " beside the shard of "
       << options_.task << ", of " << own << " bytes";

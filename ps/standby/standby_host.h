@@ -32,6 +32,8 @@ class StandbyHost {
     // The process, as the chief alone knows it.
     uint64_t incarnation = 0;
     uint64_t memory_limit_bytes = UINT64_MAX;
+    // LoadLimits::tier_directory.
+    std::string tier_directory = {};
     // Returns the bytes of the ps's own shard, which the limit is for, too.
     std::function<uint64_t()> own_bytes = [] { return uint64_t{0}; };
     NonFinite non_finite = NonFinite::kReject;

@@ -113,6 +113,11 @@ absl::Status ParameterStore::AddTable(const job::SparseTable& spec) {
   options.initializer = spec.initializer();
   options.seed = job_.seed();
   options.bounds = BoundsOf(spec);
+  if (spec.has_tier()) {
+    return absl::InvalidArgumentError(
+        "tier: tables of workers are in memory; leave it out, or train with "
+        "ps");
+  }
   ASSIGN_OR_RETURN(std::unique_ptr<RowTable> table,
                    RowTable::Create(std::move(options), std::move(optimizer)));
   tables_.push_back(std::move(table));
