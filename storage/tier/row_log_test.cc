@@ -312,8 +312,10 @@ TEST(RowLogTest, AnySequenceOfCallsGivesTheRowsOfTheModel) {
 
 TEST(RowLogTest, RowsOfAFileOnTheDiskAreTheSame) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
-    ASSERT_OK_AND_ASSIGN(std::unique_ptr<TierFile> file,
-                         OpenTierFile(TempDir()));
+    ASSERT_OK_AND_ASSIGN(
+        std::unique_ptr<TierFile> file,
+        OpenTierFile(TempDir(),
+                     seed % 2 == 0 ? ReadWith::kRings : ReadWith::kThreads));
     RunSchedule(seed, std::move(file), /*steps=*/2000);
     if (HasFailure()) return;
   }
@@ -335,6 +337,35 @@ TEST(RowLogTest, CompactionKeepsTheFileShort) {
   // 100 segments if none had a place that is wasted.
   EXPECT_LE(log.log()->file_bytes(), 160 * log.log()->segment_bytes());
   EXPECT_OK(log.Check());
+}
+
+TEST(TierFileTest, ReadsSideBySideAreTheBytesThatWereWritten) {
+  constexpr size_t kBlocks = 1000;
+  constexpr size_t kBlock = TierFile::kBlockBytes;
+  for (const ReadWith read_with : {ReadWith::kRings, ReadWith::kThreads}) {
+    SCOPED_TRACE(static_cast<int>(read_with));
+    ASSERT_OK_AND_ASSIGN(std::unique_ptr<TierFile> file,
+                         OpenTierFile(TempDir(), read_with));
+    const BlockMemory written(kBlocks * kBlock);
+    const BlockMemory read(kBlocks * kBlock);
+    for (size_t i = 0; i < written.size(); ++i) {
+      written.data()[i] = static_cast<std::byte>(i / kBlock * 31 + i % 251);
+    }
+    ASSERT_OK(file->Write(0, absl::MakeSpan(written.data(), written.size())));
+    std::vector<TierFile::Reading> readings;
+    for (size_t i = 0; i < kBlocks; ++i) {
+      const size_t block = i * 7 % kBlocks;
+      readings.push_back(
+          {.offset = block * kBlock,
+           .out = absl::MakeSpan(read.data() + block * kBlock, kBlock)});
+    }
+    ASSERT_OK(file->Read(readings));
+    EXPECT_TRUE(
+        std::equal(read.data(), read.data() + read.size(), written.data()));
+    readings[500].offset = kBlocks * kBlock;
+    EXPECT_THAT(file->Read(readings), StatusIs(absl::StatusCode::kUnavailable,
+                                               HasSubstr("--tier_dir")));
+  }
 }
 
 TEST(TierFileTest, AFileHasNoNameAndADirectoryThatIsMissingIsNamed) {

@@ -40,9 +40,12 @@ class TierFile {
 // Makes a file in `directory` and takes its name away: it is gone as soon as
 // the object or the process is. It goes past the system's page cache where the
 // file system can do that: what rows take is then what RowLog says.
+// Reads are carried out by io_uring, or by threads where the kernel has none,
+// or for a test.
 //   NotFound, PermissionDenied, …  the directory can't be used: names it.
+enum class ReadWith { kRings, kThreads };
 absl::StatusOr<std::unique_ptr<TierFile>> OpenTierFile(
-    const std::string& directory);
+    const std::string& directory, ReadWith read_with = ReadWith::kRings);
 
 // Memory that a TierFile can read and write. Move-only.
 class BlockMemory {
