@@ -143,15 +143,14 @@ std::shared_ptr<ChiefSession> PsTask::BeginStop() {
   return session_;
 }
 
-// Its successor has what this one lacks: there is no checkpoint to wait for.
 void PsTask::Fail(const absl::Status& failure) {
-  std::shared_ptr<ChiefSession> session;
-  {
-    absl::MutexLock lock(&mu_);
-    failure_ = failure;
-    session = session_;
-  }
-  if (session != nullptr) session->Stop();
+  absl::MutexLock lock(&mu_);
+  failure_ = failure;
+}
+
+bool PsTask::has_failed() const {
+  absl::MutexLock lock(&mu_);
+  return !failure_.ok();
 }
 
 // While others train, a checkpoint needs this shard. So a ps without updates to
@@ -302,7 +301,8 @@ absl::Status PsTask::AwaitEnd(ChiefSession& session) {
     server_.GoOnAt(state.run_id(), state.global_step());
     return HasEnded(state);
   };
-  RETURN_IF_ERROR(session.Await(hear, absl::InfiniteDuration()));
+  RETURN_IF_ERROR(session.Await(hear, absl::InfiniteDuration(),
+                                [this] { return has_failed(); }));
   const wire::HeartbeatResponse state = session.state();
   if (state.phase() == wire::FAILED) {
     return absl::FailedPreconditionError(

@@ -117,8 +117,10 @@ class PsTask {
   // one.
   std::shared_ptr<ChiefSession> BeginStop() ABSL_LOCKS_EXCLUDED(mu_);
   void AwaitCheckpoint(ChiefSession& session);
-  // Ends the task: a row of its shard is lost.
+  // Has the task end soon: a row of its shard is lost. Its successor has what
+  // this one lacks, so there is no checkpoint to wait for.
   void Fail(const absl::Status& failure) ABSL_LOCKS_EXCLUDED(mu_);
+  bool has_failed() const ABSL_LOCKS_EXCLUDED(mu_);
   bool stopping() const ABSL_LOCKS_EXCLUDED(mu_);
 
   const PsTaskOptions options_;

@@ -1,6 +1,12 @@
 #include "ps/ps_task.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <utility>
@@ -8,12 +14,15 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/metrics.h"
 #include "base/status_matchers.h"
+#include "cluster/rows/row_tier.h"
 #include "cluster/rpc/channel.h"
 #include "cluster/rpc/server.h"
 #include "cluster/trust/process_secret.h"
@@ -144,19 +153,28 @@ class PsTaskTest : public testing::Test {
   std::unique_ptr<RpcServer> chief_server_;
 };
 
-void Load(wire::ParameterService::Stub& stub) {
+wire::LoadRequest EmptyOrder() {
   wire::LoadRequest order;
   order.set_run_id("run");
   order.mutable_order()->set_incarnation(77);
   order.mutable_order()->set_chief_epoch(2);
   order.mutable_order()->set_layout(5);
   order.mutable_optimizer()->mutable_sgd()->set_learning_rate(1);
-  *order.add_part() = MakePart(0, "w", 5, 0, 5);
   order.set_num_shards(1);
+  return order;
+}
+
+void Load(wire::ParameterService::Stub& stub, const wire::LoadRequest& order) {
   grpc::ClientContext context;
   wire::LoadResponse response;
   const grpc::Status status = stub.Load(&context, order, &response);
   ASSERT_TRUE(status.ok()) << status.error_message();
+}
+
+void Load(wire::ParameterService::Stub& stub) {
+  wire::LoadRequest order = EmptyOrder();
+  *order.add_part() = MakePart(0, "w", 5, 0, 5);
+  Load(stub, order);
 }
 
 // Shows that the chief has admitted the worker.
@@ -313,6 +331,76 @@ TEST_F(PsTaskTest, StopEndsOpenStreamsAndLeaves) {
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_THAT(task->Wait(), StatusIs(absl::StatusCode::kCancelled));
   EXPECT_EQ(chief_.leaves(), 1);
+}
+
+// Overwrites the files of tiers that this process has open.
+void DamageTiers() {
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    const std::string target =
+        std::filesystem::read_symlink(entry.path(), error).string();
+    if (error || !absl::StrContains(target, "parasol-tier-")) continue;
+    const Descriptor file(open(entry.path().c_str(), O_WRONLY));
+    const std::string zeros(1 << 20, 0);
+    const off_t end = lseek(file.get(), 0, SEEK_END);
+    for (off_t offset = 0; offset < end; offset += zeros.size()) {
+      ASSERT_GT(pwrite(file.get(), zeros.data(), zeros.size(), offset), 0);
+    }
+  }
+}
+
+TEST_F(PsTaskTest, ARowThatIsLostEndsItForASuccessor) {
+  constexpr uint64_t kRows = 500;  // of 16 KiB, nearly a segment
+  constexpr uint64_t kPushes = 8;
+  const auto task = Start();
+  chief_.AwaitRegistrations(1);
+  const auto stub = StubFor(*task);
+  wire::LoadRequest order = EmptyOrder();
+  wire::TableSpec& table = *order.add_table();
+  table.set_name("t");
+  table.set_width(4096);
+  table.mutable_initializer()->mutable_zeros();
+  // A row of each stripe, beside what is on its way to the disk.
+  table.mutable_tier()->set_memory_bytes(
+      RowTier::kSegmentsInMemory * RowTierOptions().segment_bytes + (3 << 20));
+  Load(*stub, order);
+  grpc::ClientContext context;
+  ShowAdmission(context);
+  const auto stream = stub->Exchange(&context);
+  const auto code_of = [&](uint64_t first, bool pushes) {
+    wire::ExchangeRequest request;
+    wire::RequestHeader& header = *request.mutable_header();
+    header.set_run_id("run");
+    header.set_worker_incarnation(9);
+    std::vector<uint64_t> ids(kRows);
+    std::iota(ids.begin(), ids.end(), first);
+    request.add_payload(std::string(reinterpret_cast<const char*>(ids.data()),
+                                    kRows * sizeof(uint64_t)));
+    if (pushes) {
+      wire::RowPush& push = *header.add_operation()->mutable_row_push();
+      push.set_sequence(1 + first);
+      push.set_rows(kRows);
+      request.add_payload(Floats(kRows * 4096, 1));
+    } else {
+      header.add_operation()->mutable_row_pull()->set_rows(kRows);
+    }
+    wire::ExchangeResponse response;
+    EXPECT_TRUE(stream->Write(request) && stream->Read(&response));
+    return static_cast<absl::StatusCode>(response.header().result(0).code());
+  };
+  for (uint64_t i = 0; i < kPushes; ++i) {
+    ASSERT_EQ(code_of(i * kRows, /*pushes=*/true), absl::StatusCode::kOk);
+  }
+  ASSERT_EQ(code_of(0, /*pushes=*/false), absl::StatusCode::kOk);
+  DamageTiers();
+  absl::StatusCode code = absl::StatusCode::kOk;
+  for (uint64_t i = 0; i < kPushes && code == absl::StatusCode::kOk; ++i) {
+    code = code_of(i * kRows, /*pushes=*/false);
+  }
+  EXPECT_EQ(code, absl::StatusCode::kUnavailable);
+  EXPECT_THAT(task->Wait(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("is lost")));
 }
 
 TEST_F(PsTaskTest, StopEndsTheWaitForAChiefThatIsNotThere) {
