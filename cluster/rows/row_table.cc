@@ -160,6 +160,8 @@ RowTable::RowTable(Options options, RowRules rules)
         rules_, *arena_, load, RowsOfStripe(options_.bounds.max_rows, s)));
   }
   if (tier_ == nullptr) return;
+  options_.memory->Take(RowTier::kSegmentsInMemory *
+                        options_.tier.segment_bytes);
   tier_->Start([this](LogPlace place, const LoggedRow& row) {
     stripes_[StripeOf(RowHash(row.id))]->MoveOnDisk(place, row);
   });
@@ -443,7 +445,7 @@ size_t RowTable::RoomFor(size_t free) const {
 
 absl::Status RowTable::Fetch(const StripedIds& sorted, TierFetch& fetch) const {
   if (tier_ == nullptr) return absl::OkStatus();
-  RETURN_IF_ERROR(tier_->AwaitRoom());
+  RETURN_IF_ERROR(tier_->AwaitRoom(rows() - totals_->rows_on_disk.load()));
   fetch.rows.emplace(tier_->shared_log());
   for (size_t s = 0; s < kRowStripes; ++s) {
     if (sorted.run(s).size() > 0) {

@@ -15,6 +15,8 @@ namespace {
 
 // How long a push waits for the disk at most.
 constexpr absl::Duration kMostWait = absl::Milliseconds(50);
+// How often it does while there is no memory for its rows: for a minute.
+constexpr int kMostWaits = 1200;
 // How often it is looked whether segments are to be compacted, and whether a
 // disk that was full has room.
 constexpr absl::Duration kLook = absl::Milliseconds(100);
@@ -100,17 +102,28 @@ void RowTier::TakeMemoryOf(const RowTier& other) {
       RowsOfStripe(memory_bytes_, options_.segment_bytes, layout_);
 }
 
-absl::Status RowTier::AwaitRoom() {
-  if (has_failed_.load(std::memory_order_relaxed)) return status();
-  const absl::Status room =
-      log_->AwaitRoom(has_thread() ? kMostWait : absl::ZeroDuration());
-  if (room.ok()) return room;
+absl::Status RowTier::AwaitRoom(size_t rows_in_memory) {
+  // As many rows as a segment has may come to those that stay.
+  const size_t most = rows_of_stripe() * kRowStripes +
+                      options_.segment_bytes / log_->format().record_bytes();
+  for (int i = 0; i < kMostWaits; ++i) {
+    RETURN_IF_ERROR(status());
+    const absl::Status room =
+        log_->AwaitRoom(has_thread() ? kMostWait : absl::ZeroDuration());
+    if (!room.ok()) return NoRoom(room);
+    const bool has_room = rows_in_memory <= most || !log_->is_behind();
+    if (has_room || !has_thread()) return absl::OkStatus();
+  }
+  return NoRoom(absl::ResourceExhaustedError("it has taken none for a minute"));
+}
+
+absl::Status RowTier::NoRoom(const absl::Status& why) const {
   return absl::Status(
-      room.code(),
+      why.code(),
       absl::StrCat(
           "table ", table_, ": tier.memory_bytes of ", memory_bytes_.load(),
-          " are in use, and rows can't be written to the disk: ",
-          room.message(), "; free space, or choose another --tier_dir"));
+          " are in use, and rows can't be written to the disk: ", why.message(),
+          "; free space, or choose another --tier_dir"));
 }
 
 absl::Status RowTier::AwaitAllRoom() {

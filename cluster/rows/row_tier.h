@@ -70,10 +70,11 @@ class RowTier {
   // Goes on with the memory that the other table has.
   void TakeMemoryOf(const RowTier& other);
 
-  // Waits a little while rows can't leave for the disk as fast as they come.
-  //   ResourceExhausted  the disk is full.
+  // Waits a little while rows can't leave for the disk as fast as they come,
+  // again and again while `rows_in_memory` are more than may be there.
+  //   ResourceExhausted  the disk is full, or has taken nothing for a minute.
   //   Unavailable        the disk refuses, or the table has failed.
-  absl::Status AwaitRoom() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status AwaitRoom(size_t rows_in_memory = 0) ABSL_LOCKS_EXCLUDED(mu_);
   // Waits until rows can leave. Fails as AwaitRoom() does.
   absl::Status AwaitAllRoom() ABSL_LOCKS_EXCLUDED(mu_);
   // Notes that a row is lost, and returns the error of the table from then on.
@@ -84,6 +85,7 @@ class RowTier {
  private:
   bool has_thread() const { return options_.give_work == nullptr; }
   void Run();
+  absl::Status NoRoom(const absl::Status& why) const;
   // Logs once that the disk takes nothing, and that it does again.
   void NoteWrite(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
 

@@ -22,8 +22,9 @@ constexpr size_t kTooFull = 85;
 // Bytes of a segment that are read at once.
 constexpr size_t kReadAtOnce = 1 << 20;
 
-// Most rows that are read at once: more than a disk has under way.
-constexpr size_t kRowsAtOnce = 512;
+// Most rows that are read at once: so many more than a disk has under way that
+// it is seldom idle between them.
+constexpr size_t kRowsAtOnce = 1024;
 
 constexpr size_t kBlock = TierFile::kBlockBytes;
 
