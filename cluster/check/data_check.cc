@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -209,7 +208,7 @@ bool DataCheck::FindAllFiles(const std::string& name,
   bool found_all = true;
   uint64_t bytes_of_set = 0;
   for (const FileUse& use : FileUses(name, dataset)) {
-    const absl::StatusOr<std::vector<std::string>> files =
+    const absl::StatusOr<FoundFiles> files =
         FindFiles(options_.data_dir, {use.pattern}, use.path);
     if (!files.ok()) {
       found_all = false;
@@ -217,11 +216,7 @@ bool DataCheck::FindAllFiles(const std::string& name,
       Fault(use.path, std::string(files.status().message()));
       continue;
     }
-    for (const std::string& file : *files) {
-      std::error_code error;
-      const auto bytes = std::filesystem::file_size(file, error);
-      if (!error) bytes_of_set += bytes;
-    }
+    bytes_of_set += files->bytes;
   }
   // A source of the user's own has what it likes in memory.
   memory_bytes_ += static_cast<int64_t>(

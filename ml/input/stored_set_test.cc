@@ -25,6 +25,7 @@
 #include "ml/input/testing/input_files.h"
 #include "ml/input/testing/mutated.h"
 #include "ml/input/testing/read_all.h"
+#include "ml/input/testing/sample_formats.h"
 #include "ml/input/testing/tf_example_writer.h"
 #include "storage/tensor_files/npy_header.h"
 
@@ -41,13 +42,6 @@ using ::testing::SizeIs;
 constexpr SetMemory kOnDisk = {
     .whole = 0, .block_bytes = 100, .cache_bytes = 700};
 
-struct Format {
-  std::string name;
-  std::vector<std::string> files;  // their bytes; "f0", "f1", …
-  std::string dataset;             // with the files "f?"
-  std::string model;
-};
-
 void WriteFiles(const std::vector<std::string>& files) {
   for (int i = 0; i < 3; ++i) {
     std::filesystem::remove(absl::StrCat(testing::TempDir(), "/f", i));
@@ -57,232 +51,7 @@ void WriteFiles(const std::vector<std::string>& files) {
   }
 }
 
-constexpr char kColumnsModel[] =
-    "loss { binary_crossentropy {} } input { name: 'a' dense { shape: 1 } } "
-    "input { name: 'c' ids { column { name: 'c' hash {} } } }";
-
-Format Csv() {
-  std::string first = "\xef\xbb\xbf\n \r\na,c,y\r\n";
-  std::string second = "a,c,y\n";
-  for (int i = 0; i < 200; ++i) {
-    absl::StrAppend(&first, i, ".5,\"q\"\"", i, "\n,\n\",", i % 2,
-                    i % 3 == 0 ? "\n\n" : "\r\n");
-    absl::StrAppend(&second, i, ",", std::string(i % 70, 'x'), ",1\n");
-  }
-  second.pop_back();  // no final newline
-  return {.name = "csv",
-          .files = {first, second, "a,c,y\n"},
-          .dataset = "csv { file: 'f?' label { column: 'y' } }",
-          .model = kColumnsModel};
-}
-
-Format Criteo() {
-  std::string file;
-  for (int i = 0; i < 150; ++i) {
-    absl::StrAppend(&file, i % 2);
-    for (int c = 0; c < 39; ++c) {
-      absl::StrAppend(&file, "\t", c % 7 == 0 ? "" : absl::StrCat(i * c));
-    }
-    file += "\n";
-  }
-  return {.name = "criteo",
-          .files = {file, "", file.substr(0, file.find('\n'))},
-          .dataset = "criteo { file: 'f?' }",
-          .model =
-              "loss { binary_crossentropy {} } input { name: 'n' dense { "
-              "column { name: 'I2' default_value: 0 } column { name: 'I13' "
-              "default_value: 0 } } } input { name: 'c' ids { column { name: "
-              "'C1' hash {} } column { name: 'C26' hash {} } } }"};
-}
-
-Format Ratings() {
-  std::string file;
-  for (int i = 0; i < 300; ++i) {
-    absl::StrAppend(&file, i, "::", i * 7, "::", i % 5, "::", 1000 + i, "\n");
-  }
-  return {.name = "ratings",
-          .files = {file},
-          .dataset = "ratings { file: 'f?' }",
-          .model =
-              "loss { mean_squared_error {} } input { name: 'user' ids {} "
-              "}"};
-}
-
-Format Libsvm() {
-  std::string file = "# a comment\n";
-  for (int i = 0; i < 300; ++i) {
-    absl::StrAppend(&file, i % 2, " 1:", i, " 3:0.25 # more\n");
-    if (i % 50 == 0) {
-      absl::StrAppend(&file, "#", std::string(900, 'x'), "\n\n");
-    }
-  }
-  return {.name = "libsvm",
-          .files = {file, "# nothing\n", file},
-          .dataset = "libsvm { file: 'f?' }",
-          .model =
-              "loss { binary_crossentropy {} } input { name: 'a' dense { "
-              "shape: 3 } } input { name: 'c' ids {} }"};
-}
-
-Format TfRecords() {
-  std::string file;
-  for (int i = 0; i < 120; ++i) {
-    // Some records are larger than a block, some than the cache.
-    const size_t size = i % 40 == 0 ? 2000 : i % 10 == 0 ? 300 : 5;
-    file += TfRecord(
-        ExampleOf(RealFeature("a", {1.0f * i}) + IntegerFeature("y", {i % 2}) +
-                  TextFeature("c", {std::string(size, 'x'), absl::StrCat(i)})));
-  }
-  return {.name = "tfrecord",
-          .files = {file, "", file},
-          .dataset = "tfrecord { file: 'f?' label: 'y' }",
-          .model = kColumnsModel};
-}
-
-Format Cifar() {
-  std::string file;
-  for (int i = 0; i < 30; ++i) {
-    file += std::string(1, static_cast<char>(i % 10)) +
-            std::string(3072, static_cast<char>(i));
-  }
-  return {.name = "cifar",
-          .files = {file, file.substr(0, 3 * 3073)},
-          .dataset =
-              "cifar { file: 'f?' } image { random_crop_padding: 2 "
-              "random_flip: true }",
-          .model = "input_shape: [32, 32, 3]"};
-}
-
-Format Idx() {
-  std::vector<uint8_t> labels(200);
-  for (size_t i = 0; i < labels.size(); ++i) labels[i] = i % 10;
-  return {.name = "idx",
-          .files = {IdxImagesFile(CountingImages(200, 5, 3)),
-                    IdxLabelsFile(labels)},
-          .dataset = "idx { images: 'f0' labels: 'f1' }",
-          .model = "input_shape: [5, 3]"};
-}
-
-// A ZIP archive, as numpy.savez or savez_compressed writes it.
-std::string Zip(const std::vector<std::pair<std::string, std::string>>& members,
-                bool is_packed) {
-  std::string file;
-  std::string directory;
-  const auto number = LittleEndianBytes;
-  for (const auto& [name, bytes] : members) {
-    // Gzip is a header of ten bytes, deflated bytes, crc32 and size.
-    const std::string gzip = Gzip(bytes);
-    const std::string stored =
-        is_packed ? gzip.substr(10, gzip.size() - 18) : bytes;
-    const std::string common = absl::StrCat(
-        number(20, 2), number(0, 2), number(is_packed ? 8 : 0, 2), number(0, 4),
-        gzip.substr(gzip.size() - 8, 4), number(stored.size(), 4),
-        number(bytes.size(), 4), number(name.size(), 2), number(0, 2));
-    absl::StrAppend(&directory, number(0x02014b50, 4), number(20, 2), common,
-                    number(0, 10), number(file.size(), 4), name);
-    absl::StrAppend(&file, number(0x04034b50, 4), common, name, stored);
-  }
-  const std::string count = number(members.size(), 2);
-  return absl::StrCat(file, directory, number(0x06054b50, 4), number(0, 4),
-                      count, count, number(directory.size(), 4),
-                      number(file.size(), 4), number(0, 2));
-}
-
-template <typename T>
-std::string Npy(ElementType type, const std::vector<int64_t>& shape,
-                const std::vector<T>& values) {
-  return NpyHeader({"", type, shape}) +
-         std::string(reinterpret_cast<const char*>(values.data()),
-                     values.size() * sizeof(T));
-}
-
-std::string NpyOfNumbers(int64_t examples) {
-  std::vector<float> numbers(examples * 3);
-  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = .5f * i;
-  return Npy(ElementType::kFloat32, {examples, 3}, numbers);
-}
-
-std::string NpyOfLabels(int64_t examples) {
-  std::vector<int64_t> labels(examples);
-  for (size_t i = 0; i < labels.size(); ++i) labels[i] = i % 2;
-  return Npy(ElementType::kInt64, {examples}, labels);
-}
-
-constexpr char kArrayModel[] =
-    "loss { binary_crossentropy {} } input { name: 'x' dense { shape: 3 } } "
-    "input { name: 'z' ids { column { name: 'z' identity { num_ids: 2 } } } }";
-
-Format Npz(bool is_packed) {
-  Format format = {.name = is_packed ? "packed npz" : "npz",
-                   .files = {},
-                   .dataset = "array { file: 'f?' label: 'y' }",
-                   .model = kArrayModel};
-  for (const int64_t examples : {150, 1, 70}) {
-    format.files.push_back(Zip({{"x.npy", NpyOfNumbers(examples)},
-                                {"z.npy", NpyOfLabels(examples)},
-                                {"other.npy", NpyOfLabels(3)},
-                                {"y.npy", NpyOfLabels(examples)}},
-                               is_packed));
-  }
-  return format;
-}
-
-Format NpyFiles() {
-  return {.name = "npy",
-          .files = {NpyOfNumbers(200), NpyOfLabels(200), NpyOfLabels(200)},
-          .dataset =
-              "array { array { name: 'x' file: 'f0' } array { name: 'y' "
-              "file: 'f1' } array { name: 'z' file: 'f2' } label: 'y' }",
-          .model = kArrayModel};
-}
-
-std::vector<Format> Formats() {
-  std::vector<Format> formats = {Csv(),       Criteo(), Ratings(), Libsvm(),
-                                 TfRecords(), Cifar(),  Idx()};
-  const size_t plain = formats.size();
-  for (size_t i = 0; i < plain; ++i) {
-    Format packed = formats[i];
-    packed.name += ".gz";
-    for (std::string& file : packed.files) file = Gzip(file);
-    formats.push_back(packed);
-  }
-  formats.push_back(Npz(/*is_packed=*/false));
-  formats.push_back(Npz(/*is_packed=*/true));
-  formats.push_back(NpyFiles());
-  return formats;
-}
-
-std::string TextOf(const Batch& batch) {
-  std::string text = absl::StrCat(batch.size, ":");
-  const auto add = [&text](const auto& values) {
-    for (const auto& value : values) absl::StrAppend(&text, value, ",");
-    text += ";";
-  };
-  for (const DenseFeature& feature : batch.dense) add(feature.values);
-  for (const IdFeature& feature : batch.ids) {
-    add(feature.offsets);
-    add(feature.ids);
-    add(feature.weights);
-  }
-  add(batch.labels);
-  add(batch.weights);
-  return text;
-}
-
-// What a reader gives: batches, then how it ends, and what it left out.
-std::vector<std::string> Read(InputPipeline& pipeline, int most_batches) {
-  std::vector<std::string> all;
-  while (static_cast<int>(all.size()) < most_batches) {
-    const auto batch = pipeline.Next();
-    if (!batch.ok()) all.push_back(batch.status().ToString());
-    if (!batch.ok() || *batch == nullptr) break;
-    all.push_back(TextOf(**batch));
-  }
-  all.push_back(absl::StrCat("skipped: ", pipeline.skipped_records()));
-  return all;
-}
-
-absl::StatusOr<std::unique_ptr<InputPipeline>> Open(const Format& format,
+absl::StatusOr<std::unique_ptr<InputPipeline>> Open(const SampleFormat& format,
                                                     const std::string& settings,
                                                     InputOptions options) {
   options.data_dir = testing::TempDir();
@@ -291,18 +60,18 @@ absl::StatusOr<std::unique_ptr<InputPipeline>> Open(const Format& format,
                              *InputsFromText(format.model), options);
 }
 
-std::vector<std::string> ReadAs(const Format& format,
+std::vector<std::string> ReadAs(const SampleFormat& format,
                                 const std::string& settings,
                                 const InputOptions& options,
                                 int most_batches = 1000) {
   const auto pipeline = Open(format, settings, options);
   if (!pipeline.ok()) return {pipeline.status().ToString()};
-  std::vector<std::string> all = Read(**pipeline, most_batches);
+  std::vector<std::string> all = ReadTexts(**pipeline, most_batches);
   all.push_back(absl::StrCat("of ", (*pipeline)->total_examples()));
   return all;
 }
 
-void ExpectTheSame(const Format& format, const std::string& settings,
+void ExpectTheSame(const SampleFormat& format, const std::string& settings,
                    InputOptions options, int most_batches = 1000,
                    size_t at_least = 0) {
   SCOPED_TRACE(settings);
@@ -313,7 +82,7 @@ void ExpectTheSame(const Format& format, const std::string& settings,
 }
 
 TEST(StoredSetTest, BatchesAreTheSameAsInMemory) {
-  for (const Format& format : Formats()) {
+  for (const SampleFormat& format : SampleFormats()) {
     SCOPED_TRACE(format.name);
     WriteFiles(format.files);
     const auto expect = [&](const std::string& settings, InputOptions options,
@@ -334,7 +103,7 @@ TEST(StoredSetTest, BatchesAreTheSameAsInMemory) {
 }
 
 TEST(StoredSetTest, BatchesByNumberAreTheSameAsInMemory) {
-  for (const Format& format : Formats()) {
+  for (const SampleFormat& format : SampleFormats()) {
     SCOPED_TRACE(format.name);
     WriteFiles(format.files);
     std::vector<std::vector<std::string>> results;
@@ -350,14 +119,15 @@ TEST(StoredSetTest, BatchesByNumberAreTheSameAsInMemory) {
           first->OpenAgain({.seed = 2, .num_shards = 2, .by_number = true}));
       std::vector<int64_t> numbers = {9, 2, 3, 4, 40, 1};
       pipeline->SetNext(numbers);
-      results.push_back(Read(*pipeline, static_cast<int>(numbers.size())));
+      results.push_back(ReadTexts(*pipeline, static_cast<int>(numbers.size())));
     }
     EXPECT_THAT(results[0], SizeIs(7));
     EXPECT_EQ(results[0], results[1]);
   }
 }
 
-absl::Status OpenWithoutTmpdir(const Format& format, const SetMemory& memory) {
+absl::Status OpenWithoutTmpdir(const SampleFormat& format,
+                               const SetMemory& memory) {
   const char* const before = std::getenv("TMPDIR");
   const std::string old = before == nullptr ? "" : before;
   setenv("TMPDIR", "/no/such/folder", 1);
@@ -367,12 +137,12 @@ absl::Status OpenWithoutTmpdir(const Format& format, const SetMemory& memory) {
 }
 
 TEST(StoredSetTest, FilesOfASetThatIsSmallMayGo) {
-  const Format format = Csv();
+  const SampleFormat format = CsvSample();
   WriteFiles(format.files);
   const auto before = ReadAs(format, "", {});
   ASSERT_OK_AND_ASSIGN(const auto pipeline, Open(format, "", {}));
   WriteFiles({"", "", ""});
-  auto read = Read(*pipeline, 1000);
+  auto read = ReadTexts(*pipeline, 1000);
   EXPECT_THAT(read.back(), HasSubstr("skipped: 0"));
   read.push_back(before.back());
   EXPECT_EQ(read, before);
@@ -380,7 +150,7 @@ TEST(StoredSetTest, FilesOfASetThatIsSmallMayGo) {
 
 // Packed files that turn out to be too large are on the disk after all.
 TEST(StoredSetTest, PackedFilesCountUnpacked) {
-  Format format = Csv();
+  SampleFormat format = CsvSample();
   for (std::string& file : format.files) file = Gzip(file);
   WriteFiles(format.files);
   const auto in_memory = ReadAs(format, "", {});
@@ -393,7 +163,7 @@ TEST(StoredSetTest, PackedFilesCountUnpacked) {
 }
 
 TEST(StoredSetTest, FilesThatWentAreReadToTheEnd) {
-  const Format format = Csv();
+  const SampleFormat format = CsvSample();
   WriteFiles(format.files);
   const auto in_memory = ReadAs(format, "", {});
   ASSERT_OK_AND_ASSIGN(const auto pipeline,
@@ -401,14 +171,14 @@ TEST(StoredSetTest, FilesThatWentAreReadToTheEnd) {
   for (const char* name : {"/f0", "/f1", "/f2"}) {
     std::filesystem::remove(testing::TempDir() + name);
   }
-  auto read = Read(*pipeline, 1000);
+  auto read = ReadTexts(*pipeline, 1000);
   read.push_back(in_memory.back());
   EXPECT_EQ(read, in_memory);
 }
 
 // What became of a file is an error that names it, and never another example.
 TEST(StoredSetTest, ChangedFilesAreNamed) {
-  const Format format = Csv();
+  const SampleFormat format = CsvSample();
   const std::string path = testing::TempDir() + "/f0";
   const std::string& bytes = format.files[0];
   std::string same_size = bytes;
@@ -430,8 +200,8 @@ TEST(StoredSetTest, ChangedFilesAreNamed) {
 }
 
 // A hundred files of two records.
-Format ManyFiles() {
-  Format format = Ratings();
+SampleFormat ManyFiles() {
+  SampleFormat format = RatingsSample();
   format.files.clear();
   for (int i = 0; i < 10; ++i) {
     for (int j = 0; j < 10; ++j) {
@@ -452,7 +222,7 @@ bool AllowDescriptors(rlim_t count) {
 
 // A data set may have more files than the process may have descriptors.
 TEST(StoredSetTest, FilesWithoutADescriptorAreOpenedAgain) {
-  const Format format = ManyFiles();
+  const SampleFormat format = ManyFiles();
   const auto in_memory = ReadAs(format, "", {});
   rlimit before;
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -468,7 +238,7 @@ TEST(StoredSetTest, FilesWithoutADescriptorAreOpenedAgain) {
   std::filesystem::rename(testing::TempDir() + "/other",
                           testing::TempDir() + "/many98");
   ASSERT_OK(pipeline);
-  const auto replaced = Read(**pipeline, 1000);
+  const auto replaced = ReadTexts(**pipeline, 1000);
   EXPECT_EQ(on_disk, in_memory);
   EXPECT_THAT(absl::StrCat(replaced[replaced.size() - 2]),
               AllOf(HasSubstr("DATA_LOSS"), HasSubstr("/many98 at byte "),
@@ -477,7 +247,7 @@ TEST(StoredSetTest, FilesWithoutADescriptorAreOpenedAgain) {
 
 // What passes is no corrupt record: nothing is left out.
 TEST(StoredSetTest, WithoutADescriptorAnotherTryMaySucceed) {
-  const Format format = ManyFiles();
+  const SampleFormat format = ManyFiles();
   rlimit before;
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   const absl::Cleanup restore = [&before] {
@@ -489,7 +259,7 @@ TEST(StoredSetTest, WithoutADescriptorAnotherTryMaySucceed) {
                          Open(format, settings, {.memory = kOnDisk}));
     const auto in_memory = ReadAs(format, settings, {});
     ASSERT_TRUE(AllowDescriptors(3));
-    const auto read = Read(*pipeline, 1000);
+    const auto read = ReadTexts(*pipeline, 1000);
     const auto again = pipeline->Next();
     ASSERT_TRUE(AllowDescriptors(64));
     EXPECT_THAT(again,
@@ -498,14 +268,14 @@ TEST(StoredSetTest, WithoutADescriptorAnotherTryMaySucceed) {
                                HasSubstr("ulimit -n"))));
     EXPECT_EQ(read.back(), "skipped: 0");
     ASSERT_OK_AND_ASSIGN(const auto reopened, pipeline->OpenAgain({}));
-    auto whole = Read(*reopened, 1000);
+    auto whole = ReadTexts(*reopened, 1000);
     whole.push_back(in_memory.back());
     EXPECT_EQ(whole, in_memory);
   }
 }
 
 TEST(StoredSetTest, NoRoomForUnpackedBytesIsNamed) {
-  Format format = Csv();
+  SampleFormat format = CsvSample();
   for (std::string& file : format.files) file = Gzip(file);
   WriteFiles(format.files);
   EXPECT_THAT(OpenWithoutTmpdir(format, kOnDisk).message(),
@@ -513,9 +283,9 @@ TEST(StoredSetTest, NoRoomForUnpackedBytesIsNamed) {
 }
 
 TEST(StoredSetTest, EmptySetsAreRefusedAsInMemory) {
-  for (const Format& format : Formats()) {
+  for (const SampleFormat& format : SampleFormats()) {
     SCOPED_TRACE(format.name);
-    Format empty = format;
+    SampleFormat empty = format;
     for (std::string& file : empty.files) file = "";
     WriteFiles(empty.files);
     ExpectTheSame(empty, "", {});
@@ -547,7 +317,7 @@ int64_t BytesOfAnEpoch(InputPipeline& pipeline, int64_t at_least) {
 TEST(StoredSetTest, AMillionTinyRecordsAreReadOnceAnEpoch) {
   std::string file;
   for (int i = 0; i < 1000000; ++i) file += i % 2 == 0 ? "0\n" : "1\n";
-  Format format = Libsvm();
+  SampleFormat format = LibsvmSample();
   format.files = {file};
   format.dataset = "libsvm { file: 'f?' }";
   WriteFiles({file, "", ""});
@@ -572,7 +342,7 @@ TEST(StoredSetTest, ShardsAndSplitsReadABlockAboutOnce) {
   for (int i = 0; i < 16000; ++i) {
     absl::StrAppend(&file, i, ",", std::string(90, 'x'), ",1\n");
   }
-  Format format = Csv();
+  SampleFormat format = CsvSample();
   format.files = {file};
   format.dataset = "csv { file: 'f0' label { column: 'y' } }";
   WriteFiles(format.files);
@@ -597,7 +367,7 @@ TEST(StoredSetTest, ShardsAndSplitsReadABlockAboutOnce) {
 
 TEST(StoredSetTest, DamagedFilesHaveTheSameErrorsAndCounts) {
   constexpr int kDamagedEach = 30;
-  for (const Format& format : Formats()) {
+  for (const SampleFormat& format : SampleFormats()) {
     // Of two faults of one file, either may be named.
     if (format.name == "idx.gz" || absl::StrContains(format.name, "np")) {
       continue;
@@ -606,7 +376,7 @@ TEST(StoredSetTest, DamagedFilesHaveTheSameErrorsAndCounts) {
     std::mt19937_64 random(7);
     for (int i = 0; i < kDamagedEach; ++i) {
       SCOPED_TRACE(i);
-      Format damaged = format;
+      SampleFormat damaged = format;
       std::string& file = damaged.files[random() % damaged.files.size()];
       file = Mutated(file, random);
       WriteFiles(damaged.files);

@@ -6,13 +6,14 @@
 
 // The interface between Parasol and libparasol_arrow.so (arrow_shim.cc), which
 // `deploy/arrow` compiles against Apache Arrow's headers and which is opened
-// when a job has Parquet or Arrow files. Only C crosses it: no exception, no
-// class, no memory that the other side frees but by `release`.
+// when a job has Parquet or Arrow files, or files in object stores. Only C
+// crosses it: no exception, no class, no memory that the other side frees but
+// by `release`.
 //
-// All functions are for one thread at a time for each file. One that can fail
-// returns 0, or else PARASOL_ARROW_NO_MEMORY if the machine lacks memory,
-// another number for all else, and a text in `error`, which ends with a 0
-// within PARASOL_ARROW_ERROR_BYTES.
+// The functions of a file are for one thread at a time; any threads may call
+// the ones of stores and objects at the same time. One that can fail returns 0,
+// or else one of the numbers below or another one, and a text in `error`, which
+// ends with a 0 within PARASOL_ARROW_ERROR_BYTES.
 
 #ifdef __cplusplus
 extern "C" {
@@ -56,9 +57,15 @@ struct ArrowArray {
 #endif  // ARROW_C_DATA_INTERFACE
 
 // Version of this interface; the functions of another one are not called.
-#define PARASOL_ARROW_INTERFACE 2
+#define PARASOL_ARROW_INTERFACE 3
 #define PARASOL_ARROW_ERROR_BYTES 1024
-#define PARASOL_ARROW_NO_MEMORY 2
+#define PARASOL_ARROW_VERSION_BYTES 512
+// Why a function failed.
+#define PARASOL_ARROW_NO_MEMORY 2  // the machine lacks memory
+// Failures of stores and objects alone:
+#define PARASOL_ARROW_NOT_FOUND 3  // there is no such bucket, object or host
+#define PARASOL_ARROW_REFUSED 4    // no credentials, or they don't allow it
+#define PARASOL_ARROW_MAY_PASS 5  // network or server; the next try may succeed
 
 // The bytes of a file, which outlive the file that is opened of them.
 struct ParasolArrowInput {
@@ -99,6 +106,40 @@ int parasol_arrow_start(struct ParasolArrowFile* file, int64_t group,
 // dictionaries and the encoding of texts are not checked.
 int parasol_arrow_next(struct ParasolArrowFile* file, struct ArrowArray* array,
                        char* error);
+
+// A bucket of an object store, or the files of a cluster, and an object there.
+struct ParasolArrowStore;
+struct ParasolArrowObject;
+
+// Opens a store: "s3://bucket?region=…", "gs://bucket", "hdfs://host:port".
+// `libraries` is the folder of this library. Nothing is tried a second time.
+// An open store stays open until the process ends, when all are finalized.
+int parasol_arrow_store(const char* uri, const char* libraries,
+                        struct ParasolArrowStore** store, char* error);
+
+// Calls `visit` with each entry of a folder and the bytes that it has; of
+// folders in it with -1. There is none if there is no such folder. A path in a
+// store of a bucket begins with the bucket.
+int parasol_arrow_list(struct ParasolArrowStore* store, const char* folder,
+                       void (*visit)(void* context, const char* path,
+                                     int64_t bytes),
+                       void* context, char* error);
+
+// Sets `bytes` to what an object has, or to -1 if the path is a folder.
+int parasol_arrow_stat(struct ParasolArrowStore* store, const char* path,
+                       int64_t* bytes, char* error);
+
+// Opens an object. `version` is set to a text that another version of it does
+// not have, within PARASOL_ARROW_VERSION_BYTES.
+int parasol_arrow_object(struct ParasolArrowStore* store, const char* path,
+                         struct ParasolArrowObject** object, int64_t* bytes,
+                         char* version, char* error);
+void parasol_arrow_object_close(struct ParasolArrowObject* object);
+
+// Fills `out` with `size` bytes of an object from `offset` on, which it has.
+// An answer with fewer is an error that may pass.
+int parasol_arrow_object_read(struct ParasolArrowObject* object, int64_t offset,
+                              int64_t size, void* out, char* error);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -10,9 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "ml/input/arrow/arrow_library.h"
 #include "ml/input/arrow/arrow_type.h"
 #include "ml/input/file/stored_file.h"
+#include "ml/input/library/arrow_library.h"
 
 namespace parasol {
 

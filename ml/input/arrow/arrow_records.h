@@ -11,9 +11,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ml/input/arrow/arrow_file.h"
-#include "ml/input/arrow/arrow_library.h"
 #include "ml/input/file/set_memory.h"
 #include "ml/input/file/stored_file.h"
+#include "ml/input/library/arrow_library.h"
 #include "ml/input/record/records.h"
 
 namespace parasol {

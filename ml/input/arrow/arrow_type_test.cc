@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ml/input/arrow/arrow_library.h"
+#include "ml/input/library/arrow_library.h"
 
 namespace parasol {
 namespace {

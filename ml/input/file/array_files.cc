@@ -9,11 +9,13 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/types/span.h"
 #include "base/log.h"
 #include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/input/file/file_set.h"
+#include "ml/input/file/local_files.h"
 #include "ml/input/file/stored_files.h"
 #include "storage/tensor_files/npy_reader.h"
 #include "storage/tensor_files/npz_reader.h"
@@ -134,9 +136,17 @@ ListedArray Described(const TensorInfo& tensor) {
   return array;
 }
 
+// Opens a file, of an array of that name or an archive: it is brought, for its
+// names are where it ends.
 absl::StatusOr<std::unique_ptr<TensorReader>> OpenFile(
     const std::string& path, const std::string& name) {
-  return name.empty() ? OpenNpz(path) : OpenNpy(path, name);
+  ASSIGN_OR_RETURN(const std::string local, BroughtFile(path));
+  absl::StatusOr<std::unique_ptr<TensorReader>> opened =
+      name.empty() ? OpenNpz(local) : OpenNpy(local, name);
+  if (opened.ok() || local == path) return opened;
+  return absl::Status(
+      opened.status().code(),
+      absl::StrReplaceAll(opened.status().message(), {{local, path}}));
 }
 
 // Adds the examples of the array's next file.
@@ -251,11 +261,13 @@ absl::Status ArrayFiles::AddArchives(const job::ArrayDataset& dataset,
                                      const std::string& data_dir) {
   const std::vector<std::string> patterns(dataset.file().begin(),
                                           dataset.file().end());
-  ASSIGN_OR_RETURN(const std::vector<std::string> paths,
+  ASSIGN_OR_RETURN(const FoundFiles found,
                    FindFiles(data_dir, patterns, "array.file"));
+  const std::vector<std::string>& paths = found.paths;
+  RETURN_IF_ERROR(BringFiles(paths));
   std::map<std::string, size_t> files_of;  // number of files that have it
   for (size_t i = 0; i < paths.size(); ++i) {
-    ASSIGN_OR_RETURN(const auto reader, OpenNpz(paths[i]));
+    ASSIGN_OR_RETURN(const auto reader, OpenFile(paths[i], ""));
     files_.push_back({.path = paths[i]});
     for (const TensorInfo& tensor : reader->tensors()) {
       if (tensor.shape.empty()) continue;
@@ -285,11 +297,12 @@ absl::Status ArrayFiles::AddNamed(const job::NamedArray& array,
         absl::StrCat("two arrays are called \"", array.name(),
                      "\"; give one of array.array another name"));
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> paths,
+  ASSIGN_OR_RETURN(const FoundFiles found,
                    FindFiles(data_dir, {array.file()}, "array.array.file"));
+  RETURN_IF_ERROR(BringFiles(found.paths));
   ListedArray listed;
-  for (const std::string& path : paths) {
-    ASSIGN_OR_RETURN(const auto reader, OpenNpy(path, array.name()));
+  for (const std::string& path : found.paths) {
+    ASSIGN_OR_RETURN(const auto reader, OpenFile(path, array.name()));
     const TensorInfo& tensor = reader->tensors().front();
     if (tensor.shape.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(

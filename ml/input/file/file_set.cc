@@ -18,6 +18,8 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "ml/input/file/open_error.h"
+#include "ml/input/object/find_objects.h"
+#include "ml/input/object/object_uri.h"
 
 namespace parasol {
 namespace {
@@ -135,7 +137,7 @@ std::vector<std::string> NamesIn(const std::filesystem::path& directory) {
 absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& data_dir,
                                                  const std::string& pattern) {
   namespace fs = std::filesystem;
-  const std::string path = (fs::path(data_dir) / pattern).string();
+  const std::string path = JoinedPath(data_dir, pattern);
   std::error_code error;
   if (fs::exists(path, error)) return std::vector<std::string>{path};
   const bool is_glob =
@@ -156,25 +158,45 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& data_dir,
                     : meant));
 }
 
+absl::Status AddFilesOf(const std::string& data_dir, const std::string& pattern,
+                        FoundFiles& files) {
+  if (IsUri(JoinedPath(data_dir, pattern))) {
+    ASSIGN_OR_RETURN(const std::vector<FoundObject> found,
+                     FindObjects(JoinedPath(data_dir, pattern)));
+    for (const FoundObject& object : found) {
+      files.paths.push_back(object.uri);
+      files.bytes += object.bytes;
+    }
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> found,
+                   FilesOf(data_dir, pattern));
+  for (const std::string& path : found) {
+    std::error_code error;
+    const auto bytes = std::filesystem::file_size(path, error);
+    if (!error) files.bytes += bytes;
+    files.paths.push_back(path);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> FindFiles(
-    const std::string& data_dir, absl::Span<const std::string> patterns,
-    absl::string_view field) {
+absl::StatusOr<FoundFiles> FindFiles(const std::string& data_dir,
+                                     absl::Span<const std::string> patterns,
+                                     absl::string_view field) {
   if (patterns.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(field, " is not set"));
   }
-  std::vector<std::string> files;
+  FoundFiles files;
   for (const std::string& pattern : patterns) {
     if (pattern.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(field, " is empty"));
     }
-    ASSIGN_OR_RETURN(const std::vector<std::string> found,
-                     FilesOf(data_dir, pattern));
-    files.insert(files.end(), found.begin(), found.end());
-    if (files.size() > kMaxFiles) {
+    RETURN_IF_ERROR(AddFilesOf(data_dir, pattern, files));
+    if (files.paths.size() > kMaxFiles) {
       return absl::InvalidArgumentError(absl::StrCat(
-          field, ": ", files.size(), " files, more than ", kMaxFiles));
+          field, ": ", files.paths.size(), " files, more than ", kMaxFiles));
     }
   }
   return files;

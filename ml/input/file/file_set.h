@@ -1,6 +1,7 @@
 #ifndef PARASOL_ML_INPUT_FILE_FILE_SET_H_
 #define PARASOL_ML_INPUT_FILE_FILE_SET_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,19 +11,27 @@
 
 namespace parasol {
 
+// Files of a data set.
+struct FoundFiles {
+  std::vector<std::string> paths;  // Paths; of objects in stores URIs
+  uint64_t bytes = 0;              // Size of all, packed or not
+};
+
 // Returns the files that `patterns`, of the data set's `field`, name. Patterns
-// are paths relative to `data_dir`, or globs (*, ?, [a-z]). The files of a glob
-// are ordered by the bytes of their names, whatever the locale. A pattern that
-// is itself the name of a file stands for that file. Circles of links, and a
-// volume's lost+found that may not be looked at, are passed over with a warning
-// if other files are found.
+// are paths relative to `data_dir`, or globs (*, ?, [a-z]). Either may be a URI
+// (ml/input/object/object_uri.h). The files of a glob are ordered by the bytes
+// of their names, whatever the locale. A pattern that is itself the name of a
+// file stands for that file. Circles of links, and a volume's lost+found that
+// may not be looked at, are passed over with a warning if other files are
+// found.
 //   NotFound         a pattern names no file: says so with the data_dir.
 //   InvalidArgument  there is no pattern, or an empty one, or there are more
 //                    than 65,536 files.
-//   any other        OpenError() of what can't be looked at.
-absl::StatusOr<std::vector<std::string>> FindFiles(
-    const std::string& data_dir, absl::Span<const std::string> patterns,
-    absl::string_view field);
+//   any other        OpenError() of what can't be looked at; as for
+//                    FindObjects().
+absl::StatusOr<FoundFiles> FindFiles(const std::string& data_dir,
+                                     absl::Span<const std::string> patterns,
+                                     absl::string_view field);
 
 }  // namespace parasol
 

@@ -12,12 +12,15 @@
 #include <utility>
 #include <vector>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/descriptor.h"
 #include "base/status_macros.h"
 #include "ml/input/file/known_format.h"
 #include "ml/input/file/open_error.h"
+#include "ml/input/object/object_cache.h"
+#include "ml/input/object/object_uri.h"
+#include "ml/input/object/remote_file.h"
 
 namespace parasol {
 namespace {
@@ -32,15 +35,21 @@ absl::Status Corrupt(const std::string& path, int64_t offset,
 
 class PlainFile final : public InputFile {
  public:
-  PlainFile(std::string path, int fd, size_t stored_bytes)
-      : path_(std::move(path)), fd_(fd), stored_bytes_(stored_bytes) {}
-  ~PlainFile() override { close(fd_); }
+  PlainFile(std::string path, Descriptor file, size_t stored_bytes)
+      : path_(std::move(path)),
+        file_(std::move(file)),
+        stored_bytes_(stored_bytes) {}
+  PlainFile(std::string path, std::unique_ptr<RemoteFile> remote)
+      : path_(std::move(path)),
+        remote_(std::move(remote)),
+        stored_bytes_(remote_->size()) {}
 
   absl::StatusOr<size_t> Read(absl::Span<uint8_t> out) override {
+    if (remote_ != nullptr) return ReadRemote(out);
     size_t filled = 0;
     while (filled < out.size()) {
-      const ssize_t n = pread(fd_, out.data() + filled, out.size() - filled,
-                              static_cast<off_t>(offset_));
+      const ssize_t n = pread(file_.get(), out.data() + filled,
+                              out.size() - filled, static_cast<off_t>(offset_));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) {
         return absl::UnavailableError(absl::StrCat(path_, " at byte ", offset_,
@@ -60,8 +69,26 @@ class PlainFile final : public InputFile {
   const std::string& path() const { return path_; }
 
  private:
+  absl::StatusOr<size_t> ReadRemote(absl::Span<uint8_t> out) {
+    // An answer that is cut off is read again from its start.
+    constexpr size_t kMostAtATime = 8 << 20;
+    size_t filled = 0;
+    while (filled < out.size()) {
+      const size_t n = std::min<size_t>(
+          {out.size() - filled, stored_bytes_ - offset_, kMostAtATime});
+      if (n == 0) break;
+      RETURN_IF_ERROR(remote_->Read(
+          offset_,
+          absl::MakeSpan(reinterpret_cast<char*>(out.data()) + filled, n)));
+      filled += n;
+      offset_ += n;
+    }
+    return filled;
+  }
+
   const std::string path_;
-  const int fd_;
+  const Descriptor file_;
+  const std::unique_ptr<RemoteFile> remote_;  // null: a file of this machine
   const size_t stored_bytes_;
   int64_t offset_ = 0;
 };
@@ -139,20 +166,29 @@ class GzipFile final : public InputFile {
   bool ended_ = false;
 };
 
-absl::StatusOr<std::unique_ptr<PlainFile>> OpenPlain(const std::string& path) {
+// Opens the file at `local`, which messages call `path`.
+absl::StatusOr<std::unique_ptr<PlainFile>> OpenLocal(const std::string& path,
+                                                     const std::string& local) {
   // Not blocking, so that a pipe without a writer is refused, not waited for.
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return OpenError(path, errno);
-  absl::Cleanup close_fd = [fd] { close(fd); };
+  Descriptor file(open(local.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open()) return OpenError(path, errno);
   struct stat about;
-  if (fstat(fd, &about) != 0) return OpenError(path, errno);
+  if (fstat(file.get(), &about) != 0) return OpenError(path, errno);
   if (!S_ISREG(about.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, " is not a regular file"));
   }
-  std::move(close_fd).Cancel();
-  return std::make_unique<PlainFile>(path, fd,
+  return std::make_unique<PlainFile>(path, std::move(file),
                                      static_cast<size_t>(about.st_size));
+}
+
+absl::StatusOr<std::unique_ptr<PlainFile>> OpenPlain(const std::string& path) {
+  if (!IsUri(path)) return OpenLocal(path, path);
+  ASSIGN_OR_RETURN(ObjectCache::Opened opened,
+                   ObjectCache::OfProcess().Open(path));
+  if (opened.object == nullptr) return OpenLocal(path, opened.copy);
+  return std::make_unique<PlainFile>(
+      path, std::make_unique<RemoteFile>(std::move(opened.object)));
 }
 
 }  // namespace

@@ -13,6 +13,8 @@
 #include "base/resource_limits.h"
 #include "base/status_macros.h"
 #include "ml/input/file/open_error.h"
+#include "ml/input/object/object_cache.h"
+#include "ml/input/object/object_uri.h"
 
 namespace parasol {
 namespace {
@@ -26,7 +28,23 @@ Descriptor OpenToRead(const std::string& path) {
 
 absl::StatusOr<StoredFile> StoredFile::Open(const std::string& path,
                                             bool keep_open) {
-  Descriptor descriptor = OpenToRead(path);
+  if (!IsUri(path)) return OpenLocal(path, path, keep_open);
+  ASSIGN_OR_RETURN(ObjectCache::Opened opened,
+                   ObjectCache::OfProcess().Open(path));
+  if (opened.object == nullptr) {
+    return OpenLocal(path, opened.copy, keep_open);
+  }
+  StoredFile file;
+  file.path_ = path;
+  file.remote_ = std::make_shared<RemoteFile>(std::move(opened.object));
+  file.size_ = file.remote_->size();
+  return file;
+}
+
+absl::StatusOr<StoredFile> StoredFile::OpenLocal(const std::string& path,
+                                                 const std::string& local,
+                                                 bool keep_open) {
+  Descriptor descriptor = OpenToRead(local);
   if (!descriptor.is_open()) return OpenError(path, errno);
   struct stat about;
   if (fstat(descriptor.get(), &about) != 0) {
@@ -38,6 +56,7 @@ absl::StatusOr<StoredFile> StoredFile::Open(const std::string& path,
   }
   StoredFile file;
   file.path_ = path;
+  file.local_ = local;
   file.size_ = static_cast<uint64_t>(about.st_size);
   file.identity_ = IdentityOf(about);
   if (keep_open) file.descriptor_ = std::move(descriptor);
@@ -66,9 +85,10 @@ absl::Status StoredFile::Read(uint64_t offset, absl::Span<char> out) const {
   if (unpacked_ != nullptr) {
     return ReadFrom(unpacked_->descriptor(), offset, out);
   }
+  if (remote_ != nullptr) return remote_->Read(begin_ + offset, out);
   Descriptor reopened;
   if (!descriptor_.is_open()) {
-    reopened = OpenToRead(path_);
+    reopened = OpenToRead(local_);
     if (!reopened.is_open()) return CantRead(errno, offset);
   }
   const int descriptor =

@@ -15,6 +15,7 @@
 #include "absl/types/span.h"
 #include "base/descriptor.h"
 #include "ml/input/file/temporary_file.h"
+#include "ml/input/object/remote_file.h"
 
 namespace parasol {
 
@@ -24,10 +25,10 @@ class StoredFile {
  public:
   // Opens a plain file. `keep_open`: the file may be renamed or deleted
   // afterwards; otherwise each Read() opens it again, and no descriptor is
-  // held.
+  // held. An object that BringFiles() has not brought is read in its store.
   //   NotFound         there is no such file.
   //   InvalidArgument  it is a directory, a pipe, …
-  //   any other        the system's error.
+  //   any other        the system's error; as for ObjectCache::Open().
   static absl::StatusOr<StoredFile> Open(const std::string& path,
                                          bool keep_open);
 
@@ -48,8 +49,8 @@ class StoredFile {
 
   // Fills `out` with the bytes from `offset` on, which are below size().
   //   DataLoss     the file is gone, or has changed since it was opened.
-  //   Unavailable  the disk refuses, or no descriptor is left: another try may
-  //                succeed.
+  //   Unavailable  the disk or a store refuses, or no descriptor is left:
+  //                another try may succeed.
   // Both name the file and the offset.
   absl::Status Read(uint64_t offset, absl::Span<char> out) const;
 
@@ -69,6 +70,9 @@ class StoredFile {
   };
 
   StoredFile() = default;
+  static absl::StatusOr<StoredFile> OpenLocal(const std::string& path,
+                                              const std::string& local,
+                                              bool keep_open);
   static Identity IdentityOf(const struct stat& about);
   absl::Status ReadFrom(int descriptor, uint64_t offset,
                         absl::Span<char> out) const;
@@ -77,11 +81,13 @@ class StoredFile {
   absl::Status Lost(uint64_t offset, absl::string_view what) const;
 
   std::string path_;
+  std::string local_;   // path on this machine
   uint64_t begin_ = 0;  // first byte, in the file that is open
   uint64_t shown_ = 0;  // offset in the file that they are a part of
   uint64_t size_ = 0;
   Descriptor descriptor_;  // none: unpacked, or opened by each Read()
   std::shared_ptr<const TemporaryFile> unpacked_;  // null: a plain file
+  std::shared_ptr<RemoteFile> remote_;             // null: on this machine
   Identity identity_;                              // facts of a plain file
 };
 

@@ -13,6 +13,7 @@
 #include "ml/custom/code_registry.h"
 #include "ml/input/feature/column_features.h"
 #include "ml/input/file/file_set.h"
+#include "ml/input/file/local_files.h"
 #include "ml/input/format/column_examples.h"
 #include "ml/input/format/label_rule.h"
 #include "ml/input/format/target_reader.h"
@@ -53,8 +54,12 @@ absl::StatusOr<Source> Open(const job::CustomDataset& custom,
   if (!custom.file().empty()) {
     const std::vector<std::string> patterns(custom.file().begin(),
                                             custom.file().end());
-    ASSIGN_OR_RETURN(options.files,
+    ASSIGN_OR_RETURN(const FoundFiles found,
                      FindFiles(data_dir, patterns, "custom.file"));
+    RETURN_IF_ERROR(BringFiles(found.paths));
+    for (const std::string& path : found.paths) {
+      ASSIGN_OR_RETURN(options.files.emplace_back(), BroughtFile(path));
+    }
   }
   ASSIGN_OR_RETURN(std::unique_ptr<const ExampleSource> source,
                    (*factory)(custom, options),

@@ -1,29 +1,18 @@
 #include "ml/input/format/data_files.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "ml/input/file/file_set.h"
 #include "ml/input/file/known_format.h"
+#include "ml/input/file/local_files.h"
 #include "ml/input/format/whole_file.h"
 
 namespace parasol {
 namespace {
 
 constexpr size_t kSampledFiles = 4;
-
-int64_t BytesOf(absl::Span<const std::string> files) {
-  int64_t bytes = 0;
-  for (const std::string& file : files) {
-    std::error_code error;
-    const auto size = std::filesystem::file_size(file, error);
-    if (!error) bytes += static_cast<int64_t>(size);
-  }
-  return bytes;
-}
 
 std::vector<std::string> SpreadOver(const std::vector<std::string>& files) {
   if (files.size() <= kSampledFiles) return files;
@@ -36,12 +25,15 @@ std::vector<std::string> SpreadOver(const std::vector<std::string>& files) {
 
 }  // namespace
 
-DataFiles::DataFiles(std::vector<std::string> paths, int64_t sample_bytes)
-    : paths_(std::move(paths)),
+DataFiles::DataFiles(FoundFiles found, int64_t sample_bytes)
+    : paths_(std::move(found.paths)),
+      stored_bytes_(found.bytes),
       left_(sample_bytes),
       is_limited_(sample_bytes > 0) {
   // What packed files have shows only when they are read.
-  if (!is_limited_ || BytesOf(paths_) <= sample_bytes) return;
+  if (!is_limited_ || stored_bytes_ <= static_cast<uint64_t>(sample_bytes)) {
+    return;
+  }
   is_cut_ = true;
   std::vector<std::string> some = SpreadOver(paths_);
   is_sample_ = some.size() < paths_.size();
@@ -51,13 +43,11 @@ DataFiles::DataFiles(std::vector<std::string> paths, int64_t sample_bytes)
 absl::StatusOr<DataFiles> DataFiles::Find(
     const std::string& data_dir, absl::Span<const std::string> patterns,
     absl::string_view field, int64_t sample_bytes) {
-  ASSIGN_OR_RETURN(std::vector<std::string> files,
-                   FindFiles(data_dir, patterns, field));
+  ASSIGN_OR_RETURN(FoundFiles files, FindFiles(data_dir, patterns, field));
+  if (sample_bytes == 0) {
+    RETURN_IF_ERROR(BringFiles(files.paths));
+  }
   return DataFiles(std::move(files), sample_bytes);
-}
-
-uint64_t DataFiles::StoredBytes() const {
-  return static_cast<uint64_t>(BytesOf(paths_));
 }
 
 absl::StatusOr<StoredFile> DataFiles::OpenNext(bool is_text,

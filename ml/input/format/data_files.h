@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "ml/input/file/file_set.h"
 #include "ml/input/file/stored_file.h"
 #include "ml/input/file/stored_files.h"
 
@@ -28,7 +29,8 @@ struct DataFile {
 // sample the first bytes of some.
 class DataFiles {
  public:
-  // Returns the files that FindFiles() finds. `sample_bytes`: about as many
+  // Returns the files that FindFiles() finds, which are brought to this machine
+  // if all of them are read. `sample_bytes`: about as many
   // bytes are read of all together; of more than four files that have more than
   // that, four are read, the first and the last one among them. 0: everything.
   static absl::StatusOr<DataFiles> Find(const std::string& data_dir,
@@ -38,8 +40,8 @@ class DataFiles {
 
   // True if a sample of the files is read.
   bool is_limited() const { return is_limited_; }
-  // Bytes of all files as they are on the disk, packed or not.
-  uint64_t StoredBytes() const;
+  // Bytes of all files as they were found, packed or not.
+  uint64_t stored_bytes() const { return stored_bytes_; }
 
   // The files, of a sample the ones that are read.
   const std::vector<std::string>& paths() const { return paths_; }
@@ -64,9 +66,10 @@ class DataFiles {
   bool is_sample() const { return is_sample_; }
 
  private:
-  DataFiles(std::vector<std::string> paths, int64_t sample_bytes);
+  DataFiles(FoundFiles found, int64_t sample_bytes);
 
   std::vector<std::string> paths_;
+  uint64_t stored_bytes_;
   size_t next_ = 0;
   int64_t left_ = 0;     // bytes, of a sample
   bool is_limited_;      // false: everything is read

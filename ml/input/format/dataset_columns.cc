@@ -89,14 +89,15 @@ absl::StatusOr<std::vector<std::string>> HeaderOf(const job::CsvDataset& csv,
 absl::StatusOr<Columns> ReadCsvColumns(const job::CsvDataset& csv,
                                        const std::string& data_dir) {
   const std::vector<std::string> patterns(csv.file().begin(), csv.file().end());
-  ASSIGN_OR_RETURN(const std::vector<std::string> files,
+  ASSIGN_OR_RETURN(const FoundFiles files,
                    FindFiles(data_dir, patterns, "csv.file"));
-  for (const std::string& path : files) {
+  for (const std::string& path : files.paths) {
     ASSIGN_OR_RETURN(std::vector<std::string> names, HeaderOf(csv, path));
     if (!names.empty()) return Listed(csv, std::move(names));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      files.front(), ": the file is empty; it has no line of columns' names"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(files.paths.front(),
+                   ": the file is empty; it has no line of columns' names"));
 }
 
 absl::StatusOr<Columns> ReadTfRecordColumns(

@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "ml/input/feature/meaningless_label.h"
 #include "ml/input/file/file_set.h"
+#include "ml/input/file/local_files.h"
 #include "ml/input/file/set_memory.h"
 #include "ml/input/file/stored_file.h"
 #include "ml/input/format/data_files.h"
@@ -233,11 +234,11 @@ absl::StatusOr<std::string> OneFile(const std::string& data_dir,
   if (pattern.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(field, " is not set"));
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> files,
+  ASSIGN_OR_RETURN(const FoundFiles files,
                    FindFiles(data_dir, {pattern}, field));
-  if (files.size() == 1) return files.front();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, " ", pattern, " names ", files.size(), " files"));
+  if (files.paths.size() == 1) return files.paths.front();
+  return absl::InvalidArgumentError(absl::StrCat(field, " ", pattern, " names ",
+                                                 files.paths.size(), " files"));
 }
 
 // Returns the images; if they are larger than the memory, without their pixels,
@@ -248,6 +249,7 @@ absl::StatusOr<IdxImages> ReadImages(const std::string& path,
   if (options.sample_bytes > 0) {
     return ReadIdxImages(path, options.sample_bytes);
   }
+  RETURN_IF_ERROR(BringFiles({path}));
   ASSIGN_OR_RETURN(IdxImages header, ReadIdxImagesHeader(path));
   const int64_t each = header.height * header.width;
   if (static_cast<uint64_t>(header.count * each) <=
@@ -268,6 +270,9 @@ absl::StatusOr<std::vector<uint8_t>> ReadLabels(
   ASSIGN_OR_RETURN(const std::string path,
                    OneFile(data_dir, pattern, "idx.labels"));
   const bool is_sample = images.count < images.announced;
+  if (!is_sample) {
+    RETURN_IF_ERROR(BringFiles({path}));
+  }
   ASSIGN_OR_RETURN(IdxLabels read, is_sample ? ReadIdxLabels(path, images.count)
                                              : ReadIdxLabels(path));
   if (read.announced == images.announced) return std::move(read.labels);

@@ -12,13 +12,14 @@
 #include "base/did_you_mean.h"
 #include "base/shown_text.h"
 #include "base/status_macros.h"
-#include "ml/input/arrow/arrow_library.h"
 #include "ml/input/arrow/arrow_records.h"
 #include "ml/input/arrow/value_record.h"
+#include "ml/input/file/file_set.h"
 #include "ml/input/format/column_examples.h"
 #include "ml/input/format/csv_set.h"
 #include "ml/input/format/data_files.h"
 #include "ml/input/format/target_reader.h"
+#include "ml/input/library/arrow_library.h"
 #include "ml/input/record/record_reader.h"
 
 namespace parasol {
@@ -268,12 +269,11 @@ absl::StatusOr<Columns> ReadParquetColumns(const job::ParquetDataset& parquet,
                                            const std::string& data_dir) {
   const std::vector<std::string> patterns(parquet.file().begin(),
                                           parquet.file().end());
-  ASSIGN_OR_RETURN(const DataFiles found,
-                   DataFiles::Find(data_dir, patterns, "parquet.file",
-                                   /*sample_bytes=*/0));
+  ASSIGN_OR_RETURN(const FoundFiles found,
+                   FindFiles(data_dir, patterns, "parquet.file"));
   ASSIGN_OR_RETURN(const ArrowLibrary library, ArrowLibrary::Open());
   ASSIGN_OR_RETURN(const ArrowFiles files,
-                   ArrowFiles::Open(library, {found.first()}));
+                   ArrowFiles::Open(library, {found.paths.front()}));
   return Listed(parquet, files.names());
 }
 

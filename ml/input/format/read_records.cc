@@ -60,7 +60,7 @@ absl::StatusOr<Records> ReadRecords(DataFiles files,
                                     Records::Content content,
                                     const SetMemory& memory) {
   const uint64_t most = MostInMemory(memory);
-  if (files.is_limited() || files.StoredBytes() <= most) {
+  if (files.is_limited() || files.stored_bytes() <= most) {
     // Packed files show only when they are read whether they fit.
     ASSIGN_OR_RETURN(std::optional<Records> records,
                      ReadIntoMemory(files, *format, content, most));

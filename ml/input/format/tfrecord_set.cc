@@ -430,12 +430,12 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenTfRecordSet(
 
 absl::StatusOr<std::vector<std::string>> FirstTfRecordColumns(
     const job::TfRecordDataset& tfrecord, const std::string& data_dir) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> files,
+  ASSIGN_OR_RETURN(const FoundFiles files,
                    FindFiles(data_dir, PatternsOf(tfrecord), "tfrecord.file"));
   std::set<std::string> names;
   int64_t looked_at = 0;
   std::string damage;
-  for (const std::string& path : files) {
+  for (const std::string& path : files.paths) {
     ASSIGN_OR_RETURN(
         const int64_t records,
         AddNamesOfFile(path, kRecordsLookedAt - looked_at, names, damage));
@@ -448,7 +448,7 @@ absl::StatusOr<std::vector<std::string>> FirstTfRecordColumns(
     return absl::DataLossError(damage);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(files.front(), ": none of the first ", looked_at,
+      absl::StrCat(files.paths.front(), ": none of the first ", looked_at,
                    " records of the data set is a tf.Example with a feature"));
 }
 

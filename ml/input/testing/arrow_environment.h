@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "ml/input/arrow/arrow_library.h"
+#include "ml/input/library/arrow_library.h"
 
 namespace parasol {
 

@@ -1,4 +1,4 @@
-#include "ml/input/arrow/arrow_library.h"
+#include "ml/input/library/arrow_library.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -47,8 +47,8 @@ absl::StatusOr<ArrowLibrary> OpenAt(const std::string& path) {
   void* const library = dlopen(path.c_str(), kOpenFlags);
   if (library == nullptr) {
     return absl::FailedPreconditionError(
-        absl::StrCat("Apache Arrow, which reads Parquet and Arrow files, can't "
-                     "be opened: ",
+        absl::StrCat("Apache Arrow, which reads Parquet and Arrow files and "
+                     "object stores, can't be opened: ",
                      OneLine(dlerror()), "; ", kHowToGetIt));
   }
   decltype(&parasol_arrow_interface) version = nullptr;
@@ -70,6 +70,13 @@ absl::StatusOr<ArrowLibrary> OpenAt(const std::string& path) {
   RETURN_IF_ERROR(find("parasol_arrow_rows", found.rows));
   RETURN_IF_ERROR(find("parasol_arrow_start", found.start));
   RETURN_IF_ERROR(find("parasol_arrow_next", found.next));
+  RETURN_IF_ERROR(find("parasol_arrow_store", found.store));
+  RETURN_IF_ERROR(find("parasol_arrow_list", found.list));
+  RETURN_IF_ERROR(find("parasol_arrow_stat", found.stat));
+  RETURN_IF_ERROR(find("parasol_arrow_object", found.object));
+  RETURN_IF_ERROR(find("parasol_arrow_object_close", found.object_close));
+  RETURN_IF_ERROR(find("parasol_arrow_object_read", found.object_read));
+  found.folder = std::filesystem::path(path).parent_path().string();
   return found;
 }
 
@@ -91,8 +98,8 @@ absl::StatusOr<ArrowLibrary> ArrowLibrary::Open() {
         opened.status().message(), " (PARASOL_ARROW names ", named, ")"));
   }
   return absl::FailedPreconditionError(absl::StrCat(
-      "Parquet and Arrow files are read by Apache Arrow, which is not "
-      "installed: ",
+      "Parquet and Arrow files and object stores are read by Apache Arrow, "
+      "which is not installed: ",
       kHowToGetIt, " (there is no ", kLibraryFile, " in ",
       absl::StrJoin(folders, ", "),
       named.empty() ? "" : ", which PARASOL_ARROW names", ")"));

@@ -1,5 +1,5 @@
-#ifndef PARASOL_ML_INPUT_ARROW_ARROW_LIBRARY_H_
-#define PARASOL_ML_INPUT_ARROW_ARROW_LIBRARY_H_
+#ifndef PARASOL_ML_INPUT_LIBRARY_ARROW_LIBRARY_H_
+#define PARASOL_ML_INPUT_LIBRARY_ARROW_LIBRARY_H_
 
 #include <string>
 #include <vector>
@@ -12,8 +12,8 @@ namespace parasol {
 
 // The functions of libparasol_arrow.so (third_party/arrow), which
 // `deploy/arrow` makes. It is opened when a job has files of Parquet or Arrow,
-// and stays open until the process ends: Arrow has threads. Thread-safe; each
-// file is for one thread at a time.
+// or in an object store, and stays open until the process ends: Arrow has
+// threads. Thread-safe; each file is for one thread at a time.
 struct ArrowLibrary {
   // Opens the library in the folder that the environment's PARASOL_ARROW names,
   // or else in the first of ArrowFolders() that has it.
@@ -27,6 +27,15 @@ struct ArrowLibrary {
   decltype(&parasol_arrow_rows) rows = nullptr;
   decltype(&parasol_arrow_start) start = nullptr;
   decltype(&parasol_arrow_next) next = nullptr;
+
+  decltype(&parasol_arrow_store) store = nullptr;
+  decltype(&parasol_arrow_list) list = nullptr;
+  decltype(&parasol_arrow_stat) stat = nullptr;
+  decltype(&parasol_arrow_object) object = nullptr;
+  decltype(&parasol_arrow_object_close) object_close = nullptr;
+  decltype(&parasol_arrow_object_read) object_read = nullptr;
+
+  std::string folder;  // Place of the library, and of others that it opens
 };
 
 // Returns the folders in which the library is looked for: `named` alone, or if
@@ -39,4 +48,4 @@ std::vector<std::string> ArrowFolders(absl::string_view named,
 
 }  // namespace parasol
 
-#endif  // PARASOL_ML_INPUT_ARROW_ARROW_LIBRARY_H_
+#endif  // PARASOL_ML_INPUT_LIBRARY_ARROW_LIBRARY_H_

@@ -1,0 +1,207 @@
+#include "ml/input/object/object_store.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/log.h"
+#include "base/shown_text.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::Duration kFirstPause = absl::Milliseconds(200);
+
+// What to do if a store refuses.
+absl::string_view HowToBeLetIn(const ObjectUri& uri) {
+  if (uri.scheme == "s3") {
+    return "give the process credentials that may read and list it "
+           "(AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile or a "
+           "role), and the bucket's region";
+  }
+  if (uri.scheme == "gs") {
+    return "give the process credentials that may read and list it "
+           "(GOOGLE_APPLICATION_CREDENTIALS, or a service account)";
+  }
+  return "let the process's user read it";
+}
+
+absl::string_view HowToGetHadoop(const ObjectUri& uri) {
+  return uri.scheme == "hdfs" ? "; hdfs:// needs Hadoop and Java (HADOOP_HOME, "
+                                "JAVA_HOME, and CLASSPATH as `hadoop classpath "
+                                "--glob` prints it)"
+                              : "";
+}
+
+}  // namespace
+
+absl::Status Attempts::Make(absl::FunctionRef<absl::Status()> attempt) const {
+  absl::Duration pause = kFirstPause;
+  for (int i = 1;; ++i, pause *= 2) {
+    const absl::Status status = attempt();
+    if (!absl::IsUnavailable(status)) return status;
+    if (i == kMost) {
+      return absl::UnavailableError(absl::StrCat(
+          status.message(), "; given up after ", kMost, " attempts"));
+    }
+    LOG(WARNING) << status.message() << "; attempt " << i + 1 << " of " << kMost
+                 << " in " << absl::FormatDuration(pause);
+    clock_.Pause(pause);
+  }
+}
+
+absl::Status ObjectStore::ErrorOf(const ObjectUri& uri,
+                                  const std::string& shown, int code,
+                                  absl::string_view what) {
+  const std::string text = absl::StrCat(OneLine(shown), ": ", OneLine(what));
+  switch (code) {
+    case PARASOL_ARROW_NOT_FOUND:
+      return absl::NotFoundError(
+          absl::StrCat(OneLine(shown), ": there is no such ",
+                       uri.scheme == "hdfs" ? "file" : "object or bucket", " (",
+                       OneLine(what), ")"));
+    case PARASOL_ARROW_REFUSED:
+      return absl::PermissionDeniedError(
+          absl::StrCat(text, "; ", HowToBeLetIn(uri)));
+    case PARASOL_ARROW_MAY_PASS:
+      return absl::UnavailableError(text);
+    case PARASOL_ARROW_NO_MEMORY:
+      return absl::ResourceExhaustedError(text);
+    default:
+      return uri.scheme == "hdfs" ? absl::FailedPreconditionError(
+                                        absl::StrCat(text, HowToGetHadoop(uri)))
+                                  : absl::InvalidArgumentError(text);
+  }
+}
+
+absl::StatusOr<std::shared_ptr<const ObjectStore>> ObjectStore::Open(
+    const ObjectUri& uri, Clock& clock) {
+  struct Opened {
+    absl::Mutex mu;
+    std::map<std::string, std::shared_ptr<const ObjectStore>> stores
+        ABSL_GUARDED_BY(mu);
+  };
+  static auto* const opened = new Opened;
+  const std::string name = uri.Store();
+  // Others would wait for the same library, and the same credentials.
+  const absl::MutexLock lock(&opened->mu);
+  std::shared_ptr<const ObjectStore>& known = opened->stores[name];
+  if (known != nullptr) return known;
+  ASSIGN_OR_RETURN(const ArrowLibrary library, ArrowLibrary::Open(), _ << name);
+  ParasolArrowStore* store = nullptr;
+  char error[PARASOL_ARROW_ERROR_BYTES] = {};
+  RETURN_IF_ERROR(Attempts(clock).Make([&] {
+    const int code =
+        library.store(name.c_str(), library.folder.c_str(), &store, error);
+    return code == 0 ? absl::OkStatus() : ErrorOf(uri, name, code, error);
+  }));
+  known.reset(new ObjectStore(library, uri, store, clock));
+  return known;
+}
+
+absl::Status ObjectStore::Call(absl::string_view path,
+                               absl::FunctionRef<int(char* error)> call) const {
+  char error[PARASOL_ARROW_ERROR_BYTES] = {};
+  const int code = call(error);
+  if (code == 0) return absl::OkStatus();
+  return ErrorOf(uri_, uri_.Of(path), code, error);
+}
+
+absl::StatusOr<std::vector<ObjectEntry>> ObjectStore::List(
+    const std::string& folder) const {
+  std::vector<ObjectEntry> entries;
+  const auto visit = [](void* context, const char* path, int64_t bytes) {
+    static_cast<std::vector<ObjectEntry>*>(context)->push_back(
+        {.path = path,
+         .bytes = static_cast<uint64_t>(std::max<int64_t>(0, bytes)),
+         .is_folder = bytes < 0});
+  };
+  RETURN_IF_ERROR(attempts_.Make([&] {
+    entries.clear();
+    return Call(folder, [&](char* error) {
+      return library_.list(store_, folder.c_str(), visit, &entries, error);
+    });
+  }));
+  return entries;
+}
+
+absl::StatusOr<ObjectEntry> ObjectStore::Find(const std::string& path) const {
+  int64_t bytes = 0;
+  RETURN_IF_ERROR(attempts_.Make([&] {
+    return Call(path, [&](char* error) {
+      return library_.stat(store_, path.c_str(), &bytes, error);
+    });
+  }));
+  return ObjectEntry{
+      .path = path,
+      .bytes = static_cast<uint64_t>(std::max<int64_t>(0, bytes)),
+      .is_folder = bytes < 0};
+}
+
+absl::Status ObjectStore::OpenOnce(StoredObject& object) const {
+  ParasolArrowObject* opened = nullptr;
+  int64_t bytes = 0;
+  char version[PARASOL_ARROW_VERSION_BYTES] = {};
+  RETURN_IF_ERROR(Call(object.path_, [&](char* error) {
+    return library_.object(store_, object.path_.c_str(), &opened, &bytes,
+                           version, error);
+  }));
+  object.handle_ = StoredObject::Handle(opened, library_.object_close);
+  object.bytes_ = static_cast<uint64_t>(bytes);
+  object.version_ = version;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const StoredObject>> ObjectStore::OpenObject(
+    const std::string& path) const {
+  std::shared_ptr<StoredObject> object(
+      new StoredObject(shared_from_this(), path));
+  object->uri_ = uri_.Of(path);
+  RETURN_IF_ERROR(attempts_.Make([&] { return OpenOnce(*object); }));
+  return object;
+}
+
+absl::Status StoredObject::Read(uint64_t offset, absl::Span<char> out) const {
+  return store_->attempts_.Make([&] {
+    const absl::Status read = store_->Call(path_, [&](char* error) {
+      return store_->library_.object_read(
+          handle_.get(), static_cast<int64_t>(offset),
+          static_cast<int64_t>(out.size()), out.data(), error);
+    });
+    if (read.ok()) return read;
+    const absl::Status failed(
+        read.code(), absl::StrCat(read.message(), " (at byte ", offset, " of ",
+                                  bytes_, ")"));
+    // The answer of a store to a small range may hide why it fails.
+    const absl::Status same = CheckIsSame();
+    return same.ok() || absl::IsUnavailable(same) ? failed : same;
+  });
+}
+
+absl::Status StoredObject::CheckIsSame() const {
+  StoredObject now(store_, path_);
+  const absl::Status opened = store_->OpenOnce(now);
+  if (absl::IsNotFound(opened)) {
+    return absl::DataLossError(
+        absl::StrCat(OneLine(uri_),
+                     ": the object is gone, and was there when it was "
+                     "opened; leave data as they are while they are read"));
+  }
+  RETURN_IF_ERROR(opened);
+  if (now.version_ == version_ && now.bytes_ == bytes_) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(
+      absl::StrCat(OneLine(uri_),
+                   ": the object has changed since it was opened, when it "
+                   "had ",
+                   bytes_, " bytes (now ", now.bytes_,
+                   "); leave data as they are while they are read"));
+}
+
+}  // namespace parasol

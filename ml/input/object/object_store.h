@@ -1,0 +1,128 @@
+#ifndef PARASOL_ML_INPUT_OBJECT_OBJECT_STORE_H_
+#define PARASOL_ML_INPUT_OBJECT_OBJECT_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/clock.h"
+#include "ml/input/library/arrow_library.h"
+#include "ml/input/object/object_uri.h"
+
+namespace parasol {
+
+// Attempts of what may pass: a network that is cut, a server that is busy.
+class Attempts {
+ public:
+  explicit Attempts(Clock& clock = Clock::Real()) : clock_(clock) {}
+
+  // Calls `attempt` until it returns anything but Unavailable, kMost times at
+  // most, and waits longer and longer in between, 25 s in all. Logs each one
+  // that failed. Returns what it returned last, with how often it was tried.
+  absl::Status Make(absl::FunctionRef<absl::Status()> attempt) const;
+
+  static constexpr int kMost = 8;
+
+ private:
+  Clock& clock_;
+};
+
+// A file or a folder in a store.
+struct ObjectEntry {
+  std::string path;
+  uint64_t bytes = 0;
+  bool is_folder = false;
+};
+
+// One version of an object, read at any place. Thread-safe.
+//
+// All functions of objects and stores return, with the object's URI,
+//   NotFound            there is no such object, bucket or host.
+//   PermissionDenied    the store refuses, or has no credentials: says what
+//                       to do.
+//   Unavailable         network or server fail, also after Attempts: another
+//                       try may succeed.
+//   FailedPrecondition  Arrow, or Hadoop, is not installed: says how to do it.
+//   InvalidArgument     options that the store does not understand.
+class StoredObject {
+ public:
+  const std::string& uri() const { return uri_; }
+  uint64_t bytes() const { return bytes_; }
+  // A text that no other version of the object has.
+  const std::string& version() const { return version_; }
+
+  // Fills `out` with the object's bytes from `offset` on, which it has.
+  absl::Status Read(uint64_t offset, absl::Span<char> out) const;
+
+  // Returns OK if the store has this version of the object.
+  //   DataLoss  it has another one, or none: names it.
+  absl::Status CheckIsSame() const;
+
+ private:
+  friend class ObjectStore;
+  using Handle =
+      std::unique_ptr<ParasolArrowObject, void (*)(ParasolArrowObject*)>;
+
+  StoredObject(std::shared_ptr<const class ObjectStore> store, std::string path)
+      : store_(std::move(store)), path_(std::move(path)) {}
+
+  std::shared_ptr<const class ObjectStore> store_;
+  std::string path_;
+  std::string uri_;
+  uint64_t bytes_ = 0;
+  std::string version_;
+  Handle handle_{nullptr, nullptr};
+};
+
+// A bucket of an object store, or the files of a Hadoop cluster, by Apache
+// Arrow. Credentials are found as the store's own programs find them: in the
+// environment, in files of the user, by the machine's role. Thread-safe.
+class ObjectStore : public std::enable_shared_from_this<ObjectStore> {
+ public:
+  // Opens the store of `uri`. One process opens a store once: it stays.
+  static absl::StatusOr<std::shared_ptr<const ObjectStore>> Open(
+      const ObjectUri& uri, Clock& clock = Clock::Real());
+
+  // Returns what the folder at a path has; nothing if there is no such folder.
+  absl::StatusOr<std::vector<ObjectEntry>> List(
+      const std::string& folder) const;
+
+  // Returns the file or folder at a path.
+  absl::StatusOr<ObjectEntry> Find(const std::string& path) const;
+
+  absl::StatusOr<std::shared_ptr<const StoredObject>> OpenObject(
+      const std::string& path) const;
+
+ private:
+  friend class StoredObject;
+
+  ObjectStore(ArrowLibrary library, ObjectUri uri, ParasolArrowStore* store,
+              Clock& clock)
+      : library_(std::move(library)),
+        uri_(std::move(uri)),
+        store_(store),
+        attempts_(clock) {}
+
+  static absl::Status ErrorOf(const ObjectUri& uri, const std::string& shown,
+                              int code, absl::string_view what);
+  // Returns what a call of the library for what is at `path` returned.
+  absl::Status Call(absl::string_view path,
+                    absl::FunctionRef<int(char* error)> call) const;
+  // Opens the object without a second attempt.
+  absl::Status OpenOnce(StoredObject& object) const;
+
+  const ArrowLibrary library_;
+  const ObjectUri uri_;
+  ParasolArrowStore* const store_;  // lives as long as the process
+  const Attempts attempts_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_INPUT_OBJECT_OBJECT_STORE_H_

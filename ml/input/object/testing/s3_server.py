@@ -1,0 +1,287 @@
+"""A small S3 server for tests: objects are the files below a folder.
+
+  s3_server.py ROOT
+
+serves ROOT/bucket/key as s3://bucket/key on a free port of 127.0.0.1, which it
+prints as a line: GET with ranges, HEAD and ListObjectsV2. A request needs an
+Authorization header, which is not looked into. ROOT/requests has a line for each
+request. If there is a file ROOT/faults, each line of it is a fault, as JSON:
+
+  {"request": "GET /bucket/key.*", "times": 2, "skip": 0, "do": "503"}
+
+It strikes the requests whose line "METHOD /bucket/key" the regular expression
+matches as a whole, but for the first `skip` ones, and then `times` of them (-1:
+all). What it does:
+
+  "403", "404", "500", "503"   this status, with the error code that S3 has
+  "cut"      half of the body, and the connection ends
+  "short"    a body that is a byte shorter than what was asked for
+  "slow"     the body in pieces, with `seconds` between them
+  "hang"     no answer for `seconds`, and then the connection ends
+  "etag"     another ETag than the object has
+  "replace"  the answer is as it should be, and then the object has other bytes
+  "remove"   the answer is as it should be, and then the object is gone
+"""
+
+import email.utils
+import hashlib
+import http.server
+import json
+import os
+import re
+import sys
+import threading
+import time
+import urllib.parse
+import xml.sax.saxutils
+
+PAGE = 1000  # keys of a list at a time
+CODES = {
+    403: "AccessDenied",
+    404: "NoSuchKey",
+    500: "InternalError",
+    503: "SlowDown",
+}
+
+
+class Faults:
+    """The faults of the file, and how often each has been met."""
+
+    def __init__(self, path):
+        self.path = path
+        self.read_as = None
+        self.faults = []
+        self.lock = threading.Lock()
+
+    def strike(self, line):
+        with self.lock:
+            self.read()
+            for fault in self.faults:
+                if not re.fullmatch(fault["request"], line):
+                    continue
+                fault["met"] = fault.get("met", 0) + 1
+                behind = fault["met"] - fault.get("skip", 0)
+                times = fault.get("times", 1)
+                if behind > 0 and (times < 0 or behind <= times):
+                    return fault
+        return {"do": ""}
+
+    def read(self):
+        try:
+            about = os.stat(self.path)
+        except FileNotFoundError:
+            self.faults, self.read_as = [], None
+            return
+        read_as = (about.st_mtime_ns, about.st_size, about.st_ino)
+        if read_as != self.read_as:
+            with open(self.path, encoding="utf-8") as file:
+                self.faults = [json.loads(line) for line in file if line.strip()]
+            self.read_as = read_as
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_HEAD(self):
+        self.answer()
+
+    def do_GET(self):
+        self.answer()
+
+    def answer(self):
+        url = urllib.parse.urlsplit(self.path)
+        path = urllib.parse.unquote(url.path)
+        line = f"{self.command} {path}"
+        note(f"{line} {self.headers.get('Range', '')} {url.query}")
+        self.fault = FAULTS.strike(line)
+        what = self.fault["do"]
+        if what == "hang":
+            time.sleep(self.fault["seconds"])
+            self.close_connection = True
+            return
+        if what.isdigit():
+            self.refuse(int(what), path)
+            return
+        if "Authorization" not in self.headers:
+            self.refuse(403, path)
+            return
+        bucket, _, key = path.lstrip("/").partition("/")
+        if not os.path.isdir(os.path.join(ROOT, bucket)) or not bucket:
+            self.refuse(404, path, "NoSuchBucket")
+        elif key:
+            self.object(os.path.join(ROOT, bucket, key), path)
+        else:
+            self.list(bucket, dict(urllib.parse.parse_qsl(url.query)))
+
+    def refuse(self, status, path, code=None):
+        code = code or CODES.get(status, "InternalError")
+        body = (
+            '<?xml version="1.0" encoding="UTF-8"?><Error>'
+            f"<Code>{code}</Code><Message>{code} as the test wants it</Message>"
+            f"<Resource>{xml.sax.saxutils.escape(path)}</Resource></Error>"
+        ).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/xml")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def object(self, file_path, path):
+        try:
+            with open(file_path, "rb") as file:
+                about = os.fstat(file.fileno())
+                tag = self.tag(file_path, about)
+                begin, size, is_part = self.range(about.st_size)
+                if begin is None:
+                    self.refuse(416, path, "InvalidRange")
+                    return
+                file.seek(begin)
+                # What is read in one go is of one version of the object.
+                body = file.read(size) if self.command == "GET" else b""
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            self.refuse(404, path)
+            return
+        what = self.fault["do"]
+        if what == "short":
+            body, size = body[:-1], size - 1
+        self.send_response(206 if is_part else 200)
+        if is_part:
+            self.send_header(
+                "Content-Range", f"bytes {begin}-{begin + size - 1}/{about.st_size}"
+            )
+        self.send_header("Accept-Ranges", "bytes")
+        self.send_header("Content-Type", "binary/octet-stream")
+        self.send_header("Content-Length", str(size))
+        self.send_header("ETag", tag)
+        self.send_header(
+            "Last-Modified", email.utils.formatdate(about.st_mtime, usegmt=True)
+        )
+        self.end_headers()
+        self.body(body, what)
+        if what == "replace":
+            replace(file_path, about.st_size)
+        if what == "remove":
+            os.remove(file_path)
+
+    def tag(self, file_path, about):
+        if self.fault["do"] == "etag":
+            return '"' + hashlib.md5(os.urandom(8)).hexdigest() + '"'
+        return etag(file_path, about)
+
+    def body(self, body, what):
+        if what == "cut":
+            self.wfile.write(body[: len(body) // 2])
+            self.close_connection = True
+        elif what == "slow":
+            for at in range(0, len(body), 1 << 16):
+                self.wfile.write(body[at : at + (1 << 16)])
+                time.sleep(self.fault["seconds"])
+        else:
+            self.wfile.write(body)
+
+    def range(self, size):
+        """First byte, number of bytes, whether it is a part."""
+        match = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        if not match:
+            return 0, size, False
+        begin = int(match[1])
+        end = min(int(match[2]) if match[2] else size - 1, size - 1)
+        return (begin, end - begin + 1, True) if begin < size else (None, 0, True)
+
+    def list(self, bucket, query):
+        prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
+        most = min(PAGE, int(query.get("max-keys", PAGE)))
+        behind = query.get("continuation-token", "")
+        found = {}  # key or common prefix: path, or "" of a prefix
+        for key, path in keys(os.path.join(ROOT, bucket)):
+            if not key.startswith(prefix):
+                continue
+            rest = key[len(prefix) :]
+            if delimiter and delimiter in rest:
+                found[prefix + rest[: rest.index(delimiter) + 1]] = ""
+            else:
+                found[key] = path
+        names = [name for name in sorted(found, key=os.fsencode) if name > behind]
+        page = names[:most]
+        is_cut = len(names) > most
+        text = "".join(self.entry(name, found[name]) for name in page)
+        more = ""
+        if is_cut:
+            more = f"<NextContinuationToken>{shown(page[-1])}</NextContinuationToken>"
+        body = (
+            '<?xml version="1.0" encoding="UTF-8"?>'
+            '<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
+            f"<Name>{bucket}</Name><Prefix>{shown(prefix)}</Prefix>"
+            f"<KeyCount>{len(page)}</KeyCount><MaxKeys>{most}</MaxKeys>"
+            f"<IsTruncated>{'true' if is_cut else 'false'}</IsTruncated>"
+            f"{more}{text}</ListBucketResult>"
+        ).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/xml")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def entry(self, name, path):
+        if not path:
+            return f"<CommonPrefixes><Prefix>{shown(name)}</Prefix></CommonPrefixes>"
+        about = os.stat(path)
+        changed = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(about.st_mtime))
+        return (
+            f"<Contents><Key>{shown(name)}</Key><LastModified>{changed}</LastModified>"
+            f"<ETag>{shown(etag(path, about))}</ETag><Size>{about.st_size}</Size>"
+            "<StorageClass>STANDARD</StorageClass></Contents>"
+        )
+
+
+TAGS = {}
+
+
+def etag(path, about):
+    known = (path, about.st_mtime_ns, about.st_size, about.st_ino)
+    if known not in TAGS:
+        digest = hashlib.md5()
+        with open(path, "rb") as file:
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+        TAGS[known] = f'"{digest.hexdigest()}"'
+    return TAGS[known]
+
+
+def keys(folder):
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(parent, name)
+            yield os.path.relpath(path, folder), path
+
+
+def replace(path, size):
+    with open(path + ".new", "wb") as file:
+        file.write(os.urandom(size))
+    os.replace(path + ".new", path)
+
+
+def shown(text):
+    return xml.sax.saxutils.escape(text)
+
+
+def note(line):
+    with NOTES_LOCK:
+        NOTES.write(line + "\n")
+        NOTES.flush()
+
+
+ROOT = sys.argv[1]
+FAULTS = Faults(os.path.join(ROOT, "faults"))
+NOTES = open(os.path.join(ROOT, "requests"), "a", encoding="utf-8")
+NOTES_LOCK = threading.Lock()
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+server.daemon_threads = True
+print(server.server_address[1], flush=True)
+server.serve_forever()

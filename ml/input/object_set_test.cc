@@ -1,0 +1,199 @@
+// Data sets in an object store, beside the same ones on this machine: every
+// batch and error is the same.
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ml/input/format/dataset_columns.h"
+#include "ml/input/format/raw_columns.h"
+#include "ml/input/input_pipeline.h"
+#include "ml/input/object/object_cache.h"
+#include "ml/input/object/testing/s3_server.h"
+#include "ml/input/testing/arrow_environment.h"
+#include "ml/input/testing/read_all.h"
+#include "ml/input/testing/sample_formats.h"
+
+namespace parasol {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Le;
+using ::testing::SizeIs;
+
+class ObjectSetTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string lacks = ArrowLacks(); !lacks.empty()) {
+      GTEST_SKIP() << lacks;
+    }
+    server_ = std::make_unique<S3Server>("objects");
+    fs::remove_all(copies_);
+    ObjectCache::OfProcess().SetDirectory(copies_);
+  }
+  void TearDown() override { ObjectCache::OfProcess().SetDirectory(""); }
+
+  // Returns what is read of a data set in `data_dir`: what it ends with, last.
+  static std::vector<std::string> Read(const SampleFormat& format,
+                                       const std::string& data_dir,
+                                       const SetMemory& memory = {}) {
+    const auto pipeline = InputPipeline::Open(
+        FromText<job::Dataset>(
+            absl::StrCat("batch_size: 7 shuffle_buffer: 20 decode_threads: 3 ",
+                         format.dataset)),
+        *InputsFromText(format.model),
+        {.data_dir = data_dir, .seed = 5, .memory = memory});
+    if (!pipeline.ok()) return {std::string(pipeline.status().message())};
+    return ReadTexts(**pipeline, 1000);
+  }
+
+  std::vector<std::string> Copies() const {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(copies_, error)) {
+      names.push_back(entry.path());
+    }
+    return names;
+  }
+
+  const std::string copies_ = testing::TempDir() + "/object_copies";
+  std::unique_ptr<S3Server> server_;
+};
+
+TEST_F(ObjectSetTest, BatchesOfAllFormatsAreThoseOfFiles) {
+  constexpr SetMemory kStored = {
+      .whole = 0, .block_bytes = 100, .cache_bytes = 700};
+  for (const SampleFormat& format : SampleFormats()) {
+    SCOPED_TRACE(format.name);
+    for (size_t i = 0; i < format.files.size(); ++i) {
+      server_->Put(absl::StrCat(format.name, "/f", i), format.files[i]);
+    }
+    const std::string folder = server_->PathOf(format.name);
+    const std::string data_dir = server_->Uri(format.name);
+    const auto here = Read(format, folder);
+    ASSERT_THAT(here, SizeIs(Ge(4u))) << here.front();
+    server_->ForgetRequests();
+    EXPECT_EQ(Read(format, data_dir), here);
+    EXPECT_EQ(Read(format, data_dir, kStored), here);
+    for (const std::string& file : server_->Requests("GET /b/")) {
+      EXPECT_THAT(server_->Requests(file), SizeIs(1));
+    }
+  }
+}
+
+TEST_F(ObjectSetTest, BatchesOfParquetFilesAreThoseOfFiles) {
+  const SampleFormat format = {
+      .name = "parquet",
+      .files = {},
+      .dataset =
+          "parquet { file: 'snappy.parquet' label { column: 'clicked' "
+          "positive: 'yes' } }",
+      .model =
+          "loss { binary_crossentropy {} } input { name: 'a' dense { "
+          "column { name: 'age' default_value: 1 } } }"};
+  const std::string folder = "ml/input/arrow/testdata";
+  std::ifstream file(folder + "/snappy.parquet", std::ios::binary);
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  server_->Put("d/snappy.parquet", bytes.str());
+  const auto here = Read(format, folder);
+  ASSERT_THAT(here, SizeIs(Ge(4u))) << here.front();
+  const auto columns = [&](const std::string& data_dir) {
+    return ReadColumns(FromText<job::Dataset>(format.dataset), data_dir)->names;
+  };
+  EXPECT_EQ(columns(server_->Uri("d")), columns(folder));
+  EXPECT_THAT(Copies(), IsEmpty());
+  EXPECT_EQ(Read(format, server_->Uri("d")), here);
+  EXPECT_THAT(Copies(), SizeIs(1));
+}
+
+TEST_F(ObjectSetTest, ErrorsNameTheObject) {
+  const SampleFormat format = {
+      .name = "csv",
+      .files = {},
+      .dataset = "csv { file: 'x*.csv' label { column: 'y' } }",
+      .model = kColumnsModel};
+  server_->Put("d/x1.csv", "a,c,y\n1,2,3\nq,2,3\n");
+  EXPECT_THAT(Read(format, server_->Uri("d")),
+              testing::Contains(AllOf(HasSubstr(server_->Uri("d/x1.csv")),
+                                      HasSubstr("line 3"))));
+  EXPECT_THAT(Read(format, server_->Uri("gone")),
+              ElementsAre(HasSubstr("s3://b/gone/x*.csv")));
+  server_->Put("zip/x1.csv", "PK\x03\x04 and so on");
+  EXPECT_THAT(Read(format, server_->Uri("zip")),
+              ElementsAre(AllOf(HasSubstr("s3://b/zip/x1.csv"),
+                                HasSubstr("zip archive"))));
+  const SampleFormat array = {.name = "npz",
+                              .files = {},
+                              .dataset = "array { file: 'x1.csv' label: 'y' }",
+                              .model = kColumnsModel};
+  EXPECT_THAT(Read(array, server_->Uri("d")),
+              ElementsAre(HasSubstr("s3://b/d/x1.csv")));
+}
+
+TEST_F(ObjectSetTest, ASampleBringsNothing) {
+  std::string file = "a,c,y\n";
+  while (file.size() < (20 << 20)) {
+    absl::StrAppend(&file, "1.5,some words in a row ", file.size(), ",1\n");
+  }
+  server_->Put("large/x.csv", file);
+  const auto dataset =
+      FromText<job::Dataset>("csv { file: 'x.csv' label { column: 'y' } }");
+  ASSERT_OK_AND_ASSIGN(const auto names,
+                       ReadColumns(dataset, server_->Uri("large")));
+  EXPECT_THAT(names.names, ElementsAre("a", "c", "y"));
+  ASSERT_OK_AND_ASSIGN(
+      const auto sample,
+      RawColumns::Open(dataset, server_->Uri("large"), {}, 1 << 20));
+  EXPECT_TRUE(sample->is_sample());
+  EXPECT_THAT(server_->Requests("GET /b/large"), SizeIs(Le(4u)));
+  EXPECT_THAT(Copies(), IsEmpty());
+}
+
+TEST_F(ObjectSetTest, WhatIsPackedIsReadFromItsStart) {
+  std::string file = "a,c,y\n";
+  while (file.size() < (2 << 20)) {
+    absl::StrAppend(&file, file.size() * 7919, ",", file.size(), ",1\n");
+  }
+  server_->Put("packed/x.csv.gz", Gzip(file));
+  const auto dataset =
+      FromText<job::Dataset>("csv { file: 'x.csv.gz' label { column: 'y' } }");
+  ASSERT_OK_AND_ASSIGN(
+      const auto sample,
+      RawColumns::Open(dataset, server_->Uri("packed"), {}, 100 << 10));
+  ASSERT_OK_AND_ASSIGN(
+      const auto here,
+      RawColumns::Open(dataset, server_->PathOf("packed"), {}, 100 << 10));
+  EXPECT_EQ(sample->size(), here->size());
+  EXPECT_THAT(Copies(), IsEmpty());
+}
+
+// A copy that is removed while a set is read is as a file that is removed.
+TEST_F(ObjectSetTest, ACopyThatIsGoneIsBroughtAgain) {
+  const SampleFormat format = CsvSample();
+  for (size_t i = 0; i < format.files.size(); ++i) {
+    server_->Put(absl::StrCat("again/f", i), format.files[i]);
+  }
+  const auto first = Read(format, server_->Uri("again"));
+  for (const std::string& copy : Copies()) fs::remove(copy);
+  EXPECT_EQ(Read(format, server_->Uri("again")), first);
+  EXPECT_THAT(Copies(), SizeIs(3));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,338 @@
+// The part of libparasol_arrow.so that knows object stores, as arrow_shim.h
+// declares it, by Apache Arrow's file systems.
+
+#include <arrow/filesystem/filesystem.h>
+#include <arrow/filesystem/s3fs.h>
+#include <arrow/result.h>
+#include <arrow/status.h>
+#include <arrow/util/io_util.h>
+#include <arrow/util/key_value_metadata.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "arrow_shim.h"
+
+namespace {
+
+using arrow::Result;
+using arrow::Status;
+
+// The caller tries again, names what waits, and knows when to end.
+class NoRetries final : public arrow::fs::S3RetryStrategy {
+ public:
+  bool ShouldRetry(const AWSErrorDetail& /*error*/,
+                   int64_t /*attempted*/) override {
+    return false;
+  }
+  int64_t CalculateDelayBeforeNextRetry(const AWSErrorDetail& /*error*/,
+                                        int64_t /*attempted*/) override {
+    return 0;
+  }
+};
+
+// The wheel's TLS looks for certificates where another system has them.
+constexpr char kCertificates[] = "/etc/ssl/certs/ca-certificates.crt";
+
+Status InitializeStores() {
+  arrow::fs::FileSystemGlobalOptions options;
+  const char* const named = std::getenv("SSL_CERT_FILE");
+  options.tls_ca_file_path = named != nullptr ? named : kCertificates;
+  std::FILE* const file = std::fopen(options.tls_ca_file_path.c_str(), "r");
+  if (file == nullptr) options.tls_ca_file_path.clear();
+  if (file != nullptr) std::fclose(file);
+  return arrow::fs::Initialize(options);
+}
+
+// Opens the library of S3, which most processes do without. It finds its own
+// symbols first, as this library does.
+Status LoadS3(const std::string& libraries) {
+  const std::string path = libraries + "/" PARASOL_ARROW_S3;
+  if (dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND) == nullptr) {
+    return Status::Invalid(dlerror());
+  }
+  return arrow::fs::LoadFileSystemFactories(path.c_str());
+}
+
+Status LoadStores(const std::string& uri, const std::string& libraries) {
+  static std::mutex mutex;
+  static bool is_initialized = false;
+  static bool has_s3 = false;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (!is_initialized) ARROW_RETURN_NOT_OK(InitializeStores());
+  is_initialized = true;
+  if (has_s3 || uri.rfind("s3:", 0) != 0) return Status::OK();
+  ARROW_RETURN_NOT_OK(LoadS3(libraries));
+  has_s3 = true;
+  return Status::OK();
+}
+
+Result<std::shared_ptr<arrow::fs::FileSystem>> OpenStore(
+    const std::string& uri) {
+  if (uri.rfind("gs:", 0) == 0) {
+    // Google's library tries again for a quarter of an hour, and says nothing.
+    return arrow::fs::FileSystemFromUri(
+        uri + (uri.find('?') == std::string::npos ? "?" : "&") +
+        "retry_limit_seconds=2");
+  }
+  if (uri.rfind("s3:", 0) != 0) return arrow::fs::FileSystemFromUri(uri);
+  const std::shared_ptr<arrow::fs::S3RetryStrategy> no_retries =
+      std::make_shared<NoRetries>();
+  return arrow::fs::FileSystemFromUriAndOptions(
+      uri, {{"retry_strategy", no_retries}});
+}
+
+// Has what stores share end with the process, before what they were opened
+// with ends.
+void FinalizeAtEnd() {
+  static const int registered =
+      std::atexit([] { arrow::fs::EnsureFinalized(); });
+  static_cast<void>(registered);
+}
+
+// What tells versions of an object apart: facts of S3 and of Google's store,
+// and a file's time of change.
+constexpr const char* kVersionFacts[] = {
+    "ETag", "VersionId", "Last-Modified", "etag", "generation", "updated",
+};
+
+Result<std::string> VersionOf(arrow::fs::FileSystem& store,
+                              const std::string& path,
+                              arrow::io::RandomAccessFile& object) {
+  std::string version;
+  ARROW_ASSIGN_OR_RAISE(const auto facts, object.ReadMetadata());
+  for (const char* const name : kVersionFacts) {
+    if (facts == nullptr || !facts->Contains(name)) continue;
+    ARROW_ASSIGN_OR_RAISE(const std::string value, facts->Get(name));
+    version += std::string(name) + "=" + value + " ";
+  }
+  if (!version.empty()) return version;
+  ARROW_ASSIGN_OR_RAISE(const arrow::fs::FileInfo info,
+                        store.GetFileInfo(path));
+  return "mtime=" + std::to_string(info.mtime().time_since_epoch().count());
+}
+
+// Bytes whose change shows that an answer had them.
+constexpr size_t kMarkBytes = 16;
+using Mark = std::array<uint8_t, kMarkBytes>;
+
+Mark NewMark() {
+  thread_local std::mt19937_64 random{std::random_device{}()};
+  Mark mark;
+  for (uint8_t& byte : mark) byte = static_cast<uint8_t>(random());
+  return mark;
+}
+
+Status Short() { return Status::IOError("an answer has too few bytes"); }
+
+// Reads into `out`, whose last bytes are a mark, and returns how many of these
+// may have been written by nobody. Arrow returns the size asked for, also where
+// S3's answer had less.
+Result<int64_t> ReadMarked(arrow::io::RandomAccessFile& object, int64_t offset,
+                           int64_t size, uint8_t* out) {
+  const Mark mark = NewMark();
+  const auto marked = std::min<int64_t>(size, kMarkBytes);
+  std::copy_n(mark.end() - marked, marked, out + size - marked);
+  ARROW_ASSIGN_OR_RAISE(const int64_t read, object.ReadAt(offset, size, out));
+  if (read != size) return Short();
+  int64_t unwritten = 0;
+  while (unwritten < marked &&
+         out[size - 1 - unwritten] == mark[kMarkBytes - 1 - unwritten]) {
+    ++unwritten;
+  }
+  return unwritten;
+}
+
+// Fills `out` with bytes of an object, or fails.
+Status ReadExactly(arrow::io::RandomAccessFile& object, int64_t offset,
+                   int64_t size, uint8_t* out) {
+  ARROW_ASSIGN_OR_RAISE(const int64_t doubtful,
+                        ReadMarked(object, offset, size, out));
+  if (doubtful == 0) return Status::OK();
+  if (doubtful == kMarkBytes) return Short();
+  // By chance the object may have the mark's last bytes.
+  uint8_t again[kMarkBytes];
+  ARROW_ASSIGN_OR_RAISE(
+      const int64_t unwritten,
+      ReadMarked(object, offset + size - doubtful, doubtful, again));
+  const bool is_same =
+      std::equal(again, again + doubtful, out + size - doubtful);
+  return is_same && unwritten < doubtful ? Status::OK() : Short();
+}
+
+// Words in messages of AWS's and of Google's library, and numbers of HTTP, by
+// which failures are told apart: Arrow has one code for all.
+constexpr std::string_view kNotFoundWords[] = {
+    "AWS Error NO_SUCH_BUCKET ", "AWS Error NO_SUCH_KEY ",
+    "AWS Error RESOURCE_NOT_FOUND ", "HTTP status 404", "(NOT_FOUND:"};
+constexpr std::string_view kRefusedWords[] = {
+    "AWS Error ACCESS_DENIED ",
+    "AWS Error INVALID_ACCESS_KEY_ID ",
+    "AWS Error INVALID_CLIENT_TOKEN_ID ",
+    "AWS Error INVALID_SIGNATURE ",
+    "AWS Error MISSING_AUTHENTICATION_TOKEN ",
+    "AWS Error SIGNATURE_DOES_NOT_MATCH ",
+    "AWS Error UNRECOGNIZED_CLIENT ",
+    "HTTP status 301",
+    "HTTP status 400",
+    "HTTP status 401",
+    "HTTP status 403",
+    "(PERMISSION_DENIED:",
+    "(UNAUTHENTICATED:",
+    "(INVALID_ARGUMENT:"};
+
+template <typename Words>
+bool HasOne(const std::string& message, const Words& words) {
+  return std::any_of(std::begin(words), std::end(words),
+                     [&](std::string_view word) {
+                       return message.find(word) != std::string::npos;
+                     });
+}
+
+int StoreCode(const Status& status) {
+  if (status.IsOutOfMemory()) return PARASOL_ARROW_NO_MEMORY;
+  if (!status.IsIOError()) return 1;
+  const std::string message = status.message();
+  const int number = arrow::internal::ErrnoFromStatus(status);
+  if (number == ENOENT || HasOne(message, kNotFoundWords)) {
+    return PARASOL_ARROW_NOT_FOUND;
+  }
+  if (number == EACCES || HasOne(message, kRefusedWords)) {
+    return PARASOL_ARROW_REFUSED;
+  }
+  // Where Hadoop is not installed, another try finds it neither.
+  return message.find("libhdfs") != std::string::npos ? 1
+                                                      : PARASOL_ARROW_MAY_PASS;
+}
+
+int Fail(const char* what, char* error, int code) {
+  std::snprintf(error, PARASOL_ARROW_ERROR_BYTES, "%s", what);
+  return code;
+}
+
+// Calls `function`, which returns a Status; whatever it throws becomes an
+// error.
+template <typename Function>
+int GuardedStore(char* error, const Function& function) {
+  try {
+    const Status status = function();
+    return status.ok()
+               ? 0
+               : Fail(status.message().c_str(), error, StoreCode(status));
+  } catch (const std::bad_alloc&) {
+    return Fail("no memory for what the store sends", error,
+                PARASOL_ARROW_NO_MEMORY);
+  } catch (const std::exception& thrown) {
+    return Fail(thrown.what(), error, 1);
+  } catch (...) {
+    return Fail("an unknown exception", error, 1);
+  }
+}
+
+}  // namespace
+
+struct ParasolArrowStore {
+  std::shared_ptr<arrow::fs::FileSystem> store;
+};
+
+struct ParasolArrowObject {
+  std::shared_ptr<arrow::io::RandomAccessFile> object;
+};
+
+// All else is compiled hidden.
+#pragma GCC visibility push(default)
+extern "C" {
+
+int parasol_arrow_store(const char* uri, const char* libraries,
+                        ParasolArrowStore** store, char* error) {
+  *store = nullptr;
+  return GuardedStore(error, [&]() -> Status {
+    ARROW_RETURN_NOT_OK(LoadStores(uri, libraries));
+    auto opened = std::make_unique<ParasolArrowStore>();
+    ARROW_ASSIGN_OR_RAISE(opened->store, OpenStore(uri));
+    FinalizeAtEnd();
+    *store = opened.release();
+    return Status::OK();
+  });
+}
+
+int parasol_arrow_list(ParasolArrowStore* store, const char* folder,
+                       void (*visit)(void* context, const char* path,
+                                     int64_t bytes),
+                       void* context, char* error) {
+  return GuardedStore(error, [&]() -> Status {
+    arrow::fs::FileSelector selector;
+    selector.base_dir = folder;
+    selector.allow_not_found = true;
+    ARROW_ASSIGN_OR_RAISE(const std::vector<arrow::fs::FileInfo> entries,
+                          store->store->GetFileInfo(selector));
+    for (const arrow::fs::FileInfo& entry : entries) {
+      visit(context, entry.path().c_str(), entry.IsFile() ? entry.size() : -1);
+    }
+    return Status::OK();
+  });
+}
+
+int parasol_arrow_stat(ParasolArrowStore* store, const char* path,
+                       int64_t* bytes, char* error) {
+  return GuardedStore(error, [&]() -> Status {
+    ARROW_ASSIGN_OR_RAISE(const arrow::fs::FileInfo info,
+                          store->store->GetFileInfo(path));
+    if (info.type() == arrow::fs::FileType::NotFound) {
+      return arrow::internal::IOErrorFromErrno(ENOENT, "there is none");
+    }
+    *bytes = info.IsFile() ? info.size() : -1;
+    return Status::OK();
+  });
+}
+
+int parasol_arrow_object(ParasolArrowStore* store, const char* path,
+                         ParasolArrowObject** object, int64_t* bytes,
+                         char* version, char* error) {
+  *object = nullptr;
+  return GuardedStore(error, [&]() -> Status {
+    auto opened = std::make_unique<ParasolArrowObject>();
+    ARROW_ASSIGN_OR_RAISE(opened->object, store->store->OpenInputFile(path));
+    ARROW_ASSIGN_OR_RAISE(*bytes, opened->object->GetSize());
+    ARROW_ASSIGN_OR_RAISE(const std::string text,
+                          VersionOf(*store->store, path, *opened->object));
+    if (text.size() >= PARASOL_ARROW_VERSION_BYTES) {
+      return Status::Invalid("the object's version is too long a text");
+    }
+    std::memcpy(version, text.c_str(), text.size() + 1);
+    *object = opened.release();
+    return Status::OK();
+  });
+}
+
+void parasol_arrow_object_close(ParasolArrowObject* object) {
+  char error[PARASOL_ARROW_ERROR_BYTES];
+  GuardedStore(error, [&] {
+    delete object;
+    return Status::OK();
+  });
+}
+
+int parasol_arrow_object_read(ParasolArrowObject* object, int64_t offset,
+                              int64_t size, void* out, char* error) {
+  return GuardedStore(error, [&] {
+    return ReadExactly(*object->object, offset, size,
+                       static_cast<uint8_t*>(out));
+  });
+}
+
+}  // extern "C"
+#pragma GCC visibility pop
