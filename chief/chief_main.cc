@@ -17,6 +17,7 @@
 #include "chief/kubeflow/https_post.h"
 #include "cluster/check/start_check.h"
 #include "cluster/client/task_identity.h"
+#include "cluster/cluster_spec/data_cache_flag.h"
 #include "cluster/cluster_spec/role_flags.h"
 #include "cluster/cluster_spec/tf_config.h"
 #include "cluster/job/defaults.h"
@@ -160,6 +161,7 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
 int main(int argc, char** argv) {
   parasol::ParseCommandLine(argc, argv, "Leads TF_CONFIG's cluster in a job.");
   parasol::ApplySystemLimits();
+  parasol::ApplyDataCacheFlag();
   const parasol::Role role = absl::GetFlag(FLAGS_beside_worker)
                                  ? parasol::Role::kWorker
                                  : parasol::Role::kChief;

@@ -6,6 +6,7 @@
 #include "absl/time/time.h"
 #include "base/process.h"
 #include "base/resource_limits.h"
+#include "cluster/cluster_spec/data_cache_flag.h"
 #include "cluster/cluster_spec/role_flags.h"
 #include "cluster/trust/trust_flags.h"
 #include "evaluator/run_evaluator.h"
@@ -36,6 +37,7 @@ int main(int argc, char** argv) {
       "Evaluates the checkpoints of a job, one after the other, in a cluster "
       "given by TF_CONFIG.");
   parasol::ApplySystemLimits();
+  parasol::ApplyDataCacheFlag();
   const parasol::TaskConfig config =
       parasol::TaskConfigOrExit(parasol::Role::kEvaluator);
   parasol::TerminationSignal signal;

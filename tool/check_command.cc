@@ -133,8 +133,8 @@ Command CheckCommand() {
   return {.name = "check",
           .summary = "reports all faults of a job and its data",
           .usage = kCheckUsage,
-          .flags = {"data_dir", "data", "set", "json", "adapt", "output",
-                    "examples", "ps", "workers"},
+          .flags = {"data_dir", "data_cache_dir", "data", "set", "json",
+                    "adapt", "output", "examples", "ps", "workers"},
           .run = [](const std::vector<std::string>& arguments) {
             const absl::StatusOr<int> code = RunCheck(arguments);
             return code.ok() ? *code : ExitWith(code.status());

@@ -61,8 +61,8 @@ Command EvaluateCommand() {
   return {.name = "evaluate",
           .summary = "measures a checkpoint on the job's eval data",
           .usage = kEvaluateUsage,
-          .flags = {"best", "data_dir", "device", "threads", "table_memory",
-                    "table_dir", "set", "json"},
+          .flags = {"best", "data_dir", "data_cache_dir", "device", "threads",
+                    "table_memory", "table_dir", "set", "json"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunEvaluate(arguments));
           }};

@@ -136,8 +136,8 @@ Command ImportCommand() {
   return {.name = "import",
           .summary = "makes a checkpoint of tensors of other programs",
           .usage = kImportUsage,
-          .flags = {"format", "job", "set", "data_dir", "checkpoint_dir",
-                    "step", "allow_surplus"},
+          .flags = {"format", "job", "set", "data_dir", "data_cache_dir",
+                    "checkpoint_dir", "step", "allow_surplus"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunImport(arguments));
           }};

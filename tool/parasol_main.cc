@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "base/process.h"
 #include "base/resource_limits.h"
+#include "cluster/cluster_spec/data_cache_flag.h"
 #include "tool/check_command.h"
 #include "tool/checkpoint_command.h"
 #include "tool/cluster_command.h"
@@ -43,6 +44,7 @@ int Main(int argc, char** argv) {
     const std::vector<std::string> rest =
         ParseCommandLine(argc - 1, argv + 1, command->usage, command->flags);
     ApplySystemLimits();
+    ApplyDataCacheFlag();
     return RunCommand(*command, rest);
   }
   if (!arguments.empty() && !absl::StartsWith(arguments[0], "-")) {

@@ -143,9 +143,9 @@ Command PredictCommand() {
   return {.name = "predict",
           .summary = "writes what a model predicts for each example",
           .usage = kPredictUsage,
-          .flags = {"best", "data_dir", "device", "threads", "table_memory",
-                    "table_dir", "set", "output", "layer", "shard", "keep",
-                    "raw", "all_probabilities"},
+          .flags = {"best", "data_dir", "data_cache_dir", "device", "threads",
+                    "table_memory", "table_dir", "set", "output", "layer",
+                    "shard", "keep", "raw", "all_probabilities"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunPredict(arguments));
           }};

@@ -156,6 +156,10 @@ absl::StatusOr<std::unique_ptr<ChiefBeside>> StartChief(
   if (!options.data_dir.empty()) {
     chief.arguments.push_back(absl::StrCat("--data_dir=", options.data_dir));
   }
+  if (!options.data_cache_dir.empty()) {
+    chief.arguments.push_back(
+        absl::StrCat("--data_cache_dir=", options.data_cache_dir));
+  }
   if (options.checkpoint_timeout > absl::ZeroDuration()) {
     chief.arguments.push_back(
         absl::StrCat("--checkpoint_timeout=",

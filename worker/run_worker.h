@@ -18,6 +18,7 @@ namespace parasol {
 // The flags of the `worker` binary.
 struct RunWorkerOptions {
   std::string data_dir;
+  std::string data_cache_dir;
   std::string device;
   int threads = 1;
   std::string metrics_address;

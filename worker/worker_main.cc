@@ -8,6 +8,7 @@
 #include "base/command_line.h"
 #include "base/process.h"
 #include "base/resource_limits.h"
+#include "cluster/cluster_spec/data_cache_flag.h"
 #include "cluster/cluster_spec/role_flags.h"
 #include "cluster/job/task/task_job.h"
 #include "cluster/rpc/keep_memory.h"
@@ -87,6 +88,7 @@ int main(int argc, char** argv) {
       "Computes gradients for a cluster given by TF_CONFIG, or, without one, "
       "trains --job in this process alone.");
   parasol::ApplySystemLimits();
+  parasol::ApplyDataCacheFlag();
   if (absl::GetFlag(FLAGS_list_devices)) {
     return parasol::ExitWith(parasol::ListDevices());
   }
@@ -109,6 +111,7 @@ int main(int argc, char** argv) {
     options.certificates = settings.files;
   }
   options.data_dir = absl::GetFlag(FLAGS_data_dir);
+  options.data_cache_dir = absl::GetFlag(FLAGS_data_cache_dir);
   options.device = absl::GetFlag(FLAGS_device);
   options.threads = absl::GetFlag(FLAGS_threads);
   options.metrics_address = parasol::MetricsListenAddress(

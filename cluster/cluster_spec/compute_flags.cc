@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "ml/device/device.h"
+#include "ml/input/object/object_uri.h"
 
 namespace parasol {
 
@@ -15,7 +16,13 @@ absl::Status CheckComputeFlags(const ComputeFlags& flags) {
   RETURN_IF_ERROR(Device::CheckThreads(flags.threads))
       << "--threads=" << flags.threads;
   if (flags.data_dir.empty()) return absl::OkStatus();
-  return CheckDirectoryFlag("data_dir", flags.data_dir);
+  return CheckDataDirFlag(flags.data_dir);
+}
+
+absl::Status CheckDataDirFlag(const std::string& data_dir) {
+  if (!IsUri(data_dir)) return CheckDirectoryFlag("data_dir", data_dir);
+  RETURN_IF_ERROR(ParseObjectUri(data_dir).status()) << "--data_dir";
+  return absl::OkStatus();
 }
 
 absl::Status CheckDirectoryFlag(absl::string_view flag,

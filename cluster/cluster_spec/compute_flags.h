@@ -22,6 +22,11 @@ struct ComputeFlags {
 //                    job's paths are then used as they are.
 absl::Status CheckComputeFlags(const ComputeFlags& flags);
 
+// Returns OK if `data_dir`, the value of the flag --data_dir, is a directory or
+// the URI of a place in an object store, which is not looked at.
+//   InvalidArgument  it is neither.
+absl::Status CheckDataDirFlag(const std::string& data_dir);
+
 // Returns OK if `path`, the value of the flag --`flag`, is a directory.
 //   InvalidArgument  it does not exist, or is not a directory.
 absl::Status CheckDirectoryFlag(absl::string_view flag,

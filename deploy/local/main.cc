@@ -23,6 +23,8 @@
 #include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "cluster/check/start_check.h"
+#include "cluster/cluster_spec/compute_flags.h"
+#include "cluster/cluster_spec/data_cache_flag.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "cluster/job/strategy.h"
@@ -31,6 +33,7 @@
 #include "deploy/local/local_run.h"
 #include "deploy/local/run_directory.h"
 #include "deploy/resolver/hosts.h"
+#include "ml/input/object/object_uri.h"
 #include "storage/directory_lock.h"
 
 ABSL_DECLARE_FLAG(parasol::LogFormat, log_format);
@@ -139,6 +142,7 @@ absl::StatusOr<std::string> TemporaryDir() {
 // Names a path wherever a process is that is given it.
 absl::StatusOr<std::string> AbsolutePath(absl::string_view flag,
                                          const std::string& path) {
+  if (flag == "data_dir" && IsUri(path)) return path;
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error);
   if (!error) return absolute.string();
@@ -190,14 +194,6 @@ absl::Status CheckExists(absl::string_view flag, const std::string& path) {
   if (fs::exists(path, error)) return absl::OkStatus();
   return absl::NotFoundError(absl::StrCat(
       "--", flag, "=", path, ": there is no such file; correct the path"));
-}
-
-absl::Status CheckIsDirectory(absl::string_view flag, const std::string& path) {
-  RETURN_IF_ERROR(CheckExists(flag, path));
-  std::error_code error;
-  if (fs::is_directory(path, error)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--", flag, "=", path, ": is a file; name the directory that it is in"));
 }
 
 // bazel-bin/deploy/local/launcher lies two levels below the roles' folders.
@@ -385,7 +381,11 @@ absl::StatusOr<LocalJob> LocalJobFromFlags(LoadedJob& loaded) {
   // Other hosts may have data that this one has not.
   const bool has_data = absl::GetFlag(FLAGS_hosts).empty();
   if (has_data) {
-    RETURN_IF_ERROR(CheckIsDirectory("data_dir", job.data_dir));
+    RETURN_IF_ERROR(CheckDataDirFlag(job.data_dir));
+  }
+  if (const std::string dir = absl::GetFlag(FLAGS_data_cache_dir);
+      !dir.empty()) {
+    ASSIGN_OR_RETURN(job.data_cache_dir, AbsolutePath("data_cache_dir", dir));
   }
   job.bin_dir = BinDirOfThisBinary();
   if (const std::string dir = absl::GetFlag(FLAGS_bin_dir); !dir.empty()) {
@@ -461,6 +461,7 @@ void LogReason(const RunResult& result) {
 int Main(int argc, char** argv) {
   const std::vector<std::string> rest = ParseCommandLine(argc, argv, kUsage);
   ApplySystemLimits();
+  ApplyDataCacheFlag();
   if (!rest.empty()) {
     return ExitWith(absl::InvalidArgumentError(
         absl::StrCat("unexpected argument ", rest[0], "; try --help")));

@@ -31,14 +31,22 @@ std::vector<std::string> ChiefFlags(const LocalJob& job) {
   return flags;
 }
 
+std::vector<std::string> DataFlags(const LocalJob& job) {
+  std::vector<std::string> flags = {absl::StrCat("--data_dir=", job.data_dir)};
+  if (!job.data_cache_dir.empty()) {
+    flags.push_back(absl::StrCat("--data_cache_dir=", job.data_cache_dir));
+  }
+  return flags;
+}
+
 // The flags of one role beside --metrics_address and ChiefFlags().
 std::vector<std::string> RoleFlags(const LocalJob& job,
                                    const std::string& role) {
-  if (role == "chief") return {absl::StrCat("--data_dir=", job.data_dir)};
+  if (role == "chief") return DataFlags(job);
   if (role == "worker" || role == "evaluator") {
-    std::vector<std::string> flags = {absl::StrCat("--data_dir=", job.data_dir),
-                                      absl::StrCat("--device=", job.device),
-                                      absl::StrCat("--threads=", job.threads)};
+    std::vector<std::string> flags = DataFlags(job);
+    flags.push_back(absl::StrCat("--device=", job.device));
+    flags.push_back(absl::StrCat("--threads=", job.threads));
     if (role == "worker" && job.is_hybrid) flags.push_back("--strategy=hybrid");
     return flags;
   }

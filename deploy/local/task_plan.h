@@ -12,7 +12,9 @@ namespace parasol {
 // The user's request. All paths are absolute, and the same on all hosts.
 struct LocalJob {
   std::string job_file;
-  std::string data_dir;
+  std::string data_dir;  // or a URI
+  // Folder for copies of data in object stores; empty: the tasks' default.
+  std::string data_cache_dir = {};
   std::string checkpoint_dir;
   std::string log_dir;
   // Folder of the binaries ps/ps, worker/worker, chief/chief and
