@@ -161,7 +161,7 @@ TEST_F(ObjectSetTest, ASampleBringsNothing) {
       const auto sample,
       RawColumns::Open(dataset, server_->Uri("large"), {}, 1 << 20));
   EXPECT_TRUE(sample->is_sample());
-  EXPECT_THAT(server_->Requests("GET /b/large"), SizeIs(Le(4u)));
+  EXPECT_THAT(server_->Reads("large/x.csv"), SizeIs(Le(4u)));
   EXPECT_THAT(Copies(), IsEmpty());
 }
 

@@ -8,6 +8,8 @@
 #include <arrow/util/io_util.h>
 #include <arrow/util/key_value_metadata.h>
 #include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -223,10 +226,35 @@ int Fail(const char* what, char* error, int code) {
   return code;
 }
 
+// Keeps the signal from this thread, and from threads that it starts, that a
+// connection sends which its server has closed: it would end the process.
+class NoPipeSignal {
+ public:
+  NoPipeSignal() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoPipeSignal() {
+    if (sigismember(&before_, SIGPIPE)) return;
+    const timespec at_once = {};
+    while (sigtimedwait(&pipe_, nullptr, &at_once) > 0) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoPipeSignal(const NoPipeSignal&) = delete;
+  NoPipeSignal& operator=(const NoPipeSignal&) = delete;
+
+ private:
+  sigset_t pipe_;
+  sigset_t before_;
+};
+
 // Calls `function`, which returns a Status; whatever it throws becomes an
 // error.
 template <typename Function>
 int GuardedStore(char* error, const Function& function) {
+  const NoPipeSignal no_pipe_signal;
   try {
     const Status status = function();
     return status.ok()

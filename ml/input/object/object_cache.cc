@@ -86,6 +86,32 @@ void RemoveAbandoned(const std::string& directory) {
   }
 }
 
+// Returns the last part of a path.
+std::string NameIn(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// Makes `folder` of links: a name for each copy. It is there as a whole, or as
+// another process has made it.
+absl::Status MakeLinks(
+    const std::string& folder,
+    const std::vector<std::pair<std::string, std::string>>& copies) {
+  std::error_code error;
+  if (fs::exists(folder, error)) return absl::OkStatus();
+  const std::string unfinished =
+      absl::StrCat(folder, ".", getpid(), UnfinishedCopy(""));
+  fs::create_directories(unfinished, error);
+  for (const auto& [copy, name] : copies) {
+    if (!error) fs::create_hard_link(copy, fs::path(unfinished) / name, error);
+  }
+  if (!error) fs::rename(unfinished, folder, error);
+  if (!error) return absl::OkStatus();
+  std::error_code ignored;
+  fs::remove_all(unfinished, ignored);
+  if (fs::exists(folder, ignored)) return absl::OkStatus();
+  return absl::ErrnoToStatus(error.value(), folder);
+}
+
 // Calls `call` with the numbers below `count`, `threads` at a time, until one
 // fails.
 absl::Status ForEach(size_t count, size_t threads,
@@ -177,12 +203,21 @@ absl::Status ObjectCache::BringAll(const std::vector<Task>& tasks,
                                    const std::string& directory) {
   RemoveAbandoned(directory);
   uint64_t bytes = 0;
-  for (const Task& task : tasks) bytes += task.object->bytes();
+  uint64_t lacking = 0;  // of which nobody has the room yet
+  for (const Task& task : tasks) {
+    bytes += task.object->bytes();
+    std::error_code error;
+    if (!fs::exists(UnfinishedCopy(task.path), error)) {
+      lacking += task.object->bytes();
+    }
+  }
   const std::string what = absl::StrCat(
       OneLine(tasks.front().object->uri()),
       tasks.size() == 1 ? ""
                         : absl::StrCat(" and ", tasks.size() - 1, " more"));
-  if (bytes > FreeBytes(directory)) return NoRoomFor(bytes, what, directory);
+  if (lacking > FreeBytes(directory)) {
+    return NoRoomFor(lacking, what, directory);
+  }
   const absl::Time begin = options_.clock->Now();
   LOG(INFO) << "bringing " << what << " to " << directory << ", "
             << (bytes >> kMebiShift) << " MiB";
@@ -230,6 +265,41 @@ absl::Status ObjectCache::Note(const Task& task) {
                    "when it had ",
                    known->second.bytes, " bytes (now ", copy.bytes,
                    "), and its copy is gone; start the process again"));
+}
+
+absl::StatusOr<std::string> ObjectCache::BringNamed(const std::string& uri) {
+  ASSIGN_OR_RETURN(const ObjectUri parts, ParseObjectUri(uri));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const ObjectStore> store,
+                   ObjectStore::Open(parts));
+  ASSIGN_OR_RETURN(const ObjectEntry itself, store->Find(parts.path));
+  std::vector<ObjectEntry> entries = {itself};
+  if (itself.is_folder) {
+    ASSIGN_OR_RETURN(entries, store->List(parts.path));
+    std::erase_if(entries, [](const ObjectEntry& e) { return e.is_folder; });
+  }
+  std::vector<std::string> uris;
+  for (const ObjectEntry& entry : entries) {
+    uris.push_back(parts.Of(entry.path));
+  }
+  RETURN_IF_ERROR(Bring(uris));
+  // The folder's name is of all versions that are in it.
+  Fingerprint version;
+  std::vector<std::pair<std::string, std::string>> copies;
+  for (size_t i = 0; i < uris.size(); ++i) {
+    ASSIGN_OR_RETURN(const Opened opened, Open(uris[i]));
+    copies.emplace_back(opened.copy, NameIn(entries[i].path));
+    version.AddPart(NameIn(opened.copy)).AddPart(copies.back().second);
+  }
+  ASSIGN_OR_RETURN(const std::string directory, Directory());
+  const std::string outer =
+      absl::StrFormat("%s/%016x.named", directory, version.Get());
+  std::error_code error;
+  fs::create_directory(outer, error);
+  const std::string named = absl::StrCat(outer, "/", NameIn(parts.path));
+  RETURN_IF_ERROR(
+      MakeLinks(itself.is_folder ? named : outer + "/file", copies));
+  return itself.is_folder ? named
+                          : absl::StrCat(outer, "/file/", NameIn(parts.path));
 }
 
 bool ObjectCache::HasBrought(const std::string& uri) const {

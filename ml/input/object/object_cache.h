@@ -61,6 +61,14 @@ class ObjectCache {
   absl::Status Bring(absl::Span<const std::string> uris)
       ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Brings an object, or with all objects of a folder, but not of folders in
+  // it, and returns the path of a file, or a folder, with its own name: for
+  // those who tell files by their names. It is made of links to copies.
+  //   NotFound   there is no such object, or no such folder.
+  //   any other  as for Bring().
+  absl::StatusOr<std::string> BringNamed(const std::string& uri)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
   // An object to be read: as a copy, or in the store.
   struct Opened {
     std::string copy;                            // path; "": there is none

@@ -115,7 +115,7 @@ TEST_F(ObjectCacheTest, AnObjectIsBroughtOnceInPieces) {
   const std::string bytes = Bytes(5 * kPiece + 17, 1);
   const std::string uri = server_->Put("d/x.bin", bytes);
   EXPECT_TRUE(IsBrought(uri, bytes));
-  EXPECT_THAT(server_->Requests("GET /b/d/x.bin"), SizeIs(6));
+  EXPECT_THAT(server_->Reads("d/x.bin"), SizeIs(6));
   EXPECT_THAT(Folder(), SizeIs(1));
   server_->ForgetRequests();
   EXPECT_TRUE(IsBrought(uri, bytes));
@@ -250,7 +250,7 @@ TEST_F(ObjectCacheTest, ProcessesWaitForTheOneThatBrings) {
     EXPECT_OK(brought.status());
     EXPECT_TRUE(brought.value_or("") == bytes);
   }
-  EXPECT_THAT(server_->Requests("GET /b/x"), SizeIs(40));
+  EXPECT_THAT(server_->Reads("x"), SizeIs(40));
 }
 
 TEST_F(ObjectCacheTest, AProcessThatDoesNotGoOnIsNamed) {
@@ -264,6 +264,30 @@ TEST_F(ObjectCacheTest, AProcessThatDoesNotGoOnIsNamed) {
               StatusIs(absl::StatusCode::kUnavailable,
                        AllOf(HasSubstr("s3://b/x"),
                              HasSubstr(absl::StrCat("process ", getpid())))));
+}
+
+TEST_F(ObjectCacheTest, FilesAndFoldersKeepTheirNamesWhereTheyAreNeeded) {
+  const std::string file = server_->Put("w/x.safetensors", "weights");
+  server_->Put("w/y b.bin", "more");
+  server_->Put("w/sub/z", "not in it");
+  const auto cache = NewCache();
+  ASSERT_OK_AND_ASSIGN(const std::string path, cache->BringNamed(file));
+  EXPECT_THAT(path, testing::EndsWith("/x.safetensors"));
+  EXPECT_EQ(ContentOf(path), "weights");
+  const std::string uri = server_->Uri("w");
+  ASSERT_OK_AND_ASSIGN(const std::string folder, cache->BringNamed(uri));
+  EXPECT_THAT(folder, testing::EndsWith("/w"));
+  EXPECT_EQ(ContentOf(folder + "/x.safetensors"), "weights");
+  EXPECT_EQ(ContentOf(folder + "/y b.bin"), "more");
+  EXPECT_FALSE(fs::exists(folder + "/sub"));
+  // Another process, and another version.
+  EXPECT_THAT(NewCache()->BringNamed(uri), IsOkAndHolds(folder));
+  server_->Put("w/y b.bin", "else");
+  ASSERT_OK_AND_ASSIGN(const std::string other, NewCache()->BringNamed(uri));
+  EXPECT_EQ(ContentOf(other + "/y b.bin"), "else");
+  EXPECT_EQ(ContentOf(folder + "/y b.bin"), "more");
+  EXPECT_THAT(cache->BringNamed(server_->Uri("gone")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("s3://b/gone")));
 }
 
 TEST_F(ObjectCacheTest, WhatHasNoRoomIsNotBegun) {
@@ -379,7 +403,7 @@ TEST_F(FindObjectsTest, AStartIsReadWithoutACopy) {
     ASSERT_OK(file.Read(begin, absl::MakeSpan(out)));
     EXPECT_TRUE(out == bytes.substr(begin, size)) << begin << " " << size;
   }
-  EXPECT_THAT(server_->Requests("GET"), SizeIs(4));
+  EXPECT_THAT(server_->Reads("x"), SizeIs(4));
   server_->Put("x", Bytes(3 << 20, 12));
   std::string out(4, '\0');
   EXPECT_OK(file.Read(0, absl::MakeSpan(out)));

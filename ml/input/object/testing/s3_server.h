@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -87,6 +88,20 @@ class S3Server {
       if (absl::StartsWith(line, start)) lines.push_back(line);
     }
     return lines;
+  }
+  // Returns the requests for parts of an object, but for a second look at the
+  // last bytes of a part, which the library takes by chance (arrow_store.cc).
+  std::vector<std::string> Reads(absl::string_view key) const {
+    constexpr uint64_t kMostDoubted = 16;
+    std::vector<std::string> reads;
+    for (const std::string& line :
+         Requests(absl::StrCat("GET /b/", key, " bytes="))) {
+      const std::string range = line.substr(line.find("bytes=") + 6);
+      const uint64_t begin = std::stoull(range);
+      const uint64_t last = std::stoull(range.substr(range.find('-') + 1));
+      if (last - begin >= kMostDoubted) reads.push_back(line);
+    }
+    return reads;
   }
   void ForgetRequests() const {
     std::filesystem::resize_file(root_ + "/requests", 0);
