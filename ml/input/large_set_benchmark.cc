@@ -6,7 +6,8 @@
 //   bazel run -c opt //ml/input:large_set_benchmark -- DIR GIBIBYTES [SHUFFLE]
 //
 // With a fourth argument, csv or parquet, the files are those that
-// compare_parquet.py has written.
+// compare_parquet.py has written. DIR may be the URI of a log in an object
+// store (tests/benchmark/object_data).
 
 #include <chrono>
 #include <cstdint>
@@ -24,6 +25,7 @@
 #include "base/log.h"
 #include "google/protobuf/text_format.h"
 #include "ml/input/input_pipeline.h"
+#include "ml/input/object/object_uri.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -76,7 +78,7 @@ std::string FilesOf(const std::string& format) {
 
 int Run(const std::string& directory, double gibibytes, int64_t shuffle,
         const std::string& format) {
-  if (format == "criteo") {
+  if (format == "criteo" && !IsUri(directory)) {
     Generate(directory + "/click_log",
              static_cast<uint64_t>(gibibytes * (uint64_t{1} << 30)));
   }
