@@ -103,7 +103,7 @@ Command InspectCommand() {
               "does.\n"
               "\n"
               "  parasol inspect CKPT",
-          .flags = {"best", "json"},
+          .flags = {"best", "data_cache_dir", "json"},
           .run = RunInspect};
 }
 
@@ -111,7 +111,7 @@ Command CheckpointCommand() {
   return {.name = "checkpoint",
           .summary = "lists and verifies checkpoints, shows what is in one",
           .usage = kCheckpointUsage,
-          .flags = {"best", "json"},
+          .flags = {"best", "data_cache_dir", "json"},
           .run = RunCheckpoint};
 }
 

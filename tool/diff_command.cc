@@ -72,7 +72,7 @@ Command DiffCommand() {
   return {.name = "diff",
           .summary = "compares two checkpoints",
           .usage = kDiffUsage,
-          .flags = {"json", "tolerance"},
+          .flags = {"data_cache_dir", "json", "tolerance"},
           .run = Run,
           .trouble = kTrouble};
 }

@@ -109,7 +109,8 @@ Command ExportCommand() {
   return {.name = "export",
           .summary = "writes a checkpoint to files of other programs",
           .usage = kExportUsage,
-          .flags = {"best", "averages", "format", "layout", "output", "slots"},
+          .flags = {"data_cache_dir", "best", "averages", "format", "layout",
+                    "output", "slots"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunExport(arguments));
           }};

@@ -14,6 +14,8 @@
 #include "base/status_macros.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
+#include "ml/input/object/object_cache.h"
+#include "ml/input/object/object_uri.h"
 #include "tool/data_dir_flag.h"
 #include "tool/exchange/import.h"
 #include "tool/format_flag.h"
@@ -90,8 +92,11 @@ absl::StatusOr<LoadedJob> JobOfImport(const std::string& default_file) {
   return job;
 }
 
-absl::StatusOr<Imported> ImportFiles(const std::string& path) {
+absl::StatusOr<Imported> ImportFiles(std::string path) {
   ASSIGN_OR_RETURN(ImportOptions options, ImportOptionsFromFlags());
+  if (IsUri(path)) {
+    ASSIGN_OR_RETURN(path, ObjectCache::OfProcess().BringNamed(path));
+  }
   const std::string format = absl::GetFlag(FLAGS_format);
   ASSIGN_OR_RETURN(options.format, format.empty() ? FormatOfFilesAt(path)
                                                   : ParseTensorFormat(format));

@@ -124,8 +124,8 @@ Command PublishCommand() {
   return {.name = "publish",
           .summary = "writes versions of a model for inference engines",
           .usage = kPublishUsage,
-          .flags = {"output", "follow", "dtype", "layout", "full_every",
-                    "max_to_keep", "poll_interval", "log_format"},
+          .flags = {"data_cache_dir", "output", "follow", "dtype", "layout",
+                    "full_every", "max_to_keep", "poll_interval", "log_format"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunPublish(arguments));
           }};

@@ -1,7 +1,9 @@
 #include "cluster/checkpoint/checkpoint_argument.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -11,11 +13,64 @@
 #include "base/status_macros.h"
 #include "cluster/checkpoint/best_checkpoint.h"
 #include "cluster/checkpoint/resume.h"
+#include "ml/input/object/object_cache.h"
+#include "ml/input/object/object_store.h"
+#include "ml/input/object/object_uri.h"
 #include "storage/checkpoint_manifest.h"
 #include "storage/checkpoint_store.h"
 #include "storage/durable_file.h"
 
 namespace parasol {
+namespace {
+
+constexpr absl::string_view kCheckpointName = "ckpt-";
+
+// Returns the newest complete checkpoint in a folder of a store, as a directory
+// of this machine. Only it is brought, and newer ones that are incomplete.
+absl::StatusOr<std::string> NewestInStore(const std::string& uri,
+                                          std::vector<ObjectEntry> entries) {
+  std::sort(entries.begin(), entries.end(),
+            [](const ObjectEntry& a, const ObjectEntry& b) {
+              return a.path > b.path;
+            });
+  absl::Status damage;  // of the newest one that is damaged
+  for (const ObjectEntry& entry : entries) {
+    const std::string name = entry.path.substr(entry.path.rfind('/') + 1);
+    if (!entry.is_folder || !absl::StartsWith(name, kCheckpointName)) continue;
+    ASSIGN_OR_RETURN(
+        const std::string directory,
+        ObjectCache::OfProcess().BringNamed(JoinedPath(uri, name)));
+    const CheckpointStore store(directory.substr(0, directory.rfind('/')));
+    const auto complete = FindCheckpoint(store);
+    if (complete.ok() && complete->has_value()) return directory;
+    if (absl::IsUnavailable(complete.status())) return complete.status();
+    damage.Update(complete.status());
+  }
+  RETURN_IF_ERROR(damage) << uri;
+  return absl::NotFoundError(absl::StrCat(
+      uri, ": has no checkpoint; name a folder ckpt-… or one that has some"));
+}
+
+absl::StatusOr<std::string> CheckpointInStore(const std::string& uri) {
+  ASSIGN_OR_RETURN(const ObjectUri parts, ParseObjectUri(uri));
+  if (absl::EndsWith(parts.path, absl::StrCat("/", kBestName))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(uri, ": ", kBestName,
+                     " is not read in a store; name the checkpoint itself"));
+  }
+  ASSIGN_OR_RETURN(const std::shared_ptr<const ObjectStore> store,
+                   ObjectStore::Open(parts));
+  ASSIGN_OR_RETURN(std::vector<ObjectEntry> entries, store->List(parts.path));
+  for (const ObjectEntry& entry : entries) {
+    if (entry.path == absl::StrCat(parts.path, "/", kManifestName)) {
+      return ObjectCache::OfProcess().BringNamed(uri);
+    }
+  }
+  return NewestInStore(uri, std::move(entries));
+}
+
+}  // namespace
+
 std::optional<std::string> DirectoryOfBest(const std::string& path) {
   absl::string_view directory = path;
   while (absl::EndsWith(directory, "/")) directory.remove_suffix(1);
@@ -30,6 +85,7 @@ std::optional<std::string> DirectoryOfBest(const std::string& path) {
 }
 
 absl::StatusOr<std::string> CheckpointAt(const std::string& path) {
+  if (IsUri(path)) return CheckpointInStore(path);
   if (const std::optional<std::string> directory = DirectoryOfBest(path)) {
     ASSIGN_OR_RETURN(const BestCheckpoint best, ReadBest(*directory));
     return best.path;

@@ -8,6 +8,8 @@
 #include "cluster/checkpoint/checkpoint_argument.h"
 #include "cluster/checkpoint/evaluated_array.h"
 #include "cluster/checkpoint/warm_tensors.h"
+#include "ml/input/object/object_cache.h"
+#include "ml/input/object/object_uri.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/durable_file.h"
 #include "storage/shard_entry.h"
@@ -80,10 +82,22 @@ class CheckpointSource : public WarmSource {
   const std::unique_ptr<CheckpointReader> checkpoint_;
 };
 
+absl::StatusOr<std::unique_ptr<WarmSource>> OpenInStore(
+    const std::string& uri) {
+  absl::StatusOr<std::string> directory = CheckpointAt(uri);
+  // It may be a file of other programs.
+  if (absl::IsNotFound(directory.status())) {
+    directory = ObjectCache::OfProcess().BringNamed(uri);
+  }
+  if (!directory.ok()) return AsFaultOfJob(directory.status());
+  return WarmSource::Open(*directory);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<WarmSource>> WarmSource::Open(
     const std::string& path) {
+  if (IsUri(path)) return OpenInStore(path);
   const bool is_best = DirectoryOfBest(path).has_value();
   const absl::StatusOr<TensorFormat> format = FormatOfFilesAt(path);
   if (!is_best && format.ok()) {

@@ -34,9 +34,9 @@ class WarmSource {
   using RowsVisit = absl::FunctionRef<absl::Status(
       absl::Span<const uint64_t> ids, absl::Span<const float> rows)>;
 
-  // Opens the checkpoint at CheckpointAt(path), in which
-  // variables with a moving average are the average; or the files that
-  // FormatOfFilesAt() knows as tensors of other programs.
+  // Opens the checkpoint at CheckpointAt(path), in which variables with a
+  // moving average are the average; or the files that FormatOfFilesAt() knows
+  // as tensors of other programs, in an object store one file.
   //   InvalidArgument  there is none, or it is damaged; the message names the
   //                    path.
   //   Unavailable, PermissionDenied, …  the file system refuses.

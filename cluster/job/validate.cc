@@ -191,6 +191,12 @@ Faults ValidateCheckpoint(const job::CheckpointPolicy& checkpoint) {
   // It may come from --checkpoint_dir.
   if (checkpoint.has_directory()) {
     faults.Add(RequirePath("checkpoint.directory", checkpoint.directory()));
+    if (absl::StrContains(checkpoint.directory(), "://")) {
+      faults.Add(Fault("checkpoint.directory",
+                       absl::StrCat(ShownText(checkpoint.directory()),
+                                    ": checkpoints are not written to object "
+                                    "stores; name a folder")));
+    }
   }
   if (checkpoint.has_every_steps()) {
     faults.Add(RequireInRange("checkpoint.every_steps",

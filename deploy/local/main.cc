@@ -142,7 +142,13 @@ absl::StatusOr<std::string> TemporaryDir() {
 // Names a path wherever a process is that is given it.
 absl::StatusOr<std::string> AbsolutePath(absl::string_view flag,
                                          const std::string& path) {
-  if (flag == "data_dir" && IsUri(path)) return path;
+  if (IsUri(path)) {
+    if (flag == "data_dir") return path;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", flag, "=", path,
+                     ": only data are read from object stores; name "
+                     "a path of this machine"));
+  }
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error);
   if (!error) return absolute.string();

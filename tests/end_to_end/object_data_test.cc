@@ -109,6 +109,55 @@ TEST_F(ObjectDataTest, AFaultIsToldBeforeAnythingStarts) {
                     testing::Not(HasSubstr("secret-of-the-test"))));
 }
 
+TEST_F(ObjectDataTest, ModelsAreReadFromAStore) {
+  const auto cluster = LaunchedCluster::Start(Options(DigitsDirectory()));
+  ASSERT_OK(cluster);
+  ASSERT_OK((*cluster)->Wait());
+  const fs::path folder = (*cluster)->checkpoint_dir();
+  for (const auto& file : fs::recursive_directory_iterator(folder)) {
+    if (!file.is_regular_file()) continue;
+    server_->Put("run/" + fs::relative(file.path(), folder).string(),
+                 Content(file.path()));
+  }
+  const auto exported = [&](const std::string& checkpoint) {
+    const std::string file = testing::TempDir() + "/exported.safetensors";
+    const CompletedProcess run =
+        RunTool({"export", checkpoint, "--format=safetensors",
+                 "--output=" + file, "--data_cache_dir=" + copies_});
+    EXPECT_EQ(run.end.code(), 0) << run.standard_error;
+    return Content(file);
+  };
+  const std::string all = exported(folder);
+  EXPECT_TRUE(exported(server_->Uri("run")) == all);
+  EXPECT_TRUE(exported(server_->Uri("run/ckpt-000000000060")) == all);
+  // A newer one that was copied in part is passed over.
+  server_->Put("run/ckpt-000000000070/MANIFEST", "a part");
+  EXPECT_TRUE(exported(server_->Uri("run")) == all);
+
+  server_->Put("weights.safetensors", all);
+  const std::string job = testing::TempDir() + "/job.textproto";
+  std::ofstream(job) << DigitsJob();
+  const std::string imported = testing::TempDir() + "/imported";
+  const CompletedProcess import =
+      RunTool({"import", server_->Uri("weights.safetensors"), "--job=" + job,
+               "--checkpoint_dir=" + imported, "--data_cache_dir=" + copies_});
+  EXPECT_EQ(import.end.code(), 0) << import.standard_error;
+
+  LaunchedCluster::Options warm = Options(DigitsDirectory());
+  warm.overrides.push_back("warm_start.checkpoint=" + server_->Uri("run"));
+  const auto again = LaunchedCluster::Start(warm);
+  ASSERT_OK(again);
+  ASSERT_OK_AND_ASSIGN(const auto result, (*again)->Wait());
+  EXPECT_EQ(result.exit_code, 0) << result.progress;
+  EXPECT_THAT((*again)->LogOf("chief/0"), HasSubstr("ckpt-000000000060"));
+  // Checkpoints are written to folders.
+  LaunchedCluster::Options remote = Options(DigitsDirectory());
+  remote.checkpoint_dir = server_->Uri("written");
+  const auto refused = LaunchedCluster::Start(remote);
+  if (!refused.ok()) return;
+  EXPECT_EQ((*refused)->Wait()->exit_code, 2);
+}
+
 TEST_F(ObjectDataTest, TheToolReadsObjects) {
   const std::string job = testing::TempDir() + "/job.textproto";
   std::ofstream(job) << DigitsJob();
