@@ -7,7 +7,6 @@
 #include <arrow/status.h>
 #include <arrow/util/io_util.h>
 #include <arrow/util/key_value_metadata.h>
-#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -60,13 +59,10 @@ Status InitializeStores() {
   return arrow::fs::Initialize(options);
 }
 
-// Opens the library of S3, which most processes do without. It finds its own
-// symbols first, as this library does.
+// Opens the library of S3, which most processes do without. It has no symbols
+// that others could take for theirs.
 Status LoadS3(const std::string& libraries) {
   const std::string path = libraries + "/" PARASOL_ARROW_S3;
-  if (dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND) == nullptr) {
-    return Status::Invalid(dlerror());
-  }
   return arrow::fs::LoadFileSystemFactories(path.c_str());
 }
 
