@@ -106,7 +106,6 @@ PsTask::PsTask(const PsTaskOptions& options, std::unique_ptr<PayloadHost> lanes,
                  .memory_limit_bytes = options.memory_limit_bytes,
                  .tier_directory = options.tier_directory,
                  .own_bytes = [this] { return server_.shard_bytes(); },
-                 .non_finite = options.non_finite,
                  .helpers = helpers_}),
       lanes_(std::move(lanes)),
       service_(

@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "cluster/client/standby_call.h"
 #include "cluster/rpc/channel.h"
 #include "cluster/rpc/deadline.h"
 #include "cluster/rpc/status.h"
@@ -27,53 +28,16 @@ std::string PeerAt(const wire::StandbyPlace& place) {
   return absl::StrCat(place.task(), " at ", place.address());
 }
 
-class GrpcStandbyCall : public StandbyCall {
- public:
-  GrpcStandbyCall(const wire::StandbyPlace& place,
-                  std::shared_ptr<const Trust> trust)
-      : peer_(PeerAt(place)),
-        channel_(MakeTensorChannel(place.address(),
-                                   CalleeAt(place, std::move(trust)))),
-        stub_(wire::ParameterService::NewStub(channel_)),
-        stream_(stub_->Follow(&context_)) {}
-
-  ~GrpcStandbyCall() override {
-    if (is_finished_) return;
-    context_.TryCancel();
-    stream_->Finish();
-  }
-
-  bool Write(const wire::FollowRequest& message) override {
-    return stream_->Write(message);
-  }
-  bool Read(wire::FollowResponse& answer) override {
-    return stream_->Read(&answer);
-  }
-  void Cancel() override { context_.TryCancel(); }
-  absl::Status Finish() override {
-    is_finished_ = true;
-    return FromGrpcStatus(stream_->Finish(), peer_);
-  }
-
- private:
-  const std::string peer_;
-  const std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<wire::ParameterService::Stub> stub_;
-  grpc::ClientContext context_;
-  const std::unique_ptr<
-      grpc::ClientReaderWriter<wire::FollowRequest, wire::FollowResponse>>
-      stream_;
-  bool is_finished_ = false;
-};
-
 class GrpcStandbyClient : public StandbyClient {
  public:
   explicit GrpcStandbyClient(std::shared_ptr<const Trust> trust)
       : trust_(std::move(trust)) {}
 
   std::unique_ptr<StandbyCall> Follow(
-      const wire::StandbyPlace& place) override {
-    return std::make_unique<GrpcStandbyCall>(place, trust_);
+      const wire::StandbyPlace& place,
+      StandbyCall::Observer& observer) override {
+    return std::make_unique<LaneStandbyCall>(place, CalleeAt(place, trust_),
+                                             observer);
   }
 
   absl::Status TakeStandby(

@@ -8,24 +8,35 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "cluster/rpc/follow_message.h"
 #include "cluster/trust/trust.h"
 #include "proto/parameter.pb.h"
 
 namespace parasol {
 
-// A stream of a ps to the standby of its shard. One thread may write and
-// another one read at a time; Cancel() may be called from any.
+// A stream of a ps to the standby of its shard. Its messages travel on a
+// payload lane (cluster/payload_lane), or in the call if none can be opened.
+// One thread may write at a time; Cancel() may be called from any.
 class StandbyCall {
  public:
+  // Called on a thread of the call, one call at a time.
+  class Observer {
+   public:
+    virtual ~Observer() = default;
+    virtual void OnAnswer(const wire::FollowResponse& answer) = 0;
+    // Called once, last, if something was written: nothing comes any more.
+    virtual void OnEnd() = 0;
+  };
+
   // Ends the call, if it has not ended.
   virtual ~StandbyCall() = default;
-  // Blocks while the other end does not read. False: the call has ended.
-  virtual bool Write(const wire::FollowRequest& message) = 0;
-  // Blocks until there is an answer. False: the call has ended.
-  virtual bool Read(wire::FollowResponse& answer) = 0;
+  // Writes messages, one after the other. Blocks while the other end does not
+  // read. False: the call has ended.
+  virtual bool Write(absl::Span<const FollowMessage> messages) = 0;
   virtual void Cancel() = 0;
-  // Returns why the call has ended. Call it once, when no thread writes or
-  // reads.
+  // Waits until the call has ended, and returns why. The observer is not called
+  // any more. Call it once, when no thread writes.
   virtual absl::Status Finish() = 0;
 };
 
@@ -37,9 +48,9 @@ class StandbyClient {
   static std::unique_ptr<StandbyClient> Create(
       std::shared_ptr<const Trust> trust);
 
-  // Begins a stream to the ps; never null.
+  // Begins a stream to the ps; never null. `observer` must outlive it.
   virtual std::unique_ptr<StandbyCall> Follow(
-      const wire::StandbyPlace& place) = 0;
+      const wire::StandbyPlace& place, StandbyCall::Observer& observer) = 0;
   // Gives `take` the state's bytes, piece by piece.
   //   NotFound, FailedPrecondition  the service's (proto/parameter.proto).
   //   Unavailable, DeadlineExceeded the ps does not answer for `deadline`, or

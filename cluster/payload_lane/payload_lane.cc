@@ -88,11 +88,14 @@ absl::Status PayloadLane::ReceiveSome() {
 }
 
 // What ends the lane is found again by Receive().
-void PayloadLane::ReceiveAhead() {
-  while (reading_ && readable_ && is_watched_ && !lingers_) {
+bool PayloadLane::ReceiveAhead() {
+  while (reading_ && is_watched_ && !lingers_) {
     const absl::StatusOr<bool> is_whole = reader_.IsWhole();
-    if (!is_whole.ok() || *is_whole || !ReceiveSome().ok()) return;
+    if (!is_whole.ok()) return false;
+    if (*is_whole) return true;
+    if (!readable_ || !ReceiveSome().ok()) return false;
   }
+  return false;
 }
 
 bool PayloadLane::Write(absl::Span<const grpc::ByteBuffer> messages) {

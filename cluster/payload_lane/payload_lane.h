@@ -26,7 +26,7 @@
 namespace parasol {
 
 // One end of a lane: a TCP connection, perhaps in TLS (LaneSocket), that
-// carries an Exchange stream's messages in both directions, as frames
+// carries an Exchange or Follow stream's messages in both directions, as frames
 // (FrameReader). A message is sent from where its payloads lie, with one call
 // for what the kernel takes at once, and received in one piece, or where the
 // observer says (docs/design/wire.md).
@@ -70,9 +70,9 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
   // Begins a read. Called on the loop's thread.
   void Read();
   // Receives what is there of the message that is being read, without
-  // delivering it. Called on the loop's thread, or on another one that the
-  // loop's waits for.
-  void ReceiveAhead();
+  // delivering it. Returns true if that is all of it. Called on the loop's
+  // thread, or on another one that the loop's waits for.
+  bool ReceiveAhead();
   // Begins a write of messages, one after the other, of which it sends on the
   // caller's thread what the kernel takes at once. Returns true if that is all
   // of it: the write is complete, and the observer is not told. Does nothing

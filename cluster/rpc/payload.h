@@ -42,6 +42,17 @@ class PayloadView {
   bool may_change_ = false;
 };
 
+// The memory of a received message, into which its payloads point.
+class PayloadMemory {
+ public:
+  virtual ~PayloadMemory() = default;
+  // Returns what keeps the memory when the message is gone. Called on the
+  // thread that has the message.
+  virtual std::shared_ptr<const void> Keep() = 0;
+  // Number of bytes that are kept then.
+  virtual size_t bytes() const = 0;
+};
+
 // Bytes to be sent from where they are. `owner` is released, on any thread,
 // when the transport no longer reads them.
 struct PayloadRef {

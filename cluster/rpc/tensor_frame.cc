@@ -161,7 +161,7 @@ absl::Status SkipField(SliceReader& reader, uint32_t wire_type) {
 // of them.
 absl::Status MergeHeader(SliceReader& reader,
                          google::protobuf::MessageLite* header,
-                         size_t* merged_bytes) {
+                         size_t max_bytes, size_t* merged_bytes) {
   PayloadView::Pieces pieces;
   RETURN_IF_ERROR(ReadBytes(reader, &pieces));
   std::string joined;
@@ -173,7 +173,7 @@ absl::Status MergeHeader(SliceReader& reader,
     bytes = joined;
   }
   *merged_bytes += bytes.size();
-  if (*merged_bytes > kMaxHeaderBytes) {
+  if (*merged_bytes > max_bytes) {
     return Malformed(absl::StrFormat("a header of %d bytes", *merged_bytes),
                      reader.offset() - bytes.size());
   }
@@ -319,13 +319,14 @@ size_t PayloadPrefixBytes(size_t payload_bytes) {
 
 absl::StatusOr<ReceivedFrame> ReceivedFrame::Parse(
     const grpc::ByteBuffer& buffer, size_t max_payloads,
-    google::protobuf::MessageLite* header) {
+    google::protobuf::MessageLite* header, size_t max_header_bytes) {
   header->Clear();
   ReceivedFrame frame;
   if (!buffer.Dump(&frame.slices_).ok()) {
     return absl::InvalidArgumentError("tensor frame: unreadable buffer");
   }
   SliceReader reader(frame.slices_);
+  frame.bytes_ = reader.remaining();
   size_t header_bytes = 0;
   while (!reader.AtEnd()) {
     const size_t at = reader.offset();
@@ -333,7 +334,8 @@ absl::StatusOr<ReceivedFrame> ReceivedFrame::Parse(
     RETURN_IF_ERROR(ReadVarint(reader, kMaxVarint32Bytes, &tag));
     if (tag > UINT32_MAX || tag >> 3 == 0) return Malformed("bad tag", at);
     if (tag == kHeaderTag) {
-      RETURN_IF_ERROR(MergeHeader(reader, header, &header_bytes));
+      RETURN_IF_ERROR(
+          MergeHeader(reader, header, max_header_bytes, &header_bytes));
     } else if (tag == kPayloadTag) {
       if (frame.payloads_.size() == max_payloads) {
         return Malformed(absl::StrFormat("more than %d payloads", max_payloads),
@@ -347,6 +349,13 @@ absl::StatusOr<ReceivedFrame> ReceivedFrame::Parse(
     }
   }
   return frame;
+}
+
+std::shared_ptr<const void> ReceivedFrame::Keep() {
+  if (kept_ == nullptr) {
+    kept_ = std::make_shared<const Slices>(std::move(slices_));
+  }
+  return kept_;
 }
 
 }  // namespace parasol

@@ -2,6 +2,7 @@
 #define PARASOL_CLUSTER_RPC_TENSOR_FRAME_H_
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "cluster/rpc/payload.h"
+#include "cluster/rpc/protocol_limits.h"
 #include "google/protobuf/message_lite.h"
 #include "grpcpp/support/byte_buffer.h"
 
@@ -45,22 +47,28 @@ FrameStart FindHeader(absl::string_view start);
 size_t PayloadPrefixBytes(size_t payload_bytes);
 
 // A received frame. Keeps the received memory alive. Movable.
-class ReceivedFrame {
+class ReceivedFrame : public PayloadMemory {
  public:
   // Parses `buffer`, and its header into `header`. Unknown fields are skipped,
   // as protobuf does; any order of fields is accepted. An accepted frame means
   // the same as to protobuf; but groups, which proto3 can't declare, are
   // refused.
   //   InvalidArgument  not such a message, cut short, a header of more than
-  //                    kMaxHeaderBytes, or more than `max_payloads` payloads.
+  //                    `max_header_bytes`, or more than `max_payloads`
+  //                    payloads.
   static absl::StatusOr<ReceivedFrame> Parse(
       const grpc::ByteBuffer& buffer, size_t max_payloads,
-      google::protobuf::MessageLite* header);
+      google::protobuf::MessageLite* header,
+      size_t max_header_bytes = kMaxHeaderBytes);
 
   // Movable, not copyable: the payloads point into the slices, which hold short
   // payloads in themselves.
   ReceivedFrame(ReceivedFrame&&) = default;
   ReceivedFrame& operator=(ReceivedFrame&&) = default;
+  ~ReceivedFrame() override = default;
+
+  std::shared_ptr<const void> Keep() override;
+  size_t bytes() const override { return bytes_; }
 
   const std::vector<PayloadView>& payloads() const { return payloads_; }
   // Returns the payloads, which still point into this frame.
@@ -69,7 +77,13 @@ class ReceivedFrame {
  private:
   ReceivedFrame() = default;
 
-  std::vector<grpc::Slice> slices_;
+  using Slices = std::vector<grpc::Slice>;
+
+  // The payloads point into the elements: a vector that is moved keeps these
+  // where they are.
+  Slices slices_;
+  std::shared_ptr<const Slices> kept_;  // has them since Keep()
+  size_t bytes_ = 0;
   std::vector<PayloadView> payloads_;
 };
 

@@ -378,7 +378,8 @@ bool ExchangeStream::Serve(Message& message) {
           if (payload_lane_ != nullptr) payload_lane_->ReceiveAhead();
         };
         const WorkHelpers::Aside aside(receive);
-        environment_.server.Execute(message.request, i, DoneWith(operation));
+        environment_.server.Execute(message.request, i, DoneWith(operation),
+                                    &message.frame);
         break;
       }
       case StreamFlow::Admission::kRefuse:

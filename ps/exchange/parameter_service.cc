@@ -63,7 +63,7 @@ grpc::Status ParameterService::Follow(
     grpc::ServerReaderWriter<wire::FollowResponse, wire::FollowRequest>*
         stream) {
   if (standbys_ == nullptr) return ToGrpcStatus(NoStandbys());
-  return ServeFollow(*standbys_, environment_.access.rights, *context, *stream);
+  return ServeFollow(*standbys_, environment_, *context, *stream);
 }
 
 grpc::Status ParameterService::TakeStandby(

@@ -7,9 +7,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "cluster/payload_lane/payload_offer.h"
 #include "cluster/rpc/peer.h"
 #include "cluster/rpc/status.h"
+#include "cluster/trust/tls_context.h"
 #include "proto/chief.pb.h"
+#include "ps/exchange/follow_lane_service.h"
 
 namespace parasol {
 namespace {
@@ -25,11 +28,41 @@ absl::Status CheckIsPs(const Rights& rights, Method method,
   return rights.Check(method, peer, task);
 }
 
-absl::Status Follow(StandbyHost& host, const Rights& rights,
-                    grpc::ServerContext& context,
-                    grpc::ServerReaderWriter<wire::FollowResponse,
-                                             wire::FollowRequest>& stream) {
-  RETURN_IF_ERROR(CheckIsPs(rights, Method::kFollow, context));
+using FollowStream =
+    grpc::ServerReaderWriter<wire::FollowResponse, wire::FollowRequest>;
+
+// Answers a primary that asks for a lane. Returns it; null: its messages travel
+// in the call.
+std::unique_ptr<FollowLane> OfferLane(StandbyHost& host, PayloadHost* lanes,
+                                      grpc::ServerContext& context,
+                                      FollowStream& stream) {
+  const auto& metadata = context.client_metadata();
+  const auto request = metadata.find(kPayloadLaneKey);
+  if (request == metadata.end()) return nullptr;
+  std::unique_ptr<FollowLane> lane;
+  if (lanes != nullptr && request->second == kPayloadLaneRequest) {
+    // A lane is a part of its call: the same task is at its other end.
+    const PeerIdentity primary = PeerOf(context).value_or(PeerIdentity());
+    lane = std::make_unique<FollowLane>(
+        host, *lanes, ExpectedPeer{primary.role, primary.index},
+        [&context] { context.TryCancel(); },
+        [&context] { return context.IsCancelled(); });
+  }
+  context.AddInitialMetadata(kPayloadLaneKey, lane == nullptr
+                                                  ? kNoPayloadLane
+                                                  : lane->offer().ToString());
+  stream.SendInitialMetadata();
+  return lane;
+}
+
+absl::Status Follow(StandbyHost& host,
+                    const ExchangeStream::Environment& environment,
+                    grpc::ServerContext& context, FollowStream& stream) {
+  RETURN_IF_ERROR(
+      CheckIsPs(environment.access.rights, Method::kFollow, context));
+  const std::unique_ptr<FollowLane> lane =
+      OfferLane(host, environment.lanes, context, stream);
+  if (lane != nullptr) return lane->Serve(environment.metrics.lanes);
   wire::FollowRequest message;
   if (!stream.Read(&message)) return absl::OkStatus();
   ASSIGN_OR_RETURN(
@@ -63,11 +96,10 @@ absl::Status TakeStandby(StandbyHost& host, const Rights& rights,
 
 }  // namespace
 
-grpc::Status ServeFollow(
-    StandbyHost& host, const Rights& rights, grpc::ServerContext& context,
-    grpc::ServerReaderWriter<wire::FollowResponse, wire::FollowRequest>&
-        stream) {
-  return ToGrpcStatus(Follow(host, rights, context, stream));
+grpc::Status ServeFollow(StandbyHost& host,
+                         const ExchangeStream::Environment& environment,
+                         grpc::ServerContext& context, FollowStream& stream) {
+  return ToGrpcStatus(Follow(host, environment, context, stream));
 }
 
 grpc::Status ServeTakeStandby(StandbyHost& host, const Rights& rights,

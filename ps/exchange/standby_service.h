@@ -5,13 +5,16 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/sync_stream.h"
 #include "proto/parameter.pb.h"
+#include "ps/exchange/exchange_service.h"
 #include "ps/standby/standby_host.h"
 
 namespace parasol {
 
 // The calls of other ps to a StandbyHost: they end when the peer, or the host,
-// ends them.
-grpc::Status ServeFollow(StandbyHost& host, const Rights& rights,
+// ends them. A stream's messages travel on a lane if the caller asks for one
+// and the ps has lanes.
+grpc::Status ServeFollow(StandbyHost& host,
+                         const ExchangeStream::Environment& environment,
                          grpc::ServerContext& context,
                          grpc::ServerReaderWriter<wire::FollowResponse,
                                                   wire::FollowRequest>& stream);

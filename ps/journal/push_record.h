@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "cluster/rpc/follow_message.h"
 #include "cluster/rpc/payload.h"
 #include "proto/parameter.pb.h"
 
@@ -19,6 +20,8 @@ struct ReceivedPush {
   const wire::Operation& operation;
   absl::Span<const PayloadView> payloads;
   uint64_t acknowledged = 0;  // ReceivedMessage::acknowledged()
+  // The memory of `payloads`; null: it can't be kept.
+  PayloadMemory* memory = nullptr;
 };
 
 // The record of a push in a journal: storage/FORMAT.md, "Journal".
@@ -39,6 +42,11 @@ class PushRecord {
   std::vector<absl::string_view> pieces_;
 };
 
+// Returns the push's record on its way to a standby. Keeps large payloads where
+// they are, with their message's memory, of which they are half at least;
+// copies all others, and those that a peer can still write to.
+FollowRecord RecordToSend(const ReceivedPush& push);
+
 // A push out of a record.
 struct RecordedPush {
   uint64_t worker_incarnation = 0;
@@ -49,6 +57,10 @@ struct RecordedPush {
 
 //   DataLoss  `record` is none of a push.
 absl::StatusOr<RecordedPush> ParsePushRecord(absl::string_view record);
+// Parses a record that ends before its payloads, which are the first ones of
+// `payloads`; removes them there. Fails in like manner.
+absl::StatusOr<RecordedPush> ParsePushHead(
+    absl::string_view head, absl::Span<const PayloadView>& payloads);
 
 }  // namespace parasol
 

@@ -4,21 +4,18 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "cluster/rpc/protocol_limits.h"
 
 namespace parasol {
 namespace {
 
-std::string BytesOfRecord(const PushRecord& record) {
-  size_t size = 0;
-  for (const absl::string_view piece : record.pieces()) size += piece.size();
-  std::string bytes;
-  bytes.reserve(size);
-  for (const absl::string_view piece : record.pieces()) {
-    bytes.append(piece.data(), piece.size());
-  }
-  return bytes;
+// Returns true if the record joins the message.
+bool Fits(const FollowMessage& message, size_t bytes, size_t tensors,
+          const FollowRecord& record) {
+  return !message.records.empty() &&
+         bytes + record.bytes() <= StandbyFeed::kMessageBytes &&
+         tensors + record.tensors.size() <= kMaxRangesPerMessage;
 }
 
 absl::Status LetGo() {
@@ -52,14 +49,14 @@ absl::Status StandbyFeed::ApplyAndAppend(const ReceivedPush& push,
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(AwaitRoom());
-  std::string record = BytesOfRecord(PushRecord(push));
+  FollowRecord record = RecordToSend(push);
   absl::MutexLock order(&order_mu_);
   if (!apply()) return absl::OkStatus();
   absl::MutexLock lock(&mu_);
   if (!is_streaming_) return absl::OkStatus();
   ++appended_;
-  unheld_.push_back(record.size());
-  unheld_bytes_ += record.size();
+  unheld_.push_back(record.bytes());
+  unheld_bytes_ += unheld_.back();
   queue_.push_back({.record = std::move(record), .change = std::nullopt});
   return absl::OkStatus();
 }
@@ -92,7 +89,13 @@ void StandbyFeed::AppendChange(const wire::LoadRequest& change) {
 void StandbyFeed::Queue(const wire::LoadRequest& change) {
   ++appended_;
   unheld_.push_back(0);
-  queue_.push_back({.record = "", .change = change});
+  queue_.push_back({.record = {}, .change = change});
+}
+
+void StandbyFeed::ClearQueue() {
+  queue_.clear();
+  unheld_.clear();
+  unheld_bytes_ = 0;
 }
 
 bool StandbyFeed::IsKept(const Waiting& one) const {
@@ -150,14 +153,12 @@ void StandbyFeed::Begin(std::optional<int64_t> from_step) {
   from_step_ = from_step;
   appended_ = 0;
   held_ = 0;
-  queue_.clear();
-  unheld_.clear();
-  unheld_bytes_ = 0;
+  ClearQueue();
   if (rules_) Queue(*rules_);
 }
 
-std::vector<wire::FollowRequest> StandbyFeed::Take(size_t max_bytes,
-                                                   absl::Duration limit) {
+std::vector<FollowMessage> StandbyFeed::Take(size_t max_bytes,
+                                             absl::Duration limit) {
   std::deque<Item> taken;
   {
     absl::MutexLock lock(&mu_);
@@ -167,28 +168,29 @@ std::vector<wire::FollowRequest> StandbyFeed::Take(size_t max_bytes,
     clock_.AwaitWithTimeout(mu_, absl::Condition(&has_some), limit);
     size_t bytes = 0;
     while (!queue_.empty() && bytes < max_bytes) {
-      bytes += queue_.front().record.size() + 1;
+      bytes += queue_.front().record.bytes() + 1;
       taken.push_back(std::move(queue_.front()));
       queue_.pop_front();
     }
   }
-  std::vector<wire::FollowRequest> messages;
+  std::vector<FollowMessage> messages;
   size_t bytes = 0;  // of the last message
+  size_t tensors = 0;
   for (Item& item : taken) {
-    const bool fits = !messages.empty() && !messages.back().has_header() &&
-                      !item.change.has_value() &&
-                      bytes + item.record.size() <= max_bytes;
-    if (!fits) {
-      messages.emplace_back();
-      bytes = 0;
-    }
     if (item.change.has_value()) {
-      *messages.back().mutable_header()->mutable_load() =
+      *messages.emplace_back().request.mutable_header()->mutable_load() =
           *std::move(item.change);
       continue;
     }
-    bytes += item.record.size();
-    messages.back().add_record(std::move(item.record));
+    if (messages.empty() ||
+        !Fits(messages.back(), bytes, tensors, item.record)) {
+      messages.emplace_back();
+      bytes = 0;
+      tensors = 0;
+    }
+    bytes += item.record.bytes();
+    tensors += item.record.tensors.size();
+    messages.back().records.push_back(std::move(item.record));
   }
   return messages;
 }
@@ -230,9 +232,7 @@ int64_t StandbyFeed::behind() const {
 void StandbyFeed::End() {
   absl::MutexLock lock(&mu_);
   is_streaming_ = false;
-  queue_.clear();
-  unheld_.clear();
-  unheld_bytes_ = 0;
+  ClearQueue();
   // What is applied from now on the standby does not get.
   if (rule_ == Rule::kHeld) rule_ = Rule::kWait;
 }
@@ -248,7 +248,7 @@ void StandbyFeed::Close() {
     absl::MutexLock lock(&mu_);
     is_closed_ = true;
     is_streaming_ = false;
-    queue_.clear();
+    ClearQueue();
   }
   Release();
   absl::MutexLock lock(&mu_);

@@ -6,7 +6,6 @@
 #include <deque>
 #include <functional>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -16,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "cluster/rpc/follow_message.h"
 #include "proto/parameter.pb.h"
 #include "ps/journal/push_record.h"
 
@@ -39,6 +39,9 @@ class StandbyFeed {
   using Done = std::function<void(const absl::Status&)>;
 
   static constexpr size_t kWindowBytes = 64 << 20;
+  // Bytes of an operation on a lane: the standby applies so many while they are
+  // in a core's cache.
+  static constexpr size_t kMessageBytes = 256 << 10;
   // Time that a push waits for room before it has to be sent again.
   static constexpr absl::Duration kRoomWait = absl::Milliseconds(100);
 
@@ -81,8 +84,9 @@ class StandbyFeed {
   // The sender's side.
 
   // Waits for `limit` at most for something to send, and takes up to about
-  // `max_bytes` of it. Each message has records alone, or one change.
-  std::vector<wire::FollowRequest> Take(size_t max_bytes, absl::Duration limit)
+  // `max_bytes` of it. Each message has one change, or records: one, or several
+  // of kMessageBytes together at most.
+  std::vector<FollowMessage> Take(size_t max_bytes, absl::Duration limit)
       ABSL_LOCKS_EXCLUDED(mu_);
   // Notes that the standby holds the stream's first `records` records.
   //   InvalidArgument  there are not as many.
@@ -107,7 +111,7 @@ class StandbyFeed {
 
  private:
   struct Item {
-    std::string record;
+    FollowRecord record;
     // Set instead of a record.
     std::optional<wire::LoadRequest> change;
   };
@@ -120,6 +124,7 @@ class StandbyFeed {
   absl::Status AwaitRoom() ABSL_LOCKS_EXCLUDED(mu_);
   void Queue(const wire::LoadRequest& change)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ClearQueue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsWanted(std::optional<int64_t> step) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsKept(const Waiting& one) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

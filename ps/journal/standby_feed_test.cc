@@ -1,13 +1,16 @@
 #include "ps/journal/standby_feed.h"
 
+#include <atomic>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status_matchers.h"
+#include "cluster/rpc/follow_message.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ps/journal/push_record.h"
@@ -47,9 +50,10 @@ class StandbyFeedTest : public testing::Test {
   // Sequences of the records that are taken.
   std::vector<uint64_t> Taken() {
     std::vector<uint64_t> sequences;
-    for (const wire::FollowRequest& message :
+    for (const FollowMessage& message :
          feed_.Take(1 << 20, absl::ZeroDuration())) {
-      for (const std::string& record : message.record()) {
+      const wire::FollowRequest whole = WholeRequest(message);
+      for (const std::string& record : whole.record()) {
         const auto push = ParsePushRecord(record);
         EXPECT_OK(push);
         sequences.push_back(push->operation.push().sequence());
@@ -141,9 +145,9 @@ TEST_F(StandbyFeedTest, AChangeKeepsItsPlaceAmongThePushes) {
   ASSERT_OK(Push(2));
   const auto messages = feed_.Take(1 << 20, absl::ZeroDuration());
   ASSERT_EQ(messages.size(), 3u);
-  EXPECT_EQ(messages[0].record_size(), 1);
-  EXPECT_EQ(messages[1].header().load().global_step(), 9);
-  EXPECT_EQ(messages[2].record_size(), 1);
+  EXPECT_EQ(messages[0].records.size(), 1u);
+  EXPECT_EQ(messages[1].request.header().load().global_step(), 9);
+  EXPECT_EQ(messages[2].records.size(), 1u);
   EXPECT_EQ(feed_.appended(), 3);
 }
 
@@ -155,9 +159,52 @@ TEST_F(StandbyFeedTest, RulesThatChangedBeforeAStreamComeFirst) {
   ASSERT_OK(Push(1));
   const auto messages = feed_.Take(1 << 20, absl::ZeroDuration());
   ASSERT_EQ(messages.size(), 2u);
-  EXPECT_EQ(messages[0].header().load().optimizer().sgd().learning_rate(), .5);
-  EXPECT_EQ(messages[1].record_size(), 1);
+  EXPECT_EQ(
+      messages[0].request.header().load().optimizer().sgd().learning_rate(),
+      .5);
+  EXPECT_EQ(messages[1].records.size(), 1u);
   EXPECT_EQ(feed_.appended(), 2);
+}
+
+TEST_F(StandbyFeedTest, SmallRecordsShareMessagesAndALargeOneHasItsOwn) {
+  feed_.Begin(std::nullopt);
+  ASSERT_OK(Push(1));
+  ASSERT_OK(Push(2));
+  const wire::Operation operation =
+      OperationOf(MakePush(3, {MakeRange(0, 0, 1)}));
+  const std::string gradient(StandbyFeed::kMessageBytes, 'x');
+  const std::vector<PayloadView> payloads = {ViewOf(gradient)};
+  ASSERT_OK(feed_.ApplyAndAppend({.operation = operation, .payloads = payloads},
+                                 std::nullopt, [] { return true; }));
+  ASSERT_OK(Push(4));
+  const auto messages = feed_.Take(1 << 20, absl::ZeroDuration());
+  ASSERT_EQ(messages.size(), 3u);
+  EXPECT_EQ(messages[0].records.size(), 2u);
+  EXPECT_EQ(messages[1].records.size(), 1u);
+  EXPECT_EQ(messages[2].records.size(), 1u);
+}
+
+TEST_F(StandbyFeedTest, WithoutRoomAPushIsNotApplied) {
+  feed_.Begin(std::nullopt);
+  const wire::Operation operation =
+      OperationOf(MakePush(1, {MakeRange(0, 0, 1)}));
+  const std::string gradient(StandbyFeed::kWindowBytes, 'x');
+  const std::vector<PayloadView> payloads = {ViewOf(gradient)};
+  ASSERT_OK(feed_.ApplyAndAppend({.operation = operation, .payloads = payloads},
+                                 std::nullopt, [] { return true; }));
+  // What is on its way counts until it is held.
+  EXPECT_THAT(Taken(), ElementsAre(1));
+  std::atomic<bool> has_ended = false;
+  std::jthread late([&] {
+    EXPECT_THAT(Push(2), StatusIs(absl::StatusCode::kUnavailable));
+    has_ended = true;
+  });
+  while (!has_ended) {
+    clock_.Advance(StandbyFeed::kRoomWait);
+    std::this_thread::yield();
+  }
+  ASSERT_OK(feed_.Held(1));
+  EXPECT_OK(Push(3));
 }
 
 TEST_F(StandbyFeedTest, AClosedFeedRefusesThoseThatWait) {

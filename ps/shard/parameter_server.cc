@@ -311,7 +311,7 @@ void ParameterServer::GoOnAt(absl::string_view run_id, int64_t steps) {
 }
 
 void ParameterServer::Execute(const ReceivedMessage& message, size_t operation,
-                              OperationDone done) {
+                              OperationDone done, PayloadMemory* memory) {
   const absl::StatusOr<std::shared_ptr<Shard>> shard = ShardFor(message);
   if (!shard.ok()) return Reject(shard.status(), done);
   ParameterShard& parameters = *(*shard)->parameters;
@@ -326,7 +326,7 @@ void ParameterServer::Execute(const ReceivedMessage& message, size_t operation,
       message.worker_incarnation(), order, payloads,
       is_push ? CountedPush(*shard, BytesOf(payloads), std::move(done))
               : CountedPull(*shard, std::move(done)),
-      std::min(message.acknowledged(), DedupIndex::kReplayed - 1));
+      std::min(message.acknowledged(), DedupIndex::kReplayed - 1), memory);
   running.End(clock_.Now());
   TraceOperation(order, now, is_push ? BytesOf(payloads) : 0);
   if (is_of_rows) metrics_.row_bytes.Set(parameters.bytes().rows);

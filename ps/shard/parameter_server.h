@@ -125,11 +125,12 @@ class ParameterServer {
   void GoOnAt(absl::string_view run_id, int64_t steps) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Carries out one operation of a message. Keeps no reference to the message
-  // after it returns. `done` is called before that, or later if the operation
-  // has to wait: at the latest when the variables are replaced or the server is
-  // destroyed.
+  // after it returns, but perhaps its payloads' `memory`. `done` is called
+  // before that, or later if the operation has to wait: at the latest when the
+  // variables are replaced or the server is destroyed.
   void Execute(const ReceivedMessage& message, size_t operation,
-               OperationDone done) ABSL_LOCKS_EXCLUDED(mu_);
+               OperationDone done, PayloadMemory* memory = nullptr)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Answers every operation and snapshot that waits for other workers'
   // gradients, now and later, with Unavailable. A ps that leaves calls it.

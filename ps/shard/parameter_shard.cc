@@ -90,14 +90,15 @@ ParameterShard::ParameterShard(std::unique_ptr<DenseParts> dense,
 void ParameterShard::Execute(uint64_t worker_incarnation,
                              const wire::Operation& operation,
                              absl::Span<const PayloadView> payloads,
-                             CountedDone done, uint64_t acknowledged) {
+                             CountedDone done, uint64_t acknowledged,
+                             PayloadMemory* memory) {
+  const ReceivedPush push = {worker_incarnation, operation, payloads,
+                             acknowledged, memory};
   switch (operation.kind_case()) {
     case wire::Operation::kPush:
-      return PushDense({worker_incarnation, operation, payloads, acknowledged},
-                       std::move(done));
+      return PushDense(push, std::move(done));
     case wire::Operation::kRowPush:
-      return PushRows({worker_incarnation, operation, payloads, acknowledged},
-                      std::move(done));
+      return PushRows(push, std::move(done));
     case wire::Operation::kPull:
       return PullDense(operation.pull(), std::move(done));
     case wire::Operation::kRowPull:

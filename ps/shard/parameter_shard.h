@@ -66,7 +66,8 @@ class ParameterShard {
   const std::shared_ptr<StandbyFeed>& feed() const { return feed_; }
 
   // Carries out an operation; no reference to it or to its `payloads` is kept.
-  // `acknowledged` is the message's.
+  // `acknowledged` is the message's; `memory`, if it is not null, has the
+  // payloads, and may be kept for the standby.
   // Errors, after which nothing has been changed:
   //   InvalidArgument    the message, a payload's size or an element is wrong.
   //   ResourceExhausted  a sparse table can't make the rows.
@@ -77,7 +78,7 @@ class ParameterShard {
   // and the status of Abandon().
   void Execute(uint64_t worker_incarnation, const wire::Operation& operation,
                absl::Span<const PayloadView> payloads, CountedDone done,
-               uint64_t acknowledged = 0);
+               uint64_t acknowledged = 0, PayloadMemory* memory = nullptr);
 
   // Goes on with the optimizers, and with the initializers and seeds of `rows`,
   // which are in the order of the tables, as `order` says. Every push goes by

@@ -63,11 +63,12 @@ PsMetrics::PsMetrics(MetricsRegistry& registry)
                                 "Exchange streams that are open.")),
       lanes(registry.AddGauge(
           "parasol_ps_payload_lanes",
-          "Of these, whose messages travel on a TCP connection of their own.")),
+          "Streams of workers, and of shards that have their standbys here, "
+          "whose messages travel on a TCP connection of their own.")),
       shared_memory_streams(registry.AddGauge(
           "parasol_ps_shared_memory_streams",
-          "Of these, with workers of the same machine: their large payloads "
-          "don't go through the socket.")),
+          "Exchange streams with workers of the same machine: their large "
+          "payloads don't go through the socket.")),
       shared_memory_push_bytes(registry.AddCounter(
           "parasol_ps_shared_memory_bytes_total",
           "Of pushes and pulls, what did not go through a socket.",

@@ -16,7 +16,6 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "ps/journal/push_journal.h"
-#include "ps/journal/push_record.h"
 #include "ps/shard/dedup_window.h"
 #include "storage/durable_file.h"
 #include "storage/journal/journal_fence.h"
@@ -93,6 +92,10 @@ absl::StatusOr<SegmentHeader> NewJournal(const wire::LoadRequest& order,
 
 absl::Status ApplyRecord(absl::string_view record, ParameterShard& shard) {
   ASSIGN_OR_RETURN(RecordedPush push, ParsePushRecord(record));
+  return ApplyAgain(std::move(push), shard);
+}
+
+absl::Status ApplyAgain(RecordedPush push, ParameterShard& shard) {
   // Nobody takes the values.
   if (push.operation.has_push()) {
     push.operation.mutable_push()->clear_with_values();

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "proto/parameter.pb.h"
+#include "ps/journal/push_record.h"
 #include "ps/shard/parameter_shard.h"
 #include "storage/shard_index.h"
 
@@ -19,6 +20,8 @@ namespace parasol {
 // gradient does.
 //   DataLoss  the record is none of a push.
 absl::Status ApplyRecord(absl::string_view record, ParameterShard& shard);
+// Does it with a push that was in a record.
+absl::Status ApplyAgain(RecordedPush push, ParameterShard& shard);
 
 // The yield of a journal for a shard.
 struct RestoredJournal {

@@ -10,8 +10,10 @@
 #include "base/status_macros.h"
 #include "cluster/trust/process_secret.h"
 #include "cluster/trust/standby_ticket.h"
+#include "ps/journal/push_record.h"
 #include "ps/shard/load_shard.h"
 #include "ps/shard/restore_journal.h"
+#include "ps/step/non_finite.h"
 
 namespace parasol {
 namespace {
@@ -181,10 +183,11 @@ StandbyHost::Stream::~Stream() {
 }
 
 absl::StatusOr<std::optional<wire::FollowResponse>> StandbyHost::Stream::Take(
-    const wire::FollowRequest& message) {
+    const wire::FollowRequest& message, Tensors tensors) {
   absl::MutexLock lock(&standby_->mu);
   RETURN_IF_ERROR(standby_->WhyEnded());
-  absl::StatusOr<std::optional<wire::FollowResponse>> answer = TakeNow(message);
+  absl::StatusOr<std::optional<wire::FollowResponse>> answer =
+      TakeNow(message, tensors);
   if (answer.ok()) return answer;
   standby_->NoteEnd(answer.status());
   standby_->broken = answer.status();
@@ -193,7 +196,8 @@ absl::StatusOr<std::optional<wire::FollowResponse>> StandbyHost::Stream::Take(
 }
 
 absl::StatusOr<std::optional<wire::FollowResponse>>
-StandbyHost::Stream::TakeNow(const wire::FollowRequest& message) {
+StandbyHost::Stream::TakeNow(const wire::FollowRequest& message,
+                             Tensors tensors) {
   Standby& standby = *standby_;
   if (standby.number == 0) {
     if (!standby.state.has_value()) {
@@ -213,14 +217,25 @@ StandbyHost::Stream::TakeNow(const wire::FollowRequest& message) {
     RETURN_IF_ERROR(Change(message.header().load()));
     ++standby.records;
   }
-  for (const std::string& record : message.record()) {
-    RETURN_IF_ERROR(ApplyRecord(record, *standby.shard));
-    ++standby.records;
-  }
+  RETURN_IF_ERROR(TakeRecords(message, tensors));
   wire::FollowResponse answer;
   answer.set_number(standby.number);
   answer.set_held(standby.records);
   return answer;
+}
+
+absl::Status StandbyHost::Stream::TakeRecords(
+    const wire::FollowRequest& message, Tensors tensors) {
+  for (const std::string& record : message.record()) {
+    ASSIGN_OR_RETURN(RecordedPush push, tensors
+                                            ? ParsePushHead(record, *tensors)
+                                            : ParsePushRecord(record));
+    RETURN_IF_ERROR(ApplyAgain(std::move(push), *standby_->shard));
+    ++standby_->records;
+  }
+  if (!tensors || tensors->empty()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      "a message of a primary has ", tensors->size(), " tensors too many"));
 }
 
 absl::StatusOr<ShardLoad> StandbyHost::Stream::LoadFrom(
@@ -233,7 +248,8 @@ absl::StatusOr<ShardLoad> StandbyHost::Stream::LoadFrom(
       std::min(options_.own_bytes(), options_.memory_limit_bytes);
   absl::StatusOr<ShardLoad> load = ShardLoad::Create(
       order, {.memory_bytes = options_.memory_limit_bytes - own,
-              .non_finite = options_.non_finite,
+              // The primary has taken what comes.
+              .non_finite = NonFinite::kApply,
               .helpers = options_.helpers,
               .tier_directory = options_.tier_directory});
   RETURN_IF_ERROR(load.status())

@@ -12,12 +12,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
 #include "base/work_helpers.h"
+#include "cluster/rpc/payload.h"
 #include "proto/parameter.pb.h"
 #include "ps/shard/load_shard.h"
 #include "ps/shard/parameter_shard.h"
 #include "ps/shard/shard_state.h"
-#include "ps/step/non_finite.h"
 
 namespace parasol {
 
@@ -36,7 +37,6 @@ class StandbyHost {
     std::string tier_directory = {};
     // Returns the bytes of the ps's own shard, which the limit is for, too.
     std::function<uint64_t()> own_bytes = [] { return uint64_t{0}; };
-    NonFinite non_finite = NonFinite::kReject;
     std::shared_ptr<WorkHelpers> helpers = nullptr;
   };
 
@@ -88,14 +88,18 @@ class StandbyHost::Stream {
  public:
   ~Stream();
 
-  // Takes a message, which follows the header. Returns what is to be answered;
-  // nullopt: nothing. After an error the standby is none any more.
+  using Tensors = std::optional<absl::Span<const PayloadView>>;
+
+  // Takes a message, which follows the header. Its records are whole, or they
+  // end before `tensors`, which has the tensors of all (cluster/rpc/
+  // follow_frame.h); neither is kept. Returns what is to be answered; nullopt:
+  // nothing. After an error the standby is none any more.
   //   FailedPrecondition  the standby has been given to the primary's
   //                       successor, or another stream has taken its place.
   //   InvalidArgument, DataLoss, ResourceExhausted  the message says what can't
   //                       be taken.
   absl::StatusOr<std::optional<wire::FollowResponse>> Take(
-      const wire::FollowRequest& message);
+      const wire::FollowRequest& message, Tensors tensors = std::nullopt);
 
  private:
   friend class StandbyHost;
@@ -104,7 +108,10 @@ class StandbyHost::Stream {
 
   // Functions that are called with the standby's lock held.
   absl::StatusOr<std::optional<wire::FollowResponse>> TakeNow(
-      const wire::FollowRequest& message) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+      const wire::FollowRequest& message,
+      Tensors tensors) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  absl::Status TakeRecords(const wire::FollowRequest& message,
+                           Tensors tensors) ABSL_NO_THREAD_SAFETY_ANALYSIS;
   absl::Status MakeShard() ABSL_NO_THREAD_SAFETY_ANALYSIS;
   absl::Status Change(const wire::LoadRequest& change)
       ABSL_NO_THREAD_SAFETY_ANALYSIS;

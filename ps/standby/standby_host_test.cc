@@ -1,5 +1,6 @@
 #include "ps/standby/standby_host.h"
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "base/metrics.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
+#include "cluster/rpc/follow_message.h"
 #include "cluster/trust/process_secret.h"
 #include "cluster/trust/standby_ticket.h"
 #include "gmock/gmock.h"
@@ -123,10 +125,10 @@ class StandbyHostTest : public testing::Test {
   absl::Status Pump(Primary& primary) {
     StandbyFeed& feed = *primary.shard->feed();
     while (feed.behind() > 0) {
-      for (const wire::FollowRequest& message :
+      for (const FollowMessage& message :
            feed.Take(1 << 20, absl::ZeroDuration())) {
         ASSIGN_OR_RETURN(const std::optional<wire::FollowResponse> answer,
-                         stream_->Take(message));
+                         stream_->Take(WholeRequest(message)));
         if (!answer) continue;
         RETURN_IF_ERROR(feed.Held(answer->held()));
       }
@@ -273,7 +275,7 @@ TEST_F(StandbyHostTest, AStandbyDoesNotHearThePrimarysSecret) {
   const auto messages =
       primary.shard->feed()->Take(1 << 20, absl::ZeroDuration());
   ASSERT_EQ(messages.size(), 1u);
-  const wire::LoadRequest& told = messages[0].header().load();
+  const wire::LoadRequest& told = messages[0].request.header().load();
   EXPECT_EQ(told.optimizer().adam().learning_rate(), .5);
   EXPECT_FALSE(told.has_order());
   EXPECT_EQ(told.checkpoint(), "");
@@ -323,6 +325,23 @@ TEST_F(StandbyHostTest, APushThatFitsNotIsNoStandbysAnyMore) {
               StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_THAT(host_.Take(Primary::TakeRequest(Order(number), 2)).status(),
               StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(StandbyHostTest, ItTakesWhatThePrimaryHasTaken) {
+  Primary primary;
+  ASSERT_OK(primary.server.Load(Order()));
+  Follow(primary);
+  wire::RequestHeader header = PushRequest(1);
+  const std::string gradient =
+      Floats(kElements, std::numeric_limits<float>::infinity());
+  // As of a ps with --nonfinite_gradients=apply.
+  StandbyFeed& feed = *primary.shard->feed();
+  const PayloadView payload = ViewOf(gradient);
+  ASSERT_OK(feed.ApplyAndAppend({.worker_incarnation = kWorker,
+                                 .operation = header.operation(0),
+                                 .payloads = {&payload, 1}},
+                                std::nullopt, [] { return true; }));
+  EXPECT_OK(Pump(primary));
 }
 
 TEST_F(StandbyHostTest, AStandbyThatDoesNotFitIsRefusedBeforeItComes) {

@@ -22,7 +22,7 @@ constexpr absl::Duration kUrgentInterval = absl::Milliseconds(20);
 constexpr absl::Duration kPlaceInterval = absl::Milliseconds(100);
 constexpr absl::Duration kLook = absl::Milliseconds(50);
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
-constexpr size_t kMessageBytes = 1 << 20;
+constexpr size_t kWriteBytes = 1 << 20;
 // Longest time that the standby takes to load the state.
 constexpr absl::Duration kLoadLimit = absl::Minutes(10);
 
@@ -130,12 +130,12 @@ absl::Duration StandbyKeeper::Patience() const {
 }
 
 bool StandbyKeeper::Write(StandbyCall& call,
-                          const wire::FollowRequest& message) {
+                          absl::Span<const FollowMessage> messages) {
   {
     absl::MutexLock lock(&mu_);
     writing_since_ = clock_.Now();
   }
-  const bool is_written = call.Write(message);
+  const bool is_written = call.Write(messages);
   absl::MutexLock lock(&mu_);
   writing_since_ = absl::InfiniteFuture();
   return is_written;
@@ -188,9 +188,32 @@ void StandbyKeeper::RunStreams() {
   }
 }
 
+class StandbyKeeper::Answers : public StandbyCall::Observer {
+ public:
+  Answers(StandbyKeeper& keeper, const Primary& primary)
+      : keeper_(keeper), primary_(primary) {}
+
+  void OnAnswer(const wire::FollowResponse& answer) override {
+    const absl::Status heard = keeper_.Hear(primary_, answer);
+    if (heard.ok()) return;
+    LOG(ERROR) << heard.message();
+    absl::MutexLock lock(&keeper_.mu_);
+    if (keeper_.call_ != nullptr) keeper_.call_->Cancel();
+  }
+  void OnEnd() override {
+    absl::MutexLock lock(&keeper_.mu_);
+    keeper_.has_ended_ = true;
+  }
+
+ private:
+  StandbyKeeper& keeper_;
+  const Primary& primary_;
+};
+
 void StandbyKeeper::Follow(const Primary& primary,
                            const wire::StandbyPlace& place) {
-  const std::unique_ptr<StandbyCall> call = client_.Follow(place);
+  Answers answers(*this, primary);
+  const std::unique_ptr<StandbyCall> call = client_.Follow(place, answers);
   {
     absl::MutexLock lock(&mu_);
     call_ = call.get();
@@ -199,13 +222,9 @@ void StandbyKeeper::Follow(const Primary& primary,
     // Nobody could cancel it before.
     if (is_stopping_ || primary_.shard != primary.shard) call->Cancel();
   }
-  absl::Status ended;
-  {
-    std::jthread answers([&] { Hear(primary, *call); });
-    ended = Send(primary, place, *call);
-    // One that has ended says why.
-    if (!absl::IsUnknown(ended)) call->Cancel();
-  }
+  const absl::Status ended = Send(primary, place, *call);
+  // One that has ended says why.
+  if (!absl::IsUnknown(ended)) call->Cancel();
   bool counted = false;
   {
     // One step: a report that is answered in between would have pushes rely on
@@ -241,10 +260,10 @@ void StandbyKeeper::Follow(const Primary& primary,
   }
 }
 
-wire::FollowRequest StandbyKeeper::HeaderFor(
-    const Primary& primary, const wire::StandbyPlace& place) const {
-  wire::FollowRequest request;
-  wire::FollowHeader& header = *request.mutable_header();
+FollowMessage StandbyKeeper::HeaderFor(const Primary& primary,
+                                       const wire::StandbyPlace& place) const {
+  FollowMessage message;
+  wire::FollowHeader& header = *message.request.mutable_header();
   header.set_run_id(primary.order.run_id());
   header.set_layout(primary.order.order().layout());
   header.set_shard(primary.order.shard());
@@ -254,7 +273,7 @@ wire::FollowRequest StandbyKeeper::HeaderFor(
   wire::LoadRequest& load = *header.mutable_load();
   load = SettingsOf(primary.order);
   *load.mutable_standby() = place;
-  return request;
+  return message;
 }
 
 absl::Status StandbyKeeper::CheckWanted(const Primary& primary) const {
@@ -272,7 +291,7 @@ absl::Status StandbyKeeper::CheckWanted(const Primary& primary) const {
 absl::Status StandbyKeeper::Send(const Primary& primary,
                                  const wire::StandbyPlace& place,
                                  StandbyCall& call) {
-  if (!Write(call, HeaderFor(primary, place))) return CallEnded();
+  if (!Write(call, {HeaderFor(primary, place)})) return CallEnded();
   RETURN_IF_ERROR(SendState(primary, call));
   return SendPushes(primary, call);
 }
@@ -286,19 +305,19 @@ absl::Status StandbyKeeper::SendState(const Primary& primary,
                    ShardState::Write(std::move(snapshot), primary.order.shard(),
                                      primary.order.num_shards(),
                                      primary.shard->bytes().all()));
-  wire::FollowRequest message;
   RETURN_IF_ERROR(state.ForEachPiece([&](absl::string_view piece) {
-    message.set_state(piece.data(), piece.size());
-    if (!Write(call, message)) return CallEnded();
+    FollowMessage message;
+    message.request.set_state(piece.data(), piece.size());
+    if (!Write(call, {std::move(message)})) return CallEnded();
     return CheckWanted(primary);
   }));
-  message.clear_state();
-  message.set_state_end(true);
+  FollowMessage end;
+  end.request.set_state_end(true);
   {
     absl::MutexLock lock(&mu_);
     is_loading_ = true;
   }
-  return Write(call, message) ? absl::OkStatus() : CallEnded();
+  return Write(call, {std::move(end)}) ? absl::OkStatus() : CallEnded();
 }
 
 absl::Status StandbyKeeper::SendPushes(const Primary& primary,
@@ -312,9 +331,8 @@ absl::Status StandbyKeeper::SendPushes(const Primary& primary,
       return absl::AbortedError(
           "this shard had no room for a gradient that it may have taken");
     }
-    for (const wire::FollowRequest& message : feed.Take(kMessageBytes, kLook)) {
-      if (!Write(call, message)) return CallEnded();
-    }
+    const std::vector<FollowMessage> messages = feed.Take(kWriteBytes, kLook);
+    if (!messages.empty() && !Write(call, messages)) return CallEnded();
     absl::Duration patience;
     {
       absl::MutexLock lock(&mu_);
@@ -334,26 +352,20 @@ absl::Status StandbyKeeper::SendPushes(const Primary& primary,
   }
 }
 
-void StandbyKeeper::Hear(const Primary& primary, StandbyCall& call) {
+absl::Status StandbyKeeper::Hear(const Primary& primary,
+                                 const wire::FollowResponse& answer) {
   StandbyFeed& feed = *primary.shard->feed();
-  wire::FollowResponse answer;
-  while (call.Read(answer)) {
-    {
-      absl::MutexLock lock(&mu_);
-      is_loading_ = false;
-      if (primary_.shard == primary.shard) {
-        duty_.HearStandby(answer, feed);
-        UseRule();
-      }
+  {
+    absl::MutexLock lock(&mu_);
+    // The stream is over: the standby is lost.
+    if (call_ == nullptr) return absl::OkStatus();
+    is_loading_ = false;
+    if (primary_.shard == primary.shard) {
+      duty_.HearStandby(answer, feed);
+      UseRule();
     }
-    const absl::Status held = feed.Held(answer.held());
-    if (held.ok()) continue;
-    LOG(ERROR) << held.message();
-    call.Cancel();
-    break;
   }
-  absl::MutexLock lock(&mu_);
-  has_ended_ = true;
+  return feed.Held(answer.held());
 }
 
 }  // namespace parasol

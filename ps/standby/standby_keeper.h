@@ -12,8 +12,10 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "base/clock.h"
 #include "cluster/client/standby_client.h"
+#include "cluster/rpc/follow_message.h"
 #include "proto/chief.pb.h"
 #include "proto/parameter.pb.h"
 #include "ps/shard/parameter_shard.h"
@@ -82,18 +84,22 @@ class StandbyKeeper {
       ABSL_LOCKS_EXCLUDED(mu_);
   // Writes to the call. EndStalledCall() ends one that takes longer than
   // Patience().
-  bool Write(StandbyCall& call, const wire::FollowRequest& message)
+  bool Write(StandbyCall& call, absl::Span<const FollowMessage> messages)
       ABSL_LOCKS_EXCLUDED(mu_);
   void EndStalledCall() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Longest time for which the standby may take nothing.
   absl::Duration Patience() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Reads the standby's answers.
-  void Hear(const Primary& primary, StandbyCall& call) ABSL_LOCKS_EXCLUDED(mu_);
+  // Hears the standby's answers.
+  class Answers;
+  // Takes an answer of the stream that there is.
+  //   InvalidArgument  it says what can't be.
+  absl::Status Hear(const Primary& primary, const wire::FollowResponse& answer)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Returns why the stream has to end; OK if it need not.
   absl::Status CheckWanted(const Primary& primary) const
       ABSL_LOCKS_EXCLUDED(mu_);
-  wire::FollowRequest HeaderFor(const Primary& primary,
-                                const wire::StandbyPlace& place) const;
+  FollowMessage HeaderFor(const Primary& primary,
+                          const wire::StandbyPlace& place) const;
   // Gives the shard's feed the rule of now. Call Release() when the lock is
   // free.
   void UseRule() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

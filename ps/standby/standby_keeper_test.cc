@@ -1,5 +1,6 @@
 #include "ps/standby/standby_keeper.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -14,10 +15,12 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/status_matchers.h"
 #include "cluster/client/standby_client.h"
+#include "cluster/rpc/follow_message.h"
 #include "gtest/gtest.h"
 #include "proto/chief.pb.h"
 #include "proto/parameter.pb.h"
@@ -51,15 +54,15 @@ class StandbyPs {
     held_ = std::nullopt;
     told_ = std::nullopt;
   }
-  bool Take(const wire::FollowRequest& message) {
+  bool Take(const FollowMessage& message) {
     absl::MutexLock lock(&mu_);
     const auto goes_on = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
       return is_cancelled_ || !stands_still_;
     };
     mu_.Await(absl::Condition(&goes_on));
     if (is_cancelled_) return false;
-    if (message.state_end()) held_ = 0;
-    if (held_) *held_ += message.record_size();
+    if (message.request.state_end()) held_ = 0;
+    if (held_) *held_ += static_cast<int64_t>(message.records.size());
     return true;
   }
   bool Tell(wire::FollowResponse& answer) {
@@ -95,23 +98,36 @@ class StandbyPs {
 
 class FakeCall : public StandbyCall {
  public:
-  explicit FakeCall(StandbyPs& ps) : ps_(ps) { ps.Begin(); }
-  bool Write(const wire::FollowRequest& message) override {
-    return ps_.Take(message);
+  FakeCall(StandbyPs& ps, Observer& observer) : ps_(ps) {
+    ps.Begin();
+    answers_ = std::thread([&ps, &observer] {
+      wire::FollowResponse answer;
+      while (ps.Tell(answer)) observer.OnAnswer(answer);
+      observer.OnEnd();
+    });
   }
-  bool Read(wire::FollowResponse& answer) override { return ps_.Tell(answer); }
+  bool Write(absl::Span<const FollowMessage> messages) override {
+    return std::all_of(
+        messages.begin(), messages.end(),
+        [this](const FollowMessage& message) { return ps_.Take(message); });
+  }
   void Cancel() override { ps_.Cancel(); }
-  absl::Status Finish() override { return absl::CancelledError(""); }
+  absl::Status Finish() override {
+    answers_.join();
+    return absl::CancelledError("");
+  }
 
  private:
   StandbyPs& ps_;
+  std::thread answers_;
 };
 
 class FakeClient : public StandbyClient {
  public:
   explicit FakeClient(StandbyPs& ps) : ps_(ps) {}
-  std::unique_ptr<StandbyCall> Follow(const wire::StandbyPlace&) override {
-    return std::make_unique<FakeCall>(ps_);
+  std::unique_ptr<StandbyCall> Follow(
+      const wire::StandbyPlace&, StandbyCall::Observer& observer) override {
+    return std::make_unique<FakeCall>(ps_, observer);
   }
   absl::Status TakeStandby(
       const wire::StandbyPlace&, const wire::TakeStandbyRequest&,

@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/log.h"
+#include "cluster/rpc/follow_message.h"
 #include "cluster/rpc/payload.h"
 #include "cluster/trust/process_secret.h"
 #include "cluster/trust/standby_ticket.h"
@@ -246,9 +247,9 @@ void StandbySimulation::Make(Process& process) {
 
 void StandbySimulation::SendToStandby(Process& process) {
   if (process.stream == nullptr && !process.held_by_mutant) return;
-  for (wire::FollowRequest& message :
+  for (const FollowMessage& message :
        process.shard->feed()->Take(1, absl::ZeroDuration())) {
-    process.to_standby.push_back(std::move(message));
+    process.to_standby.push_back(WholeRequest(message));
   }
 }
 

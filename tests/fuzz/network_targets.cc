@@ -8,11 +8,17 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/log.h"
 #include "cluster/payload_lane/frame_reader.h"
 #include "cluster/payload_lane/receive_allowance.h"
+#include "cluster/rpc/follow_frame.h"
+#include "cluster/rpc/follow_message.h"
+#include "cluster/rpc/payload.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/slice.h"
+#include "proto/parameter.pb.h"
+#include "ps/journal/push_record.h"
 #include "tests/fuzz/exchange_target.h"
 #include "tests/fuzz/reply_target.h"
 #include "tests/fuzz/valid_requests.h"
@@ -99,10 +105,59 @@ std::vector<std::string> ReplySeeds() {
   return seeds;
 }
 
+// A message of a primary on a lane, of which a standby reads the pushes.
+void FeedFollow(absl::string_view input) {
+  const grpc::Slice slice(input.data(), input.size());
+  const auto message = ReceivedFollow::Parse(grpc::ByteBuffer(&slice, 1));
+  if (!message.ok()) return;
+  absl::Span<const PayloadView> tensors = message->tensors();
+  for (const std::string& record : message->request().record()) {
+    const size_t before = tensors.size();
+    const auto push = ParsePushHead(record, tensors);
+    CHECK_EQ(before - tensors.size(), push.ok() ? push->payloads.size() : 0);
+    if (!push.ok()) return;
+  }
+}
+
+// Returns a field of protobuf that has these bytes.
+std::string FieldOf(int number, absl::string_view bytes) {
+  std::string field(1, static_cast<char>(number << 3 | 2));
+  size_t size = bytes.size();
+  for (; size >= 0x80; size >>= 7) {
+    field.push_back(static_cast<char>(size | 0x80));
+  }
+  field.push_back(static_cast<char>(size));
+  absl::StrAppend(&field, bytes);
+  return field;
+}
+
+// With the checksum of the header, which finds most changes of it, and without.
+std::vector<std::string> FollowSeeds() {
+  FollowMessage message;
+  std::string tensors;
+  wire::FollowRequest header;
+  for (const auto& request : ValidExchangeRequests()) {
+    for (const wire::Operation& operation : request.header().operation()) {
+      if (!operation.has_push() && !operation.has_row_push()) continue;
+      const std::string& bytes = request.payload(0);
+      const PayloadView payload(PayloadView::Pieces{bytes});
+      message.records.push_back(RecordToSend(
+          {.worker_incarnation = request.header().worker_incarnation(),
+           .operation = operation,
+           .payloads = {&payload, 1}}));
+      header.add_record(message.records.back().head);
+      absl::StrAppend(&tensors, FieldOf(2, bytes));
+    }
+  }
+  return {LaneBytes(EncodeFollow(message)),
+          absl::StrCat(FieldOf(1, header.SerializeAsString()), tensors)};
+}
+
 }  // namespace
 
 std::vector<FuzzTarget> NetworkTargets() {
   return {{"exchange", FeedExchange, ExchangeSeeds},
+          {"follow", FeedFollow, FollowSeeds},
           {"lane", FeedLane, LaneSeeds},
           {"reply", FeedReply, ReplySeeds}};
 }
