@@ -50,6 +50,8 @@ struct Contender {
   std::string name;
   // The server's process; null if the variables are in this process.
   std::unique_ptr<ServerProcess> server = nullptr;
+  // A second one, which gets what the first one gets; null as a rule.
+  std::unique_ptr<ServerProcess> twin = nullptr;
   // Sessions, one per thread; as many as it takes to be fast.
   std::vector<std::unique_ptr<Session>> sessions = {};
 };

@@ -29,6 +29,14 @@ absl::Duration OfProcess(pid_t pid) {
   return OfTicks(user + system);
 }
 
+// Returns the processes that the process's first thread has begun.
+std::vector<pid_t> ChildrenOf(pid_t pid) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/task/", pid, "/children"));
+  std::vector<pid_t> children;
+  for (pid_t child; file >> child;) children.push_back(child);
+  return children;
+}
+
 absl::Duration OfThisProcess() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
@@ -52,7 +60,10 @@ absl::Duration OfMachine() {
 
 CpuUse CpuUse::Now(const std::vector<pid_t>& others) {
   CpuUse use = {.measured = OfThisProcess(), .machine = OfMachine()};
-  for (const pid_t pid : others) use.measured += OfProcess(pid);
+  for (const pid_t pid : others) {
+    use.measured += OfProcess(pid);
+    for (const pid_t child : ChildrenOf(pid)) use.measured += OfProcess(child);
+  }
   return use;
 }
 

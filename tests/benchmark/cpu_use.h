@@ -15,8 +15,8 @@ struct CpuUse {
   absl::Duration measured = absl::ZeroDuration();
   absl::Duration machine = absl::ZeroDuration();
 
-  // Reads the times of this process and of `others`; a process that is gone
-  // counts nothing.
+  // Reads the times of this process, of `others` and of the processes that
+  // these have begun; a process that is gone counts nothing.
   static CpuUse Now(const std::vector<pid_t>& others);
 
   friend CpuUse operator-(const CpuUse& a, const CpuUse& b) {

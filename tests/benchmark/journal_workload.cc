@@ -9,7 +9,8 @@
 namespace parasol {
 namespace {
 
-// Measures equal pushes to four ps, one after the other.
+// Measures equal pushes to ps that keep them in different ways, one after the
+// other.
 std::vector<Measurement> CompareJournals(const Settings& settings,
                                          const Contents& contents, size_t bytes,
                                          const MakeLane& make_lane) {
@@ -28,6 +29,11 @@ std::vector<Measurement> CompareJournals(const Settings& settings,
   };
   add("Parasol, JOURNAL", wire::LoadRequest::WRITTEN, .8);
   add("Parasol, JOURNAL_SYNC", wire::LoadRequest::ON_DISK, .5);
+  lineup.Add("Parasol, on two ps", [&] {
+    return Enter(
+        MakeMirroredContender("Parasol, on two ps", contents, settings.client),
+        bytes, make_lane);
+  });
   lineup.Add("Parasol, REPLICATE", [&] {
     return Enter(MakeReplicatedContender("Parasol, REPLICATE", contents,
                                          settings.client),

@@ -54,7 +54,10 @@ void TimePieces(WorkQueue& lane, absl::Duration time,
 
 std::vector<pid_t> ServerOf(const Entrant& entrant) {
   if (entrant.contender.server == nullptr) return {};
-  return {entrant.contender.server->pid()};
+  if (entrant.contender.twin == nullptr) {
+    return {entrant.contender.server->pid()};
+  }
+  return {entrant.contender.server->pid(), entrant.contender.twin->pid()};
 }
 
 void Repeat(const Entrant& entrant, absl::Duration time, Samples& samples) {

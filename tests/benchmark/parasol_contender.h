@@ -36,6 +36,12 @@ Contender MakeReplicatedContender(const std::string& name,
                                   const Contents& contents,
                                   const ParameterClient::Options& options);
 
+// Makes a contender that sends everything to two ps which know nothing of each
+// other: the least that a shard with a standby can cost.
+Contender MakeMirroredContender(const std::string& name,
+                                const Contents& contents,
+                                const ParameterClient::Options& options);
+
 // Returns a session with the ps that listens on `port`.
 std::vector<std::unique_ptr<Session>> ConnectParasol(
     int port, const Contents& contents,

@@ -42,7 +42,48 @@ wire::HeartbeatResponse ChiefsAnswer(const wire::HeartbeatRequest& request,
   return answer;
 }
 
+// Does everything twice.
+class MirroredSession : public Session {
+ public:
+  MirroredSession(std::unique_ptr<Session> first,
+                  std::unique_ptr<Session> second)
+      : first_(std::move(first)), second_(std::move(second)) {}
+
+  void Start(const Exchange& exchange) override {
+    first_->Start(exchange);
+    second_->Start(exchange);
+  }
+  void StartRows(const RowExchange& exchange) override {
+    first_->StartRows(exchange);
+    second_->StartRows(exchange);
+  }
+  void Finish() override {
+    first_->Finish();
+    second_->Finish();
+  }
+
+ private:
+  const std::unique_ptr<Session> first_;
+  const std::unique_ptr<Session> second_;
+};
+
 }  // namespace
+
+Contender MakeMirroredContender(const std::string& name,
+                                const Contents& contents,
+                                const ParameterClient::Options& options) {
+  Contender contender = {
+      .name = name,
+      .server = std::make_unique<ServerProcess>("parasol", contents),
+      .twin = std::make_unique<ServerProcess>("parasol", contents)};
+  auto sessions = ConnectParasol(contender.server->port(), contents, options);
+  auto twins = ConnectParasol(contender.twin->port(), contents, options);
+  for (size_t i = 0; i < sessions.size(); ++i) {
+    contender.sessions.push_back(std::make_unique<MirroredSession>(
+        std::move(sessions[i]), std::move(twins[i])));
+  }
+  return contender;
+}
 
 Contender MakeReplicatedContender(const std::string& name,
                                   const Contents& contents,
@@ -65,9 +106,12 @@ void ServeStandby() {
                          metrics);
   StandbyHost standbys(
       {.task = "ps/1", .incarnation = kStandbysPs, .helpers = helpers});
+  const auto lanes = PayloadHost::Start(ServerHost(), /*port=*/0,
+                                        ParameterService::kDefaultThreads);
+  CHECK(lanes.ok()) << lanes.status();
   ParameterService service(server, metrics,
-                           ParameterService::kDefaultBufferBytes,
-                           /*lanes=*/nullptr, /*access=*/{}, &standbys);
+                           ParameterService::kDefaultBufferBytes, lanes->get(),
+                           /*access=*/{}, &standbys);
   const auto rpc_server =
       RpcServer::Start(absl::StrCat(ServerHost(), ":0"), service,
                        {.threads = ParameterService::kDefaultThreads});
@@ -76,6 +120,7 @@ void ServeStandby() {
 }
 
 void ServeReplicated(const Contents& contents) {
+  KeepFreedMemory();
   const ServerProcess standby("parasol_standby", contents);
   const std::unique_ptr<StandbyClient> client =
       StandbyClient::Create(/*trust=*/nullptr);
