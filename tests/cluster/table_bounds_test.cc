@@ -4,9 +4,11 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "cluster/job/defaults.h"
+#include "cluster/rows/row_tier.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/job.pb.h"
@@ -96,7 +98,8 @@ TEST_F(TableBoundsTest, EveryStrategyEndsWithTheSameRowsAndCounts) {
 TEST_F(TableBoundsTest, APsThatIsReplacedLosesNoCount) {
   job::Job job = BoundedJob(150, /*replicas=*/2);
   MakeSynchronous({.aggregate = 2, .total = 2}, job);
-  const auto train = [&](const std::string& run, bool is_disturbed) {
+  const auto train = [&](const std::string& run, bool is_disturbed,
+                         bool has_tier = false) {
     TestCluster cluster(job, /*num_ps=*/2, /*num_workers=*/2, Directory(run));
     cluster.SetDataDirectory(RatingsDirectory());
     ASSERT_OK(cluster.Start());
@@ -106,11 +109,23 @@ TEST_F(TableBoundsTest, APsThatIsReplacedLosesNoCount) {
       ASSERT_OK(cluster.StartPs(1));
     }
     EXPECT_OK(cluster.WaitForChief());
+    EXPECT_EQ(has_tier,
+              !absl::StrContains(cluster.metrics().Text(),
+                                 "table_lookups_total{table=\"deep\"} 0\n"));
   };
   train("calm", false);
   train("disturbed", true);
-  EXPECT_EQ(TrainedBy("disturbed"), TrainedBy("calm"));
-  EXPECT_EQ(CountsOf("disturbed"), CountsOf("calm"));
+  // So it is where rows may lie on the disk.
+  for (job::SparseTable& table : *job.mutable_model()->mutable_sparse_table()) {
+    table.mutable_tier()->set_memory_bytes(RowTier::kSegmentsInMemory *
+                                               RowTierOptions().segment_bytes +
+                                           (32 << 10));
+  }
+  train("tiered", true, /*has_tier=*/true);
+  for (const std::string run : {"disturbed", "tiered"}) {
+    EXPECT_EQ(TrainedBy(run), TrainedBy("calm")) << run;
+    EXPECT_EQ(CountsOf(run), CountsOf("calm")) << run;
+  }
 }
 
 }  // namespace
