@@ -71,7 +71,7 @@ struct RowRules {
 // have gone take memory until pushes come: each frees up to kExpiredAtOnce of
 // each stripe.
 //
-// In a table with a tier a row is either in memory, with a number, or on the
+// A row of a table with a tier is either in memory, with a number, or on the
 // disk, at a place. A push or a pull brings all its rows into memory before it
 // begins, and sends others out at its end. Reads of the disk are done before,
 // without a lock (AddOnDisk()); a row that has been moved meanwhile is read

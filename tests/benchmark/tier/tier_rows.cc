@@ -26,8 +26,8 @@
 #include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "cluster/rows/row_table.h"
 #include "cluster/rows/row_tier.h"
@@ -236,9 +236,9 @@ Measured Train(Contender& contender, const DrawId& draw,
   while (measured.time < limit) {
     for (uint64_t& id : ids) id = IdOf(draw(random));
     const absl::Duration cpu = CpuTime();
-    const absl::Time start = absl::Now();
+    const absl::Time start = Clock::Real().Now();
     contender.Step(ids, gradients);
-    measured.time += absl::Now() - start;
+    measured.time += Clock::Real().Now() - start;
     measured.cpu += CpuTime() - cpu;
     measured.rows += ids.size();
   }
@@ -258,11 +258,11 @@ void Measure(const std::string& name) {
   const uint64_t rows = absl::GetFlag(FLAGS_rows);
   const auto limit = absl::Seconds(absl::GetFlag(FLAGS_seconds));
   const std::unique_ptr<Contender> contender = MakeContender(name);
-  const absl::Time start = absl::Now();
+  const absl::Time start = Clock::Real().Now();
   Fill(*contender, rows);
   absl::PrintF("%-8s filled in %s\n", name,
-               absl::FormatDuration(
-                   absl::Trunc(absl::Now() - start, absl::Milliseconds(1))));
+               absl::FormatDuration(absl::Trunc(Clock::Real().Now() - start,
+                                                absl::Milliseconds(1))));
   std::mt19937_64 random(1);
   Zipf zipf(rows, 1.1);
   std::uniform_int_distribution<uint64_t> uniform(1, rows);
@@ -301,10 +301,10 @@ void MeasureReads() {
   }
   std::mt19937_64 random(1);
   const auto limit = absl::Seconds(absl::GetFlag(FLAGS_seconds));
-  const absl::Time start = absl::Now();
+  const absl::Time start = Clock::Real().Now();
   const absl::Duration cpu = CpuTime();
   double reads = 0;
-  while (absl::Now() - start < limit) {
+  while (Clock::Real().Now() - start < limit) {
     std::vector<TierFile::Reading> readings;
     for (size_t i = 0; i < kReads; ++i) {
       readings.push_back(
@@ -317,7 +317,7 @@ void MeasureReads() {
   }
   absl::PrintF(
       "%-8s uniform   %8.1f k reads/s %7.1f k reads/CPU s  load %.1f\n",
-      "reads", reads / absl::ToDoubleSeconds(absl::Now() - start) / 1e3,
+      "reads", reads / absl::ToDoubleSeconds(Clock::Real().Now() - start) / 1e3,
       reads / absl::ToDoubleSeconds(CpuTime() - cpu) / 1e3, MachineLoad());
 }
 
