@@ -1,9 +1,9 @@
 #include "tool/best_flag.h"
 
 #include "absl/flags/flag.h"
-#include "absl/strings/str_cat.h"
 #include "cluster/checkpoint/best_checkpoint.h"
 #include "cluster/checkpoint/checkpoint_argument.h"
+#include "ml/input/object/object_uri.h"
 
 ABSL_FLAG(bool, best, false,
           "Of a directory of checkpoints: the one with the best evaluation "
@@ -14,7 +14,7 @@ namespace parasol {
 
 std::string CheckpointByFlag(const std::string& path) {
   if (!absl::GetFlag(FLAGS_best) || DirectoryOfBest(path)) return path;
-  return absl::StrCat(path, "/", kBestName);
+  return JoinedPath(path, kBestName);
 }
 
 }  // namespace parasol

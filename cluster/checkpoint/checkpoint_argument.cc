@@ -17,13 +17,12 @@
 #include "ml/input/object/object_store.h"
 #include "ml/input/object/object_uri.h"
 #include "storage/checkpoint_manifest.h"
+#include "storage/checkpoint_name.h"
 #include "storage/checkpoint_store.h"
 #include "storage/durable_file.h"
 
 namespace parasol {
 namespace {
-
-constexpr absl::string_view kCheckpointName = "ckpt-";
 
 // Returns the newest complete checkpoint in a folder of a store, as a directory
 // of this machine. Only it is brought, and newer ones that are incomplete.
@@ -36,7 +35,7 @@ absl::StatusOr<std::string> NewestInStore(const std::string& uri,
   absl::Status damage;  // of the newest one that is damaged
   for (const ObjectEntry& entry : entries) {
     const std::string name = entry.path.substr(entry.path.rfind('/') + 1);
-    if (!entry.is_folder || !absl::StartsWith(name, kCheckpointName)) continue;
+    if (!entry.is_folder || !StepOfName(name).has_value()) continue;
     ASSIGN_OR_RETURN(
         const std::string directory,
         ObjectCache::OfProcess().BringNamed(JoinedPath(uri, name)));

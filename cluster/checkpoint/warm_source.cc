@@ -9,6 +9,7 @@
 #include "cluster/checkpoint/evaluated_array.h"
 #include "cluster/checkpoint/warm_tensors.h"
 #include "ml/input/object/object_cache.h"
+#include "ml/input/object/object_store.h"
 #include "ml/input/object/object_uri.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/durable_file.h"
@@ -82,11 +83,20 @@ class CheckpointSource : public WarmSource {
   const std::unique_ptr<CheckpointReader> checkpoint_;
 };
 
+bool IsFolderInStore(const std::string& uri) {
+  const absl::StatusOr<ObjectUri> parts = ParseObjectUri(uri);
+  if (!parts.ok()) return false;
+  const auto store = ObjectStore::Open(*parts);
+  if (!store.ok()) return false;
+  const absl::StatusOr<ObjectEntry> entry = (*store)->Find(parts->path);
+  return entry.ok() && entry->is_folder;
+}
+
 absl::StatusOr<std::unique_ptr<WarmSource>> OpenInStore(
     const std::string& uri) {
   absl::StatusOr<std::string> directory = CheckpointAt(uri);
   // It may be a file of other programs.
-  if (absl::IsNotFound(directory.status())) {
+  if (absl::IsNotFound(directory.status()) && !IsFolderInStore(uri)) {
     directory = ObjectCache::OfProcess().BringNamed(uri);
   }
   if (!directory.ok()) return AsFaultOfJob(directory.status());

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "cluster/checkpoint/best_checkpoint.h"
 #include "cluster/checkpoint/checkpoint_argument.h"
+#include "ml/input/object/object_uri.h"
 #include "storage/checked_file.h"
 #include "storage/checkpoint_manifest.h"
 #include "storage/checkpoint_name.h"
@@ -150,6 +151,12 @@ bool CheckpointList::HasDamage() const {
 
 absl::StatusOr<CheckpointList> ListCheckpoints(const std::string& path,
                                                Look look) {
+  if (IsUri(path)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        ": checkpoints in a store are not listed or verified there; `parasol "
+        "checkpoint show` brings one and reads it"));
+  }
   std::string name = path;
   while (name.size() > 1 && name.ends_with('/')) name.pop_back();
   CheckpointList list;

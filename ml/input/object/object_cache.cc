@@ -91,24 +91,27 @@ std::string NameIn(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// Makes `folder` of links: a name for each copy. It is there as a whole, or as
-// another process has made it.
+// Makes `folder` of links: a name for each copy, unless all are there. Others
+// may have removed some. Whoever calls it has the right to write the folder.
 absl::Status MakeLinks(
     const std::string& folder,
     const std::vector<std::pair<std::string, std::string>>& copies) {
   std::error_code error;
-  if (fs::exists(folder, error)) return absl::OkStatus();
-  const std::string unfinished =
-      absl::StrCat(folder, ".", getpid(), UnfinishedCopy(""));
+  const bool is_whole =
+      std::all_of(copies.begin(), copies.end(), [&](const auto& copy) {
+        return fs::exists(fs::path(folder) / copy.second, error);
+      });
+  if (is_whole && fs::is_directory(folder, error)) return absl::OkStatus();
+  const std::string unfinished = UnfinishedCopy(folder);
+  fs::remove_all(folder, error);
+  fs::remove_all(unfinished, error);
+  error.clear();
   fs::create_directories(unfinished, error);
   for (const auto& [copy, name] : copies) {
     if (!error) fs::create_hard_link(copy, fs::path(unfinished) / name, error);
   }
   if (!error) fs::rename(unfinished, folder, error);
   if (!error) return absl::OkStatus();
-  std::error_code ignored;
-  fs::remove_all(unfinished, ignored);
-  if (fs::exists(folder, ignored)) return absl::OkStatus();
   return absl::ErrnoToStatus(error.value(), folder);
 }
 
@@ -141,9 +144,15 @@ void ObjectCache::SetDirectory(std::string directory) {
   directory_ = std::move(directory);
 }
 
-std::string ObjectCache::DefaultDirectory() {
+absl::StatusOr<std::string> ObjectCache::DefaultDirectory() {
   std::error_code error;
   const fs::path folder = fs::temp_directory_path(error);
+  if (error) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "TMPDIR, where copies of objects are kept, is no directory; set it, or "
+        "--data_cache_dir: ",
+        error.message()));
+  }
   return (folder / absl::StrCat("parasol-data-cache-", geteuid())).string();
 }
 
@@ -154,7 +163,14 @@ absl::StatusOr<std::string> ObjectCache::Directory() const {
     directory = directory_;
   }
   const bool is_default = directory.empty();
-  if (is_default) directory = DefaultDirectory();
+  if (is_default) {
+    ASSIGN_OR_RETURN(directory, DefaultDirectory());
+  } else if (IsUri(directory)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--data_cache_dir=", OneLine(directory),
+                     ": copies of objects are kept in a folder of this "
+                     "machine; name one"));
+  }
   RETURN_IF_ERROR(MakeFolder(directory, is_default));
   return directory;
 }
@@ -264,7 +280,7 @@ absl::Status ObjectCache::Note(const Task& task) {
                    ": the object has changed since this process brought it, "
                    "when it had ",
                    known->second.bytes, " bytes (now ", copy.bytes,
-                   "), and its copy is gone; start the process again"));
+                   "); start the process again"));
 }
 
 absl::StatusOr<std::string> ObjectCache::BringNamed(const std::string& uri) {
@@ -293,6 +309,10 @@ absl::StatusOr<std::string> ObjectCache::BringNamed(const std::string& uri) {
   ASSIGN_OR_RETURN(const std::string directory, Directory());
   const std::string outer =
       absl::StrFormat("%s/%016x.named", directory, version.Get());
+  ASSIGN_OR_RETURN(const CopyLock lock,
+                   CopyLock::Take(outer, {.what = OneLine(uri),
+                                          .patience = options_.patience,
+                                          .clock = options_.clock}));
   std::error_code error;
   fs::create_directory(outer, error);
   const std::string named = absl::StrCat(outer, "/", NameIn(parts.path));

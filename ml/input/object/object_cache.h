@@ -48,7 +48,8 @@ class ObjectCache {
   // Sets the folder, "" for DefaultDirectory(), before anything is brought.
   void SetDirectory(std::string directory) ABSL_LOCKS_EXCLUDED(mu_);
   // Returns a folder of the user's own below TMPDIR, or /tmp.
-  static std::string DefaultDirectory();
+  //   InvalidArgument  TMPDIR is no directory.
+  static absl::StatusOr<std::string> DefaultDirectory();
 
   // Brings the objects with these URIs, several at a time, in pieces. Waits
   // while another process brings one, and names it.

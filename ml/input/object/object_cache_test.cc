@@ -78,10 +78,8 @@ class ObjectCacheTest : public testing::Test {
   }
 
   std::unique_ptr<ObjectCache> NewCache() const {
-    return std::make_unique<ObjectCache>(
-        ObjectCache::Options{.directory = folder_,
-                             .piece_bytes = kPiece,
-                             .patience = absl::Milliseconds(300)});
+    return std::make_unique<ObjectCache>(ObjectCache::Options{
+        .directory = folder_, .piece_bytes = kPiece, .patience = patience_});
   }
 
   // Returns what a new process has of an object that it brings.
@@ -108,6 +106,7 @@ class ObjectCacheTest : public testing::Test {
   }
 
   const std::string folder_ = testing::TempDir() + "/copies";
+  absl::Duration patience_ = absl::Minutes(1);
   std::unique_ptr<S3Server> server_;
 };
 
@@ -260,10 +259,54 @@ TEST_F(ObjectCacheTest, AProcessThatDoesNotGoOnIsNamed) {
   fs::remove(copy);
   ASSERT_OK_AND_ASSIGN(auto held, CopyLock::TryTake(UnfinishedCopy(copy)));
   ASSERT_TRUE(held.has_value());
+  patience_ = absl::Milliseconds(300);
   EXPECT_THAT(Brought(uri),
               StatusIs(absl::StatusCode::kUnavailable,
                        AllOf(HasSubstr("s3://b/x"),
                              HasSubstr(absl::StrCat("process ", getpid())))));
+}
+
+TEST_F(ObjectCacheTest, TheLastLookAtAnObjectIsTriedAgainToo) {
+  const std::string bytes = Bytes(2 * kPiece, 11);
+  const std::string uri = server_->Put("x", bytes);
+  server_->SetFaults(
+      {R"({"request": "HEAD /b/x", "skip": 1, "times": 2, "do": "503"})"});
+  EXPECT_TRUE(IsBrought(uri, bytes));
+  EXPECT_THAT(server_->Reads("x"), SizeIs(2)) << "nothing is read twice";
+}
+
+TEST_F(ObjectCacheTest, NamesOfCopiesThatWereRemovedAreMadeAgain) {
+  server_->Put("w/x.bin", "x");
+  server_->Put("w/y.bin", "y");
+  const std::string folder = server_->Uri("w");
+  ASSERT_OK_AND_ASSIGN(const std::string named, NewCache()->BringNamed(folder));
+  for (const char* name : {"x.bin", "y.bin"}) fs::remove(named + "/" + name);
+  ASSERT_OK_AND_ASSIGN(const std::string again, NewCache()->BringNamed(folder));
+  EXPECT_EQ(again, named);
+  EXPECT_EQ(ContentOf(again + "/x.bin"), "x");
+  EXPECT_EQ(ContentOf(again + "/y.bin"), "y");
+}
+
+TEST_F(ObjectCacheTest, ProcessesMakeNamesBesideEachOther) {
+  const std::string uri = server_->Put("w/x.bin", "x");
+  std::vector<absl::StatusOr<std::string>> all(4);
+  std::vector<std::thread> processes;
+  for (auto& named : all) {
+    processes.emplace_back([&] { named = NewCache()->BringNamed(uri); });
+  }
+  for (std::thread& process : processes) process.join();
+  for (const auto& named : all) {
+    ASSERT_OK(named.status());
+    EXPECT_EQ(ContentOf(*named), "x");
+  }
+}
+
+TEST_F(ObjectCacheTest, CopiesAreNotKeptInAStore) {
+  const std::string uri = server_->Put("x", "x");
+  ObjectCache cache({.directory = "s3://b/copies"});
+  EXPECT_THAT(cache.Bring({uri}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("--data_cache_dir=s3://b/copies")));
 }
 
 TEST_F(ObjectCacheTest, FilesAndFoldersKeepTheirNamesWhereTheyAreNeeded) {

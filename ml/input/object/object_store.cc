@@ -88,10 +88,11 @@ absl::StatusOr<std::shared_ptr<const ObjectStore>> ObjectStore::Open(
   };
   static auto* const opened = new Opened;
   const std::string name = uri.Store();
-  // Others would wait for the same library, and the same credentials.
-  const absl::MutexLock lock(&opened->mu);
-  std::shared_ptr<const ObjectStore>& known = opened->stores[name];
-  if (known != nullptr) return known;
+  {
+    const absl::MutexLock lock(&opened->mu);
+    const auto known = opened->stores.find(name);
+    if (known != opened->stores.end()) return known->second;
+  }
   ASSIGN_OR_RETURN(const ArrowLibrary library, ArrowLibrary::Open(), _ << name);
   ParasolArrowStore* store = nullptr;
   char error[PARASOL_ARROW_ERROR_BYTES] = {};
@@ -100,8 +101,11 @@ absl::StatusOr<std::shared_ptr<const ObjectStore>> ObjectStore::Open(
         library.store(name.c_str(), library.folder.c_str(), &store, error);
     return code == 0 ? absl::OkStatus() : ErrorOf(uri, name, code, error);
   }));
-  known.reset(new ObjectStore(library, uri, store, clock));
-  return known;
+  // Another thread may have opened it meanwhile.
+  std::shared_ptr<const ObjectStore> fresh(
+      new ObjectStore(library, uri, store, clock));
+  const absl::MutexLock lock(&opened->mu);
+  return opened->stores.emplace(name, std::move(fresh)).first->second;
 }
 
 absl::Status ObjectStore::Call(absl::string_view path,
@@ -178,12 +182,16 @@ absl::Status StoredObject::Read(uint64_t offset, absl::Span<char> out) const {
         read.code(), absl::StrCat(read.message(), " (at byte ", offset, " of ",
                                   bytes_, ")"));
     // The answer of a store to a small range may hide why it fails.
-    const absl::Status same = CheckIsSame();
+    const absl::Status same = CheckIsSameOnce();
     return same.ok() || absl::IsUnavailable(same) ? failed : same;
   });
 }
 
 absl::Status StoredObject::CheckIsSame() const {
+  return store_->attempts_.Make([this] { return CheckIsSameOnce(); });
+}
+
+absl::Status StoredObject::CheckIsSameOnce() const {
   StoredObject now(store_, path_);
   const absl::Status opened = store_->OpenOnce(now);
   if (absl::IsNotFound(opened)) {

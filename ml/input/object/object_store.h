@@ -66,6 +66,8 @@ class StoredObject {
 
  private:
   friend class ObjectStore;
+  // CheckIsSame() without a second attempt.
+  absl::Status CheckIsSameOnce() const;
   using Handle =
       std::unique_ptr<ParasolArrowObject, void (*)(ParasolArrowObject*)>;
 

@@ -137,6 +137,13 @@ absl::StatusOr<ObjectUri> ParseObjectUri(absl::string_view uri) {
         ": a name of a file has no credentials, for it is in logs and "
         "checkpoints; give them to the process (docs/job/data.md)"));
   }
+  // No bucket has one: it stands between a user's name and a key with a '/'.
+  if (scheme->has_buckets && absl::StrContains(parts.place, ':')) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        parts.scheme, kBehindScheme,
+        "…: no bucket has a ':' in its name; if it is a part of credentials, "
+        "give them to the process (docs/job/data.md)"));
+  }
   const std::string shown =
       absl::StrCat(parts.scheme, kBehindScheme, OneLine(uri));
   RETURN_IF_ERROR(CheckOptions(*scheme, shown, parts.options));
