@@ -453,10 +453,12 @@ void ChiefServer::Tick(StatusLog& log, TaskNotes& notes) {
     if (options_.page != nullptr) options_.page->Show(std::move(shown));
   }
   for (const TaskId& task : ticked.lost) {
-    metrics_.LeaseExpired(task.role);
+    const bool is_expected =
+        options_.coordinator.has_elastic_workers && task.role == "worker";
+    if (!is_expected) metrics_.LeaseExpired(task.role);
     Tell(absl::StrCat("lost ", NameOf(options_.coordinator, task),
                       ": its lease ran out"),
-         /*is_warning=*/true);
+         /*is_warning=*/!is_expected);
   }
   for (const std::string& line : ticked.warnings) {
     Tell(line, /*is_warning=*/true);

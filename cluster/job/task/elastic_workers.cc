@@ -19,17 +19,17 @@ absl::Status CheckElasticWorkers(const job::Job& job) {
         "under multi_worker_mirrored and hybrid the workers have the "
         "variables; use ps");
   }
-  if (job.train().auto_shard() == job::Dataset::FILE) {
+  if (!job.parameter_server().has_synchronous()) {
+    if (job.train().auto_shard() != job::Dataset::FILE) return absl::OkStatus();
     return Against(
-        "train.auto_shard: FILE gives each listed worker files that nobody "
-        "else trains; leave it out");
+        "train.auto_shard: FILE gives each listed worker files, which others "
+        "train when they have no more of their own; leave it out");
   }
-  if (!job.parameter_server().has_synchronous()) return absl::OkStatus();
   const job::Synchronous& mode = job.parameter_server().synchronous();
   if (mode.lost_worker() == job::Synchronous::FAIL) {
     return Against("synchronous.lost_worker: FAIL ends the job with a worker");
   }
-  if (!mode.has_replicas_to_aggregate() && !mode.has_total_replicas()) {
+  if (!mode.has_replicas_to_aggregate()) {
     return Against(
         "set synchronous.replicas_to_aggregate: it would be the number of "
         "listed workers, whether they are there or not");

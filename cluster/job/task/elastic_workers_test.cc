@@ -37,7 +37,12 @@ TEST(ElasticWorkersTest, ComputeAGivenNumberOfReplicas) {
   EXPECT_THAT(CheckElasticWorkers(job),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("set synchronous.replicas_to_aggregate")));
+  mode.set_total_replicas(8);
+  EXPECT_THAT(CheckElasticWorkers(job),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("set synchronous.replicas_to_aggregate")));
   mode.set_replicas_to_aggregate(4);
+  job.mutable_train()->set_auto_shard(job::Dataset::FILE);
   EXPECT_OK(CheckElasticWorkers(job));
   mode.set_lost_worker(job::Synchronous::FAIL);
   EXPECT_THAT(CheckElasticWorkers(job),
