@@ -110,6 +110,8 @@ void RowStripe::UseRules(std::shared_ptr<const RowRules> rules,
   rules_ = std::move(rules);
   max_rows_ = max_rows;
   if (counts_ != nullptr) OwnCounts().UseBounds(rules_->bounds);
+  // Rows may go sooner than they did.
+  next_sweep_ = 0;
 }
 
 float* RowStripe::Row(uint32_t number) const {

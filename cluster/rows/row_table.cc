@@ -436,16 +436,20 @@ size_t RowTable::RoomFor(size_t free) const {
   const size_t row_bytes = RowRules::BytesPerRow(layout_);
   if (tier_ == nullptr) return free / row_bytes;
   const size_t most = tier_->rows_of_stripe() * kRowStripes;
-  const RowTotals& totals = *totals_;
-  const size_t in_memory = totals.rows.load() - totals.rows_on_disk.load();
-  const size_t left = most - std::min(most, in_memory);
+  const size_t left = most - std::min(most, rows_in_memory());
   const size_t kept = std::min(free, left * row_bytes);
   return kept / row_bytes + (free - kept) / RowRules::BytesOnDisk(layout_);
 }
 
+// The numbers are not of one moment.
+size_t RowTable::rows_in_memory() const {
+  return std::max<int64_t>(0,
+                           totals_->rows.load() - totals_->rows_on_disk.load());
+}
+
 absl::Status RowTable::Fetch(const StripedIds& sorted, TierFetch& fetch) const {
   if (tier_ == nullptr) return absl::OkStatus();
-  RETURN_IF_ERROR(tier_->AwaitRoom(rows() - totals_->rows_on_disk.load()));
+  RETURN_IF_ERROR(tier_->AwaitRoom(rows_in_memory()));
   fetch.rows.emplace(tier_->shared_log());
   for (size_t s = 0; s < kRowStripes; ++s) {
     if (sorted.run(s).size() > 0) {

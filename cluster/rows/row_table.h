@@ -77,10 +77,10 @@ class RowTable {
   // table has had.
   //   InvalidArgument    `count` is 2^32 or more.
   //   ResourceExhausted  missing rows of a table without bounds don't fit in
-  //                      the memory limit, or the tier's disk is full; the
-  //                      table is unchanged.
+  //                      the memory limit, or the tier's disk is full or
+  //                      refuses; the table is unchanged.
   //   Unavailable        a row on the disk is lost: the table is of no use any
-  //                      more; or the disk takes no rows.
+  //                      more.
   absl::Status Pull(const std::byte* ids, size_t count, float* out,
                     std::optional<int64_t> updates = std::nullopt);
 
@@ -176,6 +176,7 @@ class RowTable {
       ABSL_LOCKS_EXCLUDED(snapshot_mu_);
   // Returns the most rows that may be made with `free` bytes.
   size_t RoomFor(size_t free) const;
+  size_t rows_in_memory() const;
   // Reads the rows of `sorted` that are on the disk, if the table has a tier,
   // once that takes rows. Fails as Pull() does.
   absl::Status Fetch(const StripedIds& sorted, TierFetch& fetch) const;

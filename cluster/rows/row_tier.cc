@@ -118,18 +118,16 @@ absl::Status RowTier::AwaitRoom(size_t rows_in_memory) {
 }
 
 absl::Status RowTier::NoRoom(const absl::Status& why) const {
-  return absl::Status(
-      why.code(),
-      absl::StrCat(
-          "table ", table_, ": tier.memory_bytes of ", memory_bytes_.load(),
-          " are in use, and rows can't be written to the disk: ", why.message(),
-          "; free space, or choose another --tier_dir"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "table ", table_, ": tier.memory_bytes of ", memory_bytes_.load(),
+      " are in use, and rows can't be written to the disk: ", why.message(),
+      "; free space, or choose another --tier_dir"));
 }
 
 absl::Status RowTier::AwaitAllRoom() {
   while (log_->is_behind()) {
     if (!has_thread()) Work();
-    RETURN_IF_ERROR(AwaitRoom());
+    RETURN_IF_ERROR(AwaitRoom(SIZE_MAX));
   }
   return status();
 }
@@ -144,8 +142,8 @@ absl::Status RowTier::Fail(const absl::Status& status) {
         "table ", table_, ": a row on the disk of the tier is lost: ",
         status.message(), "; the shard has to be loaded again"));
     failure = failure_;
+    has_failed_ = true;
   }
-  has_failed_ = true;
   LOG(ERROR) << failure.message();
   if (options_.on_failure != nullptr) options_.on_failure(failure);
   return failure;

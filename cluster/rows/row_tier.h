@@ -72,8 +72,9 @@ class RowTier {
 
   // Waits a little while rows can't leave for the disk as fast as they come,
   // again and again while `rows_in_memory` are more than may be there.
-  //   ResourceExhausted  the disk is full, or has taken nothing for a minute.
-  //   Unavailable        the disk refuses, or the table has failed.
+  //   ResourceExhausted  the disk is full or refuses, or has taken nothing for
+  //                      a minute.
+  //   Unavailable        the table has failed.
   absl::Status AwaitRoom(size_t rows_in_memory = 0) ABSL_LOCKS_EXCLUDED(mu_);
   // Waits until rows can leave. Fails as AwaitRoom() does.
   absl::Status AwaitAllRoom() ABSL_LOCKS_EXCLUDED(mu_);

@@ -22,9 +22,10 @@ constexpr size_t kTooFull = 85;
 // Bytes of a segment that are read at once.
 constexpr size_t kReadAtOnce = 1 << 20;
 
-// Most rows that are read at once: so many more than a disk has under way that
-// it is seldom idle between them.
+// Most rows that are read at once, and bytes for them: so many more than a disk
+// has under way that it is seldom idle between them.
 constexpr size_t kRowsAtOnce = 1024;
+constexpr size_t kBytesAtOnce = 16 << 20;
 
 constexpr size_t kBlock = TierFile::kBlockBytes;
 
@@ -58,7 +59,11 @@ std::optional<LogPlace> RowLog::AppendUnlessBehind(const LoggedRow& row) {
 
 LogPlace RowLog::Move(LogPlace from, const LoggedRow& row) {
   absl::MutexLock lock(&mu_);
-  const LogPlace to = AppendLocked(row);
+  LoggedRow moved = row;
+  // ClampTouched() may have come since the row was read.
+  moved.touched =
+      std::min(moved.touched, segments_[SegmentOf(from)].touched_at_most);
+  const LogPlace to = AppendLocked(moved);
   FreeLocked(from);
   return to;
 }
@@ -375,10 +380,9 @@ absl::Status LogSnapshot::Drain(
 }
 
 RowReads::~RowReads() {
-  if (on_disk_.empty()) return;
+  if (wanted_.empty()) return;
   absl::MutexLock lock(&log_->mu_);
-  for (const size_t i : on_disk_)
-    log_->Unpin(log_->SegmentOf(wanted_[i].place));
+  for (const Wanted& row : wanted_) log_->Unpin(log_->SegmentOf(row.place));
 }
 
 void RowReads::Add(uint64_t id, LogPlace place) {
@@ -388,8 +392,9 @@ void RowReads::Add(uint64_t id, LogPlace place) {
   RowLog::Segment& segment = log_->segments_[log_->SegmentOf(place)];
   wanted_.push_back(
       {.id = id, .place = place, .touched_at_most = segment.touched_at_most});
+  // Else another row could come to the same place, and be taken for this one.
+  ++segment.pins;
   if (segment.bytes == nullptr) {
-    ++segment.pins;
     on_disk_.push_back(wanted_.size() - 1);
     return;
   }
@@ -400,9 +405,12 @@ void RowReads::Add(uint64_t id, LogPlace place) {
 }
 
 absl::Status RowReads::Finish() {
-  for (size_t first = 0; first < on_disk_.size(); first += kRowsAtOnce) {
+  const size_t bytes = Up(log_->options_.format.record_bytes()) + kBlock;
+  const size_t at_once =
+      std::clamp<size_t>(kBytesAtOnce / bytes, 1, kRowsAtOnce);
+  for (size_t first = 0; first < on_disk_.size(); first += at_once) {
     RETURN_IF_ERROR(
-        ReadSome(first, std::min(kRowsAtOnce, on_disk_.size() - first)));
+        ReadSome(first, std::min(at_once, on_disk_.size() - first)));
   }
   return absl::OkStatus();
 }

@@ -166,6 +166,41 @@ TEST(RowLogTest, ASegmentWithoutRowsIsUsedAgainAndNotWritten) {
   EXPECT_EQ(log.log()->file_bytes(), 0u);
 }
 
+// Whoever reads a row knows it by its place.
+TEST(RowLogTest, APlaceIsNotUsedAgainWhileItsRowIsRead) {
+  const auto log = std::make_shared<RowLog>(
+      std::make_unique<MemoryTierFile>(),
+      RowLog::Options{.format = kFormat,
+                      .segment_bytes = kFormat.record_bytes()});
+  const ModelRow row = {.elements = {1, 2, 3}};
+  const LogPlace place = log->Append(LoggedRowOf(7, row));
+  {
+    RowReads reads(log);
+    reads.Add(7, place);
+    log->Free(place);
+    EXPECT_NE(log->Append(LoggedRowOf(7, row)), place);
+    ASSERT_OK(reads.Finish());
+    EXPECT_EQ(RowOf(reads.row(0)), row);
+  }
+  EXPECT_EQ(log->Append(LoggedRowOf(8, row)), place) << "nobody reads it";
+}
+
+TEST(RowLogTest, ARowThatMovesKeepsTheLastTouchThatCounts) {
+  const auto log = std::make_shared<RowLog>(
+      std::make_unique<MemoryTierFile>(),
+      RowLog::Options{.format = kFormat,
+                      .segment_bytes = 2 * kFormat.record_bytes()});
+  const ModelRow row = {.touched = 9, .elements = {1, 2, 3}};
+  const LogPlace place = log->Append(LoggedRowOf(7, row));
+  log->ClampTouched(5);
+  // Read before.
+  const LogPlace moved = log->Move(place, LoggedRowOf(7, row));
+  RowReads reads(log);
+  reads.Add(7, moved);
+  ASSERT_OK(reads.Finish());
+  EXPECT_EQ(reads.row(0).touched, 5);
+}
+
 TEST(RowLogTest, ASnapshotHasWhatWasThereWhateverComesLater) {
   ModelledLog log(/*rows_per_segment=*/4);
   for (uint64_t id = 0; id < 12; ++id) log.Append(id, id, /*changed=*/id);
