@@ -144,7 +144,7 @@ std::shared_ptr<ChiefSession> PsTask::BeginStop() {
 
 void PsTask::Fail(const absl::Status& failure) {
   absl::MutexLock lock(&mu_);
-  failure_ = failure;
+  failure_.Update(failure);
 }
 
 bool PsTask::has_failed() const {
@@ -180,20 +180,22 @@ void PsTask::AwaitCheckpoint(ChiefSession& session) {
             << absl::FormatDuration(options_.drain_timeout);
   const absl::Time end = clock_.Now() + options_.drain_timeout;
   absl::Status status;
-  bool is_saved;
+  bool has_changed;
   do {
-    is_saved = false;
+    has_changed = false;
     status = session.AwaitLeave(
         end - clock_.Now(),
         is_unsaved ? options_.drain_silence : absl::ZeroDuration(),
-        [this, is_unsaved, &is_saved] {
+        [this, is_unsaved, &has_changed] {
           const Updates now = server_.updates();
-          is_saved = is_unsaved && now == Updates::kSaved;
-          return is_saved || now == Updates::kStaying;
+          // What is saved still waits for the others', but not for a chief that
+          // has ended.
+          has_changed =
+              now == (is_unsaved ? Updates::kSaved : Updates::kUnsaved);
+          return has_changed || now == Updates::kStaying;
         });
-    // It still waits for the others', but not for a chief that has ended.
-    is_unsaved = false;
-  } while (status.ok() && is_saved);
+    is_unsaved ^= has_changed;
+  } while (status.ok() && has_changed);
   if (status.ok()) {
     LOG(INFO) << (HasEnded(session.state())
                       ? "leaving: the job has ended"

@@ -130,6 +130,13 @@ class PsTask {
   const std::shared_ptr<TaskInspection> inspection_;
   const std::shared_ptr<WorkHelpers> helpers_;
   std::atomic<int64_t> place_epoch_ = 0;
+  // Members below have threads, which may call Fail(): mu_ outlives them.
+  mutable absl::Mutex mu_;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::shared_ptr<ChiefSession> session_ ABSL_GUARDED_BY(mu_);
+  std::optional<absl::Status> result_ ABSL_GUARDED_BY(mu_);
+  // Error with which the task ends; OK: there is none.
+  absl::Status failure_ ABSL_GUARDED_BY(mu_);
   const std::unique_ptr<StandbyClient> standby_client_;
   StandbyKeeper standby_keeper_;
   ParameterServer server_;
@@ -138,14 +145,6 @@ class PsTask {
       lanes_;  // null if there is no payload port
   ParameterService service_;
   std::unique_ptr<RpcServer> rpc_server_;
-
-  mutable absl::Mutex mu_;
-  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
-  std::shared_ptr<ChiefSession> session_ ABSL_GUARDED_BY(mu_);
-  std::optional<absl::Status> result_ ABSL_GUARDED_BY(mu_);
-  // Error with which the task ends; OK: there is none.
-  absl::Status failure_ ABSL_GUARDED_BY(mu_);
-
   std::jthread thread_;
 };
 

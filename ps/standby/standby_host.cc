@@ -276,7 +276,10 @@ absl::Status StandbyHost::Stream::Change(const wire::LoadRequest& change) {
   wire::LoadRequest order = change;
   // It is not loaded: initial values are not looked at.
   order.set_checkpoint("the state that is there");
-  ASSIGN_OR_RETURN(ShardLoad load, ShardLoad::Create(order, LoadLimits()));
+  ASSIGN_OR_RETURN(
+      ShardLoad load,
+      ShardLoad::Create(order, {.helpers = options_.helpers,
+                                .tier_directory = options_.tier_directory}));
   return load.GiveRulesTo(*standby_->shard);
 }
 
