@@ -31,10 +31,31 @@ std::vector<grpc::ByteBuffer> FramesOf(
 
 }  // namespace
 
+bool BrokenLanes::MayTry(const std::string& address) {
+  absl::MutexLock lock(&mu_);
+  const auto broken = broken_.find(address);
+  if (broken == broken_.end() || broken->second < kMaxBroken) return true;
+  broken_.erase(broken);
+  return false;
+}
+
+void BrokenLanes::NoteBroken(const std::string& address) {
+  absl::MutexLock lock(&mu_);
+  ++broken_[address];
+}
+
+void BrokenLanes::NoteAnswer(const std::string& address) {
+  absl::MutexLock lock(&mu_);
+  broken_.erase(address);
+}
+
 LaneStandbyCall::LaneStandbyCall(const wire::StandbyPlace& place, Callee callee,
-                                 StandbyCall::Observer& observer)
+                                 StandbyCall::Observer& observer,
+                                 std::shared_ptr<BrokenLanes> broken)
     : peer_(absl::StrCat(place.task(), " at ", place.address())),
+      address_(place.address()),
       callee_(std::move(callee)),
+      broken_(std::move(broken)),
       observer_(observer),
       channel_(MakeTensorChannel(place.address(), callee_)),
       stub_(wire::ParameterService::NewStub(channel_)) {}
@@ -59,6 +80,12 @@ LaneStandbyCall::Call& LaneStandbyCall::Begin(bool asks_for_lane) {
 }
 
 void LaneStandbyCall::Open() {
+  if (!broken_->MayTry(address_)) {
+    LOG(WARNING) << "pushes to the standby on " << peer_
+                 << " travel in gRPC: payload lanes to it break before they "
+                    "have carried anything; look at what is between";
+    return UseCall(Begin(/*asks_for_lane=*/false));
+  }
   Call& call = Begin(/*asks_for_lane=*/true);
   // The ps answers before any message, if it takes the call.
   call.stream->WaitForInitialMetadata();
@@ -167,6 +194,7 @@ void LaneStandbyCall::OnPayloadRead(const absl::Status& status,
   absl::StatusOr<wire::FollowResponse> answer = ParseFollowResponse(message);
   if (!answer.ok()) return EndLane(answer.status());
   lane_->Read();
+  if (!std::exchange(has_answer_, true)) broken_->NoteAnswer(address_);
   observer_.OnAnswer(*answer);
 }
 
@@ -227,8 +255,14 @@ absl::Status LaneStandbyCall::Finish() {
     ended = FromGrpcStatus(call->stream->Finish(), peer_);
   }
   absl::MutexLock lock(&mu_);
-  // The call says more than that its lane has ended, if it does.
-  return lane_ended_ && (has_no_reason_ || ended.ok()) ? *lane_ended_ : ended;
+  // The ps says more than that its lane has ended, if it does: one that knows
+  // no other reason is Unavailable. Who waits for an answer in vain cancels.
+  const bool is_lanes_end = has_no_reason_ || ended.ok();
+  if (carrier_ == Carrier::kLane && !has_answer_ &&
+      (is_cancelled_ || is_lanes_end || absl::IsUnavailable(ended))) {
+    broken_->NoteBroken(address_);
+  }
+  return lane_ended_ && is_lanes_end ? *lane_ended_ : ended;
 }
 
 }  // namespace parasol

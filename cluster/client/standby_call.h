@@ -2,6 +2,7 @@
 #define PARASOL_CLUSTER_CLIENT_STANDBY_CALL_H_
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,12 +29,31 @@
 
 namespace parasol {
 
+// The addresses whose lanes open and then carry nothing, as behind a middlebox
+// that takes connections and closes them. Thread-safe.
+class BrokenLanes {
+ public:
+  // Returns whether the next stream to `address` is to try a lane: not after
+  // kMaxBroken that have broken before their first answer, one after the other.
+  // The stream after that one tries again.
+  bool MayTry(const std::string& address) ABSL_LOCKS_EXCLUDED(mu_);
+  void NoteBroken(const std::string& address) ABSL_LOCKS_EXCLUDED(mu_);
+  void NoteAnswer(const std::string& address) ABSL_LOCKS_EXCLUDED(mu_);
+
+  static constexpr int kMaxBroken = 2;
+
+ private:
+  absl::Mutex mu_;
+  std::map<std::string, int> broken_ ABSL_GUARDED_BY(mu_);
+};
+
 // A Follow call with its lane. The first Write() opens both: if there is no
 // lane, it begins another call, whose messages travel in it.
 class LaneStandbyCall : public StandbyCall, private PayloadLane::Observer {
  public:
   LaneStandbyCall(const wire::StandbyPlace& place, Callee callee,
-                  StandbyCall::Observer& observer);
+                  StandbyCall::Observer& observer,
+                  std::shared_ptr<BrokenLanes> broken);
   ~LaneStandbyCall() override;
 
   bool Write(absl::Span<const FollowMessage> messages) override
@@ -74,7 +94,9 @@ class LaneStandbyCall : public StandbyCall, private PayloadLane::Observer {
   void NoteEnd();
 
   const std::string peer_;
+  const std::string address_;
   const Callee callee_;
+  const std::shared_ptr<BrokenLanes> broken_;
   StandbyCall::Observer& observer_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<wire::ParameterService::Stub> stub_;
@@ -85,6 +107,7 @@ class LaneStandbyCall : public StandbyCall, private PayloadLane::Observer {
   // Used on the loop's thread; lane_ by others, too, once it is the carrier.
   std::shared_ptr<PayloadConnection> connection_;
   std::shared_ptr<PayloadLane> lane_;
+  bool has_answer_ = false;  // an answer has come on the lane
 
   absl::Mutex mu_;
   std::unique_ptr<Call> call_ ABSL_GUARDED_BY(mu_);

@@ -37,7 +37,7 @@ class GrpcStandbyClient : public StandbyClient {
       const wire::StandbyPlace& place,
       StandbyCall::Observer& observer) override {
     return std::make_unique<LaneStandbyCall>(place, CalleeAt(place, trust_),
-                                             observer);
+                                             observer, broken_lanes_);
   }
 
   absl::Status TakeStandby(
@@ -68,6 +68,8 @@ class GrpcStandbyClient : public StandbyClient {
 
  private:
   const std::shared_ptr<const Trust> trust_;
+  const std::shared_ptr<BrokenLanes> broken_lanes_ =
+      std::make_shared<BrokenLanes>();
 };
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "base/metrics.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
+#include "cluster/client/standby_call.h"
 #include "cluster/client/standby_client.h"
 #include "cluster/payload_lane/payload_host.h"
 #include "cluster/payload_lane/payload_offer.h"
@@ -57,7 +58,8 @@ using ::testing::Not;
 
 constexpr uint64_t kHostIncarnation = 0x99;
 
-enum class Carrier { kLane, kTlsLane, kNoLanes, kBlockedLane };
+// kBrokenLane: it opens, and breaks with its first bytes.
+enum class Carrier { kLane, kTlsLane, kNoLanes, kBlockedLane, kBrokenLane };
 
 std::shared_ptr<const Trust> KeysOf(absl::string_view task) {
   const CertificateDirectory directory(
@@ -113,8 +115,10 @@ class StandbysPs {
       // The machine is reached at another address, where nobody listens.
       const std::string host =
           carrier == Carrier::kBlockedLane ? "127.0.0.2" : "127.0.0.1";
+      const std::shared_ptr<const Trust> trust =
+          carrier == Carrier::kBrokenLane ? KeysOf("mnist/ps/1") : trust_;
       lanes_ =
-          PayloadHost::Start(host, 0, /*threads=*/1, INT64_MAX, trust_).value();
+          PayloadHost::Start(host, 0, /*threads=*/1, INT64_MAX, trust).value();
     }
     service_ = std::make_unique<ParameterService>(
         server_, metrics_, ParameterService::kDefaultBufferBytes, lanes_.get(),
@@ -369,7 +373,6 @@ TEST_P(StandbyCarrierTest, APrimaryMayEndItAndBeginAnew) {
 TEST_P(StandbyCarrierTest, WhatCantBeTakenEndsTheStreamWithTheReason) {
   FollowMessage no_push;
   no_push.records.push_back({.head = "no push", .tensors = {}});
-  FollowMessage unknown_part;
   primary_.Follow();
   EXPECT_THAT(primary_.SendLast(no_push),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is no push")));
@@ -408,6 +411,29 @@ TEST_P(StandbyCarrierTest, ACallThatWasNotBegunEnds) {
   call->Cancel();
   EXPECT_FALSE(call->Write({primary_.Header()}));
   EXPECT_THAT(call->Finish(), Not(IsOk()));
+}
+
+TEST(StandbyLaneTest, LanesThatBreakAtOnceAreNotTriedForEver) {
+  StandbysPs standbys(Carrier::kBrokenLane);
+  PrimaryPs primary(standbys, nullptr);
+  ASSERT_OK(primary.Load(0));
+  const auto client = StandbyClient::Create(nullptr);
+  for (int round = 0; round < 2; ++round) {
+    for (int stream = 0; stream < BrokenLanes::kMaxBroken; ++stream) {
+      Answers answers;
+      const auto call = client->Follow(primary.place(), answers);
+      while (call->Write({primary.Header()})) {
+      }
+      EXPECT_THAT(call->Finish(), StatusIs(absl::StatusCode::kUnavailable));
+    }
+    Answers answers;
+    const auto call = client->Follow(primary.place(), answers);
+    EXPECT_TRUE(call->Write(primary.State()));
+    EXPECT_TRUE(answers.AwaitHeld(0).has_value());
+    call->Cancel();
+    EXPECT_THAT(call->Finish(), Not(IsOk()));
+    primary.feed().End();
+  }
 }
 
 // What a primary never sends on a lane.
