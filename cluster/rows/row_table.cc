@@ -79,12 +79,6 @@ absl::Status CheckTier(const RowTable::Options& options,
         tier, ".memory_bytes is ", options.tier.memory_bytes, ", but rows of ",
         RowRules::BytesPerRow(layout), " bytes need ", least, " or more"));
   }
-  if (options.tier.memory_bytes > options.memory->limit_bytes()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        tier, ".memory_bytes is ", options.tier.memory_bytes,
-        ", more than the ", options.memory->limit_bytes(),
-        " bytes that --memory_limit_bytes leaves for tables: lower it"));
-  }
   return absl::OkStatus();
 }
 

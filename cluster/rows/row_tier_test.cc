@@ -561,11 +561,9 @@ TEST(RowTierTest, RequestsOnManyThreadsLoseNothingInSmallSegments) {
 
 TEST(RowTierTest, ATierThatATableCanNotHaveIsRefused) {
   const TableForm form;
-  const auto create = [](TableForm form, const RowTierOptions& tier,
-                         size_t limit = SIZE_MAX) {
+  const auto create = [](TableForm form, const RowTierOptions& tier) {
     RowTable::Options options = OptionsOf(form);
     options.tier = tier;
-    options.memory = std::make_shared<RowMemory>(limit);
     return RowTable::Create(std::move(options),
                             *MakeOptimizer(ParseOptimizer(form.optimizer)))
         .status();
@@ -573,9 +571,6 @@ TEST(RowTierTest, ATierThatATableCanNotHaveIsRefused) {
   const RowTierOptions tier =
       TierOf(form, std::make_shared<MemoryTierFile>(), 2, 8);
   EXPECT_OK(create(form, tier));
-  EXPECT_THAT(create(form, tier, tier.memory_bytes - 1),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("--memory_limit_bytes")));
   EXPECT_THAT(create({.optimizer = "adam {}"}, tier),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("each push changes all rows")));

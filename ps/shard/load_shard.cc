@@ -156,10 +156,29 @@ absl::StatusOr<RowTierOptions> TierOf(const wire::TableSpec& table,
                         .on_failure = limits.on_tier_failure};
 }
 
+// The tiers' memory has to fit beside each other.
+absl::Status CheckTiers(const wire::LoadRequest& request, size_t limit_bytes) {
+  size_t sum = 0;
+  for (const wire::TableSpec& table : request.table()) {
+    const int64_t bytes = table.tier().memory_bytes();
+    if (bytes <= 0) continue;
+    if (static_cast<uint64_t>(bytes) > limit_bytes - sum) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "table \"", table.name(), "\": tier.memory_bytes is ", bytes,
+          ", more than the ", limit_bytes - sum,
+          " bytes that --memory_limit_bytes leaves beside what comes before "
+          "it: lower it"));
+    }
+    sum += bytes;
+  }
+  return absl::OkStatus();
+}
+
 // The sparse tables without their rows.
 absl::StatusOr<std::vector<std::unique_ptr<RowTable>>> EmptyTables(
     const wire::LoadRequest& request, const std::shared_ptr<RowMemory>& memory,
     const LoadLimits& limits) {
+  RETURN_IF_ERROR(CheckTiers(request, memory->limit_bytes()));
   std::vector<std::unique_ptr<RowTable>> tables;
   std::set<std::string> names;
   for (const wire::TableSpec& spec : request.table()) {

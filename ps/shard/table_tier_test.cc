@@ -200,6 +200,21 @@ TEST(TableTierTest, ARowThatIsLostIsToldOnceAndNeverAWrongValue) {
   EXPECT_EQ(failures.size(), 1u);
 }
 
+TEST(TableTierTest, TiersHaveToFitBesideEachOther) {
+  wire::LoadRequest order = TieredOrder();
+  wire::TableSpec& second = *order.add_table();
+  second = order.table(0);
+  second.set_name("u");
+  second.set_id(1);
+  const uint64_t bytes = second.tier().memory_bytes();
+  EXPECT_OK(LoadShard(order, {.memory_bytes = 2 * bytes}).status());
+  EXPECT_THAT(LoadShard(order, {.memory_bytes = 2 * bytes - 1}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("table \"u\""),
+                             HasSubstr("--memory_limit_bytes"),
+                             HasSubstr(absl::StrCat(bytes - 1)))));
+}
+
 TEST(TableTierTest, ADirectoryThatIsNotThereIsNamed) {
   EXPECT_THAT(
       LoadShard(TieredOrder(), {.tier_directory = "/nowhere/rows"}).status(),
