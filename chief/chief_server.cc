@@ -43,10 +43,16 @@ ChiefServer::~ChiefServer() {
   // A call that is about to start is cancelled the next time.
   do {
     executor_->CancelAllCalls();
-  } while (!orders_ended_.WaitForNotificationWithTimeout(kTick));
+  } while (!HaveOrdersEnded(kTick));
   orders_.join();
   time_.join();
   claims_.join();
+}
+
+bool ChiefServer::HaveOrdersEnded(absl::Duration limit) {
+  absl::MutexLock lock(&mu_);
+  return Clock::Real().AwaitWithTimeout(mu_, absl::Condition(&orders_ended_),
+                                        limit);
 }
 
 void ChiefServer::Start() {
@@ -308,7 +314,8 @@ void ChiefServer::End(absl::Status outcome) {
 
 void ChiefServer::RunOrders() {
   CarryOutOrders();
-  orders_ended_.Notify();
+  absl::MutexLock lock(&mu_);
+  orders_ended_ = true;
 }
 
 void ChiefServer::CarryOutOrders() {

@@ -13,7 +13,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -118,6 +117,8 @@ class ChiefServer {
   void CarryOutOrders();
   void CarryOut(const LoadOrder& order);
   void CarryOut(const CheckpointOrder& order);
+  // Waits for the end of RunOrders(); false: it has not come within `limit`.
+  bool HaveOrdersEnded(absl::Duration limit) ABSL_LOCKS_EXCLUDED(mu_);
   void RunTime();
   void Tick(StatusLog& log, TaskNotes& notes);
   // Has the chief itself show what all tasks are asked for.
@@ -159,10 +160,10 @@ class ChiefServer {
   // The order that is being carried out.
   std::optional<Order> order_ ABSL_GUARDED_BY(mu_);
   bool shutting_down_ ABSL_GUARDED_BY(mu_) = false;
+  bool orders_ended_ ABSL_GUARDED_BY(mu_) = false;
   std::optional<absl::Status> outcome_ ABSL_GUARDED_BY(mu_);
 
   absl::Time next_show_ = absl::InfinitePast();  // the time thread's
-  absl::Notification orders_ended_;
   std::thread orders_;
   std::thread time_;
   std::thread claims_;

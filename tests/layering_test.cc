@@ -360,6 +360,29 @@ TEST(LayeringTest, MutexesAreAbseils) {
   EXPECT_THAT(found, IsEmpty());
 }
 
+// Abseil's waits go by the time of day: when it is set back by an hour, they
+// are an hour longer. Clock's go by the monotonic clock.
+TEST(LayeringTest, WaitsWithATimeoutAreClocks) {
+  const RE2 abseils(
+      "\\bmu_?(->|\\.)(Reader)?(Await|LockWhen)With(Timeout|Deadline)\\(|"
+      "Wait(ForNotification)?With(Timeout|Deadline)\\(");
+  std::vector<std::string> found;
+  for (const SourceFile& file : Tree()) {
+    if (file.path == "base/clock.cc" || file.top() == "tests" ||
+        file.top() == "third_party" || absl::EndsWith(file.path, "_test.cc") ||
+        absl::EndsWith(file.path, "_benchmark.cc") ||
+        absl::StrContains(file.path, "/testing/")) {
+      continue;
+    }
+    for (const std::string& line : file.lines) {
+      if (RE2::PartialMatch(line, abseils)) {
+        found.push_back(absl::StrCat(file.path, ": ", line));
+      }
+    }
+  }
+  EXPECT_THAT(found, IsEmpty());
+}
+
 TEST(LayeringTest, OnlyRpcClientsAndServicesKnowGrpc) {
   EXPECT_THAT(
       Strangers(

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "cluster/collective/piece_lanes.h"
 #include "cluster/collective/rank_connection.h"
@@ -166,8 +167,8 @@ absl::Status SocketEndpoint::CallMissing(const CollectiveGroup& group,
 
 absl::Status SocketEndpoint::Pause() {
   absl::MutexLock lock(&mu_);
-  mu_.AwaitWithTimeout(absl::Condition(this, &SocketEndpoint::IsCancelled),
-                       kPause);
+  Clock::Real().AwaitWithTimeout(
+      mu_, absl::Condition(this, &SocketEndpoint::IsCancelled), kPause);
   return IsCancelled() ? absl::CancelledError("the join was cancelled")
                        : absl::OkStatus();
 }

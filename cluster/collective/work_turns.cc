@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/clock.h"
+
 namespace parasol {
 
 WorkTurns::WorkTurns(Worker worker)
@@ -51,8 +53,8 @@ void WorkTurns::Run() {
       mu_.AssertReaderHeld();
       return stopped_ || (has_begun_ && !looks_soon_);
     };
-    mu_.AwaitWithTimeout(absl::Condition(&has_news),
-                         looks_soon_ ? kPatience : kIdle);
+    Clock::Real().AwaitWithTimeout(mu_, absl::Condition(&has_news),
+                                   looks_soon_ ? kPatience : kIdle);
     const bool began = std::exchange(has_begun_, false);
     // Who has begun the first work after a pause may be about to wait for it.
     if (std::exchange(looks_soon_, began) == false && began) continue;

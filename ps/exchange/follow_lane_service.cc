@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "base/work_helpers.h"
 #include "cluster/rpc/follow_frame.h"
@@ -45,7 +46,8 @@ absl::StatusOr<Descriptor> FollowLane::AwaitSocket() {
   const auto is_there = [&arrival]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(arrival.mu) {
     return arrival.socket.has_value();
   };
-  while (!arrival.mu.AwaitWithTimeout(absl::Condition(&is_there), kLook)) {
+  while (!Clock::Real().AwaitWithTimeout(arrival.mu, absl::Condition(&is_there),
+                                         kLook)) {
     if (is_cancelled_()) return absl::CancelledError("the call has ended");
   }
   return *std::move(arrival.socket);
@@ -67,7 +69,8 @@ absl::Status FollowLane::Serve(Gauge lanes) {
       const auto has_ended = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
         return ended_.has_value();
       };
-      while (!mu_.AwaitWithTimeout(absl::Condition(&has_ended), kLook) &&
+      while (!Clock::Real().AwaitWithTimeout(mu_, absl::Condition(&has_ended),
+                                             kLook) &&
              !is_cancelled_()) {
       }
     }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/types/span.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 
@@ -286,7 +287,7 @@ void RowLog::AwaitWork(absl::Duration timeout) {
   const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return is_stopped_ || (!full_.empty() && write_failure_.ok());
   };
-  mu_.AwaitWithTimeout(absl::Condition(&has_work), timeout);
+  Clock::Real().AwaitWithTimeout(mu_, absl::Condition(&has_work), timeout);
 }
 
 void RowLog::Stop() {
@@ -309,7 +310,8 @@ absl::Status RowLog::AwaitRoom(absl::Duration timeout) {
   const auto has_room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return is_stopped_ || unwritten() <= kMostUnwritten;
   };
-  if (mu_.AwaitWithTimeout(absl::Condition(&has_room), timeout)) {
+  if (Clock::Real().AwaitWithTimeout(mu_, absl::Condition(&has_room),
+                                     timeout)) {
     return absl::OkStatus();
   }
   return write_failure_;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 namespace parasol {
@@ -88,7 +89,7 @@ std::optional<absl::Status> DeviceSteps::Await(int64_t step,
   const auto has_ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return ResultOf(step).has_value();
   };
-  mu_.AwaitWithTimeout(absl::Condition(&has_ended), limit);
+  Clock::Real().AwaitWithTimeout(mu_, absl::Condition(&has_ended), limit);
   return ResultOf(step);
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/replica_sum/vector_sum.h"
@@ -232,7 +233,8 @@ std::optional<absl::Status> ReplicaParameters::Await(const StepPush& push,
   while (!ResultOf(push).has_value()) {
     if (HasTaskFor(push.replica)) {
       RunTask(push.replica);
-    } else if (!mu_.AwaitWithTimeout(absl::Condition(&has_news), limit)) {
+    } else if (!Clock::Real().AwaitWithTimeout(mu_, absl::Condition(&has_news),
+                                               limit)) {
       return std::nullopt;
     }
   }
