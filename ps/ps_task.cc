@@ -293,7 +293,13 @@ absl::StatusOr<ShardState> PsTask::TakeStandby(const wire::LoadRequest& order) {
   ASSIGN_OR_RETURN(ShardState state, ShardState::Create(order));
   RETURN_IF_ERROR(standby_client_->TakeStandby(
       order.standby(), request, kTakeDeadline,
-      [&state](absl::string_view piece) { return state.Append(piece); }));
+      [&state](const wire::StandbyState& piece) {
+        if (piece.state_end()) {
+          state.set_in_journal(
+              {.journal = piece.journal(), .record = piece.journal_record()});
+        }
+        return state.Append(piece.state());
+      }));
   return state;
 }
 

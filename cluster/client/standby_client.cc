@@ -43,7 +43,8 @@ class GrpcStandbyClient : public StandbyClient {
   absl::Status TakeStandby(
       const wire::StandbyPlace& place, const wire::TakeStandbyRequest& request,
       absl::Duration deadline,
-      absl::FunctionRef<absl::Status(absl::string_view)> take) override {
+      absl::FunctionRef<absl::Status(const wire::StandbyState&)> take)
+      override {
     const auto channel =
         MakeTensorChannel(place.address(), CalleeAt(place, trust_));
     const auto stub = wire::ParameterService::NewStub(channel);
@@ -54,7 +55,7 @@ class GrpcStandbyClient : public StandbyClient {
     bool is_whole = false;
     absl::Status taken;
     while (taken.ok() && stream->Read(&piece)) {
-      taken = take(piece.state());
+      taken = take(piece);
       is_whole = piece.state_end();
     }
     if (!taken.ok()) context.TryCancel();

@@ -51,7 +51,7 @@ class StandbyClient {
   // Begins a stream to the ps; never null. `observer` must outlive it.
   virtual std::unique_ptr<StandbyCall> Follow(
       const wire::StandbyPlace& place, StandbyCall::Observer& observer) = 0;
-  // Gives `take` the state's bytes, piece by piece.
+  // Gives `take` the state, piece by piece.
   //   NotFound, FailedPrecondition  the service's (proto/parameter.proto).
   //   Unavailable, DeadlineExceeded the ps does not answer for `deadline`, or
   //                                 the state is cut off.
@@ -59,7 +59,7 @@ class StandbyClient {
   virtual absl::Status TakeStandby(
       const wire::StandbyPlace& place, const wire::TakeStandbyRequest& request,
       absl::Duration deadline,
-      absl::FunctionRef<absl::Status(absl::string_view)> take) = 0;
+      absl::FunctionRef<absl::Status(const wire::StandbyState&)> take) = 0;
 };
 
 }  // namespace parasol

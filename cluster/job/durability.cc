@@ -27,16 +27,9 @@ bool Replicates(const job::Job& job) {
 
 absl::Status CheckDurability(const job::Job& job, int num_ps) {
   if (!Replicates(job)) return absl::OkStatus();
-  const auto durability = job.parameter_server().durability();
-  const std::string name =
-      job::ParameterServerStrategy::Durability_Name(durability);
-  if (durability != job::ParameterServerStrategy::REPLICATE) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(kDurabilityField, ": ", name,
-                     ": a standby and a journal are not there together yet; "
-                     "choose REPLICATE or JOURNAL"));
-  }
   if (num_ps > 1) return absl::OkStatus();
+  const std::string name = job::ParameterServerStrategy::Durability_Name(
+      job.parameter_server().durability());
   return absl::InvalidArgumentError(
       absl::StrCat(kDurabilityField, ": ", name,
                    ": each ps has its standby on another one, "

@@ -90,6 +90,8 @@ absl::Status TakeStandby(StandbyHost& host, const Rights& rights,
   }));
   message.clear_state();
   message.set_state_end(true);
+  message.set_journal(state.in_journal().journal);
+  message.set_journal_record(state.in_journal().record);
   writer.Write(message);
   return absl::OkStatus();
 }

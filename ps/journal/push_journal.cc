@@ -12,12 +12,12 @@ PushJournal::PushJournal(std::unique_ptr<JournalWriter> writer,
                          std::vector<Segment> segments)
     : writer_(std::move(writer)), segments_(std::move(segments)) {}
 
-absl::Status PushJournal::AppendAndApply(const ReceivedPush& push,
-                                         absl::FunctionRef<void()> apply) {
+absl::Status PushJournal::AppendAndApply(
+    const ReceivedPush& push, absl::FunctionRef<void(uint64_t)> apply) {
   const PushRecord record(push);
   absl::MutexLock lock(&order_mu_);
   RETURN_IF_ERROR(writer_->Append(record.pieces()));
-  apply();
+  apply(writer_->last_record());
   return absl::OkStatus();
 }
 

@@ -16,6 +16,12 @@
 
 namespace parasol {
 
+// The last record of a journal that a copy of its shard may have.
+struct JournalEnd {
+  uint64_t journal = 0;  // 0: the shard has no journal
+  uint64_t record = 0;
+};
+
 // The pushes that a shard has taken, in the order in which it took them.
 //
 // A reader takes more than a checkpoint lacks: a shard recognises what it has,
@@ -33,11 +39,12 @@ class PushJournal {
   PushJournal(std::unique_ptr<JournalWriter> writer,
               std::vector<Segment> segments);
 
-  // Appends the push, then calls `apply`; no other push is appended or applied
-  // meanwhile. If `apply` refuses the push, it does so again when it is read.
+  // Appends the push, then calls `apply` with the number of its record; no
+  // other push is appended or applied meanwhile. If `apply` refuses the push,
+  // it does so again when it is read.
   //   Unavailable  it was not appended, and `apply` not called.
   absl::Status AppendAndApply(const ReceivedPush& push,
-                              absl::FunctionRef<void()> apply)
+                              absl::FunctionRef<void(uint64_t)> apply)
       ABSL_LOCKS_EXCLUDED(order_mu_);
 
   // Closes the writer: JournalWriter::Close().
@@ -46,6 +53,12 @@ class PushJournal {
     writer_->WhenKept(std::move(done));
   }
   bool keeps_at_once() const { return writer_->keeps_at_once(); }
+  // The journal, and its last record.
+  JournalEnd end() const {
+    return {.journal = writer_->journal(), .record = writer_->last_record()};
+  }
+  // Returns when all records so far are kept: JournalWriter::Flush().
+  absl::Status Flush() { return writer_->Flush(); }
 
   // Begins a segment, and waits until it is kept, while pushes go on. Returns
   // the place from which on pushes may be missing in a cut that is

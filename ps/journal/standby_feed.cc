@@ -36,6 +36,7 @@ wire::LoadRequest SettingsOf(const wire::LoadRequest& order) {
 
 absl::Status StandbyFeed::ApplyAndAppend(const ReceivedPush& push,
                                          std::optional<int64_t> step,
+                                         uint64_t journal_record,
                                          absl::FunctionRef<bool()> apply) {
   bool is_wanted;
   {
@@ -48,7 +49,6 @@ absl::Status StandbyFeed::ApplyAndAppend(const ReceivedPush& push,
     apply();
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(AwaitRoom());
   FollowRecord record = RecordToSend(push);
   absl::MutexLock order(&order_mu_);
   if (!apply()) return absl::OkStatus();
@@ -57,16 +57,24 @@ absl::Status StandbyFeed::ApplyAndAppend(const ReceivedPush& push,
   ++appended_;
   unheld_.push_back(record.bytes());
   unheld_bytes_ += unheld_.back();
-  queue_.push_back({.record = std::move(record), .change = std::nullopt});
+  queue_.push_back({.record = std::move(record),
+                    .change = std::nullopt,
+                    .journal_record = journal_record});
   return absl::OkStatus();
+}
+
+void StandbyFeed::NoteKept(uint64_t journal_record) {
+  absl::MutexLock lock(&mu_);
+  kept_ = std::max(kept_, journal_record);
 }
 
 bool StandbyFeed::IsWanted(std::optional<int64_t> step) const {
   return is_streaming_ && (!from_step_ || !step || *step >= *from_step_);
 }
 
-absl::Status StandbyFeed::AwaitRoom() {
+absl::Status StandbyFeed::AwaitRoom(std::optional<int64_t> step) {
   absl::MutexLock lock(&mu_);
+  if (!is_closed_ && !IsWanted(step)) return absl::OkStatus();
   const auto has_room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return is_closed_ || !is_streaming_ || unheld_bytes_ < kWindowBytes;
   };
@@ -89,7 +97,7 @@ void StandbyFeed::AppendChange(const wire::LoadRequest& change) {
 void StandbyFeed::Queue(const wire::LoadRequest& change) {
   ++appended_;
   unheld_.push_back(0);
-  queue_.push_back({.record = {}, .change = change});
+  queue_.push_back({.record = {}, .change = change, .journal_record = 0});
 }
 
 void StandbyFeed::ClearQueue() {
@@ -163,11 +171,11 @@ std::vector<FollowMessage> StandbyFeed::Take(size_t max_bytes,
   {
     absl::MutexLock lock(&mu_);
     const auto has_some = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-      return !queue_.empty() || !is_streaming_;
+      return HasNext() || !is_streaming_;
     };
     clock_.AwaitWithTimeout(mu_, absl::Condition(&has_some), limit);
     size_t bytes = 0;
-    while (!queue_.empty() && bytes < max_bytes) {
+    while (HasNext() && bytes < max_bytes) {
       bytes += queue_.front().record.bytes() + 1;
       taken.push_back(std::move(queue_.front()));
       queue_.pop_front();
@@ -190,6 +198,7 @@ std::vector<FollowMessage> StandbyFeed::Take(size_t max_bytes,
     }
     bytes += item.record.bytes();
     tensors += item.record.tensors.size();
+    messages.back().request.set_journal_record(item.journal_record);
     messages.back().records.push_back(std::move(item.record));
   }
   return messages;

@@ -60,14 +60,21 @@ class StandbyFeed {
 
   // The shard's side. `step`: the one of a synchronous push.
 
+  // Waits a moment for room for a push, if there is a stream.
+  //   Unavailable  there is none, or the feed is closed.
+  absl::Status AwaitRoom(std::optional<int64_t> step) ABSL_LOCKS_EXCLUDED(mu_);
   // Calls `apply` and, if it returns true and there is a stream, appends the
-  // push; no other push is applied meanwhile, then.
-  //   Unavailable  there is no room, and `apply` was not called; or the feed is
-  //                closed.
+  // push; no other push is applied meanwhile, then. `journal_record`: the one
+  // of the push in the shard's journal, which is sent when NoteKept() says so;
+  // 0: it has no journal.
+  //   Unavailable  the feed is closed, and `apply` was not called.
   absl::Status ApplyAndAppend(const ReceivedPush& push,
                               std::optional<int64_t> step,
+                              uint64_t journal_record,
                               absl::FunctionRef<bool()> apply)
       ABSL_LOCKS_EXCLUDED(order_mu_, mu_);
+  // Notes that the journal keeps its first `journal_record` records.
+  void NoteKept(uint64_t journal_record) ABSL_LOCKS_EXCLUDED(mu_);
   // Appends what else changes the shard, if there is a stream. Rules that the
   // shard goes on by (SettingsOf(), without a global_step) are the first thing
   // in each later stream. Call it while no push is being applied.
@@ -114,6 +121,7 @@ class StandbyFeed {
     FollowRecord record;
     // Set instead of a record.
     std::optional<wire::LoadRequest> change;
+    uint64_t journal_record = 0;
   };
   struct Waiting {
     int64_t stream;  // the stream that there was, and its last record
@@ -121,13 +129,16 @@ class StandbyFeed {
     Done done;
   };
 
-  absl::Status AwaitRoom() ABSL_LOCKS_EXCLUDED(mu_);
   void Queue(const wire::LoadRequest& change)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ClearQueue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsWanted(std::optional<int64_t> step) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsKept(const Waiting& one) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns true if the first in the queue may be sent.
+  bool HasNext() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return !queue_.empty() && queue_.front().journal_record <= kept_;
+  }
 
   Clock& clock_;
 
@@ -147,6 +158,7 @@ class StandbyFeed {
   int64_t appended_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t held_ ABSL_GUARDED_BY(mu_) = 0;
   std::deque<Item> queue_ ABSL_GUARDED_BY(mu_);
+  uint64_t kept_ ABSL_GUARDED_BY(mu_) = 0;  // the journal's last kept record
   // Bytes of each record that is not held, and their sum.
   std::deque<size_t> unheld_ ABSL_GUARDED_BY(mu_);
   size_t unheld_bytes_ ABSL_GUARDED_BY(mu_) = 0;

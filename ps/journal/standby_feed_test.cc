@@ -27,14 +27,17 @@ class StandbyFeedTest : public testing::Test {
  protected:
   // Applies a push, and notes when it is acknowledged.
   absl::Status Push(uint64_t sequence, bool is_applied = true,
-                    std::optional<int64_t> step = std::nullopt) {
+                    std::optional<int64_t> step = std::nullopt,
+                    uint64_t journal_record = 0) {
     const wire::Operation operation =
         OperationOf(MakePush(sequence, {MakeRange(0, 0, 1)}));
     const std::string gradient = Floats(1, 1);
     const std::vector<PayloadView> payloads = {ViewOf(gradient)};
-    const absl::Status status = feed_.ApplyAndAppend(
+    absl::Status status = feed_.AwaitRoom(step);
+    if (!status.ok()) return status;
+    status = feed_.ApplyAndAppend(
         {.worker_incarnation = 7, .operation = operation, .payloads = payloads},
-        step, [is_applied] { return is_applied; });
+        step, journal_record, [is_applied] { return is_applied; });
     if (status.ok() && is_applied) {
       feed_.WhenKept([this, sequence](const absl::Status& kept) {
         if (kept.ok()) acknowledged_.push_back(sequence);
@@ -175,13 +178,29 @@ TEST_F(StandbyFeedTest, SmallRecordsShareMessagesAndALargeOneHasItsOwn) {
   const std::string gradient(StandbyFeed::kMessageBytes, 'x');
   const std::vector<PayloadView> payloads = {ViewOf(gradient)};
   ASSERT_OK(feed_.ApplyAndAppend({.operation = operation, .payloads = payloads},
-                                 std::nullopt, [] { return true; }));
+                                 std::nullopt, 0, [] { return true; }));
   ASSERT_OK(Push(4));
   const auto messages = feed_.Take(1 << 20, absl::ZeroDuration());
   ASSERT_EQ(messages.size(), 3u);
   EXPECT_EQ(messages[0].records.size(), 2u);
   EXPECT_EQ(messages[1].records.size(), 1u);
   EXPECT_EQ(messages[2].records.size(), 1u);
+}
+
+TEST_F(StandbyFeedTest, WhatTheJournalDoesNotKeepYetIsNotSent) {
+  feed_.Begin(std::nullopt);
+  for (uint64_t i = 1; i <= 3; ++i) {
+    ASSERT_OK(Push(i, /*is_applied=*/true, std::nullopt, /*journal_record=*/i));
+  }
+  EXPECT_THAT(Taken(), IsEmpty());
+  feed_.NoteKept(2);
+  EXPECT_THAT(Taken(), ElementsAre(1, 2));
+  feed_.NoteKept(1);
+  EXPECT_THAT(Taken(), IsEmpty());
+  feed_.NoteKept(3);
+  const auto messages = feed_.Take(1 << 20, absl::ZeroDuration());
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_EQ(messages[0].request.journal_record(), 3u);
 }
 
 TEST_F(StandbyFeedTest, WithoutRoomAPushIsNotApplied) {
@@ -191,7 +210,7 @@ TEST_F(StandbyFeedTest, WithoutRoomAPushIsNotApplied) {
   const std::string gradient(StandbyFeed::kWindowBytes, 'x');
   const std::vector<PayloadView> payloads = {ViewOf(gradient)};
   ASSERT_OK(feed_.ApplyAndAppend({.operation = operation, .payloads = payloads},
-                                 std::nullopt, [] { return true; }));
+                                 std::nullopt, 0, [] { return true; }));
   // What is on its way counts until it is held.
   EXPECT_THAT(Taken(), ElementsAre(1));
   std::atomic<bool> has_ended = false;

@@ -385,22 +385,32 @@ absl::StatusOr<std::unique_ptr<ParameterShard>> ShardLoad::Run() {
   }
   auto shard = std::make_unique<ParameterShard>(
       std::move(dense), std::move(tables), SyncOf(request_), windows);
-  if (request_.journal() == wire::LoadRequest::NONE) return shard;
+  RETURN_IF_ERROR(RestoreFromJournal(*shard, std::nullopt)) << source;
+  return shard;
+}
+
+absl::Status ShardLoad::GoOnWithJournal(ParameterShard& shard,
+                                        const JournalEnd& in_journal) {
+  return RestoreFromJournal(shard, in_journal);
+}
+
+absl::Status ShardLoad::RestoreFromJournal(
+    ParameterShard& shard, const std::optional<JournalEnd>& of_standby) {
+  if (request_.journal() == wire::LoadRequest::NONE) return absl::OkStatus();
   std::optional<JournalPlace> place;
   if (checkpoint_ != nullptr) {
     ASSIGN_OR_RETURN(
-        place, checkpoint_->JournalOf(request_.shard(), request_.num_shards()),
-        _ << source);
+        place, checkpoint_->JournalOf(request_.shard(), request_.num_shards()));
   }
   absl::StatusOr<RestoredJournal> restored =
-      RestoreJournal(request_, journal_directory_, place, *shard);
+      RestoreJournal(request_, journal_directory_, place, of_standby, shard);
   // An older checkpoint would not help, as NotFound and DataLoss say.
   if (absl::IsNotFound(restored.status())) {
     return absl::UnavailableError(restored.status().message());
   }
   RETURN_IF_ERROR(restored.status());
   restored_ = *std::move(restored);
-  return shard;
+  return absl::OkStatus();
 }
 
 absl::Status ShardLoad::GiveRulesTo(ParameterShard& shard) {

@@ -71,7 +71,14 @@ class ShardLoad {
   // its files.
   durable::CheckpointManifest Manifest() const;
 
-  // Returns what the journal has given; call it after Run().
+  // Has `shard`, which has a standby's state (ShardState::in_journal()), keep
+  // the order's journal, if it has one, instead of Run(). Call it once, after
+  // Open(). Fails as Run() does.
+  absl::Status GoOnWithJournal(ParameterShard& shard,
+                               const JournalEnd& in_journal);
+
+  // Returns what the journal has given; call it after Run() or
+  // GoOnWithJournal().
   const RestoredJournal& restored_journal() const { return restored_; }
 
   // Makes `shard` go on with the order's optimizers, initializers and seed,
@@ -83,6 +90,8 @@ class ShardLoad {
             PartLayout layout, PartOptimizers optimizers,
             std::vector<std::unique_ptr<RowTable>> rows);
   absl::StatusOr<std::unique_ptr<DenseParts>> LoadDense();
+  absl::Status RestoreFromJournal(ParameterShard& shard,
+                                  const std::optional<JournalEnd>& of_standby);
 
   wire::LoadRequest request_;
   TrainingRules rules_;

@@ -200,12 +200,15 @@ absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
   const bool is_of_standby = state.has_value();
   std::shared_ptr<ParameterShard> parameters;
   if (is_of_standby) {
+    const JournalEnd in_journal = state->in_journal();
     ASSIGN_OR_RETURN(parameters, ShardFrom(*std::move(state), request),
                      _ << options_.task);
+    RETURN_IF_ERROR(load.GoOnWithJournal(*parameters, in_journal))
+        << options_.task;
   } else {
     ASSIGN_OR_RETURN(parameters, load.Run(), _ << options_.task);
-    NoteJournal(load.restored_journal());
   }
+  NoteJournal(load.restored_journal(), is_of_standby);
   if (request.has_standby()) {
     parameters->KeepFeed(std::make_shared<StandbyFeed>(clock_));
   }

@@ -226,7 +226,8 @@ class ParameterServer {
   absl::StatusOr<std::shared_ptr<ParameterShard>> ShardFrom(
       ShardState state, const wire::LoadRequest& request) const;
 
-  void NoteJournal(const RestoredJournal& journal);
+  // `is_of_standby`: the shard has a standby's state, and lost nothing.
+  void NoteJournal(const RestoredJournal& journal, bool is_of_standby);
 
   // Ends the waits of all operations and snapshots of `shard`.
   void Abandon(std::shared_ptr<Shard> shard) const;

@@ -40,13 +40,19 @@ absl::StatusOr<LoadLimits> ParameterServer::LimitsFor(
   return limits;
 }
 
-void ParameterServer::NoteJournal(const RestoredJournal& journal) {
-  if (journal.pushes > 0) {
+void ParameterServer::NoteJournal(const RestoredJournal& journal,
+                                  bool is_of_standby) {
+  if (journal.pushes > 0 && !is_of_standby) {
     LOG(INFO) << "took " << journal.pushes << " pushes from the journal";
     metrics_.replayed_pushes_total.Add(journal.pushes);
   }
   if (journal.lost.empty()) return;
-  LOG(ERROR) << "acknowledged pushes are lost: " << journal.lost;
+  if (is_of_standby) {
+    LOG(ERROR) << journal.lost
+               << "; a new one begins, and helps from the next checkpoint on";
+  } else {
+    LOG(ERROR) << "acknowledged pushes are lost: " << journal.lost;
+  }
   metrics_.lost_journals_total.Add();
 }
 
@@ -68,6 +74,10 @@ absl::StatusOr<std::optional<ShardState>> ParameterServer::TakeStandby(
     }
     gone = state.status();
   }
+  if (request.journal() != wire::LoadRequest::NONE) {
+    LOG(INFO) << "the journal has what the standby had: " << gone.message();
+    return std::nullopt;
+  }
   LOG(ERROR) << "acknowledged pushes since "
              << (request.checkpoint().empty() ? "the initial values"
                                               : request.checkpoint())
@@ -79,6 +89,7 @@ absl::StatusOr<std::optional<ShardState>> ParameterServer::TakeStandby(
 absl::StatusOr<std::shared_ptr<ParameterShard>> ParameterServer::ShardFrom(
     ShardState state, const wire::LoadRequest& request) const {
   wire::LoadRequest order = request;
+  order.clear_journal();
   order.set_checkpoint(state.directory());
   ASSIGN_OR_RETURN(const LoadLimits limits, LimitsFor(order));
   ASSIGN_OR_RETURN(ShardLoad load, ShardLoad::Create(order, limits));

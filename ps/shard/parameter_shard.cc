@@ -180,9 +180,7 @@ absl::StatusOr<OperationResult> ParameterShard::Apply(const Place& place,
                                                       const Message& message) {
   return gate_.ApplyOnce(
       push.worker_incarnation, message.sequence(), push.acknowledged, [&] {
-        return WithJournal(push, [&] {
-          return WithFeed(push, std::nullopt, [&] { return place.Apply(); });
-        });
+        return ApplyKept(push, std::nullopt, [&] { return place.Apply(); });
       });
 }
 
@@ -196,10 +194,8 @@ absl::StatusOr<OperationResult> ParameterShard::ApplyAndPull(
       OperationResult result,
       gate_.ApplyOnce(push.worker_incarnation, message.sequence(),
                       push.acknowledged, [&]() -> absl::StatusOr<UpdateBounds> {
-                        pulled = WithJournal(push, [&] {
-                          return WithFeed(push, std::nullopt, [&] {
-                            return place.ApplyAndPull(encoding);
-                          });
+                        pulled = ApplyKept(push, std::nullopt, [&] {
+                          return place.ApplyAndPull(encoding);
                         });
                         RETURN_IF_ERROR(pulled.status());
                         return pulled->updates;
@@ -236,11 +232,9 @@ void ParameterShard::ContributeStep(const Place& place,
   {
     Released released;
     gate_.Enter([&] {
-      entered = WithJournal(push, [&] {
-        return WithFeed(push, step.step, [&] {
-          *entries = place.Contribute(step, latch, released);
-          return absl::OkStatus();
-        });
+      entered = ApplyKept(push, step.step, [&] {
+        *entries = place.Contribute(step, latch, released);
+        return absl::OkStatus();
       });
       // The standby may have had the room, and taken the gradient.
       if (entries->no_room > 0 && feed_ != nullptr) feed_->End();
@@ -253,42 +247,41 @@ void ParameterShard::ContributeStep(const Place& place,
 }
 
 template <typename Call>
-auto ParameterShard::WithJournal(const ReceivedPush& push, Call apply)
+auto ParameterShard::ApplyKept(const ReceivedPush& push,
+                               std::optional<int64_t> step, Call apply)
     -> decltype(apply()) {
-  if (journal_ == nullptr) return apply();
-  std::optional<decltype(apply())> result;
-  RETURN_IF_ERROR(
-      journal_->AppendAndApply(push, [&] { result.emplace(apply()); }));
-  return *std::move(result);
-}
-
-template <typename Call>
-auto ParameterShard::WithFeed(const ReceivedPush& push,
-                              std::optional<int64_t> step, Call apply)
-    -> decltype(apply()) {
-  if (feed_ == nullptr) return apply();
-  std::optional<decltype(apply())> result;
-  RETURN_IF_ERROR(feed_->ApplyAndAppend(push, step, [&] {
-    result.emplace(apply());
-    return StatusIn(*result).ok();
-  }));
-  return *std::move(result);
-}
-
-void ParameterShard::Acknowledge(absl::StatusOr<OperationResult> result,
-                                 CountedDone done) {
-  // A duplicate, too: what it repeats may not be kept yet.
-  if (journal_ == nullptr || !result.ok() || journal_->keeps_at_once()) {
-    return AcknowledgeWhenFed(std::move(result), std::move(done));
+  // Before the push is in the journal, where it takes its place among others.
+  if (feed_ != nullptr) {
+    RETURN_IF_ERROR(feed_->AwaitRoom(step));
   }
-  const auto kept =
-      std::make_shared<std::pair<absl::StatusOr<OperationResult>, CountedDone>>(
-          std::move(result), std::move(done));
-  journal_->WhenKept([this, kept](const absl::Status& status) {
-    auto& [result, done] = *kept;
-    if (!status.ok()) return done(status);
-    AcknowledgeWhenFed(std::move(result), std::move(done));
-  });
+  std::optional<decltype(apply())> result;
+  absl::Status fed;
+  uint64_t last = 0;
+  const auto feed = [&](uint64_t record) {
+    last = record;
+    const auto apply_once = [&] {
+      result.emplace(apply());
+      return StatusIn(*result).ok();
+    };
+    if (feed_ == nullptr) {
+      apply_once();
+    } else {
+      fed = feed_->ApplyAndAppend(push, step, record, apply_once);
+    }
+  };
+  if (journal_ == nullptr) {
+    feed(0);
+  } else {
+    RETURN_IF_ERROR(journal_->AppendAndApply(push, feed));
+  }
+  RETURN_IF_ERROR(fed);
+  if (journal_ != nullptr && feed_ != nullptr) {
+    // The standby is to have nothing that the journal may lack.
+    journal_->WhenKept([feed = feed_, last](const absl::Status& kept) {
+      if (kept.ok()) feed->NoteKept(last);
+    });
+  }
+  return *std::move(result);
 }
 
 absl::Status ParameterShard::CheckMode(bool is_synchronous) const {

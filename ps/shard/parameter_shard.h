@@ -186,15 +186,13 @@ class ParameterShard {
   template <typename Place>
   void ContributeStep(const Place& place, const ReceivedPush& push,
                       const StepPush& step, CountedDone done);
-  // Calls `apply` when the journal, if there is one, has the push. Returns what
-  // `apply` does, a Status or StatusOr, or why the journal does not have it.
+  // Calls `apply`, a push of `step` if that is given, when the journal, if
+  // there is one, has the push; appends the push to the feed, if there is one
+  // and the result is OK. Returns what `apply` does, a Status or StatusOr, or
+  // why journal or feed do not have it.
   template <typename Call>
-  auto WithJournal(const ReceivedPush& push, Call apply) -> decltype(apply());
-  // Calls `apply`, a push of `step` if that is given, and appends the push to
-  // the feed, if there is one and the result is OK. Errors as above.
-  template <typename Call>
-  auto WithFeed(const ReceivedPush& push, std::optional<int64_t> step,
-                Call apply) -> decltype(apply());
+  auto ApplyKept(const ReceivedPush& push, std::optional<int64_t> step,
+                 Call apply) -> decltype(apply());
   // Gives the result to `done` when journal and feed keep what they have.
   void Acknowledge(absl::StatusOr<OperationResult> result, CountedDone done);
   void AcknowledgeWhenFed(absl::StatusOr<OperationResult> result,

@@ -1,12 +1,29 @@
-// The part of a shard that has to do with its standby.
+// The part of a shard that has to do with its journal and its standby.
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "ps/journal/push_journal.h"
 #include "ps/journal/standby_feed.h"
 #include "ps/shard/parameter_shard.h"
 
 namespace parasol {
+
+void ParameterShard::Acknowledge(absl::StatusOr<OperationResult> result,
+                                 CountedDone done) {
+  // A duplicate, too: what it repeats may not be kept yet.
+  if (journal_ == nullptr || !result.ok() || journal_->keeps_at_once()) {
+    return AcknowledgeWhenFed(std::move(result), std::move(done));
+  }
+  const auto kept =
+      std::make_shared<std::pair<absl::StatusOr<OperationResult>, CountedDone>>(
+          std::move(result), std::move(done));
+  journal_->WhenKept([this, kept](const absl::Status& status) {
+    auto& [result, done] = *kept;
+    if (!status.ok()) return done(status);
+    AcknowledgeWhenFed(std::move(result), std::move(done));
+  });
+}
 
 void ParameterShard::AcknowledgeWhenFed(absl::StatusOr<OperationResult> result,
                                         CountedDone done) {

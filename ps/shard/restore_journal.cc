@@ -72,18 +72,32 @@ absl::Status RemoveOthers(const std::string& directory, bool keeps) {
   return absl::OkStatus();
 }
 
+// Returns why the journal can't go on with what the standby had; empty: it can.
+// What was acknowledged the standby had, so damage behind that loses nothing.
+std::string WhyNotOf(const JournalEnd& standby, const JournalReader& reader) {
+  const SegmentHeader header = reader.Headers().front();
+  const uint64_t last = header.first_record + reader.records() - 1;
+  if (header.journal == standby.journal && last >= standby.record) return "";
+  return absl::StrFormat(
+      "the journal in %s ends at record %d of journal %016x, and the standby "
+      "had record %d of journal %016x",
+      reader.directory(), last, header.journal, standby.record,
+      standby.journal);
+}
+
 // A journal that begins with the shard's state. Only one that follows initial
 // values has a segment 1: nothing else leads to that.
 absl::StatusOr<SegmentHeader> NewJournal(const wire::LoadRequest& order,
                                          const std::string& directory,
-                                         int64_t progress, bool keeps_others) {
+                                         int64_t progress, bool is_first,
+                                         bool keeps_others) {
   RETURN_IF_ERROR(RemoveOthers(directory, keeps_others));
   SegmentHeader header;
   header.owner = OwnerOf(order);
   absl::BitGen random;
   header.journal =
       absl::Uniform<uint64_t>(absl::IntervalClosed, random, 1, UINT64_MAX);
-  header.segment = order.checkpoint().empty() ? 1 : 2;
+  header.segment = is_first ? 1 : 2;
   header.progress = progress;
   return header;
 }
@@ -115,7 +129,8 @@ absl::Status ApplyAgain(RecordedPush push, ParameterShard& shard) {
 
 absl::StatusOr<RestoredJournal> RestoreJournal(
     const wire::LoadRequest& order, const std::string& directory,
-    const std::optional<JournalPlace>& place, ParameterShard& shard) {
+    const std::optional<JournalPlace>& place,
+    const std::optional<JournalEnd>& of_standby, ParameterShard& shard) {
   if (directory.empty()) {
     return absl::InvalidArgumentError(
         "a journal needs a checkpoint directory, or --journal_dir");
@@ -152,6 +167,15 @@ absl::StatusOr<RestoredJournal> RestoreJournal(
     if (!read.ok() && !absl::IsDataLoss(read)) return read;
     restored.lost = std::string(read.message());
     restored.pushes = reader->records();
+    if (of_standby.has_value()) {
+      restored.lost = WhyNotOf(*of_standby, *reader);
+      if (!restored.lost.empty()) reader.reset();
+    }
+  } else if (of_standby.has_value() && of_standby->journal != 0) {
+    restored.lost =
+        absl::StrCat("the journal in ", path, " is gone: ", restored.lost);
+  }
+  if (reader.has_value()) {
     next = reader->GoOn(shard.progress() + 1);
     if (!next.ok()) return LaterIfFull(next.status());
     for (const SegmentHeader& header : reader->Headers()) {
@@ -160,7 +184,10 @@ absl::StatusOr<RestoredJournal> RestoreJournal(
           {.number = header.segment, .progress = header.progress});
     }
   } else {
-    next = NewJournal(order, path, progress, !restored.lost.empty());
+    next = NewJournal(
+        order, path, progress,
+        /*is_first=*/order.checkpoint().empty() && !of_standby.has_value(),
+        !restored.lost.empty());
     if (!next.ok()) return LaterIfFull(next.status());
   }
   segments.push_back({.number = next->segment, .progress = next->progress});

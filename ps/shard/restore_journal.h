@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "proto/parameter.pb.h"
+#include "ps/journal/push_journal.h"
 #include "ps/journal/push_record.h"
 #include "ps/shard/parameter_shard.h"
 #include "storage/shard_index.h"
@@ -35,12 +36,18 @@ struct RestoredJournal {
 // journal from then on. `place`: the checkpoint's; nullopt for one that was
 // written without a journal, or for other shards. A journal that is damaged is
 // followed up to there.
+//
+// With `of_standby` the shard is as its standby was, which may have the
+// journal's pushes up to there, and none behind: it takes those that it lacks.
+// A journal that ends before, or is another one, is put aside: a new one
+// begins, to which nothing leads until the next checkpoint.
 //   ResourceExhausted  there is no memory for the pushes' rows.
 //   InvalidArgument    there is no directory.
 // and errors of durable_file.h: try again.
 absl::StatusOr<RestoredJournal> RestoreJournal(
     const wire::LoadRequest& order, const std::string& directory,
-    const std::optional<JournalPlace>& place, ParameterShard& shard);
+    const std::optional<JournalPlace>& place,
+    const std::optional<JournalEnd>& of_standby, ParameterShard& shard);
 
 }  // namespace parasol
 

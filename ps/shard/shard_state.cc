@@ -149,7 +149,8 @@ ShardState::ShardState(ShardState&& other) noexcept
       folder_(std::move(other.folder_)),
       file_(std::move(other.file_)),
       size_(other.size_),
-      crc_(other.crc_) {}
+      crc_(other.crc_),
+      in_journal_(other.in_journal_) {}
 
 ShardState::~ShardState() {
   if (directory_.empty()) return;

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/parameter.pb.h"
+#include "ps/journal/push_journal.h"
 #include "ps/shard/shard_snapshot.h"
 
 namespace parasol {
@@ -47,6 +48,10 @@ class ShardState {
   absl::Status ForEachPiece(
       absl::FunctionRef<absl::Status(absl::string_view)> visit) const;
 
+  // The record of the shard's journal behind which the contents have nothing.
+  void set_in_journal(const JournalEnd& end) { in_journal_ = end; }
+  const JournalEnd& in_journal() const { return in_journal_; }
+
   // Makes the folder a checkpoint, of this one shard file, that a Load can name
   // (directory()). `manifest` lacks only the file.
   absl::Status MakeCheckpoint(durable::CheckpointManifest manifest);
@@ -65,6 +70,7 @@ class ShardState {
   std::unique_ptr<const FileDescriptor> file_;  // null: not appended to
   uint64_t size_ = 0;
   uint32_t crc_ = 0;
+  JournalEnd in_journal_;
 };
 
 }  // namespace parasol

@@ -70,6 +70,7 @@ struct StandbyHost::Standby {
   std::shared_ptr<ParameterShard> shard ABSL_GUARDED_BY(mu);
   uint64_t number ABSL_GUARDED_BY(mu) = 0;  // 0: the state has not come yet
   int64_t records ABSL_GUARDED_BY(mu) = 0;
+  JournalEnd in_journal ABSL_GUARDED_BY(mu);
 };
 
 absl::Status StandbyHost::CheckProcess(uint64_t public_number) const {
@@ -160,8 +161,12 @@ absl::StatusOr<ShardState> StandbyHost::Take(
   standby->End(absl::FailedPreconditionError(absl::StrCat(
       NameOfShard(header), " on ", options_.task,
       " has been given to the successor of the process that it follows")));
-  return ShardState::Write(standby->shard->TakeSnapshot(), request.shard(),
-                           request.num_shards(), standby->shard->bytes().all());
+  ASSIGN_OR_RETURN(
+      ShardState state,
+      ShardState::Write(standby->shard->TakeSnapshot(), request.shard(),
+                        request.num_shards(), standby->shard->bytes().all()));
+  state.set_in_journal(standby->in_journal);
+  return state;
 }
 
 void StandbyHost::EndAll() {
@@ -217,6 +222,9 @@ StandbyHost::Stream::TakeNow(const wire::FollowRequest& message,
     RETURN_IF_ERROR(Change(message.header().load()));
     ++standby.records;
   }
+  if (message.state_end()) standby.in_journal.journal = message.journal();
+  standby.in_journal.record =
+      std::max(standby.in_journal.record, message.journal_record());
   RETURN_IF_ERROR(TakeRecords(message, tensors));
   wire::FollowResponse answer;
   answer.set_number(standby.number);

@@ -340,7 +340,7 @@ TEST_F(StandbyHostTest, ItTakesWhatThePrimaryHasTaken) {
   ASSERT_OK(feed.ApplyAndAppend({.worker_incarnation = kWorker,
                                  .operation = header.operation(0),
                                  .payloads = {&payload, 1}},
-                                std::nullopt, [] { return true; }));
+                                std::nullopt, 0, [] { return true; }));
   EXPECT_OK(Pump(primary));
 }
 

@@ -313,6 +313,12 @@ absl::Status StandbyKeeper::SendState(const Primary& primary,
   }));
   FollowMessage end;
   end.request.set_state_end(true);
+  if (PushJournal* const journal = primary.shard->journal()) {
+    const JournalEnd in_journal = journal->end();
+    end.request.set_journal(in_journal.journal);
+    end.request.set_journal_record(in_journal.record);
+    RETURN_IF_ERROR(journal->Flush());
+  }
   {
     absl::MutexLock lock(&mu_);
     is_loading_ = true;

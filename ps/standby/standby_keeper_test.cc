@@ -132,7 +132,7 @@ class FakeClient : public StandbyClient {
   absl::Status TakeStandby(
       const wire::StandbyPlace&, const wire::TakeStandbyRequest&,
       absl::Duration,
-      absl::FunctionRef<absl::Status(absl::string_view)>) override {
+      absl::FunctionRef<absl::Status(const wire::StandbyState&)>) override {
     return absl::UnimplementedError("");
   }
 

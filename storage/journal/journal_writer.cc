@@ -302,6 +302,11 @@ void JournalWriter::RemoveBefore(uint64_t segment) {
   }
 }
 
+uint64_t JournalWriter::last_record() const {
+  absl::MutexLock lock(&mu_);
+  return next_record_ - 1;
+}
+
 uint64_t JournalWriter::segment() const {
   absl::MutexLock lock(&mu_);
   return header_.segment;

@@ -78,6 +78,8 @@ class JournalWriter {
   void RemoveBefore(uint64_t segment) ABSL_LOCKS_EXCLUDED(mu_);
 
   uint64_t journal() const { return journal_; }
+  // Number of the last record that was appended; 0: there is none.
+  uint64_t last_record() const ABSL_LOCKS_EXCLUDED(mu_);
   uint64_t segment() const ABSL_LOCKS_EXCLUDED(mu_);
   // Number of bytes of all segments that this object has written.
   uint64_t bytes_written() const ABSL_LOCKS_EXCLUDED(mu_);

@@ -39,6 +39,12 @@ std::vector<Measurement> CompareJournals(const Settings& settings,
                                          settings.client),
                  bytes, make_lane, FigureTarget::All({{.45, "Parasol"}}));
   });
+  lineup.Add("Parasol, REPLICATE_JOURNAL", [&] {
+    return Enter(
+        MakeReplicatedContender("Parasol, REPLICATE_JOURNAL", contents,
+                                settings.client, wire::LoadRequest::WRITTEN),
+        bytes, make_lane);
+  });
   return lineup.Measure();
 }
 

@@ -63,7 +63,12 @@ absl::Status Serve(const std::string& kind) {
     ServeParasol(contents, TrustOfBenchmark(PeerRole::kPs));
   }
   if (kind == "parasol_standby") ServeStandby();
-  if (kind == "parasol_replicated") ServeReplicated(contents);
+  if (kind == "parasol_replicated") {
+    ServeReplicated(contents, wire::LoadRequest::NONE);
+  }
+  if (kind == "parasol_replicated_journal") {
+    ServeReplicated(contents, wire::LoadRequest::WRITTEN);
+  }
   if (kind == "parasol_journal") {
     ServeParasol(contents, nullptr, wire::LoadRequest::WRITTEN);
   }

@@ -26,13 +26,6 @@ namespace {
 constexpr char kRun[] = "benchmark";
 constexpr char kTable[] = "rows";
 
-// One journal of a kind is there at a time: the next server's follows nothing
-// of it.
-std::string JournalDirectory(wire::LoadRequest::Journal journal) {
-  return absl::StrCat(std::filesystem::temp_directory_path().string(),
-                      "/parasol_benchmark/", static_cast<int>(journal));
-}
-
 std::string VariableName(size_t variable) {
   return absl::StrCat("v", variable);
 }
@@ -174,6 +167,11 @@ Contender MakeParasolContender(const std::string& name,
   contender.sessions =
       ConnectParasol(contender.server->port(), contents, options);
   return contender;
+}
+
+std::string JournalDirectory(wire::LoadRequest::Journal journal) {
+  return absl::StrCat(std::filesystem::temp_directory_path().string(),
+                      "/parasol_benchmark/", static_cast<int>(journal));
 }
 
 Contender MakeJournalContender(const std::string& name,

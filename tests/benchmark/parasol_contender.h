@@ -31,16 +31,22 @@ Contender MakeJournalContender(const std::string& name,
                                const ParameterClient::Options& options,
                                wire::LoadRequest::Journal journal);
 
-// Makes a contender whose shard has a standby, in another process.
-Contender MakeReplicatedContender(const std::string& name,
-                                  const Contents& contents,
-                                  const ParameterClient::Options& options);
+// Makes a contender whose shard has a standby, in another process, and perhaps
+// a journal, too.
+Contender MakeReplicatedContender(
+    const std::string& name, const Contents& contents,
+    const ParameterClient::Options& options,
+    wire::LoadRequest::Journal journal = wire::LoadRequest::NONE);
 
 // Makes a contender that sends everything to two ps which know nothing of each
 // other: the least that a shard with a standby can cost.
 Contender MakeMirroredContender(const std::string& name,
                                 const Contents& contents,
                                 const ParameterClient::Options& options);
+
+// Returns the directory of a ps's journals of the kind, for temporary files.
+// One is there at a time: the next server's follows nothing of it.
+std::string JournalDirectory(wire::LoadRequest::Journal journal);
 
 // Returns a session with the ps that listens on `port`.
 std::vector<std::unique_ptr<Session>> ConnectParasol(
@@ -57,7 +63,8 @@ wire::LoadRequest LoadOf(const Contents& contents);
                               std::shared_ptr<const Trust> trust);
 // A ps that has the standby of a shard, and one whose shard has one there.
 [[noreturn]] void ServeStandby();
-[[noreturn]] void ServeReplicated(const Contents& contents);
+[[noreturn]] void ServeReplicated(const Contents& contents,
+                                  wire::LoadRequest::Journal journal);
 
 }  // namespace parasol
 

@@ -1,4 +1,5 @@
 // A ps whose shard has a standby in another process; its chief is a function.
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -87,10 +88,15 @@ Contender MakeMirroredContender(const std::string& name,
 
 Contender MakeReplicatedContender(const std::string& name,
                                   const Contents& contents,
-                                  const ParameterClient::Options& options) {
-  Contender contender = {.name = name,
-                         .server = std::make_unique<ServerProcess>(
-                             "parasol_replicated", contents)};
+                                  const ParameterClient::Options& options,
+                                  wire::LoadRequest::Journal journal) {
+  std::filesystem::remove_all(JournalDirectory(journal));
+  Contender contender = {
+      .name = name,
+      .server = std::make_unique<ServerProcess>(
+          journal == wire::LoadRequest::NONE ? "parasol_replicated"
+                                             : "parasol_replicated_journal",
+          contents)};
   contender.sessions =
       ConnectParasol(contender.server->port(), contents, options);
   return contender;
@@ -119,7 +125,8 @@ void ServeStandby() {
   ServeUntilKilled((*rpc_server)->port());
 }
 
-void ServeReplicated(const Contents& contents) {
+void ServeReplicated(const Contents& contents,
+                     wire::LoadRequest::Journal journal) {
   KeepFreedMemory();
   const ServerProcess standby("parasol_standby", contents);
   const std::unique_ptr<StandbyClient> client =
@@ -143,10 +150,12 @@ void ServeReplicated(const Contents& contents) {
   ParameterServer server({.task = "ps/0",
                           .helpers = std::make_shared<WorkHelpers>(
                               WorkHelpers::ThreadsForServer()),
+                          .journal_directory = JournalDirectory(journal),
                           .on_loaded = on_loaded},
                          Clock::Real(), metrics);
   wire::LoadRequest load = LoadOf(contents);
   load.mutable_standby();
+  load.set_journal(journal);
   const auto loaded = server.Load(load);
   CHECK(loaded.ok()) << loaded.status();
   while (metrics.standby_in_sync.value() == 0) {

@@ -371,7 +371,8 @@ void PushSimulation::RestoreWithJournal() {
     saved_.place.reset();
   }
   const absl::StatusOr<RestoredJournal> restored =
-      RestoreJournal(order, options_.journal_directory, saved_.place, *table_);
+      RestoreJournal(order, options_.journal_directory, saved_.place,
+                     /*of_standby=*/std::nullopt, *table_);
   CHECK(restored.ok()) << restored.status();
   CHECK(restored->lost.empty()) << restored->lost;
 }

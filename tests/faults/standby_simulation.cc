@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,7 +17,11 @@
 #include "ps/operation/operation.h"
 #include "ps/shard/load_shard.h"
 #include "ps/shard/shard_snapshot.h"
+#include "ps/shard/write_shard.h"
 #include "ps/testing/requests.h"
+#include "storage/checkpoint_store.h"
+#include "storage/durable_file.h"
+#include "storage/journal/journal_format.h"
 
 namespace parasol {
 namespace {
@@ -26,12 +31,13 @@ constexpr std::array<size_t, 2> kSizes = {2, 5};
 constexpr size_t kStepsForPush = 4000;
 constexpr int kShardsPs = 0;  // the place that has the shard
 
-wire::LoadRequest OrderOfShard() {
+wire::LoadRequest OrderOfShard(bool has_journal = false) {
   wire::LoadRequest order;
   order.set_run_id("run");
   order.set_num_shards(1);
   order.mutable_optimizer()->mutable_sgd()->set_learning_rate(1);
   order.mutable_standby();
+  if (has_journal) order.set_journal(wire::LoadRequest::WRITTEN);
   for (size_t i = 0; i < kSizes.size(); ++i) {
     const auto size = static_cast<int64_t>(kSizes[i]);
     wire::PartSpec part = MakePart(i, absl::StrCat("v", i), size, 0, size);
@@ -39,6 +45,15 @@ wire::LoadRequest OrderOfShard() {
     *order.add_part() = std::move(part);
   }
   return order;
+}
+
+uint64_t NewestSegmentIn(const std::string& directory) {
+  uint64_t newest = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    newest = std::max(
+        newest, SegmentOfName(entry.path().filename().string()).value_or(0));
+  }
+  return newest;
 }
 
 std::vector<float> ValuesIn(ParameterShard& shard) {
@@ -70,7 +85,11 @@ StandbySimulation::StandbySimulation(const Options& options)
       call_(PushCall()),
       board_({kShardsPs, 1}, {}) {
   hosts_.push_back(std::make_unique<Host>(random_()));
-  auto shard = LoadShard(OrderOfShard(), LoadLimits());
+  if (!options_.directory.empty()) {
+    CHECK(RemoveTree(options_.directory).ok());
+    std::filesystem::create_directories(options_.directory);
+  }
+  auto shard = LoadShard(Order(), Limits());
   CHECK(shard.ok()) << shard.status();
   processes_.push_back(NewProcess(*std::move(shard), StandbyBoard::kSaved));
   report_.acknowledged.resize(FirstOf(kSizes.size()));
@@ -165,6 +184,8 @@ void StandbySimulation::Deliver(Worker& worker, Stream& stream) {
         worker.incarnation, OperationOf(push), payloads,
         [this, answers = stream.to_worker,
          id = entry.id](const absl::StatusOr<OperationResult>& result) {
+          // Another process has the journal: the push is sent to that one.
+          if (absl::IsUnavailable(result.status())) return;
           CHECK(result.ok()) << result.status();
           if (result->duplicate) ++report_.duplicates;
           answers->push_back(id);
@@ -242,6 +263,10 @@ void StandbySimulation::Make(Process& process) {
   CHECK(sent.ok()) << sent;
   wire::FollowRequest end;
   end.set_state_end(true);
+  if (const PushJournal* const journal = process.shard->journal()) {
+    end.set_journal(journal->end().journal);
+    end.set_journal_record(journal->end().record);
+  }
   process.to_standby.push_back(std::move(end));
 }
 
@@ -361,7 +386,7 @@ void StandbySimulation::LoseChief() {
 // Faults.
 
 std::shared_ptr<ParameterShard> StandbySimulation::ShardOf(
-    ShardState state) const {
+    ShardState& state) const {
   wire::LoadRequest order = OrderOfShard();
   order.set_checkpoint(state.directory());
   auto load = ShardLoad::Create(order, LoadLimits());
@@ -386,17 +411,21 @@ void StandbySimulation::TakeOver() {
   auto state = hosts_.back()->standbys.Take(request);
   // It is gone: the process is not lost as well.
   if (!state.ok()) return;
-  std::shared_ptr<ParameterShard> shard = ShardOf(*std::move(state));
+  std::shared_ptr<ParameterShard> shard = ShardOf(*state);
   if (options_.mutant == Mutant::kForgetsWindows) {
     ShardSnapshot snapshot = shard->TakeSnapshot();
     snapshot.dedup.clear();
     auto without = ShardState::Write(std::move(snapshot), 0, 1, 1 << 16);
     CHECK(without.ok()) << without.status();
-    shard = ShardOf(*std::move(without));
+    shard = ShardOf(*without);
+  }
+  const bool stands_still = Below(2) == 0;
+  if (!options_.directory.empty()) {
+    GoOnWithJournal(state->in_journal(), /*may_be_torn=*/!stands_still, *shard);
   }
   ++report_.takeovers;
   Process& former = *processes_.back();
-  former.is_alive = Below(2) == 0;  // it only stands still
+  former.is_alive = stands_still;
   if (options_.mutant == Mutant::kTakesFromTheOldPrimary &&
       former.stream != nullptr) {
     former.held_by_mutant =
@@ -409,12 +438,99 @@ void StandbySimulation::TakeOver() {
     former.stream.reset();
   }
   processes_.push_back(NewProcess(std::move(shard), kept));
-  if (former.is_alive) return;
+  if (!former.is_alive) EndStreamsTo(former);
+}
+
+void StandbySimulation::EndStreamsTo(const Process& former) {
   for (Worker& worker : workers_) {
     for (size_t lane = 0; lane < options_.lanes; ++lane) {
       if (worker.streams[lane].to.get() == &former) EndStream(worker, lane);
     }
   }
+}
+
+// Checkpoints and journals.
+
+wire::LoadRequest StandbySimulation::Order() const {
+  wire::LoadRequest order = OrderOfShard(!options_.directory.empty());
+  if (step_ > 0) {
+    order.set_checkpoint(CheckpointStore(Checkpoints()).PathOf(step_));
+  }
+  return order;
+}
+
+LoadLimits StandbySimulation::Limits() const {
+  return {.journal_directory =
+              absl::StrCat(options_.directory, "/machine-", machine_)};
+}
+
+void StandbySimulation::GoOnWithJournal(const JournalEnd& in_journal,
+                                        bool may_be_torn,
+                                        ParameterShard& shard) {
+  const std::string directory =
+      absl::StrCat(Limits().journal_directory, "/journal/shard-00000-of-00001");
+  if (Below(1000) < options_.moves) {
+    ++report_.moves;
+    machine_ = 1 - machine_;
+  } else if (may_be_torn && Below(1000) < options_.tears) {
+    ++report_.tears;
+    const std::string segment =
+        absl::StrCat(directory, "/", SegmentName(NewestSegmentIn(directory)));
+    std::filesystem::resize_file(
+        segment, Below(std::filesystem::file_size(segment) + 1));
+  }
+  JournalEnd end = in_journal;
+  if (options_.mutant == Mutant::kForgetsTheJournal) {
+    CHECK(RemoveTree(directory).ok());
+    end.journal = 0;
+  } else if (options_.mutant == Mutant::kTakesAnyJournal) {
+    end.record = 0;
+  }
+  auto load = ShardLoad::Create(Order(), Limits());
+  CHECK(load.ok()) << load.status();
+  CHECK(load->Open().ok());
+  const absl::Status kept = load->GoOnWithJournal(shard, end);
+  CHECK(kept.ok()) << kept;
+  // What a mutant loses it does not know.
+  is_journal_whole_ &= options_.mutant == Mutant::kForgetsTheJournal ||
+                       load->restored_journal().lost.empty();
+}
+
+void StandbySimulation::Save() {
+  auto store = CheckpointStore::OpenForWriting(Checkpoints());
+  CHECK(store.ok()) << store.status();
+  const auto working = store->Begin(step_ + 1);
+  CHECK(working.ok()) << working.status();
+  ParameterShard& shard = *processes_.back()->shard;
+  ShardSnapshot snapshot = shard.TakeSnapshot();
+  const std::optional<JournalPlace> place = snapshot.journal;
+  durable::CheckpointManifest manifest =
+      ShardLoad::Create(OrderOfShard(), LoadLimits())->Manifest();
+  manifest.set_global_step(step_ + 1);
+  const auto file = WriteShard(std::move(snapshot), 0, 1,
+                               absl::StrCat(*working, "/shard.sst"));
+  CHECK(file.ok()) << file.status();
+  *manifest.add_file() = *file;
+  // A checkpoint that nobody completes is none.
+  if (Below(4) == 0) return;
+  const absl::Status committed = store->Commit(*working, manifest);
+  CHECK(committed.ok()) << committed;
+  ++step_;
+  is_journal_whole_ = true;
+  shard.journal()->NoteComplete(*place);
+}
+
+void StandbySimulation::LoseAll() {
+  if (!is_journal_whole_) return;
+  ++report_.losses_of_all;
+  processes_.back()->is_alive = false;
+  LoseHost();
+  auto shard = LoadShard(Order(), Limits());
+  CHECK(shard.ok()) << shard.status();
+  const Process& former = *processes_.back();
+  processes_.push_back(
+      NewProcess(*std::move(shard), board_.KeptFor(kShardsPs)));
+  EndStreamsTo(former);
 }
 
 void StandbySimulation::LoseHost() {
@@ -435,6 +551,10 @@ void StandbySimulation::Fault() {
   if (Below(1000) < options_.takeovers) TakeOver();
   if (Below(1000) < options_.host_losses) LoseHost();
   if (Below(1000) < options_.chief_losses) LoseChief();
+  if (!options_.directory.empty()) {
+    if (Below(1000) < options_.saves) Save();
+    if (Below(1000) < options_.losses_of_all) LoseAll();
+  }
   if (Below(1000) < options_.cuts && processes_.back()->stream != nullptr) {
     ++report_.cuts;
     LoseStandby(*processes_.back());

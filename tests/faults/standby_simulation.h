@@ -7,8 +7,10 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "coordinator/shards/standby_board.h"
@@ -16,7 +18,9 @@
 #include "parameters/client/shard_outbox.h"
 #include "proto/chief.pb.h"
 #include "proto/parameter.pb.h"
+#include "ps/journal/push_journal.h"
 #include "ps/journal/standby_feed.h"
+#include "ps/shard/load_shard.h"
 #include "ps/shard/parameter_shard.h"
 #include "ps/shard/shard_state.h"
 #include "ps/standby/standby_duty.h"
@@ -32,7 +36,10 @@ namespace parasol {
 // The shard's process is lost, or stopped and continued while its successor has
 // taken the standby; the standby's process is lost; the stream between the two
 // is cut; the chief is lost before or after it has recorded what it decides.
-// Not both processes at once: what the chief has kept is always there.
+// Not both processes at once, so what the chief has kept is always there, but
+// for a shard with a journal: that is restored from checkpoint and journal
+// then. A successor may be on another machine, which has a disk, and an older
+// journal, of its own.
 //
 // All gradients are small integers and the optimizer subtracts them.
 class StandbySimulation {
@@ -52,6 +59,11 @@ class StandbySimulation {
     kForgetsWindows,
     // The chief answers before it has recorded what it keeps.
     kAnswersBeforeItRecords,
+    // A successor that takes the standby goes on with a journal that lacks what
+    // the standby has.
+    kTakesAnyJournal,
+    // A successor that takes the standby begins a new journal.
+    kForgetsTheJournal,
   };
   struct Options {
     uint64_t seed = 0;
@@ -67,6 +79,15 @@ class StandbySimulation {
     // Expected number of standbys that are made when they may be, of a thousand
     // occasions.
     size_t makes = 1000;
+    // Folder for checkpoints and journals; empty: the shard has no journal.
+    // Expected numbers of events in a thousand steps, then: checkpoints, losses
+    // of both processes; and of a thousand successors so many come on the other
+    // machine, or find that theirs has lost its power and the journal's end.
+    std::string directory = {};
+    size_t saves = 6;
+    size_t losses_of_all = 3;
+    size_t moves = 100;
+    size_t tears = 100;
     Mutant mutant = Mutant::kNone;
   };
   struct Report {
@@ -80,6 +101,9 @@ class StandbySimulation {
     size_t cuts = 0;
     size_t host_losses = 0;
     size_t chief_losses = 0;
+    size_t losses_of_all = 0;
+    size_t moves = 0;
+    size_t tears = 0;
     size_t synced = 0;  // times that the chief has kept a standby
     size_t duplicates = 0;
   };
@@ -163,9 +187,23 @@ class StandbySimulation {
   void TakeOver();
   void LoseHost();
   void LoseChief();
+  // Writes a checkpoint.
+  void Save();
+  void LoseAll();
+  // Has a successor's shard, which was taken from the standby, keep a journal.
+  void GoOnWithJournal(const JournalEnd& in_journal, bool may_be_torn,
+                       ParameterShard& shard);
+  // Returns the order by which the shard is loaded, and where its journal is.
+  wire::LoadRequest Order() const;
+  LoadLimits Limits() const;
+  std::string Checkpoints() const {
+    return absl::StrCat(options_.directory, "/checkpoints");
+  }
+  // Workers find the process that has the shard now.
+  void EndStreamsTo(const Process& former);
   std::shared_ptr<Process> NewProcess(std::shared_ptr<ParameterShard> shard,
                                       uint64_t kept);
-  std::shared_ptr<ParameterShard> ShardOf(ShardState state) const;
+  std::shared_ptr<ParameterShard> ShardOf(ShardState& state) const;
   bool IsComplete() const;
   size_t Below(size_t n) { return random_() % n; }
 
@@ -179,6 +217,11 @@ class StandbySimulation {
   StandbyBoard board_;
   StandbyBoard::Kept disk_;
   uint64_t last_kept_ = 0;  // the last standby that the chief has kept
+  int64_t step_ = 0;        // newest checkpoint; 0: there is none
+  int machine_ = 0;         // machine of the shard's process
+  // Nothing that was acknowledged is missing in the newest checkpoint and the
+  // journal that follows it.
+  bool is_journal_whole_ = true;
   std::vector<SentReport> reports_;
   std::vector<SentAnswer> answers_;
   std::vector<Worker> workers_;

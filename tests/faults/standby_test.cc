@@ -5,11 +5,17 @@
 //   bazel test //tests/faults:standby_test --test_arg=--schedules=100000
 //       --test_arg=--first_seed=12345 --test_timeout=3600
 
+#include <unistd.h>
+
 #include <cstdint>
+#include <filesystem>
+#include <string>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "storage/durable_file.h"
 #include "tests/faults/standby_simulation.h"
 
 ABSL_FLAG(uint64_t, schedules, 120, "How many random schedules to try.");
@@ -33,6 +39,13 @@ Options OptionsOf(uint64_t seed) {
   options.chief_losses = seed % 4 == 0 ? 20 : 3;
   options.makes = seed % 7 == 0 ? 50 : 1000;
   return options;
+}
+
+// In memory, if there is such a directory.
+std::string JournalDirectory() {
+  const std::string parent =
+      IsDirectory("/dev/shm") ? "/dev/shm" : testing::TempDir();
+  return absl::StrCat(parent, "/standby_test.", getpid());
 }
 
 bool IsExactlyOnce(const Report& report) {
@@ -64,6 +77,31 @@ TEST(StandbyTest, TheSumAppliedIsTheSumAcknowledgedWhateverIsLost) {
   EXPECT_GT(all.chief_losses, schedules);
   EXPECT_GT(all.synced, schedules);
   EXPECT_GT(all.duplicates, schedules);
+}
+
+TEST(StandbyTest, WithAJournalBothProcessesMayBeLost) {
+  const uint64_t first = absl::GetFlag(FLAGS_first_seed);
+  const uint64_t schedules = (absl::GetFlag(FLAGS_schedules) + 3) / 4;
+  Report all;
+  for (uint64_t seed = first; seed < first + schedules; ++seed) {
+    Options options = OptionsOf(seed);
+    options.directory = JournalDirectory();
+    options.takeovers = 15;
+    options.moves = seed % 2 == 0 ? 300 : 0;
+    options.tears = 300;
+    const Report report = StandbySimulation(options).Run();
+    ASSERT_TRUE(report.complete) << "seed " << seed;
+    ASSERT_TRUE(IsExactlyOnce(report)) << "seed " << seed;
+    all.takeovers += report.takeovers;
+    all.losses_of_all += report.losses_of_all;
+    all.moves += report.moves;
+    all.tears += report.tears;
+  }
+  EXPECT_GT(all.takeovers, schedules);
+  EXPECT_GT(all.losses_of_all, schedules);
+  EXPECT_GT(all.moves, schedules / 4);
+  EXPECT_GT(all.tears, schedules / 8);
+  std::filesystem::remove_all(JournalDirectory());
 }
 
 // How many of some schedules give a wrong sum. `options`: those that have to do
@@ -104,6 +142,30 @@ TEST(StandbyTest, AStandbyThatWasGivenUpAndIsTakenIsCaught) {
 
 TEST(StandbyTest, ASuccessorWithoutTheWindowsIsCaught) {
   EXPECT_GT(CaughtOf({.mutant = Mutant::kForgetsWindows}), 10);
+}
+
+TEST(StandbyTest, ASuccessorThatForgetsTheJournalIsCaught) {
+  EXPECT_GT(CaughtOf({.takeovers = 25,
+                      .directory = JournalDirectory(),
+                      .saves = 2,
+                      .losses_of_all = 30,
+                      .moves = 0,
+                      .mutant = Mutant::kForgetsTheJournal},
+                     /*schedules=*/8),
+            2);
+  std::filesystem::remove_all(JournalDirectory());
+}
+
+TEST(StandbyTest, ASuccessorThatGoesOnWithATornJournalIsCaught) {
+  EXPECT_GT(CaughtOf({.takeovers = 6,
+                      .directory = JournalDirectory(),
+                      .saves = 1,
+                      .losses_of_all = 6,
+                      .moves = 0,
+                      .tears = 1000,
+                      .mutant = Mutant::kTakesAnyJournal}),
+            5);
+  std::filesystem::remove_all(JournalDirectory());
 }
 
 TEST(StandbyTest, AChiefThatAnswersBeforeItRecordsIsCaught) {
