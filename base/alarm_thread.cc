@@ -1,10 +1,14 @@
 #include "base/alarm_thread.h"
 
+#include <dlfcn.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -15,6 +19,15 @@ namespace {
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
 // Time after which an alarm rings that found its mutex taken.
 constexpr int64_t kRetryNanos = 500'000;
+
+int64_t NanosOf(const timespec& time) {
+  return time.tv_sec * kNanosPerSecond + time.tv_nsec;
+}
+
+timespec TimeOf(int64_t nanos) {
+  return {.tv_sec = nanos / kNanosPerSecond,
+          .tv_nsec = nanos % kNanosPerSecond};
+}
 
 int OpenTimer() {
   const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
@@ -29,7 +42,7 @@ int OpenTimer() {
 int64_t MonotonicNanos() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * kNanosPerSecond + now.tv_nsec;
+  return NanosOf(now);
 }
 
 AlarmThread& AlarmThread::Get() {
@@ -99,10 +112,38 @@ void AlarmThread::Arm() {
   if (alarms_.empty()) return;
   // A time of zero would disarm it.
   const int64_t first = std::max<int64_t>(1, alarms_.begin()->first);
-  itimerspec when = {};
-  when.it_value.tv_sec = first / kNanosPerSecond;
-  when.it_value.tv_nsec = first % kNanosPerSecond;
+  const itimerspec when = {.it_interval = {}, .it_value = TimeOf(first)};
   timerfd_settime(timer_, TFD_TIMER_ABSTIME, &when, nullptr);
 }
 
 }  // namespace parasol
+
+// Abseil's waits go by the time of day, and so do gRPC's, which is built on
+// them: the thread of gRPC's timers would sleep an hour longer when the clock
+// is set back by an hour, and no call would meet its deadline and no channel
+// connect again. Abseil makes them by this function of the C library, in whose
+// place the program has this one: the same wait, by the monotonic clock.
+extern "C" long syscall(long number, ...) noexcept {
+  using Function = long (*)(long, ...);
+  static const auto next =
+      reinterpret_cast<Function>(dlsym(RTLD_NEXT, "syscall"));
+  va_list list;
+  va_start(list, number);
+  long args[6];
+  for (long& arg : args) arg = va_arg(list, long);
+  va_end(list);
+  timespec until;
+  if (number == SYS_futex && (args[1] & FUTEX_CLOCK_REALTIME) != 0 &&
+      (args[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET && args[3] != 0) {
+    timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const int64_t left =
+        parasol::NanosOf(*reinterpret_cast<const timespec*>(args[3])) -
+        parasol::NanosOf(now);
+    until =
+        parasol::TimeOf(std::max<int64_t>(0, parasol::MonotonicNanos() + left));
+    args[1] &= ~FUTEX_CLOCK_REALTIME;
+    args[3] = reinterpret_cast<long>(&until);
+  }
+  return next(number, args[0], args[1], args[2], args[3], args[4], args[5]);
+}

@@ -30,19 +30,35 @@ def cut(folder, notes):
 def read(notes):
     """Returns the sizes of files and the entries of folders, by their inodes."""
     sizes, entries = {}, {}
-    listed = None
+    before, listed = {}, {}
     with open(notes) as file:
-        for line in file:
+        for line in [*file, "end 0 of the notes"]:
             kind, number, rest = line.rstrip("\n").split(" ", 2)
+            if kind == "E":
+                listed[rest] = int(number)
+                continue
+            keep(before, listed)
+            before, listed = {}, {}
             if kind == "F":
                 sizes[int(number)] = int(rest.split(" ", 1)[0])
             elif kind == "D":
+                before = entries.get(int(number), {})
                 listed = entries[int(number)] = {}
-            elif kind == "E":
-                listed[rest] = int(number)
             elif kind == "U":
                 forget(int(number), sizes, entries)
     return sizes, entries
+
+
+def keep(before, listed):
+    """Adds names that were durable and have not gone to a later list of names.
+
+    Of two processes that sync a folder at a time the one that has listed it first
+    may write its note last.
+    """
+    there = set(listed.values())
+    for name, number in before.items():
+        if number not in there:
+            listed.setdefault(name, number)
 
 
 def forget(inode, sizes, entries):

@@ -75,6 +75,19 @@ class PowerCutTest(unittest.TestCase):
                     number, [each for names in entries.values()
                              for each in names.values()])
 
+    def test_an_older_list_that_is_noted_later_takes_nothing_back(self):
+        self.do("write('a', 'kept', True); sync('.')")
+        with open(self.notes, "a") as notes:
+            notes.write(f"D {os.stat(self.folder).st_ino} {self.folder}\n")
+        self.assertEqual(self.cut(), (0, 0))
+        self.assertEqual(self.size("a"), 4)
+
+    def test_a_name_that_was_given_up_is_gone(self):
+        self.do("write('a', 'kept', True); sync('.')\n"
+                "os.rename('a', 'b'); sync('.')")
+        self.assertEqual(self.cut(), (0, 0))
+        self.assertEqual(os.listdir(self.folder), ["b"])
+
     def test_another_name_keeps_what_is_there(self):
         self.do("write('a', 'kept', True); os.link('a', 'b'); sync('.')\n"
                 "os.unlink('a'); sync('.')")
