@@ -57,7 +57,7 @@ struct ArrowArray {
 #endif  // ARROW_C_DATA_INTERFACE
 
 // Version of this interface; the functions of another one are not called.
-#define PARASOL_ARROW_INTERFACE 3
+#define PARASOL_ARROW_INTERFACE 4
 #define PARASOL_ARROW_ERROR_BYTES 1024
 #define PARASOL_ARROW_VERSION_BYTES 512
 // Why a function failed.
@@ -118,9 +118,11 @@ int parasol_arrow_store(const char* uri, const char* libraries,
                         struct ParasolArrowStore** store, char* error);
 
 // Calls `visit` with each entry of a folder and the bytes that it has; of
-// folders in it with -1. There is none if there is no such folder. A path in a
-// store of a bucket begins with the bucket.
+// folders in it with -1. If `is_deep`, also with what is in these. There is
+// none if there is no such folder. A path in a store of a bucket begins with
+// the bucket.
 int parasol_arrow_list(struct ParasolArrowStore* store, const char* folder,
+                       int is_deep,
                        void (*visit)(void* context, const char* path,
                                      int64_t bytes),
                        void* context, char* error);
@@ -140,6 +142,17 @@ void parasol_arrow_object_close(struct ParasolArrowObject* object);
 // An answer with fewer is an error that may pass.
 int parasol_arrow_object_read(struct ParasolArrowObject* object, int64_t offset,
                               int64_t size, void* out, char* error);
+
+// Makes an object of the bytes of `input`, or replaces it, which is then there
+// as a whole; after an error perhaps. Where `input` is large it is sent in
+// parts, of which some are tried again.
+int parasol_arrow_write(struct ParasolArrowStore* store, const char* path,
+                        const struct ParasolArrowInput* input, char* error);
+
+// Removes an object, or with `is_folder` all objects below a path. What is not
+// there is no error.
+int parasol_arrow_remove(struct ParasolArrowStore* store, const char* path,
+                         int is_folder, char* error);
 
 #ifdef __cplusplus
 }  // extern "C"

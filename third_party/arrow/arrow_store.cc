@@ -46,6 +46,23 @@ class NoRetries final : public arrow::fs::S3RetryStrategy {
   }
 };
 
+// But for what is written: a part that a server refuses would have all parts of
+// an upload sent again.
+class PartRetries final : public arrow::fs::S3RetryStrategy {
+ public:
+  bool ShouldRetry(const AWSErrorDetail& error, int64_t attempted) override {
+    return error.should_retry && attempted < kMost;
+  }
+  int64_t CalculateDelayBeforeNextRetry(const AWSErrorDetail& /*error*/,
+                                        int64_t attempted) override {
+    return kFirstPauseMs << std::min(attempted, kMost);
+  }
+
+ private:
+  static constexpr int64_t kMost = 4;
+  static constexpr int64_t kFirstPauseMs = 50;
+};
+
 // The wheel's TLS looks for certificates where another system has them.
 constexpr char kCertificates[] = "/etc/ssl/certs/ca-certificates.crt";
 
@@ -92,6 +109,19 @@ Result<std::shared_ptr<arrow::fs::FileSystem>> OpenStore(
       std::make_shared<NoRetries>();
   return arrow::fs::FileSystemFromUriAndOptions(
       uri, {{"retry_strategy", no_retries}});
+}
+
+// Opens a store to be written.
+Result<std::shared_ptr<arrow::fs::FileSystem>> OpenWriter(
+    const std::string& uri) {
+  if (uri.rfind("s3:", 0) != 0) return OpenStore(uri);
+  const std::shared_ptr<arrow::fs::S3RetryStrategy> retries =
+      std::make_shared<PartRetries>();
+  // What is small is one request, not an upload of parts.
+  return arrow::fs::FileSystemFromUriAndOptions(
+      uri + (uri.find('?') == std::string::npos ? "?" : "&") +
+          "allow_delayed_open=true",
+      {{"retry_strategy", retries}});
 }
 
 // Has what stores share end with the process, before what they were opened
@@ -201,6 +231,41 @@ bool HasOne(const std::string& message, const Words& words) {
                      });
 }
 
+// Bytes that are sent before their answers are awaited: Arrow keeps a copy of
+// each part until then.
+constexpr int64_t kSentAtOnce = 64 << 20;
+constexpr int64_t kSentPiece = 8 << 20;
+
+// Sends `input` to `object`, but for the request that makes an object of it.
+Status SendAll(arrow::io::OutputStream& object, const ParasolArrowInput& input,
+               uint8_t* piece) {
+  int64_t unanswered = 0;
+  for (int64_t offset = 0; offset < input.size; offset += kSentPiece) {
+    const int64_t size = std::min(kSentPiece, input.size - offset);
+    if (input.read(input.context, offset, size, piece) != 0) {
+      return Status::Invalid("what is to be written can't be read");
+    }
+    ARROW_RETURN_NOT_OK(object.Write(piece, size));
+    unanswered += size;
+    if (unanswered < kSentAtOnce) continue;
+    ARROW_RETURN_NOT_OK(object.Flush());
+    unanswered = 0;
+  }
+  return object.Flush();
+}
+
+Status WriteObject(arrow::fs::FileSystem& store, const std::string& path,
+                   const ParasolArrowInput& input) {
+  ARROW_ASSIGN_OR_RAISE(const auto object, store.OpenOutputStream(path));
+  std::vector<uint8_t> piece(
+      static_cast<size_t>(std::min(kSentPiece, input.size)));
+  const Status sent = SendAll(*object, input, piece.data());
+  if (sent.ok()) return object->Close();
+  // What was sent would stay, unseen and paid for.
+  static_cast<void>(object->Abort());
+  return sent;
+}
+
 int StoreCode(const Status& status) {
   if (status.IsOutOfMemory()) return PARASOL_ARROW_NO_MEMORY;
   if (!status.IsIOError()) return 1;
@@ -215,6 +280,15 @@ int StoreCode(const Status& status) {
   // Where Hadoop is not installed, another try finds it neither.
   return message.find("libhdfs") != std::string::npos ? 1
                                                       : PARASOL_ARROW_MAY_PASS;
+}
+
+Status RemoveFrom(arrow::fs::FileSystem& store, const std::string& path,
+                  bool is_folder) {
+  const Status removed =
+      is_folder ? store.DeleteDir(path) : store.DeleteFile(path);
+  return removed.IsIOError() && StoreCode(removed) == PARASOL_ARROW_NOT_FOUND
+             ? Status::OK()
+             : removed;
 }
 
 int Fail(const char* what, char* error, int code) {
@@ -269,7 +343,18 @@ int GuardedStore(char* error, const Function& function) {
 }  // namespace
 
 struct ParasolArrowStore {
+  std::string uri;
   std::shared_ptr<arrow::fs::FileSystem> store;
+  std::mutex mutex;
+  std::shared_ptr<arrow::fs::FileSystem> writer;  // null until it is needed
+
+  Result<std::shared_ptr<arrow::fs::FileSystem>> Writer() {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (writer == nullptr) {
+      ARROW_ASSIGN_OR_RAISE(writer, OpenWriter(uri));
+    }
+    return writer;
+  }
 };
 
 struct ParasolArrowObject {
@@ -286,6 +371,7 @@ int parasol_arrow_store(const char* uri, const char* libraries,
   return GuardedStore(error, [&]() -> Status {
     ARROW_RETURN_NOT_OK(LoadStores(uri, libraries));
     auto opened = std::make_unique<ParasolArrowStore>();
+    opened->uri = uri;
     ARROW_ASSIGN_OR_RAISE(opened->store, OpenStore(uri));
     FinalizeAtEnd();
     *store = opened.release();
@@ -294,6 +380,7 @@ int parasol_arrow_store(const char* uri, const char* libraries,
 }
 
 int parasol_arrow_list(ParasolArrowStore* store, const char* folder,
+                       int is_deep,
                        void (*visit)(void* context, const char* path,
                                      int64_t bytes),
                        void* context, char* error) {
@@ -301,6 +388,7 @@ int parasol_arrow_list(ParasolArrowStore* store, const char* folder,
     arrow::fs::FileSelector selector;
     selector.base_dir = folder;
     selector.allow_not_found = true;
+    selector.recursive = is_deep != 0;
     ARROW_ASSIGN_OR_RAISE(const std::vector<arrow::fs::FileInfo> entries,
                           store->store->GetFileInfo(selector));
     for (const arrow::fs::FileInfo& entry : entries) {
@@ -356,6 +444,20 @@ int parasol_arrow_object_read(ParasolArrowObject* object, int64_t offset,
     return ReadExactly(*object->object, offset, size,
                        static_cast<uint8_t*>(out));
   });
+}
+
+int parasol_arrow_write(ParasolArrowStore* store, const char* path,
+                        const ParasolArrowInput* input, char* error) {
+  return GuardedStore(error, [&]() -> Status {
+    ARROW_ASSIGN_OR_RAISE(const auto writer, store->Writer());
+    return WriteObject(*writer, path, *input);
+  });
+}
+
+int parasol_arrow_remove(ParasolArrowStore* store, const char* path,
+                         int is_folder, char* error) {
+  return GuardedStore(
+      error, [&] { return RemoveFrom(*store->store, path, is_folder != 0); });
 }
 
 }  // extern "C"

@@ -76,6 +76,8 @@ absl::StatusOr<ArrowLibrary> OpenAt(const std::string& path) {
   RETURN_IF_ERROR(find("parasol_arrow_object", found.object));
   RETURN_IF_ERROR(find("parasol_arrow_object_close", found.object_close));
   RETURN_IF_ERROR(find("parasol_arrow_object_read", found.object_read));
+  RETURN_IF_ERROR(find("parasol_arrow_write", found.write));
+  RETURN_IF_ERROR(find("parasol_arrow_remove", found.remove));
   found.folder = std::filesystem::path(path).parent_path().string();
   return found;
 }

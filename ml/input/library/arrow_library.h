@@ -34,6 +34,8 @@ struct ArrowLibrary {
   decltype(&parasol_arrow_object) object = nullptr;
   decltype(&parasol_arrow_object_close) object_close = nullptr;
   decltype(&parasol_arrow_object_read) object_read = nullptr;
+  decltype(&parasol_arrow_write) write = nullptr;
+  decltype(&parasol_arrow_remove) remove = nullptr;
 
   std::string folder;  // Place of the library, and of others that it opens
 };

@@ -20,13 +20,15 @@ constexpr absl::Duration kFirstPause = absl::Milliseconds(200);
 // What to do if a store refuses.
 absl::string_view HowToBeLetIn(const ObjectUri& uri) {
   if (uri.scheme == "s3") {
-    return "give the process credentials that may read and list it "
-           "(AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile or a "
+    return "give the process credentials that may read, list and, for "
+           "checkpoints, write it (AWS_ACCESS_KEY_ID and "
+           "AWS_SECRET_ACCESS_KEY, a profile or a "
            "role), and the bucket's region";
   }
   if (uri.scheme == "gs") {
-    return "give the process credentials that may read and list it "
-           "(GOOGLE_APPLICATION_CREDENTIALS, or a service account)";
+    return "give the process credentials that may read, list and, for "
+           "checkpoints, write it (GOOGLE_APPLICATION_CREDENTIALS, or a "
+           "service account)";
   }
   return "let the process's user read it";
 }
@@ -117,7 +119,7 @@ absl::Status ObjectStore::Call(absl::string_view path,
 }
 
 absl::StatusOr<std::vector<ObjectEntry>> ObjectStore::List(
-    const std::string& folder) const {
+    const std::string& folder, Depth depth) const {
   std::vector<ObjectEntry> entries;
   const auto visit = [](void* context, const char* path, int64_t bytes) {
     static_cast<std::vector<ObjectEntry>*>(context)->push_back(
@@ -128,7 +130,8 @@ absl::StatusOr<std::vector<ObjectEntry>> ObjectStore::List(
   RETURN_IF_ERROR(attempts_.Make([&] {
     entries.clear();
     return Call(folder, [&](char* error) {
-      return library_.list(store_, folder.c_str(), visit, &entries, error);
+      return library_.list(store_, folder.c_str(), depth == Depth::kAll, visit,
+                           &entries, error);
     });
   }));
   return entries;
@@ -168,6 +171,51 @@ absl::StatusOr<std::shared_ptr<const StoredObject>> ObjectStore::OpenObject(
   object->uri_ = uri_.Of(path);
   RETURN_IF_ERROR(attempts_.Make([&] { return OpenOnce(*object); }));
   return object;
+}
+
+absl::Status ObjectStore::WriteOnce(const std::string& path,
+                                    const Source& source) const {
+  struct Reading {
+    const Source& source;
+    absl::Status failed;
+  };
+  Reading reading = {.source = source, .failed = {}};
+  const ParasolArrowInput input = {
+      .context = &reading,
+      .size = static_cast<int64_t>(source.bytes),
+      .read = [](void* context, int64_t offset, int64_t size,
+                 void* out) -> int {
+        auto& reading = *static_cast<Reading*>(context);
+        reading.failed = reading.source.read(
+            static_cast<uint64_t>(offset),
+            absl::MakeSpan(static_cast<char*>(out), static_cast<size_t>(size)));
+        return reading.failed.ok() ? 0 : 1;
+      }};
+  const absl::Status written = Call(path, [&](char* error) {
+    return library_.write(store_, path.c_str(), &input, error);
+  });
+  return reading.failed.ok() ? written : reading.failed;
+}
+
+absl::Status ObjectStore::Write(const std::string& path,
+                                const Source& source) const {
+  return attempts_.Make([&] { return WriteOnce(path, source); });
+}
+
+absl::Status ObjectStore::Remove(const std::string& path) const {
+  return attempts_.Make([&] {
+    return Call(path, [&](char* error) {
+      return library_.remove(store_, path.c_str(), /*is_folder=*/0, error);
+    });
+  });
+}
+
+absl::Status ObjectStore::RemoveFolder(const std::string& folder) const {
+  return attempts_.Make([&] {
+    return Call(folder, [&](char* error) {
+      return library_.remove(store_, folder.c_str(), /*is_folder=*/1, error);
+    });
+  });
 }
 
 absl::Status StoredObject::Read(uint64_t offset, absl::Span<char> out) const {

@@ -2,6 +2,7 @@
 #define PARASOL_ML_INPUT_OBJECT_OBJECT_STORE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -91,15 +92,34 @@ class ObjectStore : public std::enable_shared_from_this<ObjectStore> {
   static absl::StatusOr<std::shared_ptr<const ObjectStore>> Open(
       const ObjectUri& uri, Clock& clock = Clock::Real());
 
-  // Returns what the folder at a path has; nothing if there is no such folder.
+  enum class Depth { kFolder, kAll };
+  // Returns what the folder at a path has, with kAll also what the folders in
+  // it have; nothing if there is no such folder.
   absl::StatusOr<std::vector<ObjectEntry>> List(
-      const std::string& folder) const;
+      const std::string& folder, Depth depth = Depth::kFolder) const;
 
   // Returns the file or folder at a path.
   absl::StatusOr<ObjectEntry> Find(const std::string& path) const;
 
   absl::StatusOr<std::shared_ptr<const StoredObject>> OpenObject(
       const std::string& path) const;
+
+  // Bytes of an object that is written. They may be asked for again.
+  struct Source {
+    uint64_t bytes = 0;
+    std::function<absl::Status(uint64_t offset, absl::Span<char> out)> read;
+  };
+  // Makes an object of the bytes, or replaces it, as a whole: readers see the
+  // old one or the new one. After an error it may be there all the same, or be
+  // there later: an answer may have been lost. Large ones travel in parts.
+  //   any other  an error of `source`.
+  absl::Status Write(const std::string& path, const Source& source) const;
+  // Does so without a second attempt, but for parts.
+  absl::Status WriteOnce(const std::string& path, const Source& source) const;
+
+  // Removes an object, or all below a folder; nothing may be there.
+  absl::Status Remove(const std::string& path) const;
+  absl::Status RemoveFolder(const std::string& folder) const;
 
  private:
   friend class StoredObject;

@@ -1,11 +1,9 @@
 #include "ml/input/object/object_uri.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -41,37 +39,6 @@ const Scheme* FindScheme(absl::string_view name) {
     if (scheme.name == name) return &scheme;
   }
   return nullptr;
-}
-
-size_t SchemeBytes(absl::string_view path) {
-  const size_t size = path.find(kBehindScheme);
-  if (size == absl::string_view::npos || size == 0) return 0;
-  const absl::string_view name = path.substr(0, size);
-  const bool is_name = std::all_of(name.begin(), name.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '+' ||
-           c == '-' || c == '.';
-  });
-  return is_name ? size : 0;
-}
-
-bool IsOption(absl::string_view text) {
-  const size_t end = text.find('=');
-  return end != absl::string_view::npos && end > 0 &&
-         std::all_of(text.begin(), text.begin() + end, [](char c) {
-           return absl::ascii_isalpha(static_cast<unsigned char>(c)) ||
-                  c == '_' || c == '-';
-         });
-}
-
-// Returns where the options of `uri` begin, behind their '?'.
-std::optional<size_t> OptionsBegin(absl::string_view uri) {
-  const size_t mark = uri.rfind('?');
-  if (mark == absl::string_view::npos) return std::nullopt;
-  for (const absl::string_view option :
-       absl::StrSplit(uri.substr(mark + 1), '&')) {
-    if (!IsOption(option)) return std::nullopt;
-  }
-  return mark + 1;
 }
 
 absl::Status CheckOptions(const Scheme& scheme, absl::string_view shown,
@@ -114,8 +81,6 @@ std::string ObjectUri::Store() const {
                       options.empty() ? "" : "?", options);
 }
 
-bool IsUri(absl::string_view path) { return SchemeBytes(path) > 0; }
-
 absl::StatusOr<ObjectUri> ParseObjectUri(absl::string_view uri) {
   ObjectUri parts;
   parts.scheme = std::string(uri.substr(0, SchemeBytes(uri)));
@@ -155,20 +120,6 @@ absl::StatusOr<ObjectUri> ParseObjectUri(absl::string_view uri) {
   parts.path =
       std::string(scheme->has_buckets ? uri : uri.substr(parts.place.size()));
   return parts;
-}
-
-std::string JoinedPath(absl::string_view data_dir, absl::string_view path) {
-  if (IsUri(path)) return std::string(path);
-  if (!IsUri(data_dir) || absl::StartsWith(path, "/")) {
-    return (std::filesystem::path(std::string(data_dir)) / std::string(path))
-        .string();
-  }
-  const std::optional<size_t> options = OptionsBegin(data_dir);
-  absl::string_view folder =
-      options.has_value() ? data_dir.substr(0, *options - 1) : data_dir;
-  absl::ConsumeSuffix(&folder, "/");
-  return absl::StrCat(folder, "/", path, options.has_value() ? "?" : "",
-                      options.has_value() ? data_dir.substr(*options) : "");
 }
 
 }  // namespace parasol

@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/uri/uri_path.h"
 
 namespace parasol {
 
@@ -25,18 +26,11 @@ struct ObjectUri {
   std::string Store() const;
 };
 
-// Returns true if `path` begins as a URI does, with "name://". Pure.
-bool IsUri(absl::string_view path);
-
 // Returns the parts of a URI. What follows a '?' is options if it is
 // "name=value", or several with '&' between them; else the '?' is a wildcard.
 //   InvalidArgument  another scheme, no bucket, an option that the scheme does
 //                    not have, or credentials, none of which is shown. Pure.
 absl::StatusOr<ObjectUri> ParseObjectUri(absl::string_view uri);
-
-// Returns where the data set's `path` is, which may be relative to `data_dir`:
-// either may be a URI. Pure.
-std::string JoinedPath(absl::string_view data_dir, absl::string_view path);
 
 }  // namespace parasol
 

@@ -3,8 +3,9 @@
   s3_server.py ROOT
 
 serves ROOT/bucket/key as s3://bucket/key on a free port of 127.0.0.1, which it
-prints as a line: GET with ranges, HEAD and ListObjectsV2. A request needs an
-Authorization header, which is not looked into. ROOT/requests has a line for each
+prints as a line: GET with ranges, HEAD, ListObjectsV2, PUT, uploads in parts and
+DELETE. A request needs an Authorization header, which is not looked into. An
+object is there when all of its bytes are. ROOT/requests has a line for each
 request. If there is a file ROOT/faults, each line of it is a fault, as JSON:
 
   {"request": "GET /bucket/key.*", "times": 2, "skip": 0, "do": "503"}
@@ -21,6 +22,8 @@ all). What it does:
   "etag"     another ETag than the object has
   "replace"  the answer is as it should be, and then the object has other bytes
   "remove"   the answer is as it should be, and then the object is gone
+  "lost"     what was asked for is done, and the connection ends without an answer
+  "late"     the connection ends, and what was asked for is done `seconds` later
 """
 
 import email.utils
@@ -29,12 +32,14 @@ import http.server
 import json
 import os
 import re
+import shutil
 import sys
 import threading
 import time
 import urllib.parse
 import xml.sax.saxutils
 
+NEW = ".s3-new"  # behind the name of what is being written
 PAGE = 1000  # keys of a list at a time
 CODES = {
     403: "AccessDenied",
@@ -91,10 +96,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.answer()
 
+    def do_PUT(self):
+        self.answer()
+
+    def do_POST(self):
+        self.answer()
+
+    def do_DELETE(self):
+        self.answer()
+
     def answer(self):
         url = urllib.parse.urlsplit(self.path)
         path = urllib.parse.unquote(url.path)
         line = f"{self.command} {path}"
+        self.body_sent = self.read_body()
         note(f"{line} {self.headers.get('Range', '')} {url.query}")
         self.fault = FAULTS.strike(line)
         what = self.fault["do"]
@@ -108,9 +123,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if "Authorization" not in self.headers:
             self.refuse(403, path)
             return
+        if what == "late":
+            self.close_connection = True
+            again = (path, urllib.parse.parse_qs(url.query, keep_blank_values=True))
+            threading.Timer(self.fault["seconds"], self.change, again).start()
+            return
         bucket, _, key = path.lstrip("/").partition("/")
         if not os.path.isdir(os.path.join(ROOT, bucket)) or not bucket:
             self.refuse(404, path, "NoSuchBucket")
+        elif self.command in ("PUT", "POST", "DELETE"):
+            answer = self.change(path, urllib.parse.parse_qs(url.query, keep_blank_values=True))
+            if what == "lost":
+                self.close_connection = True
+            else:
+                self.answer_change(path, *answer)
         elif key:
             self.object(os.path.join(ROOT, bucket, key), path)
         else:
@@ -129,6 +155,93 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
+
+    def read_body(self):
+        """The bytes of a request, without the frames of aws-chunked."""
+        if self.headers.get("Transfer-Encoding", "") == "chunked":
+            chunks = []
+            while size := int(self.rfile.readline().split(b";")[0], 16):
+                chunks.append(self.rfile.read(size))
+                self.rfile.readline()
+            raw = b"".join(chunks)
+            while self.rfile.readline().strip():
+                pass
+        else:
+            raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if "aws-chunked" not in self.headers.get("Content-Encoding", ""):
+            return raw
+        pieces, at = [], 0
+        while True:
+            end = raw.index(b"\r\n", at)
+            size = int(raw[at:end].split(b";")[0], 16)
+            if size == 0:
+                return b"".join(pieces)
+            pieces.append(raw[end + 2 : end + 2 + size])
+            at = end + 2 + size + 2
+
+    def change(self, path, query):
+        """Does what PUT, POST or DELETE asks for; status, body and ETag."""
+        with CHANGES_LOCK:
+            return self.change_alone(path, query)
+
+    def change_alone(self, path, query):
+        bucket, _, key = path.lstrip("/").partition("/")
+        file_path = os.path.join(ROOT, bucket, key)
+        upload = query.get("uploadId", [""])[0]
+        if self.command == "DELETE":
+            if upload:
+                UPLOADS.pop(upload, None)
+            else:
+                remove(file_path)
+            return 204, b"", ""
+        if self.command == "PUT" and upload:
+            if upload not in UPLOADS:
+                return 404, b"NoSuchUpload", ""
+            UPLOADS[upload][int(query["partNumber"][0])] = self.body_sent
+            return 200, b"", '"' + hashlib.md5(self.body_sent).hexdigest() + '"'
+        if self.command == "PUT":
+            put(file_path, self.body_sent)
+            return 200, b"", etag(file_path, os.stat(file_path)) if key[-1:] != "/" else ""
+        if "delete" in query:
+            for name in re.findall(r"<Key>(.*?)</Key>", self.body_sent.decode()):
+                remove(os.path.join(ROOT, bucket, xml.sax.saxutils.unescape(name)))
+            return 200, b"<DeleteResult></DeleteResult>", ""
+        if "uploads" in query:
+            name = f"upload-{len(UPLOADS)}-{time.time_ns()}"
+            UPLOADS[name] = {}
+            return (
+                200,
+                f"<InitiateMultipartUploadResult><UploadId>{name}</UploadId>"
+                "</InitiateMultipartUploadResult>".encode(),
+                "",
+            )
+        parts = UPLOADS.pop(upload, None)
+        if parts is None:
+            return 404, b"NoSuchUpload", ""
+        put(file_path, b"".join(parts[number] for number in sorted(parts)))
+        tag = etag(file_path, os.stat(file_path))
+        return (
+            200,
+            f"<CompleteMultipartUploadResult><ETag>{shown(tag)}</ETag>"
+            "</CompleteMultipartUploadResult>".encode(),
+            "",
+        )
+
+    def answer_change(self, path, status, body, tag):
+        if status == 404:
+            self.refuse(404, path, body.decode())
+            return
+        if body:
+            body = b'<?xml version="1.0" encoding="UTF-8"?>' + body
+        self.send_response(status)
+        if tag:
+            self.send_header("ETag", tag)
+        if body:
+            self.send_header("Content-Type", "application/xml")
+        if status != 204:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
     def object(self, file_path, path):
         try:
@@ -256,8 +369,34 @@ def etag(path, about):
 def keys(folder):
     for parent, _, names in os.walk(folder):
         for name in names:
+            if name.endswith(NEW):
+                continue
             path = os.path.join(parent, name)
             yield os.path.relpath(path, folder), path
+
+
+def put(path, body):
+    """Makes an object of the bytes; of a name with '/' behind it a folder."""
+    if path.endswith("/"):
+        os.makedirs(path, exist_ok=True)
+        return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + NEW, "wb") as file:
+        file.write(body)
+    os.replace(path + NEW, path)
+
+
+def remove(path):
+    if path.endswith("/"):
+        # An object that stands for a folder, which may have others.
+        try:
+            os.rmdir(path)
+        except OSError:
+            pass
+    elif os.path.isdir(path):
+        shutil.rmtree(path)
+    elif os.path.exists(path):
+        os.remove(path)
 
 
 def replace(path, size):
@@ -280,6 +419,8 @@ ROOT = sys.argv[1]
 FAULTS = Faults(os.path.join(ROOT, "faults"))
 NOTES = open(os.path.join(ROOT, "requests"), "a", encoding="utf-8")
 NOTES_LOCK = threading.Lock()
+CHANGES_LOCK = threading.Lock()
+UPLOADS = {}  # parts of each upload that is not complete, by their numbers
 
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 server.daemon_threads = True
