@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "storage/checked_message.h"
 #include "storage/checkpoint_name.h"
 #include "storage/durable_file.h"
@@ -125,14 +126,13 @@ absl::StatusOr<durable::CheckpointManifest> DecodeManifest(
 }
 
 absl::StatusOr<std::string> ReadManifestBytes(const std::string& directory) {
-  return ReadFile(absl::StrCat(directory, "/", kManifestName),
-                  kMaxCheckedBytes);
+  return ReadFile(JoinedPath(directory, kManifestName), kMaxCheckedBytes);
 }
 
 absl::StatusOr<durable::CheckpointManifest> DecodeManifestIn(
     const std::string& directory, absl::string_view bytes) {
   ASSIGN_OR_RETURN(durable::CheckpointManifest manifest, DecodeManifest(bytes),
-                   _ << directory << "/" << kManifestName);
+                   _ << JoinedPath(directory, kManifestName));
   RETURN_IF_ERROR(CheckStepOfName(directory, manifest.global_step()));
   return manifest;
 }

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "base/uri/uri_path.h"
 
 namespace parasol {
 namespace {
@@ -37,10 +38,8 @@ std::optional<int64_t> StepOfName(absl::string_view name) {
 }
 
 absl::Status CheckStepOfName(absl::string_view directory, int64_t global_step) {
-  const absl::string_view name =
-      absl::StripSuffix(directory, "/")
-          .substr(absl::StripSuffix(directory, "/").rfind('/') + 1);
-  const std::optional<int64_t> step = StepOfName(name);
+  const std::optional<int64_t> step =
+      StepOfName(LastName(absl::StripSuffix(directory, "/")));
   if (!step || *step == global_step) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
       directory, ": its manifest is of step ", global_step,

@@ -10,8 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "storage/checkpoint_manifest.h"
 #include "storage/durable_file.h"
+#include "storage/remote/remote_files.h"
+#include "storage/remote_checkpoints.h"
 #include "storage/shard_chain.h"
 #include "storage/shard_key.h"
 
@@ -29,6 +32,7 @@ class ShardedCheckpointReader : public CheckpointReader {
                           durable::CheckpointManifest manifest,
                           std::optional<ShardNumber> shard)
       : directory_(std::move(directory)),
+        local_(directory_),
         manifest_bytes_(std::move(manifest_bytes)),
         manifest_(std::move(manifest)),
         shard_(shard),
@@ -37,6 +41,22 @@ class ShardedCheckpointReader : public CheckpointReader {
 
   // Opens the chains that are needed for certain; checks the others' sizes.
   absl::Status Start() {
+    RETURN_IF_ERROR(CheckSizes());
+    if (IsUri(directory_)) {
+      ASSIGN_OR_RETURN(scratch_, LocalScratch::Make(directory_));
+      local_ = scratch_->path();
+    }
+    absl::MutexLock lock(&mu_);
+    RETURN_IF_ERROR(HasChainAt(shard_) ? OpenChain(shard_->shard) : OpenAll());
+    // With another number of shards what a shard needs may be in any file.
+    if (HasChainAt(shard_) && !IsOwn(*chains_[shard_->shard], *shard_)) {
+      RETURN_IF_ERROR(OpenAll());
+    }
+    return CheckNotReplaced();
+  }
+
+  absl::Status CheckSizes() const {
+    if (IsUri(directory_)) return CheckRemoteCheckpoint(directory_, manifest_);
     for (const durable::CheckpointFile& file : manifest_.file()) {
       const std::string path = absl::StrCat(directory_, "/", file.name());
       const absl::StatusOr<uint64_t> bytes = FileSize(path);
@@ -49,13 +69,7 @@ class ShardedCheckpointReader : public CheckpointReader {
             path, ": has ", *bytes, " bytes, should have ", file.bytes()));
       }
     }
-    absl::MutexLock lock(&mu_);
-    RETURN_IF_ERROR(HasChainAt(shard_) ? OpenChain(shard_->shard) : OpenAll());
-    // With another number of shards what a shard needs may be in any file.
-    if (HasChainAt(shard_) && !IsOwn(*chains_[shard_->shard], *shard_)) {
-      RETURN_IF_ERROR(OpenAll());
-    }
-    return CheckNotReplaced();
+    return absl::OkStatus();
   }
 
   const durable::CheckpointManifest& manifest() const override {
@@ -187,8 +201,12 @@ class ShardedCheckpointReader : public CheckpointReader {
   }
 
   absl::Status OpenChain(size_t i) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    ASSIGN_OR_RETURN(auto opened,
-                     ShardChain::Open(directory_, manifest_, places_[i]));
+    RETURN_IF_ERROR(BringChain(places_[i]));
+    auto found = ShardChain::Open(local_, manifest_, places_[i]);
+    if (!found.ok() && scratch_ != nullptr) {
+      RETURN_IF_ERROR(found.status()) << directory_;
+    }
+    ASSIGN_OR_RETURN(auto opened, std::move(found));
     for (const ShardChain::File& file : opened->files()) {
       RETURN_IF_ERROR(CheckTables(file.file->index()))
           << directory_ << "/" << file.name;
@@ -198,6 +216,18 @@ class ShardedCheckpointReader : public CheckpointReader {
       pieces_[piece.extent->key.array_prefix].push_back(piece);
     }
     return SortPieces();
+  }
+
+  // Brings the files of a chain that are in a store.
+  absl::Status BringChain(const FileChain& chain) const {
+    if (scratch_ == nullptr) return absl::OkStatus();
+    for (int i = chain.first; i < chain.first + chain.count; ++i) {
+      const durable::CheckpointFile& file = manifest_.file(i);
+      RETURN_IF_ERROR(BringFile(JoinedPath(directory_, file.name()),
+                                file.bytes(),
+                                absl::StrCat(local_, "/", file.name())));
+    }
+    return absl::OkStatus();
   }
 
   absl::Status OpenAll() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
@@ -357,6 +387,8 @@ class ShardedCheckpointReader : public CheckpointReader {
   }
 
   const std::string directory_;
+  std::string local_;                      // Place of the files that are opened
+  std::unique_ptr<LocalScratch> scratch_;  // null: they are not brought there
   const std::string manifest_bytes_;
   const durable::CheckpointManifest manifest_;
   const std::optional<ShardNumber> shard_;

@@ -26,7 +26,8 @@ struct ShardJournal {
 // increments: of each file its index, and then the blocks that are asked for,
 // whose checksums are verified. Keeps the files that it has opened open: a
 // checkpoint that is pruned meanwhile stays readable on file systems that keep
-// open files, as Linux's own do. Thread-safe.
+// open files, as Linux's own do. Files of a store are brought to this machine
+// when they are opened, and stay as long as the reader does. Thread-safe.
 class CheckpointReader {
  public:
   // Verifies the manifest, every file's size, and the indexes.

@@ -14,24 +14,38 @@
 #include "absl/strings/strip.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "storage/checked_file.h"
 #include "storage/checkpoint_manifest.h"
 #include "storage/checkpoint_name.h"
 #include "storage/durable_file.h"
+#include "storage/remote/remote_directory.h"
+#include "storage/remote/remote_files.h"
+#include "storage/remote_checkpoints.h"
 
 namespace parasol {
 namespace {
 
+constexpr absl::string_view kSstSuffix = ".sst";
 constexpr absl::string_view kWorkingPrefix = ".tmp-ckpt-";
 constexpr absl::string_view kPrunedPrefix = ".tmp-pruned-";
 constexpr absl::string_view kReplacedPrefix = ".old-ckpt-";
+
 std::string RandomDigits() {
   return absl::StrFormat("%016x", absl::Uniform<uint64_t>(absl::BitGen()));
 }
 
 absl::Status ProbeWriting(const std::string& directory) {
+  const std::string name = absl::StrCat(kPrunedPrefix, "probe");
+  if (IsUri(directory)) {
+    // One that stays is replaced by the next one.
+    const std::string probe = JoinedPath(directory, name);
+    RETURN_IF_ERROR(WriteFileDurably(probe, "probe"));
+    ASSIGN_OR_RETURN(RemoteFiles* const files, RemoteFilesFor(directory));
+    return files->Remove(probe);
+  }
   const std::string probe =
-      absl::StrCat(directory, "/", kPrunedPrefix, "probe-", RandomDigits());
+      absl::StrCat(directory, "/", name, "-", RandomDigits());
   const absl::Status written = WriteFileDurably(probe, "probe");
   unlink(probe.c_str());
   return written;
@@ -112,6 +126,7 @@ absl::Status RemoveUnfinished(const std::string& directory) {
 
 absl::Status CheckFilesAreThere(const std::string& directory,
                                 const durable::CheckpointManifest& manifest) {
+  if (IsUri(directory)) return CheckRemoteCheckpoint(directory, manifest);
   for (const durable::CheckpointFile& file : manifest.file()) {
     const std::string path = absl::StrCat(directory, "/", file.name());
     const absl::StatusOr<uint64_t> bytes = FileSize(path);
@@ -169,11 +184,45 @@ bool CheckpointStore::IsWorkingName(absl::string_view name) {
          name.find_first_not_of("0123456789abcdef-") == name.npos;
 }
 
+std::string CheckpointStore::PathInWorking(const std::string& working_directory,
+                                           absl::string_view name) {
+  if (!IsUri(working_directory)) {
+    return absl::StrCat(working_directory, "/", name);
+  }
+  const std::string working = LastName(working_directory);
+  absl::string_view digits = working;
+  absl::ConsumePrefix(&digits, kWorkingPrefix);
+  return JoinedPath(
+      ParentPath(working_directory),
+      absl::StrCat("ckpt-", digits.substr(0, digits.find('-')), "/", name));
+}
+
+std::string CheckpointStore::NameInWorking(const std::string& working_directory,
+                                           const std::string& name) {
+  if (!IsUri(working_directory)) return name;
+  const std::string working = LastName(working_directory);
+  return absl::StrCat(absl::StripSuffix(name, kSstSuffix),
+                      working.substr(working.rfind('-')), kSstSuffix);
+}
+
+std::string CheckpointStore::WorkingAt(const std::string& working_directory,
+                                       int64_t step) {
+  if (!IsUri(working_directory)) return working_directory;
+  const std::string working = LastName(working_directory);
+  return JoinedPath(ParentPath(working_directory),
+                    absl::StrCat(kWorkingPrefix, StepDigits(step),
+                                 working.substr(working.rfind('-'))));
+}
+
 absl::StatusOr<CheckpointStore> CheckpointStore::OpenForWriting(
     const std::string& directory) {
   RETURN_IF_ERROR(MakeDirectories(directory)) << "checkpoint directory";
   RETURN_IF_ERROR(ProbeWriting(directory))
       << "checkpoint directory " << directory;
+  if (IsUri(directory)) {
+    RETURN_IF_ERROR(RemoveRemoteRest(directory)) << "checkpoint directory";
+    return CheckpointStore(directory);
+  }
   RETURN_IF_ERROR(RecoverReplaced(directory))
       << "checkpoint directory " << directory;
   RETURN_IF_ERROR(RemoveUnfinished(directory))
@@ -182,6 +231,7 @@ absl::StatusOr<CheckpointStore> CheckpointStore::OpenForWriting(
 }
 
 absl::StatusOr<std::vector<int64_t>> CheckpointStore::ListSteps() const {
+  if (IsUri(directory_)) return RemoteSteps(directory_);
   const absl::StatusOr<std::vector<std::string>> names =
       ListDirectory(directory_);
   std::vector<int64_t> steps;
@@ -197,7 +247,9 @@ absl::StatusOr<std::vector<int64_t>> CheckpointStore::ListSteps() const {
 }
 
 std::string CheckpointStore::PathOf(int64_t step) const {
-  return absl::StrCat(directory_, "/", CheckpointName(step));
+  return IsUri(directory_)
+             ? JoinedPath(directory_, CheckpointName(step))
+             : absl::StrCat(directory_, "/", CheckpointName(step));
 }
 
 absl::StatusOr<durable::CheckpointManifest> CheckpointStore::ReadManifest(
@@ -221,6 +273,10 @@ absl::Status CheckpointStore::Verify(
     if (cancelled()) {
       return absl::CancelledError(
           absl::StrCat("stopped while verifying ", PathOf(step)));
+    }
+    if (IsUri(directory_)) {
+      RETURN_IF_ERROR(VerifyRemoteFile(PathOf(step), file));
+      continue;
     }
     ASSIGN_OR_RETURN(
         const auto checked,
@@ -247,8 +303,10 @@ absl::StatusOr<std::optional<int64_t>> CheckpointStore::NewestComplete(
 
 absl::StatusOr<std::string> CheckpointStore::Begin(int64_t step) {
   CHECK_GE(step, 0);
-  const std::string working = absl::StrCat(
-      directory_, "/", kWorkingPrefix, StepDigits(step), "-", RandomDigits());
+  const std::string name =
+      absl::StrCat(kWorkingPrefix, StepDigits(step), "-", RandomDigits());
+  if (IsUri(directory_)) return JoinedPath(directory_, name);
+  const std::string working = absl::StrCat(directory_, "/", name);
   if (absl::IsNotFound(ListDirectory(directory_).status())) {
     LOG(WARNING) << "checkpoint directory " << directory_
                  << " was removed while it was in use: making it again";
@@ -262,22 +320,31 @@ absl::StatusOr<std::string> CheckpointStore::Begin(int64_t step) {
 
 absl::Status CheckpointStore::Commit(
     const std::string& working_directory,
-    const durable::CheckpointManifest& manifest) {
-  if (!absl::StartsWith(working_directory,
-                        absl::StrCat(directory_, "/", kWorkingPrefix))) {
+    const durable::CheckpointManifest& manifest,
+    absl::FunctionRef<absl::Status()> may_write) {
+  const std::string name = LastName(working_directory);
+  if (!IsWorkingName(name) ||
+      working_directory != (IsUri(directory_)
+                                ? JoinedPath(directory_, name)
+                                : absl::StrCat(directory_, "/", name))) {
     return absl::InvalidArgumentError(
         absl::StrCat(working_directory, " was not begun in ", directory_));
   }
   CHECK_GE(manifest.global_step(), 0);
   RETURN_IF_ERROR(CheckFileNames(manifest));
-  RETURN_IF_ERROR(CheckFilesAreThere(working_directory, manifest));
+  const int64_t step = manifest.global_step();
+  RETURN_IF_ERROR(CheckFilesAreThere(
+      IsUri(directory_) ? PathOf(step) : working_directory, manifest));
   durable::CheckpointManifest stamped = manifest;
   stamped.set_format_version(FormatVersionFor(manifest));
+  if (IsUri(directory_)) {
+    return WriteChecked(JoinedPath(PathOf(step), kManifestName),
+                        EncodeManifest(stamped), may_write);
+  }
   RETURN_IF_ERROR(
       WriteFileDurably(absl::StrCat(working_directory, "/", kManifestName),
                        EncodeManifest(stamped)));
   RETURN_IF_ERROR(SyncDirectory(working_directory));
-  const int64_t step = manifest.global_step();
   const std::string replaced =
       absl::StrCat(directory_, "/", kReplacedPrefix, StepDigits(step));
   ASSIGN_OR_RETURN(const bool has_replaced,
@@ -291,14 +358,20 @@ absl::Status CheckpointStore::Commit(
 }
 
 void CheckpointStore::Abandon(const std::string& working_directory) {
-  const absl::Status removed = RemoveTree(working_directory);
+  const absl::Status removed = IsUri(directory_)
+                                   ? RemoveRemoteAttempt(working_directory)
+                                   : RemoveTree(working_directory);
   if (!removed.ok()) LOG(WARNING) << removed.message();
 }
 
 absl::Status CheckpointStore::Prune(int max_to_keep, int64_t newest,
                                     absl::Span<const int64_t> spared) {
-  RETURN_IF_ERROR(RecoverReplaced(directory_));
-  RETURN_IF_ERROR(RemoveUnfinished(directory_));
+  if (IsUri(directory_)) {
+    RETURN_IF_ERROR(RemoveRemoteRest(directory_));
+  } else {
+    RETURN_IF_ERROR(RecoverReplaced(directory_));
+    RETURN_IF_ERROR(RemoveUnfinished(directory_));
+  }
   if (max_to_keep <= 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(std::vector<int64_t> steps, ListSteps());
   std::erase_if(steps, [newest](int64_t step) { return step > newest; });
@@ -310,7 +383,8 @@ absl::Status CheckpointStore::Prune(int max_to_keep, int64_t newest,
     if (!absl::IsDataLoss(ReadManifest(*step++).status())) ++kept;
   }
   for (auto old = steps.begin(); old != step.base(); ++old) {
-    RETURN_IF_ERROR(RemoveAtOnce(directory_, *old));
+    RETURN_IF_ERROR(IsUri(directory_) ? RemoveRemoteCheckpoint(PathOf(*old))
+                                      : RemoveAtOnce(directory_, *old));
   }
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -21,6 +22,11 @@ namespace parasol {
 // Only the chief, or a worker without a cluster, uses the writing functions; ps
 // write into the directory that Begin() made; the evaluator reads.
 // storage/FORMAT.md describes the format and the commit protocol.
+//
+// The directory may be a URI of a store (storage/remote). Nothing is renamed
+// there: files are written under their last names, each attempt's under names
+// of its own, and a checkpoint is there when its manifest is, which is written
+// last.
 //
 // Holds nothing but the directory's name: copies are equal, and const methods
 // are thread-safe. The writing functions (Begin() to Prune()) must be called by
@@ -40,6 +46,20 @@ class CheckpointStore {
 
   // Returns true if Begin() makes directories with names like `name`.
   static bool IsWorkingName(absl::string_view name);
+
+  // Returns where the file `name` of a checkpoint is written while it has the
+  // directory that Begin() made: there, or in a store where it stays.
+  static std::string PathInWorking(const std::string& working_directory,
+                                   absl::string_view name);
+  // Returns the name for the file of a checkpoint that is being made, which
+  // differs from names of other attempts where they lie beside each other.
+  // `name` ends with ".sst".
+  static std::string NameInWorking(const std::string& working_directory,
+                                   const std::string& name);
+  // Returns Begin()'s directory for a checkpoint whose step became known later;
+  // call it before files are written, and use it from then on.
+  static std::string WorkingAt(const std::string& working_directory,
+                               int64_t step);
 
   const std::string& directory() const { return directory_; }
 
@@ -86,8 +106,11 @@ class CheckpointStore {
   //                    name of a file in the manifest is not plain.
   //   DataLoss         a file of the manifest is missing or has another size;
   //                    perhaps a ps writes to another file system.
+  //   any other        an error of `may_write`, which is asked before each
+  //                    attempt to write a manifest to a store.
   absl::Status Commit(const std::string& working_directory,
-                      const durable::CheckpointManifest& manifest);
+                      const durable::CheckpointManifest& manifest,
+                      absl::FunctionRef<absl::Status()> may_write = MayAlways);
 
   // Removes the working directory of a checkpoint that failed, if it is still
   // there. Removes no checkpoint, also after a Commit() that failed.
@@ -104,6 +127,8 @@ class CheckpointStore {
                      absl::Span<const int64_t> spared = {});
 
  private:
+  static absl::Status MayAlways() { return absl::OkStatus(); }
+
   std::string directory_;
 };
 

@@ -6,11 +6,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/crc32c.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "storage/checked_message.h"
 #include "storage/durable_file.h"
+#include "storage/remote/remote_directory.h"
+#include "storage/remote/remote_files.h"
 
 namespace parasol {
 namespace {
@@ -27,6 +35,84 @@ std::optional<durable::DirectoryOwner> Decode(absl::string_view bytes) {
     return std::nullopt;
   }
   return owner;
+}
+
+// Returns the name of an owner's file in a store: its epoch, and what no other
+// process has.
+std::string RemoteName(const durable::DirectoryOwner& owner) {
+  return absl::StrFormat("%012d-%d-%d-%08x", owner.chief_epoch(),
+                         owner.process_id(), owner.taken_unix_micros(),
+                         Crc32cOf(owner.host()));
+}
+
+// Returns the epoch in such a name, or -1.
+int64_t EpochOfName(absl::string_view name) {
+  int64_t epoch = -1;
+  const size_t end = name.find('-');
+  if (end == name.npos || !absl::SimpleAtoi(name.substr(0, end), &epoch)) {
+    return -1;
+  }
+  return epoch;
+}
+
+// Returns the names of the owners' files in a store, ascending.
+absl::StatusOr<std::vector<std::string>> RemoteNames(
+    const std::string& directory) {
+  ASSIGN_OR_RETURN(const RemoteListing listing,
+                   ListRemote(OwnerPath(directory)));
+  std::vector<std::string> names;
+  const auto folder = listing.find("");
+  if (folder == listing.end()) return names;
+  for (const auto& [name, bytes] : folder->second) {
+    if (EpochOfName(name) >= 0) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) {
+    return std::pair(EpochOfName(a), a) < std::pair(EpochOfName(b), b);
+  });
+  return names;
+}
+
+// Returns the file whose owner counts; "" if there is none.
+absl::StatusOr<std::string> NewestName(const std::string& directory,
+                                       const durable::DirectoryOwner* self) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                   RemoteNames(directory));
+  if (names.empty()) return "";
+  const int64_t newest = EpochOfName(names.back());
+  std::string found;
+  for (const std::string& name : names) {
+    if (EpochOfName(name) != newest) continue;
+    if (found.empty()) found = name;
+    if (self != nullptr && name == RemoteName(*self)) found = name;
+  }
+  return found;
+}
+
+absl::StatusOr<OwnerSight> LookInStore(const std::string& directory,
+                                       const durable::DirectoryOwner* self) {
+  ASSIGN_OR_RETURN(RemoteFiles* const files, RemoteFilesFor(directory));
+  // One that is listed may be removed by the next owner before it is read.
+  constexpr int kMostLooks = 5;
+  for (int look = 1;; ++look) {
+    ASSIGN_OR_RETURN(const std::string name, NewestName(directory, self));
+    if (name.empty()) return OwnerSight();
+    const std::string path = JoinedPath(OwnerPath(directory), name);
+    const absl::StatusOr<RemoteFiles::About> about = files->Look(path);
+    const absl::StatusOr<std::string> bytes =
+        about.ok() ? files->Read(path, kMaxCheckedBytes)
+                   : absl::StatusOr<std::string>(about.status());
+    if (absl::IsNotFound(bytes.status()) && look < kMostLooks) continue;
+    if (absl::IsNotFound(bytes.status())) return OwnerSight();
+    RETURN_IF_ERROR(bytes.status());
+    OwnerSight sight;
+    sight.owner = Decode(*bytes);
+    if (sight.owner && sight.owner->chief_epoch() != EpochOfName(name)) {
+      sight.owner.reset();
+    }
+    sight.stamp = absl::StrCat(name, "/", about->version, "/",
+                               sight.owner && sight.owner->released());
+    return sight;
+  }
 }
 
 // A place's epoch has its chief's epoch in its upper half.
@@ -60,10 +146,40 @@ absl::Status CheckEpochs(const durable::DirectoryOwner& owner,
 }
 
 std::string OwnerPath(const std::string& directory) {
-  return absl::StrCat(directory, "/CHIEF");
+  return JoinedPath(directory, "CHIEF");
 }
 
-absl::StatusOr<OwnerSight> LookAtOwner(const std::string& directory) {
+absl::StatusOr<bool> IsOnlyOwner(const std::string& directory,
+                                 const durable::DirectoryOwner& owner) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                   RemoteNames(directory));
+  const std::string own = RemoteName(owner);
+  return std::none_of(names.begin(), names.end(), [&](const auto& name) {
+    return name != own && EpochOfName(name) >= owner.chief_epoch();
+  });
+}
+
+absl::Status RemoveOwner(const std::string& directory,
+                         const durable::DirectoryOwner& owner) {
+  ASSIGN_OR_RETURN(RemoteFiles* const files, RemoteFilesFor(directory));
+  return files->Remove(JoinedPath(OwnerPath(directory), RemoteName(owner)));
+}
+
+absl::Status RemoveOlderOwners(const std::string& directory,
+                               const durable::DirectoryOwner& owner) {
+  ASSIGN_OR_RETURN(RemoteFiles* const files, RemoteFilesFor(directory));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                   RemoteNames(directory));
+  for (const std::string& name : names) {
+    if (EpochOfName(name) >= owner.chief_epoch()) continue;
+    RETURN_IF_ERROR(files->Remove(JoinedPath(OwnerPath(directory), name)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OwnerSight> LookAtOwner(const std::string& directory,
+                                       const durable::DirectoryOwner* self) {
+  if (IsUri(directory)) return LookInStore(directory, self);
   const std::string path = OwnerPath(directory);
   const absl::StatusOr<std::string> bytes = ReadFile(path, kMaxCheckedBytes);
   OwnerSight sight;
@@ -86,12 +202,15 @@ absl::StatusOr<OwnerSight> LookAtOwner(const std::string& directory) {
 absl::Status WriteOwner(const std::string& directory,
                         const durable::DirectoryOwner& owner) {
   return ReplaceFileDurably(
-      OwnerPath(directory),
+      IsUri(directory) ? JoinedPath(OwnerPath(directory), RemoteName(owner))
+                       : OwnerPath(directory),
       EncodeChecked(kOwnerMagic, owner.SerializeAsString()));
 }
 
 absl::Status TouchOwner(const std::string& directory,
                         const durable::DirectoryOwner& owner) {
+  // Nobody else writes it.
+  if (IsUri(directory)) return WriteOwner(directory, owner);
   const std::string path = OwnerPath(directory);
   // The file that is read is the one that is touched, whoever takes the name.
   ASSIGN_OR_RETURN(const FileDescriptor file,

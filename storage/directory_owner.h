@@ -12,7 +12,8 @@
 #include "storage/owner_watch.h"
 
 // The file CHIEF of a checkpoint directory, which names its owner;
-// storage/FORMAT.md describes it.
+// storage/FORMAT.md describes it. In a store it is a folder with a file of each
+// owner, which nobody else writes: the newest one's, by its epoch, counts.
 namespace parasol {
 
 // Returns the file's path.
@@ -20,8 +21,25 @@ std::string OwnerPath(const std::string& directory);
 
 // Returns what the file says, without the lock. A file that is damaged has a
 // stamp but no owner.
+// Of two owners with one epoch, which a store may have for a moment, it is
+// `self` if that is one.
 //   Unavailable  the file can't be read now.
-absl::StatusOr<OwnerSight> LookAtOwner(const std::string& directory);
+absl::StatusOr<OwnerSight> LookAtOwner(
+    const std::string& directory,
+    const durable::DirectoryOwner* self = nullptr);
+
+// Returns true if no other owner in a store's directory has the epoch of
+// `owner`, whose file is there, or a larger one. Of owners that write their
+// files and then ask at most one learns this: a list shows all that was written
+// before.
+absl::StatusOr<bool> IsOnlyOwner(const std::string& directory,
+                                 const durable::DirectoryOwner& owner);
+
+// Removes the owner's file from a store, or all files of smaller epochs.
+absl::Status RemoveOwner(const std::string& directory,
+                         const durable::DirectoryOwner& owner);
+absl::Status RemoveOlderOwners(const std::string& directory,
+                               const durable::DirectoryOwner& owner);
 
 // The largest epoch of an owner: places' epochs are made of it.
 inline constexpr int64_t kMaxChiefEpoch = (int64_t{1} << 31) - 1;

@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "storage/directory_owner.h"
 #include "storage/owner_watch.h"
 
@@ -19,6 +21,8 @@ namespace parasol {
 namespace {
 
 constexpr absl::Duration kPoll = absl::Milliseconds(100);
+constexpr absl::Duration kPollOfStore = absl::Seconds(1);
+constexpr int kMostPauseMs = 3000;
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
 
 std::string LockPath(const std::string& directory) {
@@ -31,6 +35,7 @@ struct LockAttempt {
 };
 
 absl::StatusOr<LockAttempt> TryLock(const std::string& directory) {
+  if (IsUri(directory)) return LockAttempt();
   const std::string path = LockPath(directory);
   ASSIGN_OR_RETURN(
       FileDescriptor file,
@@ -101,19 +106,46 @@ absl::Status DirectoryOwnership::TakeNow() {
   const std::string& directory = options_.directory;
   RETURN_IF_ERROR(MakeDirectories(directory));
   absl::MutexLock disk(&disk_mu_);
-  ASSIGN_OR_RETURN(in_use_, DirectoryLock::Share(directory));
-  ASSIGN_OR_RETURN(const OwnerSight sight, AwaitTurn());
+  if (!IsUri(directory)) {
+    ASSIGN_OR_RETURN(in_use_, DirectoryLock::Share(directory));
+  }
+  ASSIGN_OR_RETURN(OwnerSight sight, AwaitTurn());
   record_ = NextOwner(sight, options_.job_name, clock_.Now());
+  while (IsUri(directory)) {
+    ASSIGN_OR_RETURN(const bool is_alone, IsAloneInStore());
+    if (is_alone) break;
+    // Each other one waits as well, and for another time.
+    clock_.Pause(absl::Milliseconds(
+        absl::Uniform<int>(absl::BitGen(), 0, kMostPauseMs)));
+    ASSIGN_OR_RETURN(sight, AwaitTurn());
+    record_ = NextOwner(sight, options_.job_name, clock_.Now());
+  }
   chief_epoch_ = record_.chief_epoch();
   ps_at_start_.assign(record_.ps().begin(), record_.ps().end());
   run_at_start_ = record_.run_id();
-  RETURN_IF_ERROR(WriteOwner(directory, record_));
+  if (!IsUri(directory)) {
+    RETURN_IF_ERROR(WriteOwner(directory, record_));
+  }
   if (sight.owner && !sight.owner->released()) {
     LOG(INFO) << "taking checkpoint directory " << directory << " from "
               << Describe(sight.owner) << ", which has ended";
   }
   // Another one may have taken it in the same moment.
   return CheckNow();
+}
+
+absl::StatusOr<bool> DirectoryOwnership::IsAloneInStore() {
+  RETURN_IF_ERROR(WriteOwner(options_.directory, record_));
+  ASSIGN_OR_RETURN(const bool is_alone,
+                   IsOnlyOwner(options_.directory, record_));
+  if (!is_alone) {
+    RETURN_IF_ERROR(RemoveOwner(options_.directory, record_));
+    return false;
+  }
+  const absl::Status removed = RemoveOlderOwners(options_.directory, record_);
+  // They are in nobody's way.
+  if (!removed.ok()) LOG(WARNING) << removed.message();
+  return true;
 }
 
 absl::StatusOr<OwnerSight> DirectoryOwnership::AwaitTurn() {
@@ -151,7 +183,7 @@ absl::StatusOr<OwnerSight> DirectoryOwnership::AwaitTurn() {
     options_.on_wait(wait);
     if (now >= next_log) LOG(WARNING) << wait;
     if (now >= next_log) next_log = now + kLogInterval;
-    clock_.Pause(kPoll);
+    clock_.Pause(IsUri(directory) ? kPollOfStore : kPoll);
   }
 }
 
@@ -177,7 +209,8 @@ absl::Status DirectoryOwnership::CheckWithin(absl::Duration limit) {
 }
 
 absl::Status DirectoryOwnership::CheckNow() {
-  const absl::StatusOr<OwnerSight> seen = LookAtOwner(options_.directory);
+  const absl::StatusOr<OwnerSight> seen =
+      LookAtOwner(options_.directory, &record_);
   if (absl::IsDataLoss(seen.status()) && !IsDirectory(options_.directory)) {
     return absl::InvalidArgumentError(
         absl::StrCat("checkpoint directory ", options_.directory,
@@ -189,12 +222,18 @@ absl::Status DirectoryOwnership::CheckNow() {
   const bool has_owner =
       sight.owner &&
       CheckEpochs(*sight.owner, OwnerPath(options_.directory)).ok();
-  if (has_owner) return Lost(*sight.owner);
+  // Files of older owners may be left in a store.
+  const bool is_older = has_owner && IsUri(options_.directory) &&
+                        sight.owner->chief_epoch() < record_.chief_epoch();
+  if (has_owner && !is_older) return Lost(*sight.owner);
   // Removed, perhaps with the directory: who makes that again comes back here.
   if (!IsDirectory(options_.directory)) return absl::OkStatus();
   LOG(WARNING)
       << "the file CHIEF in " << options_.directory
       << " was removed or damaged while it was in use: writing it again";
+  if (IsUri(options_.directory)) {
+    return WriteOwner(options_.directory, record_);
+  }
   ASSIGN_OR_RETURN(in_use_, DirectoryLock::Share(options_.directory));
   lock_.reset();
   ASSIGN_OR_RETURN(LockAttempt attempt, TryLock(options_.directory));

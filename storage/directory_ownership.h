@@ -34,6 +34,9 @@ namespace parasol {
 class DirectoryOwnership {
  public:
   static constexpr absl::Duration kLease = absl::Seconds(15);
+  // Lease of a directory in a store, where each renewal is paid for, and an
+  // owner that was killed is known by nothing else.
+  static constexpr absl::Duration kLeaseInStore = absl::Seconds(30);
 
   struct Options {
     std::string directory;
@@ -109,6 +112,9 @@ class DirectoryOwnership {
   DirectoryOwnership(Options options, Clock& clock);
 
   absl::Status TakeNow() ABSL_LOCKS_EXCLUDED(disk_mu_, mu_);
+  // Returns true if nobody else has taken the store's directory in the moment
+  // in which this process did; withdraws if somebody has.
+  absl::StatusOr<bool> IsAloneInStore() ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_mu_);
   // Waits until the directory may be taken, takes its lock if it has any, and
   // returns the owner before this one.
   absl::StatusOr<OwnerSight> AwaitTurn()

@@ -14,6 +14,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
+#include "storage/remote/remote_directory.h"
+#include "storage/remote/remote_files.h"
 
 namespace parasol {
 namespace {
@@ -76,6 +79,9 @@ absl::Status WriteAll(const FileDescriptor& file, const std::string& path,
 
 absl::Status AppendBytes(const std::string& path, absl::string_view bytes,
                          bool is_durable) {
+  if (IsUri(path)) {
+    return AppendRemote(path, bytes, /*as_line=*/false, is_durable);
+  }
   ASSIGN_OR_RETURN(const FileDescriptor file,
                    FileDescriptor::Open(path, O_WRONLY | O_CREAT | O_APPEND));
   RETURN_IF_ERROR(WriteAll(file, path, bytes));
@@ -87,6 +93,10 @@ absl::Status AppendBytes(const std::string& path, absl::string_view bytes,
 
 absl::Status AppendOneLine(const std::string& path, absl::string_view line,
                            bool is_durable) {
+  if (IsUri(path)) {
+    return AppendRemote(path, absl::StrCat(line, "\n"), /*as_line=*/true,
+                        is_durable);
+  }
   ASSIGN_OR_RETURN(const FileDescriptor file,
                    FileDescriptor::Open(path, O_RDWR | O_CREAT | O_APPEND));
   const off_t size = lseek(file.get(), 0, SEEK_END);
@@ -101,6 +111,19 @@ absl::Status AppendOneLine(const std::string& path, absl::string_view line,
     return FileError(errno, "fsync", path);
   }
   return absl::OkStatus();
+}
+
+// Returns the names in a folder of a store: of files, and of folders in it.
+absl::StatusOr<std::vector<std::string>> NamesInRemote(
+    const std::string& path) {
+  ASSIGN_OR_RETURN(const RemoteListing listing, ListRemote(path));
+  std::vector<std::string> names;
+  for (const auto& [folder, files] : listing) {
+    if (!folder.empty()) names.push_back(folder);
+    if (!folder.empty()) continue;
+    for (const auto& [name, bytes] : files) names.push_back(name);
+  }
+  return names;
 }
 
 }  // namespace
@@ -140,6 +163,10 @@ absl::StatusOr<FileDescriptor> FileDescriptor::OpenForReading(
 
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      size_t max_bytes) {
+  if (IsUri(path)) {
+    ASSIGN_OR_RETURN(RemoteFiles* const files, RemoteFilesFor(path));
+    return files->Read(path, max_bytes);
+  }
   ASSIGN_OR_RETURN(const FileDescriptor file,
                    FileDescriptor::OpenForReading(path));
   constexpr size_t kStep = 64 << 10;
@@ -159,6 +186,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
 
 absl::Status WriteFileDurably(const std::string& path,
                               absl::string_view contents) {
+  if (IsUri(path)) {
+    ASSIGN_OR_RETURN(RemoteFiles* const files, RemoteFilesFor(path));
+    return files->Write(path, contents);
+  }
   ASSIGN_OR_RETURN(const FileDescriptor file,
                    FileDescriptor::Open(path, O_WRONLY | O_CREAT | O_TRUNC));
   RETURN_IF_ERROR(WriteAll(file, path, contents));
@@ -168,6 +199,7 @@ absl::Status WriteFileDurably(const std::string& path,
 
 absl::Status ReplaceFileDurably(const std::string& path,
                                 absl::string_view contents) {
+  if (IsUri(path)) return WriteFileDurably(path, contents);
   const std::string written = absl::StrCat(path, ".new");
   absl::Status status = WriteFileDurably(written, contents);
   if (status.ok()) status = Rename(written, path);
@@ -196,7 +228,16 @@ absl::Status AppendLine(const std::string& path, absl::string_view line) {
   return AppendOneLine(path, line, /*is_durable=*/false);
 }
 
+absl::Status SyncAppended(const std::string& path) {
+  if (IsUri(path)) return FlushRemote(path);
+  ASSIGN_OR_RETURN(const FileDescriptor file,
+                   FileDescriptor::Open(path, O_WRONLY));
+  if (fsync(file.get()) != 0) return FileError(errno, "fsync", path);
+  return absl::OkStatus();
+}
+
 absl::Status SyncDirectory(const std::string& path) {
+  if (IsUri(path)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const FileDescriptor directory,
                    FileDescriptor::Open(path, O_RDONLY | O_DIRECTORY));
   // Some network file systems can't sync directories and need not.
@@ -207,6 +248,7 @@ absl::Status SyncDirectory(const std::string& path) {
 }
 
 absl::Status MakeDirectories(const std::string& path) {
+  if (IsUri(path)) return absl::OkStatus();
   std::string made;
   for (const std::filesystem::path& part : std::filesystem::path(path)) {
     const std::string parent = made.empty() ? "." : made;
@@ -229,6 +271,7 @@ absl::Status MakeDirectories(const std::string& path) {
 
 absl::StatusOr<std::vector<std::string>> ListDirectory(
     const std::string& path) {
+  if (IsUri(path)) return NamesInRemote(path);
   std::error_code error;
   std::vector<std::string> names;
   std::filesystem::directory_iterator entry(path, error);
@@ -245,6 +288,10 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(
 }
 
 absl::Status RemoveTree(const std::string& path) {
+  if (IsUri(path)) {
+    ASSIGN_OR_RETURN(RemoteFiles* const files, RemoteFilesFor(path));
+    return files->RemoveFolder(path);
+  }
   std::error_code error;
   std::filesystem::remove_all(path, error);
   if (error) return FileError(error.value(), "remove", path);
@@ -252,6 +299,11 @@ absl::Status RemoveTree(const std::string& path) {
 }
 
 absl::StatusOr<uint64_t> FileSize(const std::string& path) {
+  if (IsUri(path)) {
+    ASSIGN_OR_RETURN(RemoteFiles* const files, RemoteFilesFor(path));
+    ASSIGN_OR_RETURN(const RemoteFiles::About about, files->Look(path));
+    return about.bytes;
+  }
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return ReadError(errno, "stat", path);
   if (!S_ISREG(info.st_mode)) return NotRegular(path);
@@ -259,6 +311,7 @@ absl::StatusOr<uint64_t> FileSize(const std::string& path) {
 }
 
 bool IsDirectory(const std::string& path) {
+  if (IsUri(path)) return true;
   std::error_code error;
   return std::filesystem::is_directory(path, error);
 }
@@ -271,6 +324,10 @@ absl::Status Rename(const std::string& from, const std::string& to) {
 }
 
 absl::Status Link(const std::string& from, const std::string& to) {
+  if (IsUri(from)) {
+    return absl::UnimplementedError(
+        absl::StrCat(from, ": a store has one name for a file"));
+  }
   if (link(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
   if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS ||
       errno == EXDEV) {

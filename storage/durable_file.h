@@ -17,6 +17,9 @@
 //   ResourceExhausted  no space, quota or file descriptors left.
 //   InvalidArgument    a file where a directory belongs, or the reverse.
 //   Unavailable        any other error of the file system.
+// Paths may be URIs of a store, which has whole files alone: it appends by
+// writing them anew, has any directory, and gives no file another name. Their
+// errors are the errors of RemoteFiles (storage/remote).
 // Functions that read files say less, so that a caller can tell damage from
 // trouble that passes: see OpenForReading().
 namespace parasol {
@@ -82,6 +85,10 @@ absl::Status AppendLineDurably(const std::string& path, absl::string_view line);
 
 // Appends `line` as AppendLineDurably() does, but without fsync.
 absl::Status AppendLine(const std::string& path, absl::string_view line);
+
+// Makes what was appended to a file survive a crash: in a store it is not there
+// before.
+absl::Status SyncAppended(const std::string& path);
 
 // Makes the names in a directory survive a crash (fsync).
 absl::Status SyncDirectory(const std::string& path);

@@ -9,6 +9,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "storage/remote/testing/memory_files.h"
 #include "storage/testing/disk_faults.h"
 
 namespace parasol {
@@ -186,6 +187,31 @@ TEST_F(DurableFileTest, NothingStaysOfAReplacementThatFails) {
   ASSERT_OK(MakeDirectories(path));
   EXPECT_FALSE(ReplaceFileDurably(path, "x").ok());
   EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+}
+
+TEST_F(DurableFileTest, FilesOfAStoreAreWholeAndHaveOneName) {
+  MemoryFiles store;
+  EXPECT_OK(MakeDirectories("s3://b/run"));
+  EXPECT_OK(SyncDirectory("s3://b/run"));
+  EXPECT_OK(ReplaceFileDurably("s3://b/run/BEST", "one"));
+  EXPECT_THAT(ReadFile("s3://b/run/BEST", 100), IsOkAndHolds("one"));
+  EXPECT_THAT(FileSize("s3://b/run/BEST"), IsOkAndHolds(3));
+  EXPECT_THAT(ReadFile("s3://b/run/none", 100).status(),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_OK(AppendLineDurably("s3://b/run/log", "a"));
+  EXPECT_OK(AppendLine("s3://b/run/log", "b"));
+  EXPECT_THAT(ReadFile("s3://b/run/log", 100), IsOkAndHolds("a\n"));
+  EXPECT_OK(SyncAppended("s3://b/run/log"));
+  EXPECT_THAT(ReadFile("s3://b/run/log", 100), IsOkAndHolds("a\nb\n"));
+  EXPECT_OK(WriteFileDurably("s3://b/run/ckpt/x", ""));
+  EXPECT_THAT(
+      ListDirectory("s3://b/run"),
+      IsOkAndHolds(testing::UnorderedElementsAre("BEST", "ckpt", "log")));
+  EXPECT_THAT(Link("s3://b/run/log", "s3://b/run/other"),
+              StatusIs(absl::StatusCode::kUnimplemented));
+  EXPECT_OK(RemoveTree("s3://b/run/ckpt"));
+  EXPECT_THAT(ListDirectory("s3://b/run"),
+              IsOkAndHolds(testing::UnorderedElementsAre("BEST", "log")));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "storage/durable_file.h"
+#include "storage/remote/testing/memory_files.h"
 
 namespace parasol {
 namespace {
@@ -78,6 +79,28 @@ TEST(EventFileTest, ADirectoryThatCannotBeMadeIsNamed) {
   const absl::Status status = file.Add(1, {{"loss", 1}}, At(1));
   EXPECT_FALSE(status.ok());
   EXPECT_TRUE(absl::StrContains(status.message(), "/proc/none")) << status;
+}
+
+TEST(EventFileTest, InAStoreItIsWrittenAnewAndWholeAtTheEnd) {
+  MemoryFiles store;
+  const absl::Time now = absl::FromUnixSeconds(7);
+  std::string written;
+  {
+    EventFile file("s3://b/run/tensorboard/train", "host.1", /*first_step=*/1);
+    ASSERT_OK(file.Add(1, {{"loss", 2}}, now));
+    ASSERT_THAT(store.Paths(), testing::SizeIs(1));
+    const std::string path = store.Paths()[0];
+    EXPECT_EQ(path,
+              "s3://b/run/tensorboard/train/"
+              "events.out.tfevents.0000000007.host.1");
+    ASSERT_OK_AND_ASSIGN(written, store.Read(path, 1000));
+    ASSERT_OK(
+        file.Add(2, {{"loss", 1}}, {}, now, EventFile::Durability::kWritten));
+    EXPECT_THAT(store.Read(path, 1000), IsOkAndHolds(written));
+  }
+  EXPECT_THAT(
+      store.Read(store.Paths()[0], 1000),
+      IsOkAndHolds(written + FrameRecord(ScalarEvent(now, 2, "loss", 1))));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/crc32c.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "rocksdb/file_checksum.h"
 #include "rocksdb/options.h"
 #include "rocksdb/sst_file_writer.h"
@@ -17,6 +18,7 @@
 #include "rocksdb/table_properties.h"
 #include "storage/byte_order.h"
 #include "storage/durable_file.h"
+#include "storage/remote/remote_files.h"
 #include "storage/rocksdb_status.h"
 #include "storage/row_entry.h"
 #include "storage/shard_key.h"
@@ -122,8 +124,13 @@ rocksdb::Slice AsSlice(absl::string_view bytes) {
 
 class SstShardWriter : public ShardWriter {
  public:
-  explicit SstShardWriter(std::string path)
+  // `path` is on this machine. A file for a store, `uri`, is made in `scratch`,
+  // and sent when it is whole.
+  explicit SstShardWriter(std::string path, std::string uri = "",
+                          std::unique_ptr<LocalScratch> scratch = nullptr)
       : path_(std::move(path)),
+        uri_(std::move(uri)),
+        scratch_(std::move(scratch)),
         writer_(rocksdb::EnvOptions(), WriterOptions(file_)) {}
 
   absl::Status Open() {
@@ -211,8 +218,14 @@ class SstShardWriter : public ShardWriter {
     rocksdb::ExternalSstFileInfo info;
     RETURN_IF_ERROR(FromRocksDbStatus(writer_.Finish(&info), path_));
     const std::filesystem::path path(path_);
-    RETURN_IF_ERROR(SyncDirectory(
-        path.has_parent_path() ? path.parent_path().string() : "."));
+    if (uri_.empty()) {
+      RETURN_IF_ERROR(SyncDirectory(
+          path.has_parent_path() ? path.parent_path().string() : "."));
+    } else {
+      ASSIGN_OR_RETURN(RemoteFiles* const files, RemoteFilesFor(uri_));
+      RETURN_IF_ERROR(files->Upload(path_, uri_));
+      scratch_.reset();
+    }
     durable::CheckpointFile file;
     file.set_name(path.filename().string());
     file.set_bytes(info.file_size);
@@ -256,6 +269,8 @@ class SstShardWriter : public ShardWriter {
   }
 
   const std::string path_;
+  const std::string uri_;
+  std::unique_ptr<LocalScratch> scratch_;
   Description file_;  // what was written so far
   rocksdb::SstFileWriter writer_;
   std::string last_array_prefix_;
@@ -270,7 +285,15 @@ class SstShardWriter : public ShardWriter {
 
 absl::StatusOr<std::unique_ptr<ShardWriter>> ShardWriter::Create(
     const std::string& path) {
-  auto writer = std::make_unique<SstShardWriter>(path);
+  std::unique_ptr<SstShardWriter> writer;
+  if (IsUri(path)) {
+    ASSIGN_OR_RETURN(auto scratch, LocalScratch::Make(path));
+    std::string local = absl::StrCat(scratch->path(), "/", LastName(path));
+    writer = std::make_unique<SstShardWriter>(std::move(local), path,
+                                              std::move(scratch));
+  } else {
+    writer = std::make_unique<SstShardWriter>(path);
+  }
   RETURN_IF_ERROR(writer->Open());
   return writer;
 }

@@ -19,7 +19,9 @@ namespace parasol {
 // format. After an error the file must not be used. Not thread-safe.
 class ShardWriter {
  public:
-  // Creates the file at `path`, or replaces it.
+  // Creates the file at `path`, or replaces it. A file whose path is a URI of a
+  // store is there when it is finished; until then it lies in a folder of this
+  // machine, whose errors name that.
   //   NotFound           the directory does not exist; the message names the
   //                      path. Perhaps this task does not see the same file
   //                      system as the chief.
