@@ -41,6 +41,7 @@ constexpr char kRole[] = "^(ps|worker|chief|evaluator)/";
 
 // The floors inside of these folders, each for itself, in the same sense.
 const std::map<std::string, int> kFloor = {{"cluster/cluster_spec", 0},
+                                           {"cluster/object", 0},
                                            {"cluster/job/syntax", 0},
                                            {"cluster/job", 1},
                                            {"cluster/job/task", 2},

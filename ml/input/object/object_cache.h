@@ -45,6 +45,9 @@ class ObjectCache {
 
   // Returns the cache of this process, for a machine has one place for copies.
   static ObjectCache& OfProcess();
+  // Returns the folder, which is there then.
+  //   InvalidArgument, …  it can't be made, or is not the user's own.
+  absl::StatusOr<std::string> Directory() const ABSL_LOCKS_EXCLUDED(mu_);
   // Sets the folder, "" for DefaultDirectory(), before anything is brought.
   void SetDirectory(std::string directory) ABSL_LOCKS_EXCLUDED(mu_);
   // Returns a folder of the user's own below TMPDIR, or /tmp.
@@ -98,8 +101,6 @@ class ObjectCache {
     std::string path;
   };
 
-  // Returns the folder, which is there then.
-  absl::StatusOr<std::string> Directory() const ABSL_LOCKS_EXCLUDED(mu_);
   bool HasBrought(const std::string& uri) const ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<Task> TaskOf(const std::string& uri,
                               const std::string& directory) const;
