@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/resource_limits.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
 #include "cluster/checkpoint/run_history.h"
 #include "cluster/client/ps_client.h"
@@ -69,10 +70,20 @@ absl::StatusOr<std::string> CheckpointDirectory(
         "no checkpoint directory: set --checkpoint_dir or the job's "
         "checkpoint.directory");
   }
+  if (IsUri(directory)) return directory;
   // A ps may have another working directory.
   std::error_code error;
   const std::string absolute = std::filesystem::absolute(directory, error);
   return error ? directory : absolute;
+}
+
+absl::Duration WatchInterval(const std::string& directory, bool is_awaited) {
+  if (IsUri(directory)) {
+    return is_awaited ? EvaluationWatch::kAwaitedIntervalInStore
+                      : EvaluationWatch::kIntervalInStore;
+  }
+  return is_awaited ? EvaluationWatch::kAwaitedInterval
+                    : EvaluationWatch::kInterval;
 }
 
 // A task that finds no descriptor at the chief would not be told why.
@@ -316,9 +327,8 @@ absl::Status ChiefTask::Open() {
       .checkpoint_directory = executor->store().directory(),
       .run_id = coordinator.run_id,
       .history = RunHistory(coordinator.resumed, coordinator.chief_epoch),
-      .interval = coordinator.job.evaluation().has_max_lag()
-                      ? EvaluationWatch::kAwaitedInterval
-                      : EvaluationWatch::kInterval,
+      .interval = WatchInterval(executor->store().directory(),
+                                coordinator.job.evaluation().has_max_lag()),
       .on_change = [this](const std::vector<Evaluation>& evaluations) {
         if (poster_ != nullptr && !evaluations.empty()) {
           poster_->Evaluated(evaluations.back());

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/uri/uri_path.h"
 #include "storage/durable_file.h"
 
 namespace parasol {
@@ -42,8 +42,8 @@ void EvaluationWatch::Run() {
 void EvaluationWatch::Look() {
   absl::MutexLock lock(&look_mu_);
   if (has_stopped_) return;
-  const absl::StatusOr<uint64_t> size = FileSize(
-      absl::StrCat(options_.checkpoint_directory, "/evaluations.jsonl"));
+  const absl::StatusOr<uint64_t> size =
+      FileSize(JoinedPath(options_.checkpoint_directory, "evaluations.jsonl"));
   if (absl::IsNotFound(size.status())) return;
   if (size.ok() && size_ == *size) return;
   absl::StatusOr<std::vector<Evaluation>> evaluations =

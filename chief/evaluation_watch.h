@@ -25,6 +25,9 @@ class EvaluationWatch {
   static constexpr absl::Duration kInterval = absl::Milliseconds(500);
   // Time between two looks at the file while a job may wait for each result.
   static constexpr absl::Duration kAwaitedInterval = absl::Milliseconds(50);
+  // Times for a file in a store, where each look is paid for.
+  static constexpr absl::Duration kIntervalInStore = absl::Seconds(5);
+  static constexpr absl::Duration kAwaitedIntervalInStore = absl::Seconds(1);
 
   struct Options {
     std::string checkpoint_directory;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "cluster/checkpoint/store_checkpoint.h"
 #include "cluster/job/learning_rate_field.h"
 #include "coordinator/layout.h"
@@ -64,6 +65,12 @@ OrderExecutor::OrderExecutor(const CoordinatorOptions& options,
       store_(std::move(store)),
       directory_(std::move(directory)),
       damaged_(options.damaged_checkpoints) {
+  refuses_links_ = IsUri(store_.directory());
+  if (refuses_links_ && full_every_ > 1) {
+    LOG(WARNING) << "all checkpoints are whole, also with "
+                    "checkpoint.full_every: "
+                 << store_.directory() << " has no hard links";
+  }
   const std::optional<wire::SyncSpec> sync = SyncSpecOf(options.job);
   const size_t num_ps_shards = NumPsShards(options);
   const bool has_asynchronous_tables =
@@ -163,9 +170,11 @@ absl::Status OrderExecutor::CheckLost(int64_t step, size_t shard,
   if (absl::IsDataLoss(here) || absl::IsNotFound(here)) return loaded;
   if (!here.ok()) return here;
   return absl::UnavailableError(
-      absl::StrCat(loaded.message(),
-                   "; the chief sees it: is the checkpoint directory's "
-                   "volume mounted at the same path for ",
+      absl::StrCat(loaded.message(), "; the chief sees it: ",
+                   IsUri(store_.directory())
+                       ? "is the store's endpoint the same for "
+                       : "is the checkpoint directory's volume mounted at the "
+                         "same path for ",
                    names_[shard], "?"));
 }
 
@@ -205,7 +214,9 @@ absl::StatusOr<int64_t> OrderExecutor::WriteCheckpoint(
       step = files.global_step();
       files.set_evaluation_due(order.IsEvaluatedAt(step));
     }
-    return SnapshotShards(order, files, directory, older);
+    return SnapshotShards(
+        order, files,
+        CheckpointStore::WorkingAt(directory, files.global_step()), older);
   };
   absl::Status written =
       StoreCheckpoint(store_, std::move(manifest), retention_, snapshot,
@@ -344,7 +355,8 @@ absl::StatusOr<OrderExecutor::NewFile> OrderExecutor::SnapshotShard(
   const ContinuedChains& chains = older.chains;
   const bool is_linked = older.is_linked[shard];
   NewFile added;
-  added.file.set_name(chains.NextName(shard, clients_.size()));
+  added.file.set_name(CheckpointStore::NameInWorking(
+      directory, chains.NextName(shard, clients_.size())));
   wire::SnapshotRequest request;
   request.set_run_id(run_id_);
   request.set_directory(directory);

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/thread_priority.h"
+#include "base/uri/uri_path.h"
 #include "cluster/checkpoint/best_checkpoint.h"
 #include "cluster/checkpoint/evaluation_decisions.h"
 #include "cluster/checkpoint/evaluation_fields.h"
@@ -40,7 +41,7 @@ JobEvaluation::JobEvaluation(const Options& options,
       metrics_(registry),
       watch_(*session_, clock) {
   if (!session_->registration().job().tensorboard()) return;
-  events_.emplace(absl::StrCat(store_.directory(), "/tensorboard/eval"),
+  events_.emplace(JoinedPath(store_.directory(), "tensorboard/eval"),
                   EventFileName(), /*first_step=*/0);
 }
 
@@ -78,6 +79,8 @@ absl::Status JobEvaluation::AwaitJobEnd() {
 }
 
 absl::Status JobEvaluation::AwaitDirectory() {
+  // A store has any.
+  if (IsUri(store_.directory())) return absl::OkStatus();
   const absl::Time give_up = clock_.Now() + options_.directory_timeout;
   absl::Time next_log = absl::InfinitePast();
   // A path that is not a directory is an error of the first listing.

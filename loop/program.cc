@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/role_flags.h"
+#include "cluster/object/store_files.h"
 #include "cluster/trust/trust_flags.h"
 #include "loop/peers/peers_of.h"
 #include "loop/peers/program_status.h"
@@ -63,6 +64,7 @@ Program::Program(int argc, char** argv, absl::string_view usage)
     : arguments_(ParseCommandLine(argc, argv, usage)),
       status_(std::make_unique<ProgramStatus>()) {
   ApplySystemLimits();
+  UseObjectStores();
   config_ = TaskConfigOrExit(RoleOfProcess());
   signal_ = std::make_unique<TerminationSignal>();
 }

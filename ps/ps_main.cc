@@ -5,6 +5,7 @@
 #include "base/resource_limits.h"
 #include "base/status_macros.h"
 #include "cluster/client/task_identity.h"
+#include "cluster/cluster_spec/data_cache_flag.h"
 #include "cluster/cluster_spec/role_flags.h"
 #include "cluster/rights/rights.h"
 #include "cluster/rpc/keep_memory.h"
@@ -70,7 +71,7 @@ ABSL_FLAG(
     std::string, journal_dir, "",
     "Directory of the journal of a job with durability JOURNAL or "
     "JOURNAL_SYNC. A ps that takes the place of a lost one has to see it. "
-    "Default: the chief's checkpoint directory.");
+    "Default: the chief's checkpoint directory, if that is a folder.");
 
 ABSL_FLAG(std::string, tier_dir, "",
           "Directory for rows of sparse tables with a tier, those that don't "
@@ -154,6 +155,7 @@ int main(int argc, char** argv) {
   parasol::ParseCommandLine(argc, argv,
                             "Holds variables of a cluster given by TF_CONFIG.");
   parasol::ApplySystemLimits();
+  parasol::ApplyDataCacheFlag();
   const auto config = parasol::TaskConfigOrExit(parasol::Role::kPs);
   parasol::TerminationSignal signal;
   parasol::KeepFreedMemory();

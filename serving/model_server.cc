@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "cluster/checkpoint/best_checkpoint.h"
 #include "cluster/checkpoint/checkpoint_argument.h"
 #include "cluster/rpc/server.h"
@@ -47,10 +48,13 @@ struct Source {
 };
 
 // The path as it is where the working directory is gone.
-std::filesystem::path WholePath(const std::string& path) {
+std::string WholePath(const std::string& path) {
+  if (IsUri(path)) return path;
   std::error_code error;
   const std::filesystem::path whole = std::filesystem::absolute(path, error);
-  return (error ? std::filesystem::path(path) : whole).lexically_normal();
+  return (error ? std::filesystem::path(path) : whole)
+      .lexically_normal()
+      .string();
 }
 
 absl::StatusOr<Source> SourceOf(const ModelServer::Options& options) {
@@ -73,23 +77,22 @@ absl::StatusOr<Source> SourceOf(const ModelServer::Options& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
                    CheckpointReader::Open(path));
   const int64_t step = checkpoint->manifest().global_step();
-  const std::filesystem::path whole = WholePath(path);
-  const std::filesystem::path parent = whole.parent_path();
-  if (CheckpointStore(parent.string()).PathOf(step) != whole.string() ||
+  const std::string whole = WholePath(path);
+  const std::string parent = ParentPath(whole);
+  if (CheckpointStore(parent).PathOf(step) != whole ||
       options.version.value_or(step) != step) {
     return absl::InvalidArgumentError(absl::StrCat(
         path, ": is the checkpoint of step ", step,
         " under another name, or not that of --version; name the directory "
         "of the checkpoints"));
   }
-  return Source{.directory = parent.string(), .pinned = step};
+  return Source{.directory = parent, .pinned = step};
 }
 
 absl::StatusOr<std::string> NameOf(const ModelServer::Options& options,
                                    const std::string& directory) {
-  const std::string name = !options.name.empty()
-                               ? options.name
-                               : WholePath(directory).filename().string();
+  const std::string name =
+      !options.name.empty() ? options.name : LastName(WholePath(directory));
   if (!name.empty() && name.find_first_of("/:?#% ") == std::string::npos) {
     return name;
   }

@@ -8,7 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/crc32c.h"
+#include "base/log.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "storage/durable_file.h"
 #include "storage/proto_bytes.h"
 
@@ -114,6 +116,13 @@ EventFile::EventFile(std::string directory, std::string name,
       name_(std::move(name)),
       first_step_(first_step) {}
 
+EventFile::~EventFile() {
+  // The process may end, and files of a store are not there before.
+  if (!IsUri(path_)) return;
+  const absl::Status synced = SyncAppended(path_);
+  if (!synced.ok()) LOG(WARNING) << synced.message();
+}
+
 absl::Status EventFile::Add(int64_t step, const Scalars& scalars,
                             const Histograms& histograms, absl::Time now,
                             Durability durability) {
@@ -121,8 +130,9 @@ absl::Status EventFile::Add(int64_t step, const Scalars& scalars,
   std::string path = path_;
   if (path.empty()) {
     RETURN_IF_ERROR(MakeDirectories(directory_));
-    path = absl::StrFormat("%s/events.out.tfevents.%010d.%s", directory_,
-                           absl::ToUnixSeconds(now), name_);
+    path = JoinedPath(directory_,
+                      absl::StrFormat("events.out.tfevents.%010d.%s",
+                                      absl::ToUnixSeconds(now), name_));
     records = FrameRecord(VersionEvent(now));
     if (first_step_ > 0) {
       absl::StrAppend(&records, FrameRecord(StartEvent(now, first_step_)));

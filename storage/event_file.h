@@ -43,6 +43,7 @@ class EventFile {
   // files in the directory do not count then. `name` tells the file from
   // others that begin in the same second: host and process.
   EventFile(std::string directory, std::string name, int64_t first_step);
+  ~EventFile();
 
   // Adds the values at `step` with one write. Values that are not
   // finite are added as they are; histograms of no values are not added.

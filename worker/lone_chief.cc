@@ -57,8 +57,8 @@ class ShardHere : public PsClient {
   absl::StatusOr<wire::SnapshotResponse> Snapshot(
       const wire::SnapshotRequest& request) override {
     ASSIGN_OR_RETURN(const std::unique_ptr<ShardWriter> writer,
-                     ShardWriter::Create(absl::StrCat(request.directory(), "/",
-                                                      request.file_name())));
+                     ShardWriter::Create(CheckpointStore::PathInWorking(
+                         request.directory(), request.file_name())));
     writer->SetWriter({.shard = 0, .num_shards = 1});
     RETURN_IF_ERROR(shard_.Save(*writer));
     ASSIGN_OR_RETURN(const durable::CheckpointFile file, writer->Finish());

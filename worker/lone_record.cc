@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "base/log.h"
 #include "base/log_fields.h"
+#include "base/uri/uri_path.h"
 
 namespace parasol {
 namespace {
@@ -39,7 +40,7 @@ LoneRecord::LoneRecord(const job::Job& job, TrainingJournal::Options options,
                                                    : journal_->elapsed()) {
   if (!job.tensorboard()) return;
   eval_events_.emplace(
-      absl::StrCat(options.checkpoint_directory, "/tensorboard/eval"),
+      JoinedPath(options.checkpoint_directory, "tensorboard/eval"),
       EventFileName(), options.first_step + 1);
 }
 

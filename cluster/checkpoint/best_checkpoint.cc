@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "cluster/checkpoint/evaluation_decisions.h"
 #include "nlohmann/json.hpp"
 #include "storage/checkpoint_manifest.h"
@@ -30,7 +31,7 @@ struct BestLine {
 };
 
 std::string PathOfBest(const std::string& directory) {
-  return absl::StrCat(directory, "/", kBestName);
+  return JoinedPath(directory, kBestName);
 }
 
 std::string LineOf(const job::KeepBest& policy, const Evaluation& evaluation) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "cluster/checkpoint/best_checkpoint.h"
 #include "cluster/checkpoint/resume.h"
 #include "ml/input/object/object_cache.h"
@@ -52,10 +53,9 @@ absl::StatusOr<std::string> NewestInStore(const std::string& uri,
 
 absl::StatusOr<std::string> CheckpointInStore(const std::string& uri) {
   ASSIGN_OR_RETURN(const ObjectUri parts, ParseObjectUri(uri));
-  if (absl::EndsWith(parts.path, absl::StrCat("/", kBestName))) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(uri, ": ", kBestName,
-                     " is not read in a store; name the checkpoint itself"));
+  if (LastName(uri) == kBestName) {
+    ASSIGN_OR_RETURN(const BestCheckpoint best, ReadBest(ParentPath(uri)));
+    return ObjectCache::OfProcess().BringNamed(best.path);
   }
   ASSIGN_OR_RETURN(const std::shared_ptr<const ObjectStore> store,
                    ObjectStore::Open(parts));
@@ -71,6 +71,10 @@ absl::StatusOr<std::string> CheckpointInStore(const std::string& uri) {
 }  // namespace
 
 std::optional<std::string> DirectoryOfBest(const std::string& path) {
+  if (IsUri(path)) {
+    if (LastName(path) != kBestName) return std::nullopt;
+    return ParentPath(path);
+  }
   absl::string_view directory = path;
   while (absl::EndsWith(directory, "/")) directory.remove_suffix(1);
   if (!absl::ConsumeSuffix(&directory, kBestName)) return std::nullopt;

@@ -13,8 +13,8 @@ namespace parasol {
 // Returns the directory of the checkpoint that a user means with `path`: a
 // checkpoint's own; a directory of many, which means the newest complete one;
 // or such a directory with "/BEST" behind it, which means the one that its file
-// BEST names. A checkpoint's own directory, or one of many, may be a URI of an
-// object store: it is brought to this machine.
+// BEST names. All of these may be URIs of an object store: the checkpoint is
+// brought to this machine.
 //   NotFound  there is no such directory, or no checkpoint in it, or no BEST.
 //   DataLoss  all checkpoints in it are damaged, or BEST is.
 //   InvalidArgument, Unavailable  the path can't be read as a directory; as for

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "base/strict_json.h"
+#include "base/uri/uri_path.h"
 #include "nlohmann/json.hpp"
 #include "storage/durable_file.h"
 
@@ -28,7 +29,7 @@ constexpr const char* kKeys[] = {"global_step", "loss",       "examples",
                                  "run_id",      "chief_epoch"};
 
 std::string PathIn(const std::string& checkpoint_directory) {
-  return absl::StrCat(checkpoint_directory, "/evaluations.jsonl");
+  return JoinedPath(checkpoint_directory, "evaluations.jsonl");
 }
 
 double NumberOf(const Json& json) {

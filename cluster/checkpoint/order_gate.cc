@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "storage/checkpoint_name.h"
 #include "storage/checkpoint_store.h"
 #include "storage/directory_owner.h"
@@ -107,11 +107,19 @@ absl::Status OrderGate::CheckSnapshotFile(const std::string& directory,
                      " has not heard from the chief which directory is for "
                      "checkpoints"));
   }
-  absl::string_view working = directory;
-  if (absl::ConsumePrefix(&working, checkpoint_directory_) &&
-      absl::ConsumePrefix(&working, "/") &&
-      CheckpointStore::IsWorkingName(working)) {
-    return absl::OkStatus();
+  const std::string working = LastName(directory);
+  const std::string expected =
+      IsUri(checkpoint_directory_)
+          ? JoinedPath(checkpoint_directory_, working)
+          : absl::StrCat(checkpoint_directory_, "/", working);
+  if (directory == expected && CheckpointStore::IsWorkingName(working)) {
+    // In a store it lies beside files of complete checkpoints.
+    const bool is_own =
+        !IsUri(directory) ||
+        absl::EndsWith(name, CheckpointStore::NameInWorking(directory, ".sst"));
+    if (is_own) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", name, "\" is not a name for a file of ", directory));
   }
   return absl::InvalidArgumentError(
       absl::StrCat("\"", directory,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/uri/uri_path.h"
 #include "storage/checkpoint_store.h"
 
 namespace parasol {
@@ -45,11 +46,10 @@ void SavedFile::Note(const std::string& working_directory,
                      const std::string& run_id, durable::CheckpointFile file,
                      int64_t progress) {
   absl::MutexLock lock(&mu_);
-  files_.push_back(
-      {.directory = working_directory.substr(0, working_directory.rfind('/')),
-       .run_id = run_id,
-       .file = std::move(file),
-       .progress = progress});
+  files_.push_back({.directory = ParentPath(working_directory),
+                    .run_id = run_id,
+                    .file = std::move(file),
+                    .progress = progress});
   if (files_.size() > kKept) files_.pop_front();
   is_awaited_ = false;
 }

@@ -156,7 +156,7 @@ absl::Status StoreCheckpoint(CheckpointStore& store,
   // The next owner removes what is left of the checkpoint.
   if (absl::IsFailedPrecondition(owner)) return owner;
   if (status.ok()) status = owner;
-  if (status.ok()) status = store.Commit(directory, manifest);
+  if (status.ok()) status = store.Commit(directory, manifest, check_owner);
   if (!status.ok()) {
     store.Abandon(directory);
     return status;
@@ -183,9 +183,10 @@ absl::Status WriteFirstCheckpoint(const FirstRun& run, CheckpointStore& store,
       store, std::move(manifest), Retention(),
       [&write](const std::string& directory,
                durable::CheckpointManifest& files) -> absl::Status {
-        ASSIGN_OR_RETURN(
-            const std::unique_ptr<ShardWriter> writer,
-            ShardWriter::Create(absl::StrCat(directory, "/", kFirstFile)));
+        ASSIGN_OR_RETURN(const std::unique_ptr<ShardWriter> writer,
+                         ShardWriter::Create(CheckpointStore::PathInWorking(
+                             directory, CheckpointStore::NameInWorking(
+                                            directory, kFirstFile))));
         RETURN_IF_ERROR(write(*writer));
         ASSIGN_OR_RETURN(*files.add_file(), writer->Finish());
         return absl::OkStatus();

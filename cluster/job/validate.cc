@@ -16,6 +16,7 @@
 #include "base/field_checks.h"
 #include "base/shown_text.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "cluster/job/evaluation_policy.h"
 #include "cluster/job/name_pattern.h"
 #include "cluster/job/strategy.h"
@@ -26,6 +27,7 @@
 #include "cluster/job/validate_optimizer.h"
 #include "ml/device/device_name.h"
 #include "ml/initializer/initializer_fields.h"
+#include "ml/input/object/object_uri.h"
 #include "ml/layer/variable_spec.h"
 #include "ml/model/graph_faults.h"
 
@@ -186,16 +188,26 @@ Faults ValidateWarmStart(const job::WarmStart& warm_start) {
   return faults;
 }
 
+// Whether a store may have the checkpoints.
+absl::Status ValidateStore(const std::string& uri) {
+  const absl::StatusOr<ObjectUri> parts = ParseObjectUri(uri);
+  if (!parts.ok()) {
+    return Fault("checkpoint.directory", parts.status().message());
+  }
+  if (parts->scheme == "s3" || parts->scheme == "gs") return absl::OkStatus();
+  return Fault(
+      "checkpoint.directory",
+      absl::StrCat(ShownText(uri), ": checkpoints are not kept in ",
+                   parts->scheme, "://; name s3://, gs:// or a folder"));
+}
+
 Faults ValidateCheckpoint(const job::CheckpointPolicy& checkpoint) {
   Faults faults;
   // It may come from --checkpoint_dir.
   if (checkpoint.has_directory()) {
     faults.Add(RequirePath("checkpoint.directory", checkpoint.directory()));
-    if (absl::StrContains(checkpoint.directory(), "://")) {
-      faults.Add(Fault("checkpoint.directory",
-                       absl::StrCat(ShownText(checkpoint.directory()),
-                                    ": checkpoints are not written to object "
-                                    "stores; name a folder")));
+    if (IsUri(checkpoint.directory())) {
+      faults.Add(ValidateStore(checkpoint.directory()));
     }
   }
   if (checkpoint.has_every_steps()) {

@@ -7,8 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "base/strict_json.h"
+#include "base/uri/uri_path.h"
 #include "nlohmann/json.hpp"
 #include "storage/durable_file.h"
 
@@ -109,11 +111,18 @@ std::vector<std::string> OutputNames(const job::Model& model) {
 
 TrainingJournal::TrainingJournal(Options options)
     : options_(std::move(options)),
-      path_(absl::StrCat(options_.checkpoint_directory, "/training.jsonl")) {
+      path_(JoinedPath(options_.checkpoint_directory, "training.jsonl")) {
   if (!options_.has_event_files) return;
   events_.emplace(
-      absl::StrCat(options_.checkpoint_directory, "/tensorboard/train"),
+      JoinedPath(options_.checkpoint_directory, "tensorboard/train"),
       EventFileName(), options_.first_step + 1);
+}
+
+TrainingJournal::~TrainingJournal() {
+  // The process may end, and files of a store are not there before.
+  if (!IsUri(path_)) return;
+  const absl::Status synced = SyncAppended(path_);
+  if (!synced.ok()) LOG(WARNING) << synced.message();
 }
 
 absl::StatusOr<std::unique_ptr<TrainingJournal>> TrainingJournal::Open(

@@ -50,6 +50,8 @@ class TrainingJournal {
   // runs. Fails as ReadFile() and ReplaceFileDurably() do.
   static absl::StatusOr<std::unique_ptr<TrainingJournal>> Open(Options options);
 
+  ~TrainingJournal();
+
   // The time of the training by the last line that is left.
   absl::Duration elapsed() const { return elapsed_; }
 

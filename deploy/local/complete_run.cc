@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/uri/uri_path.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
 #include "cluster/checkpoint/evaluation_log.h"
 #include "cluster/checkpoint/final_checkpoint.h"
@@ -57,7 +58,7 @@ std::optional<RunResult> FindCompleteRun(const LoadedJob& loaded,
   result.was_complete = true;
   AddCheckpoint(checkpoint_dir, result);
   result.evaluation = LastEvaluationLine(FileTail(
-      absl::StrCat(checkpoint_dir, "/evaluations.jsonl"), kLinesTailBytes));
+      JoinedPath(checkpoint_dir, "evaluations.jsonl"), kLinesTailBytes));
   return result;
 }
 

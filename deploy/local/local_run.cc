@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "cluster/client/chief_client.h"
 #include "cluster/progress/step_rate.h"
 #include "cluster/progress/task_notes.h"
@@ -30,6 +31,8 @@
 namespace parasol {
 namespace {
 
+// Time between two looks at a file in a store.
+constexpr absl::Duration kLookInterval = absl::Seconds(5);
 // How soon a process that has died is noticed.
 constexpr absl::Duration kTick = absl::Milliseconds(50);
 constexpr absl::Duration kStatusPeriod = absl::Milliseconds(300);
@@ -112,11 +115,13 @@ class LocalRun {
   TaskNotes notes_;
   StepRate step_rate_;
   MeanStepRate mean_step_rate_;
+  std::optional<EvaluationLine> evaluation_;  // as it was read last
+  absl::Time next_look_ = absl::InfinitePast();
 };
 
 std::optional<EvaluationLine> ReadEvaluation(const LocalJob& job) {
   return LastEvaluationLine(
-      FileTail(absl::StrCat(job.checkpoint_dir, "/evaluations.jsonl"),
+      FileTail(JoinedPath(job.checkpoint_dir, "evaluations.jsonl"),
                kEvaluationsTailBytes));
 }
 
@@ -175,9 +180,14 @@ void LocalRun::Observe() {
       display_.Tell(note.line);
     }
   }
-  display_.ShowProgress(ProgressLine(status.has_value() ? &*status : nullptr,
-                                     ReadEvaluation(job_), left),
-                        now);
+  // In a store each look is paid for.
+  if (!IsUri(job_.checkpoint_dir) || now >= next_look_) {
+    evaluation_ = ReadEvaluation(job_);
+    next_look_ = now + kLookInterval;
+  }
+  display_.ShowProgress(
+      ProgressLine(status.has_value() ? &*status : nullptr, evaluation_, left),
+      now);
 }
 
 void LocalRun::Interrupt(RunResult& result) {
@@ -208,7 +218,7 @@ void LocalRun::AddOutcome(RunResult& result) const {
   if (mean_step_rate_.observed() < kShortTraining) {
     result.examples_per_second =
         LastTrainingRate(
-            FileTail(absl::StrCat(job_.checkpoint_dir, "/training.jsonl"),
+            FileTail(JoinedPath(job_.checkpoint_dir, "training.jsonl"),
                      kEvaluationsTailBytes))
             .value_or(result.examples_per_second);
   }

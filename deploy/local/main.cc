@@ -143,10 +143,10 @@ absl::StatusOr<std::string> TemporaryDir() {
 absl::StatusOr<std::string> AbsolutePath(absl::string_view flag,
                                          const std::string& path) {
   if (IsUri(path)) {
-    if (flag == "data_dir") return path;
+    if (flag == "data_dir" || flag == "checkpoint_dir") return path;
     return absl::InvalidArgumentError(
         absl::StrCat("--", flag, "=", path,
-                     ": only data are read from object stores; name "
+                     ": only data and checkpoints are in object stores; name "
                      "a path of this machine"));
   }
   std::error_code error;
@@ -306,7 +306,7 @@ absl::Status ReadHostFlags(LocalJob& job) {
   if (absl::GetFlag(FLAGS_checkpoint_dir).empty()) {
     return absl::InvalidArgumentError(
         "--checkpoint_dir is missing: with --hosts it is a directory that all "
-        "of them and this machine share");
+        "of them and this machine share, or s3://bucket/path");
   }
   if (const std::string dir = absl::GetFlag(FLAGS_remote_dir); !dir.empty()) {
     ASSIGN_OR_RETURN(job.bin_dir, AbsolutePath("remote_dir", dir));
@@ -424,8 +424,13 @@ absl::StatusOr<LocalJob> LocalJobFromFlags(LoadedJob& loaded) {
   job.log_dir = absl::StrCat(job.checkpoint_dir, "/logs");
   if (const std::string dir = absl::GetFlag(FLAGS_log_dir); !dir.empty()) {
     ASSIGN_OR_RETURN(job.log_dir, AbsolutePath("log_dir", dir));
+  } else if (IsUri(job.checkpoint_dir)) {
+    ASSIGN_OR_RETURN(job.log_dir, TemporaryDir());
+    fprintf(stderr, "logs: %s\n", job.log_dir.c_str());
   }
-  RETURN_IF_ERROR(MakeDirectory("checkpoint_dir", job.checkpoint_dir));
+  if (!IsUri(job.checkpoint_dir)) {
+    RETURN_IF_ERROR(MakeDirectory("checkpoint_dir", job.checkpoint_dir));
+  }
   RETURN_IF_ERROR(MakeDirectory("log_dir", job.log_dir));
   return job;
 }
@@ -434,9 +439,11 @@ absl::StatusOr<RunResult> RunFromFlags(const TerminationSignal& termination) {
   LoadedJob loaded;
   ASSIGN_OR_RETURN(const LocalJob job, LocalJobFromFlags(loaded));
   // Another launcher must not take this run for an old one.
-  ASSIGN_OR_RETURN(const DirectoryLock in_use,
-                   DirectoryLock::Share(job.checkpoint_dir));
-  CleanUpBehind(job.checkpoint_dir);
+  std::optional<DirectoryLock> in_use;
+  if (!IsUri(job.checkpoint_dir)) {
+    ASSIGN_OR_RETURN(in_use, DirectoryLock::Share(job.checkpoint_dir));
+    CleanUpBehind(job.checkpoint_dir);
+  }
   std::optional<RunResult> complete = FindCompleteRun(
       loaded, job.checkpoint_dir, job.has_evaluator || job.is_alone);
   if (complete) return *std::move(complete);

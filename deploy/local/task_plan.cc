@@ -31,11 +31,13 @@ std::vector<std::string> ChiefFlags(const LocalJob& job) {
   return flags;
 }
 
+std::string CacheFlag(const LocalJob& job) {
+  return absl::StrCat("--data_cache_dir=", job.data_cache_dir);
+}
+
 std::vector<std::string> DataFlags(const LocalJob& job) {
   std::vector<std::string> flags = {absl::StrCat("--data_dir=", job.data_dir)};
-  if (!job.data_cache_dir.empty()) {
-    flags.push_back(absl::StrCat("--data_cache_dir=", job.data_cache_dir));
-  }
+  if (!job.data_cache_dir.empty()) flags.push_back(CacheFlag(job));
   return flags;
 }
 
@@ -50,10 +52,11 @@ std::vector<std::string> RoleFlags(const LocalJob& job,
     if (role == "worker" && job.is_hybrid) flags.push_back("--strategy=hybrid");
     return flags;
   }
-  if (role == "ps" && job.applies_non_finite) {
-    return {"--nonfinite_gradients=apply"};
-  }
-  return {};
+  std::vector<std::string> flags;
+  if (role != "ps") return flags;
+  if (job.applies_non_finite) flags.push_back("--nonfinite_gradients=apply");
+  if (!job.data_cache_dir.empty()) flags.push_back(CacheFlag(job));
+  return flags;
 }
 
 std::string BinaryOf(const LocalJob& job, const std::string& role) {

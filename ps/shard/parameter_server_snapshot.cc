@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "ps/shard/parameter_server.h"
 #include "ps/shard/write_shard.h"
 #include "storage/checkpoint_name.h"
@@ -98,8 +99,7 @@ const SnapshotBases::Base* ParameterServer::BaseOf(
     const wire::SnapshotRequest& request, const Shard& shard) {
   const auto since = FileOf(request.since());
   if (!since.ok() || !since->has_value()) return nullptr;
-  const CheckpointStore store(
-      request.directory().substr(0, request.directory().rfind('/')));
+  const CheckpointStore store(ParentPath(request.directory()));
   const absl::StatusOr<durable::CheckpointManifest> manifest =
       store.ReadManifest((*since)->step);
   if (!manifest.ok()) {
@@ -150,12 +150,12 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
     DropUnchanged(base->chunk_updates, snapshot);
     snapshot.base = {base->file.bytes(), base->file.crc32c()};
   }
-  ASSIGN_OR_RETURN(
-      durable::CheckpointFile file,
-      WriteShard(std::move(snapshot), shard.order.shard(),
-                 shard.order.num_shards(),
-                 absl::StrCat(request.directory(), "/", request.file_name())),
-      _ << options_.task);
+  ASSIGN_OR_RETURN(durable::CheckpointFile file,
+                   WriteShard(std::move(snapshot), shard.order.shard(),
+                              shard.order.num_shards(),
+                              CheckpointStore::PathInWorking(
+                                  request.directory(), request.file_name())),
+                   _ << options_.task);
   file.set_name(request.file_name());
   wire::SnapshotResponse response;
   response.set_bytes(file.bytes());

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "ps/shard/load_shard.h"
 #include "ps/shard/parameter_server.h"
 #include "ps/shard/shard_state.h"
@@ -36,6 +37,14 @@ absl::StatusOr<LoadLimits> ParameterServer::LimitsFor(
     ASSIGN_OR_RETURN(
         limits.journal_directory,
         gate_.AwaitDirectory(request.order(), Clock::Real(), kAnswerWait));
+    if (IsUri(limits.journal_directory)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the journal of a job with durability JOURNAL is a file that grows, "
+          "and the checkpoint directory ",
+          limits.journal_directory,
+          " has none: name a folder in --journal_dir of each ps, or choose "
+          "durability REPLICATE"));
+    }
   }
   return limits;
 }

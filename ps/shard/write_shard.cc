@@ -7,6 +7,7 @@
 
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "cluster/rows/row_checkpoint.h"
 #include "cluster/rows/row_snapshot.h"
 #include "ps/dense/array_pool.h"
@@ -54,10 +55,12 @@ absl::StatusOr<durable::CheckpointFile> WriteShard(ShardSnapshot snapshot,
                                                    uint32_t shard,
                                                    uint32_t num_shards,
                                                    const std::string& path) {
-  // A file that is there is another's.
-  RETURN_IF_ERROR(
-      FileDescriptor::Open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
-          .status());
+  // A file that is there is another's. In a store it has a name of its own.
+  if (!IsUri(path)) {
+    RETURN_IF_ERROR(
+        FileDescriptor::Open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
+            .status());
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<ShardWriter> writer,
                    ShardWriter::Create(path));
   writer->SetWriter({shard, num_shards});

@@ -174,8 +174,8 @@ absl::StatusOr<std::unique_ptr<LaunchedCluster>> LaunchedCluster::Start(
   std::unique_ptr<LaunchedCluster> cluster(new LaunchedCluster);
   const fs::path directory = FreshDirectory();
   cluster->checkpoint_dir_ = options.checkpoint_dir.empty()
-                                 ? directory / "checkpoints"
-                                 : fs::path(options.checkpoint_dir);
+                                 ? (directory / "checkpoints").string()
+                                 : options.checkpoint_dir;
   cluster->output_ = directory / "stdout";
   cluster->progress_ = directory / "stderr";
   cluster->log_dir_ = directory / "logs";

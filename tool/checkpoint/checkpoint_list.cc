@@ -9,15 +9,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "cluster/checkpoint/best_checkpoint.h"
 #include "cluster/checkpoint/checkpoint_argument.h"
-#include "ml/input/object/object_uri.h"
 #include "storage/checked_file.h"
 #include "storage/checkpoint_manifest.h"
 #include "storage/checkpoint_name.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
 #include "storage/durable_file.h"
+#include "storage/remote_checkpoints.h"
 
 namespace parasol {
 namespace {
@@ -38,6 +39,14 @@ absl::Status NoteDamage(const absl::Status& status,
 absl::Status VerifyFiles(const std::string& path,
                          const durable::CheckpointManifest& manifest, Look look,
                          std::vector<std::string>& damage) {
+  if (IsUri(path)) {
+    const absl::Status sizes = CheckRemoteCheckpoint(path, manifest);
+    if (!sizes.ok() || look == Look::kEnds) return NoteDamage(sizes, damage);
+    for (const durable::CheckpointFile& file : manifest.file()) {
+      RETURN_IF_ERROR(NoteDamage(VerifyRemoteFile(path, file), damage));
+    }
+    return absl::OkStatus();
+  }
   for (const durable::CheckpointFile& file : manifest.file()) {
     const std::string name = absl::StrCat(path, "/", file.name());
     const auto checked = CheckedFile::Open(name, file);
@@ -74,7 +83,7 @@ absl::Status LookAt(const std::string& path,
                     CheckpointSummary& listed) {
   if (absl::IsNotFound(bytes.status()) && IsDirectory(path)) {
     listed.damage.push_back(
-        absl::StrCat(path, "/", kManifestName, ": is missing"));
+        absl::StrCat(JoinedPath(path, kManifestName), ": is missing"));
     return absl::OkStatus();
   }
   if (!bytes.ok()) return NoteDamage(bytes.status(), listed.damage);
@@ -82,6 +91,8 @@ absl::Status LookAt(const std::string& path,
   if (!manifest.ok()) return NoteDamage(manifest.status(), listed.damage);
   Describe(*manifest, listed);
   RETURN_IF_ERROR(VerifyFiles(path, *manifest, look, listed.damage));
+  // To open it would bring it all here.
+  if (IsUri(path)) return absl::OkStatus();
   // Opening compares what the files say of themselves.
   const auto reader = CheckpointReader::Open(path);
   if (reader.ok()) {
@@ -101,10 +112,9 @@ bool IsReplaced(const std::string& path,
 
 // Returns NotFound if there is no checkpoint; any other error is in the result.
 absl::StatusOr<CheckpointSummary> ListOne(const std::string& path, Look look) {
-  const std::filesystem::path name(path);
   CheckpointSummary listed;
   listed.path = path;
-  listed.step = StepOfName(name.filename().string()).value_or(0);
+  listed.step = StepOfName(LastName(path)).value_or(0);
   for (int i = 0; i < kMostLooks; ++i) {
     CheckpointSummary seen = listed;
     const absl::StatusOr<std::string> manifest = ReadManifestBytes(path);
@@ -121,6 +131,7 @@ absl::StatusOr<CheckpointSummary> ListOne(const std::string& path, Look look) {
 
 // Returns the directory that the checkpoint `path` lies in.
 std::string DirectoryOf(const std::string& path) {
+  if (IsUri(path)) return ParentPath(path);
   std::filesystem::path checkpoint(path);
   const std::string name = checkpoint.filename().string();
   if (name == "." || name == "..") {
@@ -151,23 +162,20 @@ bool CheckpointList::HasDamage() const {
 
 absl::StatusOr<CheckpointList> ListCheckpoints(const std::string& path,
                                                Look look) {
-  if (IsUri(path)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path,
-        ": checkpoints in a store are not listed or verified there; `parasol "
-        "checkpoint show` brings one and reads it"));
-  }
   std::string name = path;
   while (name.size() > 1 && name.ends_with('/')) name.pop_back();
   CheckpointList list;
   std::vector<std::string> paths;
-  const bool has_step =
-      StepOfName(std::filesystem::path(name).filename().string()).has_value();
+  const bool has_step = StepOfName(LastName(name)).has_value();
   const bool is_one = has_step || DirectoryOfBest(name).has_value() ||
-                      FileSize(absl::StrCat(name, "/", kManifestName)).ok();
+                      FileSize(JoinedPath(name, kManifestName)).ok();
   if (is_one) {
     // A checkpoint without a manifest is one still.
-    if (!has_step) {
+    const auto of_best = DirectoryOfBest(name);
+    if (of_best.has_value()) {
+      ASSIGN_OR_RETURN(const BestCheckpoint found, ReadBest(*of_best));
+      name = found.path;
+    } else if (!has_step && !IsUri(name)) {
       ASSIGN_OR_RETURN(name, CheckpointAt(name));
     }
     list.directory = DirectoryOf(name);

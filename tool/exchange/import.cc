@@ -189,7 +189,8 @@ absl::StatusOr<Imported> Import(const std::string& path, const LoadedJob& job,
                          durable::CheckpointManifest& files) -> absl::Status {
     ASSIGN_OR_RETURN(
         const std::unique_ptr<ShardWriter> writer,
-        ShardWriter::Create(absl::StrCat(directory, "/", kShardFile)));
+        ShardWriter::Create(CheckpointStore::PathInWorking(
+            directory, CheckpointStore::NameInWorking(directory, kShardFile))));
     RETURN_IF_ERROR(WriteImportedShard(*reader, match, contents, job.job,
                                        progress.updates, *writer));
     ASSIGN_OR_RETURN(*files.add_file(), writer->Finish());

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "storage/checkpoint_reader.h"
+#include "storage/checkpoint_store.h"
 
 namespace parasol {
 namespace {
@@ -136,7 +137,7 @@ absl::StatusOr<wire::SnapshotResponse> StateOrders::Snapshot(
   RETURN_IF_ERROR(CheckIsThere(*state)) << task_;
   RETURN_IF_ERROR(gate_.Accept(request.order()));
   const std::string path =
-      absl::StrCat(request.directory(), "/", request.file_name());
+      CheckpointStore::PathInWorking(request.directory(), request.file_name());
   ASSIGN_OR_RETURN(durable::CheckpointFile file,
                    SaveState(*state, cut, path, is_cancelled, request.stay()),
                    _ << task_);
