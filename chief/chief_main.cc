@@ -130,6 +130,7 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
   ASSIGN_OR_RETURN(options.trust, TrustOfTask(config, PeerRole::kChief));
   RETURN_IF_ERROR(options.UseCluster(config));
   options.checkpoint_directory = absl::GetFlag(FLAGS_checkpoint_dir);
+  options.data_dir = absl::GetFlag(FLAGS_data_dir);
   options.ps_timeout = absl::GetFlag(FLAGS_ps_timeout);
   options.worker_timeout = absl::GetFlag(FLAGS_worker_timeout);
   options.checkpoint_timeout = absl::GetFlag(FLAGS_checkpoint_timeout);

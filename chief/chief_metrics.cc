@@ -121,6 +121,10 @@ void ChiefMetrics::Show(const wire::JobStatus& status) {
       static_cast<double>(status.doubled_batches() - doubled_batches_));
   doubled_batches_ = status.doubled_batches();
   evaluation_wait_seconds_.Set(SecondsIn(status.evaluation_waited()));
+  if (status.has_followed()) {
+    if (!data_) data_.emplace(registry_);
+    data_->Show(status.followed());
+  }
   for (const wire::TaskStatus& task : status.task()) {
     if (task.task().role() == "worker") ShowPace(task);
   }

@@ -2,6 +2,7 @@
 #define PARASOL_CHIEF_CHIEF_METRICS_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/metrics.h"
+#include "chief/data_metrics.h"
 #include "proto/chief.pb.h"
 
 namespace parasol {
@@ -39,6 +41,7 @@ class ChiefMetrics {
   void ShowPace(const wire::TaskStatus& worker);
 
   MetricsRegistry& registry_;
+  std::optional<DataMetrics> data_;    // metrics of a training set that grows
   std::map<std::string, Pace> paces_;  // key: the worker's name
   // Keys: the finding's kind, as its label, and the task, which may be empty.
   std::map<std::pair<std::string, std::string>, Gauge> bounds_;

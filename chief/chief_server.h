@@ -86,6 +86,10 @@ class ChiefServer {
   void Evaluated(const std::vector<Evaluation>& evaluations)
       ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Takes what was found of a training set that grows: see
+  // Coordinator::Follow(). Returns false while it has enough files.
+  bool Follow(const FollowedLook& look) ABSL_LOCKS_EXCLUDED(mu_);
+
   // Blocks until the chief may end, and returns how: see Coordinator::Outcome.
   absl::Status Wait();
 

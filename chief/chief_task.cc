@@ -22,8 +22,10 @@
 #include "cluster/job/strategy.h"
 #include "cluster/job/task/task_job.h"
 #include "cluster/placement/placement.h"
+#include "coordinator/followed_run.h"
 #include "coordinator/layout.h"
 #include "coordinator/taken_run.h"
+#include "ml/model/graph_inputs.h"
 #include "ml/optimizer/assigned/plain_subtraction.h"
 #include "storage/checkpoint_store.h"
 
@@ -304,6 +306,32 @@ ProgressPoster::Options ChiefTask::PosterOptions() {
               }};
 }
 
+absl::Status ChiefTask::PrepareToFollow(const std::string& directory,
+                                        Coordinator::Options& coordinator) {
+  RETURN_IF_ERROR(ResumeFollowed(coordinator));
+  if (!coordinator.followed || coordinator.already_complete) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(coordinator.job.model()));
+  ASSIGN_OR_RETURN(ModelInputs inputs,
+                   TrainingInputsOf(coordinator.job.model(), graph));
+  ASSIGN_OR_RETURN(
+      FollowedLog log,
+      FollowedLog::Open(directory, coordinator.run_id, *coordinator.followed));
+  follower_ = std::make_unique<DataFollower>(
+      DataFollower::Options{
+          .dataset = coordinator.job.train(),
+          .inputs = std::move(inputs),
+          .data_dir = options_.data_dir,
+          .on_look =
+              [this](const FollowedLook& look) {
+                return server_->Follow(look);
+              },
+          .check_owner = [this] { return ownership_->Check(); }},
+      std::move(log), *coordinator.followed, clock_);
+  return absl::OkStatus();
+}
+
 absl::Status ChiefTask::Open() {
   ASSIGN_OR_RETURN(Coordinator::Options coordinator, CoordinatorOptions());
   ASSIGN_OR_RETURN(const std::string directory, CheckpointDirectory(options_));
@@ -320,6 +348,7 @@ absl::Status ChiefTask::Open() {
                                 }},
                            clock_, clock_, coordinator));
   ownership_ = std::move(run.ownership);
+  RETURN_IF_ERROR(PrepareToFollow(directory, coordinator));
 
   std::unique_ptr<OrderExecutor> executor =
       MakeExecutor(coordinator, std::move(run.store));
@@ -365,6 +394,7 @@ absl::Status ChiefTask::Open() {
     evaluations_ = std::make_unique<EvaluationWatch>(std::move(watch), clock_);
   }
   server_->Start();
+  if (follower_ != nullptr) follower_->Start();
   progress_ = std::make_unique<ProgressWriter>(std::move(progress), clock_);
   ownership_->OnLost(
       [this](absl::Status lost) { server_->End(std::move(lost)); });
@@ -377,6 +407,7 @@ ChiefTask::~ChiefTask() {
   if (rpc_server_ != nullptr) rpc_server_->Stop(absl::ZeroDuration());
   if (ownership_ != nullptr) ownership_->StopRenewal();
   if (evaluations_ != nullptr) evaluations_->Stop();
+  if (follower_ != nullptr) follower_->Stop();
   poster_.reset();
   progress_.reset();
   // It may be writing a checkpoint: the directory is another's only then.

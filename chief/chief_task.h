@@ -16,6 +16,7 @@
 #include "chief/chief_gate.h"
 #include "chief/chief_server.h"
 #include "chief/chief_service.h"
+#include "chief/data_follower.h"
 #include "chief/evaluation_watch.h"
 #include "chief/kubeflow/https_post.h"
 #include "chief/kubeflow/progress_poster.h"
@@ -78,6 +79,8 @@ struct ChiefTaskOptions {
   bool has_elastic_workers = false;
   // Directory of the checkpoints; empty: the job's checkpoint.directory.
   std::string checkpoint_directory;
+  // Directory of the data, for a training set that grows.
+  std::string data_dir;
   // Time for which a missing ps, or the absence of all workers, is borne.
   absl::Duration ps_timeout = absl::Minutes(5);
   absl::Duration worker_timeout = absl::Minutes(5);
@@ -156,6 +159,10 @@ class ChiefTask {
   std::unique_ptr<OrderExecutor> MakeExecutor(
       const Coordinator::Options& coordinator, CheckpointStore store);
   ProgressPoster::Options PosterOptions();
+  // Prepares to follow the training set of a job that grows. Fills in
+  // `coordinator.followed`.
+  absl::Status PrepareToFollow(const std::string& directory,
+                               Coordinator::Options& coordinator);
   // Finds the checkpoint to resume from, and starts the server.
   absl::Status Open();
 
@@ -173,6 +180,8 @@ class ChiefTask {
   // Destroyed before the server and the poster, to which it reports. Null:
   // evaluations decide nothing in this job.
   std::unique_ptr<EvaluationWatch> evaluations_;
+  // Destroyed before the server, which it tells. Null: the set does not grow.
+  std::unique_ptr<DataFollower> follower_;
   // Destroyed before the server, which it may stop.
   std::unique_ptr<DirectoryOwnership> ownership_;
   std::unique_ptr<RpcServer> rpc_server_;

@@ -42,6 +42,7 @@ Coordinator::Coordinator(Options options, absl::Time now)
       standbys_(ReplicatedPs(options_), options_.standbys),
       grants_(options_.job, PlanOf(options_, now), GrantsOf(options_)),
       evaluations_(options_.job, EvaluationsOf(options_), now),
+      followed_(FollowedOf(options_)),
       orders_(options_, evaluations_.decisions().learning_rate(), now),
       account_(options_),
       worker_places_(GrantsOf(options_).places),
@@ -49,7 +50,10 @@ Coordinator::Coordinator(Options options, absl::Time now)
       last_tick_(now),
       phases_({.already_complete = options_.already_complete,
                .finish_timeout = options_.finish_timeout},
-              now) {}
+              now) {
+  // Workers of the chief before are believed as far as there were batches.
+  grants_.Observe(LookAtGrants());
+}
 
 absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
     const wire::RegisterRequest& request, absl::Time now) {
@@ -173,59 +177,6 @@ absl::StatusOr<wire::GetPlacementResponse> Coordinator::GetPlacement(
   return placement;
 }
 
-absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
-    const wire::ClaimStepsRequest& request, absl::Time now) {
-  RETURN_IF_ERROR(CheckMessage(request));
-  RETURN_IF_ERROR(CheckNewestChief(request.task()));
-  RETURN_IF_ERROR(membership_.Renew(request.task(), now));
-  RETURN_IF_ERROR(grants_.Take(request, phases_.phase(), now))
-      << TaskId::Of(request.task()).ToString();
-  Advance(now);
-  wire::ClaimStepsResponse response;
-  grants_.Answer(request, LookAtGrants(), now, response);
-  if (response.assignment_version() != request.assignment_version()) {
-    AddMembers(response);
-  }
-  if (!request.has_wait() && !IsNews(request, response) &&
-      grants_.claims().IsIdle(request.task().incarnation())) {
-    for (std::string& task : AwaitedTaskNames(View())) {
-      response.add_awaited_task(std::move(task));
-    }
-  }
-  return response;
-}
-
-// Members connect to each other, and show that they belong together: a worker
-// says on which port of its own host, not where.
-std::string Coordinator::CollectiveAddress(
-    const TaskId& id, const Membership::Member& member) const {
-  const std::string& spec = options_.tasks.at(id);
-  const std::string& said = member.collective_address;
-  const size_t colon = said.rfind(':');
-  if (colon == std::string::npos) return spec;
-  return absl::StrCat(spec.substr(0, spec.rfind(':')), said.substr(colon));
-}
-
-void Coordinator::AddMembers(wire::ClaimStepsResponse& response) const {
-  if (!options_.is_mirrored) return;
-  response.set_group_secret(options_.group_secret);
-  for (const auto& [id, member] : membership_.members()) {
-    if (id.role != "worker") continue;
-    const auto replicas = grants_.plan().ReplicasOf(member.incarnation);
-    if (!replicas) continue;
-    wire::GroupMember* entry = response.add_member();
-    entry->mutable_task()->set_role(id.role);
-    entry->mutable_task()->set_index(id.index);
-    entry->mutable_task()->set_incarnation(member.incarnation);
-    entry->set_address(CollectiveAddress(id, member));
-    entry->mutable_replica()->Assign(replicas->begin(), replicas->end());
-  }
-  // A group without the chief's machine could go on beside another one.
-  const bool has_worker0 =
-      response.member_size() > 0 && response.member(0).task().index() == 0;
-  if (!has_worker0) response.clear_member();
-}
-
 absl::Status Coordinator::ReportFailure(
     const wire::ReportFailureRequest& request, absl::Time now) {
   RETURN_IF_ERROR(CheckMessage(request));
@@ -290,6 +241,7 @@ Coordinator::Ticked Coordinator::Tick(absl::Time now) {
     ticked.lost.push_back(task.id);
   }
   grants_.TakeBack(phases_.phase() == wire::TRAINING && board_.AllReady(), now);
+  if (followed_) followed_->Observe(grants_.plan(), MayTrain(), now);
   Advance(now);
   account_.Look(View(), now);
   if (!phases_.HasEnded() && !phases_.HasGivenUp()) {
@@ -348,8 +300,7 @@ void Coordinator::Advance(absl::Time now) {
   }
   evaluations_.Observe(
       {.global_step = grants_.plan().global_step(),
-       .is_training =
-           phases_.phase() == wire::TRAINING && !orders_.stop_requested(),
+       .is_training = MayTrain(),
        .is_over = phases_.phase() > wire::TRAINING,
        .is_failing = orders_.schedule().failures() > 0,
        .has_evaluator = membership_.CountAlive("evaluator") > 0,
@@ -398,7 +349,9 @@ JobView Coordinator::View() const {
 }
 
 wire::JobStatus Coordinator::Status(absl::Time now) const {
-  return account_.Status(View(), now);
+  wire::JobStatus status = account_.Status(View(), now);
+  if (followed_) followed_->AddTo(status, status.global_step(), now);
+  return status;
 }
 
 std::optional<absl::Status> Coordinator::Outcome(absl::Time now) const {
@@ -426,14 +379,18 @@ StepGrants::Look Coordinator::LookAtGrants() const {
           .return_now = may_return && last_tick_ - begun < kReturnTime,
           .ends_early = end_requested_ || HaveWorkersLeft() ||
                         evaluations_.decisions().stop().has_value(),
-          .limit = evaluations_.lag().StepLimit()};
+          .limit = evaluations_.lag().StepLimit(),
+          .batches = followed_
+                         ? std::optional<int64_t>(followed_->files().batches())
+                         : std::nullopt};
 }
 
 Orders::Job Coordinator::ForOrders() const {
   return {.phases = phases_,
           .membership = membership_,
           .grants = grants_,
-          .evaluations = evaluations_};
+          .evaluations = evaluations_,
+          .files = followed_ ? &followed_->files() : nullptr};
 }
 
 std::optional<Order> Coordinator::NextOrder(absl::Time now) {

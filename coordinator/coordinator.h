@@ -84,6 +84,10 @@ class Coordinator {
   std::vector<std::string> Evaluated(absl::Span<const Evaluation> evaluations,
                                      absl::Time now);
 
+  // Takes what was found of a training set that grows, where the options have
+  // `followed`. Returns false while no more files are to be taken.
+  bool Follow(const FollowedLook& look, absl::Time now);
+
   // Lets time pass. Call it often: after a pause of half a lease or more the
   // chief is taken to have stood still, and the leases are extended by the
   // pause.
@@ -127,6 +131,8 @@ class Coordinator {
   // Returns true while the job can't begin without all workers.
   bool NeedsAllWorkers() const;
   bool AwaitsWorkers() const;
+  // Returns true while steps are made, or would be.
+  bool MayTrain() const;
   // Returns true if the job ends because all workers have done their part.
   bool HaveWorkersLeft() const;
   void Depart(const TaskId& id, uint64_t incarnation, absl::Time now);
@@ -137,6 +143,9 @@ class Coordinator {
   StepGrants::Look LookAtGrants() const;
   std::string CollectiveAddress(const TaskId& id,
                                 const Membership::Member& member) const;
+  // Returns FailedPrecondition if the worker knows batches that there are not:
+  // its process has to start again.
+  absl::Status CheckBatches(const wire::ClaimStepsRequest& request) const;
   // Lists the workers that sum gradients among themselves.
   void AddMembers(wire::ClaimStepsResponse& response) const;
   JobView View() const;
@@ -159,6 +168,7 @@ class Coordinator {
   StandbyBoard standbys_;
   StepGrants grants_;
   RunEvaluations evaluations_;
+  std::optional<FollowedData> followed_;
   Orders orders_;
   // The order that was given last.
   std::optional<Order> order_;

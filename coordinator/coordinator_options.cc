@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "cluster/job/durability.h"
+#include "cluster/job/followed/followed_set.h"
 #include "cluster/job/strategy.h"
 #include "cluster/job/training_end.h"
 #include "coordinator/steps/replica_plan.h"
@@ -88,6 +89,11 @@ StepGrants::Options GrantsOf(const CoordinatorOptions& options) {
     grants.places += id.role == "worker";
   }
   return grants;
+}
+
+std::optional<FollowedData> FollowedOf(const CoordinatorOptions& options) {
+  if (!options.followed) return std::nullopt;
+  return FollowedData(FollowedPattern(options.job.train()), *options.followed);
 }
 
 int RankOf(const wire::Task& task, const std::map<TaskId, std::string>& tasks) {

@@ -15,6 +15,8 @@
 #include "coordinator/membership.h"
 #include "coordinator/shards/shard_board.h"
 #include "coordinator/shards/standby_board.h"
+#include "coordinator/steps/followed_data.h"
+#include "coordinator/steps/followed_files.h"
 #include "coordinator/steps/run_evaluations.h"
 #include "coordinator/steps/step_grants.h"
 #include "coordinator/steps/step_plan.h"
@@ -38,6 +40,9 @@ struct CoordinatorOptions {
   // The evaluations of the run up to that checkpoint, in ascending order of
   // their steps.
   std::vector<Evaluation> evaluations;
+  // The files that were taken of a training set that grows; nullopt: it does
+  // not.
+  std::optional<FollowedFiles> followed = std::nullopt;
   // True if that checkpoint is the last one of this job: nothing is left to
   // do.
   bool already_complete = false;
@@ -103,6 +108,9 @@ RunEvaluations::Options EvaluationsOf(const CoordinatorOptions& options);
 StepGrants::Options GrantsOf(const CoordinatorOptions& options);
 std::unique_ptr<StepPlan> PlanOf(const CoordinatorOptions& options,
                                  absl::Time now);
+
+// Returns the training set of a job that follows it.
+std::optional<FollowedData> FollowedOf(const CoordinatorOptions& options);
 
 // Returns the task's position among the tasks of its role, as indices may have
 // gaps.

@@ -154,7 +154,9 @@ wire::JobStatus JobAccount::Status(const JobView& job, absl::Time now) const {
   status.set_phase(job.phases.phase());
   status.set_global_step(plan.global_step());
   const int64_t end = plan.end_step().value_or(0);
-  const bool ends_by_itself = options_.ends_with_workers && end >= kEndless;
+  const bool ends_by_itself =
+      end >= kEndless &&
+      (options_.ends_with_workers || options_.job.end().has_never());
   status.set_end_step(ends_by_itself ? 0 : end);
   status.set_run_id(options_.run_id);
   status.set_failure(job.phases.failure());

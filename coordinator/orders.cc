@@ -183,6 +183,7 @@ CheckpointOrder Orders::OrderCheckpoint(const Job& job, const ShardBoard& board,
   const std::vector<durable::BatchSpan> unfinished = plan.Unfinished();
   manifest.mutable_unfinished_batch()->Assign(unfinished.begin(),
                                               unfinished.end());
+  if (job.files != nullptr) job.files->AddTo(*manifest.mutable_followed());
   manifest.set_final(job.phases.phase() == wire::FINISHING);
   order.evaluated_from = job.evaluations.DueFrom(plan.global_step(), now);
   manifest.set_evaluation_due(order.IsEvaluatedAt(plan.global_step()));

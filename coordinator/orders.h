@@ -15,6 +15,7 @@
 #include "coordinator/shards/leaving_ps.h"
 #include "coordinator/shards/shard_board.h"
 #include "coordinator/shards/shard_loads.h"
+#include "coordinator/steps/followed_files.h"
 #include "coordinator/steps/run_evaluations.h"
 #include "coordinator/steps/step_grants.h"
 
@@ -38,6 +39,8 @@ class Orders {
     const Membership& membership;
     const StepGrants& grants;
     const RunEvaluations& evaluations;
+    // The files of a training set that grows; null: it does not.
+    const FollowedFiles* files = nullptr;
   };
 
   // `options` must outlive this object. The ps have, or are given first, the

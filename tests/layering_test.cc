@@ -41,6 +41,7 @@ constexpr char kRole[] = "^(ps|worker|chief|evaluator)/";
 
 // The floors inside of these folders, each for itself, in the same sense.
 const std::map<std::string, int> kFloor = {{"cluster/cluster_spec", 0},
+                                           {"cluster/job/followed", 0},
                                            {"cluster/object", 0},
                                            {"cluster/job/syntax", 0},
                                            {"cluster/job", 1},
@@ -112,6 +113,7 @@ const std::map<std::string, int> kFloor = {{"cluster/cluster_spec", 0},
                                            {"ps", 7},
                                            {"worker/shown", 0},
                                            {"worker/step", 0},
+                                           {"worker/followed", 1},
                                            {"worker/store/table", 0},
                                            {"worker/store", 1},
                                            {"worker/group/state", 2},

@@ -2,12 +2,15 @@
 
 #include <utility>
 
+#include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/job/followed/followed_set.h"
 #include "cluster/job/training_end.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/loss/loss_spec.h"
 #include "ml/model/graph_inputs.h"
 #include "worker/checked_data.h"
+#include "worker/followed/followed_input.h"
 
 namespace parasol {
 
@@ -38,8 +41,11 @@ absl::Status OpenedJob::Open(
   input.seed = job_.seed();
   input.num_shards = shards;
   input.by_number = !options.is_in_step;
-  ASSIGN_OR_RETURN(const ModelInputs inputs,
-                   TrainingInputsOf(job_.model(), graph));
+  ASSIGN_OR_RETURN(ModelInputs inputs, TrainingInputsOf(job_.model(), graph));
+  if (job_.train().follow()) {
+    Follow(options, std::move(inputs));
+    return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(input_, InputPipeline::Open(job_.train(), inputs, input));
   ASSIGN_OR_RETURN(shard_examples_, input_->ShardSizes(shards));
   TrainingEnd end(job_);
@@ -49,6 +55,20 @@ absl::Status OpenedJob::Open(
   LogTraining(job_, DescribeDevices(devices_), input_->total_examples(),
               options.is_in_step ? shards : 0);
   return absl::OkStatus();
+}
+
+void OpenedJob::Follow(const Options& options, ModelInputs inputs) {
+  files_ = std::make_unique<TrainingFiles>();
+  input_ = std::make_unique<FollowedInput>(
+      FollowedInput::Options{.dataset = job_.train(),
+                             .inputs = std::move(inputs),
+                             .data_dir = options.data_dir,
+                             .seed = job_.seed()},
+      *files_);
+  points_ = {0, job_.summary().every_steps()};
+  LOG(INFO) << "training on " << DescribeDevices(devices_)
+            << " with the files of " << FollowedPattern(job_.train())
+            << " as they come";
 }
 
 }  // namespace parasol

@@ -9,9 +9,11 @@
 
 #include "absl/status/status.h"
 #include "cluster/progress/curve_points.h"
+#include "ml/input/feature/model_inputs.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/model/graph.h"
 #include "proto/job.pb.h"
+#include "worker/step/training_files.h"
 #include "worker/worker_device.h"
 
 namespace parasol {
@@ -53,10 +55,16 @@ class OpenedJob {
   // ClaimStepsRequest.
   const std::vector<int64_t>& shard_examples() const { return shard_examples_; }
   const CurvePoints& points() const { return points_; }
+  // Files of a training set that grows; null: it does not.
+  TrainingFiles* files() { return files_.get(); }
 
  private:
+  // Opens a training set that grows. Its files are yet to be named.
+  void Follow(const Options& options, ModelInputs inputs);
+
   job::Job job_;
   std::vector<WorkerDevice> devices_;
+  std::unique_ptr<TrainingFiles> files_;
   std::unique_ptr<InputPipeline> input_;
   std::vector<int64_t> shard_examples_;
   CurvePoints points_;

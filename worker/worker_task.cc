@@ -372,6 +372,7 @@ void Task::StartClaims(ChiefSession& session) {
     options.task = options_.task;
     options.train_examples = opened_.input().total_examples();
     options.shard_examples = opened_.shard_examples();
+    options.files = opened_.files();
     auto replicas =
         ChiefReplicaSource::Create(std::move(options), session.chief(), clock_);
     replicas_ = replicas.get();
@@ -381,6 +382,7 @@ void Task::StartClaims(ChiefSession& session) {
     options.task = options_.task;
     options.train_examples = opened_.input().total_examples();
     options.shard_examples = opened_.shard_examples();
+    options.files = opened_.files();
     auto steps =
         ChiefStepSource::Create(std::move(options), session.chief(), clock_);
     steps_ = steps.get();

@@ -18,6 +18,7 @@ namespace {
 
 // The end in steps, if `examples` of training data are known.
 void FindEnd(const job::Job& job, int64_t examples, JobReport& report) {
+  if (job.end().has_never() || job.train().follow()) return;
   if (examples > 0) {
     std::string warning = LargeStepWarning(job, examples);
     if (!warning.empty()) report.warnings.push_back(std::move(warning));

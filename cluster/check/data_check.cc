@@ -212,6 +212,8 @@ bool DataCheck::FindAllFiles(const std::string& name,
         FindFiles(options_.data_dir, {use.pattern}, use.path);
     if (!files.ok()) {
       found_all = false;
+      // They may be yet to come.
+      if (dataset.follow() && absl::IsNotFound(files.status())) continue;
       if (IsLeftOut(files.status())) continue;
       Fault(use.path, std::string(files.status().message()));
       continue;

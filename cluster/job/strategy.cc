@@ -181,6 +181,28 @@ absl::StatusOr<ProcessReplicas> OnlyWorker(
   return replicas;
 }
 
+// Returns OK if a job whose strategy is resolved can follow its training set,
+// or does not. `is_cluster`: there are ps and workers.
+absl::Status CheckMayFollow(const job::Job& job, bool is_cluster) {
+  if (!job.train().follow()) return absl::OkStatus();
+  if (!is_cluster) {
+    return Fault("train.follow",
+                 "needs a cluster with ps: start it with the launcher's "
+                 "--ps=1, or with TF_CONFIG");
+  }
+  if (AllReduceOf(job) != nullptr) {
+    return Fault("train.follow",
+                 "needs workers whose variables ps have; choose "
+                 "--strategy=parameter_server");
+  }
+  if (job.parameter_server().has_synchronous()) {
+    return Fault("parameter_server.synchronous",
+                 "a set that grows (train.follow) is trained asynchronously "
+                 "or with bounded_staleness; choose one of them");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::optional<StrategyKind> StrategyOf(const job::Job& job) {
@@ -357,6 +379,7 @@ absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
                      "--strategy=multi_worker_mirrored"));
   }
   RETURN_IF_ERROR(needs_ps ? CheckDurability(job, num_ps) : CheckNoTier(job));
+  RETURN_IF_ERROR(CheckMayFollow(job, /*is_cluster=*/true));
   if (kind == StrategyKind::kParameterServer) return CheckPsCanUpdate(job);
   if (!needs_ps && num_ps > 0) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -374,6 +397,7 @@ absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
 absl::StatusOr<ProcessReplicas> ResolveProcessReplicas(
     const job::Job& job, absl::string_view device) {
   RETURN_IF_ERROR(CheckNoTier(job));
+  RETURN_IF_ERROR(CheckMayFollow(job, /*is_cluster=*/false));
   const job::Strategy& strategy = job.strategy();
   switch (StrategyOf(job).value_or(StrategyKind::kDefault)) {
     case StrategyKind::kOneDevice:

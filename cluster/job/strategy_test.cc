@@ -221,6 +221,31 @@ TEST(StrategyTest, AClusterOfOtherTasksThanTheStrategyNeedsIsRefused) {
 }
 
 // Hybrid's ps have tables alone.
+TEST(StrategyTest, OnlyWorkersThatAreNotInStepFollowASetThatGrows) {
+  const auto follows = [](job::Job job) {
+    job.mutable_train()->set_follow(true);
+    job.mutable_model()->add_sparse_table();
+    return job;
+  };
+  job::Job by_ps = follows(JobWith("parameter_server {}"));
+  EXPECT_OK(ResolveClusterStrategy(std::nullopt, 1, by_ps));
+  by_ps.mutable_parameter_server()->mutable_bounded_staleness();
+  EXPECT_OK(ResolveClusterStrategy(std::nullopt, 1, by_ps));
+  by_ps.mutable_parameter_server()->mutable_synchronous();
+  EXPECT_THAT(ResolveClusterStrategy(std::nullopt, 1, by_ps),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("parameter_server.synchronous")));
+  for (const char* strategy : {"multi_worker_mirrored {}", "hybrid {}"}) {
+    job::Job job = follows(JobWith(strategy));
+    EXPECT_THAT(ResolveClusterStrategy(std::nullopt, *strategy == 'h', job),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("train.follow: needs workers")));
+  }
+  EXPECT_THAT(ResolveProcessReplicas(follows(JobWith("")), "auto").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("train.follow: needs a cluster")));
+}
+
 TEST(StrategyTest, PsCannotUpdateByNormsOfWholeVariables) {
   for (const bool has_lamb : {true, false}) {
     SCOPED_TRACE(has_lamb);

@@ -92,6 +92,7 @@ std::vector<int64_t> TrainingEnd::ShardBatches() const {
 }
 
 std::optional<int64_t> TrainingEnd::step() const {
+  if (end_.has_never()) return kEndless;
   if (!end_.has_epochs()) {
     return end_.has_steps() ? std::optional<int64_t>(end_.steps())
                             : std::nullopt;

@@ -11,7 +11,8 @@
 
 namespace parasol {
 
-// The end.steps of a program with a loop of its own that ends by itself.
+// The end of a job that ends by itself only: end.never, and the end.steps of a
+// program with a loop of its own.
 inline constexpr int64_t kEndless = int64_t{1} << 50;
 
 // The end of a job, in steps of the cluster: at end.steps, or when each of the

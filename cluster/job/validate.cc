@@ -18,6 +18,7 @@
 #include "base/status_macros.h"
 #include "base/uri/uri_path.h"
 #include "cluster/job/evaluation_policy.h"
+#include "cluster/job/followed/followed_set.h"
 #include "cluster/job/name_pattern.h"
 #include "cluster/job/strategy.h"
 #include "cluster/job/validate_dataset.h"
@@ -157,8 +158,8 @@ Faults ValidateSynchronousClipping(const job::Job& job) {
 
 Faults ValidateEnd(const job::TrainingEnd& end) {
   Faults faults;
-  if (!end.has_steps() && !end.has_epochs()) {
-    faults.Add(Fault("end", "neither steps nor epochs is set"));
+  if (!end.has_steps() && !end.has_epochs() && !end.has_never()) {
+    faults.Add(Fault("end", "neither steps nor epochs nor never is set"));
   }
   if (end.has_steps()) {
     faults.Add(RequireInRange("end.steps", end.steps(), 1, kMaxSteps));
@@ -387,6 +388,7 @@ std::optional<Graph> Validate(const job::Job& job, Faults& faults) {
     faults.Add(CheckPsCanUpdate(job));
   }
   faults.Add(ValidateEnd(job.end()));
+  faults.Add(ValidateFollow(job));
   faults.Add(ValidateCheckpoint(job.checkpoint()));
   if (job.has_warm_start()) faults.Add(ValidateWarmStart(job.warm_start()));
   const Graph* const graph = checked.graph ? &*checked.graph : nullptr;

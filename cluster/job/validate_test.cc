@@ -290,6 +290,37 @@ TEST(ValidateTest, AnEndOrCheckpointOutsideItsRangeIsNamed) {
   });
 }
 
+TEST(ValidateTest, WhatStandsAgainstASetThatGrowsIsNamed) {
+  job::Job job = Good();
+  ASSERT_OK(ApplyOverride(job, "end={ never {} }"));
+  EXPECT_OK(Validate(job));
+  ASSERT_OK(ApplyOverride(job, "end.steps=5"));
+  EXPECT_THAT(Validate(job), IsFault("end.never: the job has steps"));
+  ExpectFaults({
+      {"train.follow=true", "train.follow: this format"},
+      {"eval.follow=true", "eval.follow: only train"},
+  });
+  job = Good();
+  ASSERT_OK(
+      ApplyOverride(job,
+                    "train={ cifar { file: 'c/*' } follow: true batch_size: 4 "
+                    "prefetch_batches: 2 decode_threads: 2 }"));
+  ASSERT_OK(ApplyOverride(job, "end={ never {} }"));
+  EXPECT_OK(Validate(job));
+  const std::vector<FaultyOverride> cases = {
+      {"end={ epochs: 2 }", "end.epochs: a set that grows"},
+      {"train.split={ to: .5 }", "train.split: a set that grows"},
+      {"train.auto_shard=FILE", "train.auto_shard: FILE gives"},
+      {"train.cifar.file[0]=s3://b/c", "train.follow: s3://b/c: object stores"},
+  };
+  for (const FaultyOverride& c : cases) {
+    SCOPED_TRACE(c.override);
+    job::Job faulty = job;
+    ASSERT_OK(ApplyOverride(faulty, c.override));
+    EXPECT_THAT(Validate(faulty), IsFault(c.fault));
+  }
+}
+
 TEST(ValidateTest, APartitionerOutsideItsRangeIsNamed) {
   ExpectFaults({
       {"parameter_server.fixed_shards={}",

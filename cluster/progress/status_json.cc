@@ -90,6 +90,22 @@ Json TaskJson(const wire::TaskStatus& task, const wire::JobStatus& status) {
       {"load", task.has_ps_load() ? LoadJson(task.ps_load()) : Json(nullptr)}};
 }
 
+Json FollowedJson(const wire::FollowedData& data) {
+  return {{"pattern", data.pattern()},
+          {"files", data.files()},
+          {"newest", data.newest()},
+          {"newest_age_seconds", data.has_newest_age()
+                                     ? Json(InSeconds(data.newest_age()))
+                                     : Json(nullptr)},
+          {"waiting_records", data.waiting_records()},
+          {"waiting_files", data.waiting_files()},
+          {"waited_seconds",
+           data.has_waited() ? Json(InSeconds(data.waited())) : Json(nullptr)},
+          {"skipped_files", data.skipped_files()},
+          {"skipped", data.skipped()},
+          {"trouble", data.trouble()}};
+}
+
 std::vector<std::string> Strings(
     const google::protobuf::RepeatedPtrField<std::string>& texts) {
   return {texts.begin(), texts.end()};
@@ -145,6 +161,8 @@ Json StatusJson(const wire::JobStatus& status) {
          {"task", finding.task()},
          {"text", finding.text()}});
   }
+  json["followed"] =
+      status.has_followed() ? FollowedJson(status.followed()) : Json(nullptr);
   json["absent_tasks"] = Json::array();
   for (const wire::AbsentTask& task : status.absent_task()) {
     json["absent_tasks"].push_back({{"task", task.task()},

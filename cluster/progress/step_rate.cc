@@ -23,7 +23,7 @@ void StepRate::Observe(int64_t global_step, absl::Time now) {
 }
 
 std::optional<absl::Duration> StepRate::TimeTo(int64_t end_step) const {
-  if (observed_.empty()) return std::nullopt;
+  if (observed_.empty() || end_step <= 0) return std::nullopt;
   const auto& [first_time, first_step] = observed_.front();
   const auto& [last_time, last_step] = observed_.back();
   if (last_step == first_step || last_time == first_time) return std::nullopt;

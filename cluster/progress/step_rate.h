@@ -16,8 +16,9 @@ class StepRate {
   // Adds an observation. A step smaller than the last one (a restored
   // checkpoint) starts anew.
   void Observe(int64_t global_step, absl::Time now);
-  // Returns the time until `end_step` at the measured rate; nullopt if there is
-  // not enough to measure it by, or if no step was done for five seconds.
+  // Returns the time until `end_step` at the measured rate; nullopt if it
+  // is 0 (there is no end, or it is not known), if there is not enough to
+  // measure the rate by, or if no step was done for five seconds.
   std::optional<absl::Duration> TimeTo(int64_t end_step) const;
 
  private:

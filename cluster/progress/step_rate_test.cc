@@ -32,6 +32,13 @@ TEST(StepRateTest, AStandstillOfFiveSecondsHasNoTimeLeft) {
   EXPECT_EQ(rate.TimeTo(100), absl::Seconds(28));
 }
 
+TEST(StepRateTest, WithoutAnEndThereIsNoTimeLeft) {
+  StepRate rate;
+  rate.Observe(0, kBegin);
+  rate.Observe(10, kBegin + absl::Seconds(1));
+  EXPECT_EQ(rate.TimeTo(0), std::nullopt);
+}
+
 TEST(StepRateTest, RestoredCheckpointStartsAnew) {
   StepRate rate;
   rate.Observe(50, kBegin);

@@ -123,6 +123,7 @@ void StepGrants::EndEarly(const Look& look) {
 
 void StepGrants::Observe(const Look& look) {
   plan_->SetLimit(look.limit);
+  plan_->SetBatches(look.batches);
   if (MayGrant(look) == may_grant_) return;
   may_grant_ = !may_grant_;
   ++news_;

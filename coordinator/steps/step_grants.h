@@ -49,6 +49,8 @@ class StepGrants {
     bool ends_early = false;
     // Number of steps beyond which none may begin now.
     std::optional<int64_t> limit = std::nullopt;
+    // Number of batches that a training set has now that grows.
+    std::optional<int64_t> batches = std::nullopt;
   };
 
   StepGrants(const job::Job& job, std::unique_ptr<StepPlan> plan,

@@ -104,6 +104,12 @@ void StepLedger::SetLimit(std::optional<int64_t> limit) {
   limit_ = limit;
 }
 
+void StepLedger::SetBatches(std::optional<int64_t> batches) {
+  if (batches_ == batches) return;
+  const NewsCheck check(*this);
+  batches_ = batches;
+}
+
 absl::Status StepLedger::Check(uint64_t worker, int64_t completed,
                                int64_t started) const {
   const auto it = accounts_.find(worker);
@@ -304,7 +310,7 @@ void StepLedger::FillBatches(Account& account) {
   const int64_t unfinished = account.unfinished();
   auto size = static_cast<int64_t>(account.steps.size());
   for (; size < unfinished + kBatchesAhead; ++size) {
-    if (global_step_ + assigned_ < *end_step_) {
+    if (global_step_ + assigned_ < BatchesEnd()) {
       account.steps.push_back({.batch = pool_.Take(account.shard)});
       ++assigned_;
     } else if (size < unfinished) {
@@ -414,7 +420,7 @@ std::vector<uint64_t> StepLedger::Awaited() const {
   const bool holds_up =
       options_.bound
           ? !clocks_.empty() && *clocks_.rbegin() > smallest + *options_.bound
-          : end_step_ && Free() <= 0;
+          : end_step_ && Free() <= 0 && !AwaitsBatches();
   if (!holds_up) return awaited;
   for (const auto& [incarnation, account] : accounts_) {
     const bool is_awaited =

@@ -104,6 +104,7 @@ class StepLedger : public StepPlan {
   void SetEnd(int64_t end_step) override;
   void EndEarly() override;
   void SetLimit(std::optional<int64_t> limit) override;
+  void SetBatches(std::optional<int64_t> batches) override;
   void SetShards(const std::vector<int64_t>& shard_batches) override;
   std::optional<int64_t> end_step() const override { return end_step_; }
 
@@ -240,10 +241,21 @@ class StepLedger : public StepPlan {
   // Returns the number of steps that are neither done nor granted, and may be
   // granted.
   int64_t Free() const { return GrantEnd() - global_step_ - outstanding_; }
+  // Returns the number of steps for which there are batches, up to the end.
+  int64_t BatchesEnd() const {
+    return batches_ ? std::min(*batches_, *end_step_) : *end_step_;
+  }
+  // Returns the number of steps that any chief of the run can have granted.
+  int64_t LastEnd() const {
+    const int64_t end = std::max(end_step_.value_or(kMaxTotal), earlier_end_);
+    return batches_ ? std::min(*batches_, end) : end;
+  }
   // Returns the number of steps that may be granted in all.
   int64_t GrantEnd() const {
-    return limit_ ? std::min(*limit_, *end_step_) : *end_step_;
+    return limit_ ? std::min(*limit_, BatchesEnd()) : BatchesEnd();
   }
+  // Returns true if nothing is granted because there are no batches now.
+  bool AwaitsBatches() const { return batches_ && GrantEnd() == *batches_; }
   // Returns the smallest clock of the live workers; if there are none, of those
   // that were there last.
   int64_t SmallestClock() const;
@@ -264,6 +276,8 @@ class StepLedger : public StepPlan {
   bool has_granted_ = false;
   std::optional<int64_t> end_step_;
   std::optional<int64_t> limit_;
+  // Number of batches that there are, in a set that grows.
+  std::optional<int64_t> batches_;
   int64_t global_step_ = 0;
   int64_t completed_grants_ = 0;
   int64_t doubled_batches_ = 0;

@@ -8,8 +8,8 @@ namespace parasol {
 
 int64_t StepLedger::MayBeUncounted() const {
   if (!end_step_) return kMaxTotal;
-  const int64_t end = std::max(*end_step_, earlier_end_);
-  return std::clamp<int64_t>(end - global_step_, 0, kMaxTotal) + kMaxUnfinished;
+  return std::clamp<int64_t>(LastEnd() - global_step_, 0, kMaxTotal) +
+         kMaxUnfinished;
 }
 
 int64_t StepLedger::LimitOfStranger(uint64_t worker) const {
@@ -33,9 +33,8 @@ ToldBatches::Run StepLedger::ToldFrom(const Account& account,
                                       int64_t step) const {
   ToldBatches::Run run = account.told.From(step);
   // No chief grants batches far behind the end, but of a shard's epoch.
-  const int64_t end = std::max(end_step_.value_or(kMaxTotal), earlier_end_);
   if (run.first && !options_.has_shards &&
-      *run.first + run.count > end + kMaxUnfinished) {
+      *run.first + run.count > LastEnd() + kMaxUnfinished) {
     run.first.reset();
   }
   return run;

@@ -46,6 +46,11 @@ class StepPlan {
   // for a limit below them the next possible limit is set.
   virtual void SetLimit(std::optional<int64_t> limit) = 0;
 
+  // Lets no step begin that has none of the first `batches` batches, in a plan
+  // that grants batches: the training set grows, and has no more now. nullopt:
+  // it has all.
+  virtual void SetBatches(std::optional<int64_t> batches) {}
+
   // Sets the number of batches that each shard of the training set has in an
   // epoch, in a plan that grants batches.
   virtual void SetShards(const std::vector<int64_t>& shard_batches) {}

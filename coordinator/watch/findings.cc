@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "cluster/progress/followed_text.h"
 #include "cluster/progress/task_notes.h"
 #include "cluster/rpc/proto_duration.h"
 #include "coordinator/watch/step_bound.h"
@@ -77,8 +78,9 @@ class Look {
     Loading();
     Writing();
     Evaluation();
+    Data();
     Absent();
-    if (status_.phase() == wire::TRAINING) {
+    if (status_.phase() == wire::TRAINING && !status_.followed().has_waited()) {
       for (wire::Finding& finding : StepBounds(status_)) {
         findings_.push_back(std::move(finding));
       }
@@ -276,6 +278,17 @@ class Look {
                      "step ",
                      status_.awaited_evaluation(), ", for ", For(waited), "; ",
                      status_.due_evaluations(), " are due"));
+  }
+
+  // No step is made, and nothing is wrong.
+  void Data() {
+    const wire::FollowedData& data = status_.followed();
+    if (!data.trouble().empty()) {
+      Add(wire::Finding::DATA, "",
+          absl::StrCat("the training set: ", data.trouble()));
+    }
+    if (!data.has_waited()) return;
+    Add(wire::Finding::DATA, "", WaitForData(data));
   }
 
   void Absent() {

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "cluster/progress/followed_text.h"
 
 namespace parasol {
 namespace {
@@ -72,6 +73,9 @@ std::vector<std::string> StatusLog::Lines(const wire::JobStatus& status,
         " to leave, for at most ", status.staying_limit().seconds(), "s more"));
   }
   if (!status.trouble().empty()) lines.push_back(status.trouble());
+  if (status.followed().has_waited()) {
+    lines.push_back(WaitForData(status.followed()));
+  }
   if (phase_ == wire::LOADING || phase_ == wire::FINISHING) {
     lines.push_back(absl::StrCat(
         wire::JobPhase_Name(phase_), " since ",

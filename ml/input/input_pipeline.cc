@@ -235,23 +235,40 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenExamples(
   }
 }
 
+// Opens the examples of a data set whose settings are checked.
+absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenExamplesOf(
+    const job::Dataset& dataset, const ModelInputs& inputs,
+    const InputOptions& options) {
+  SetMemory memory = options.memory;
+  memory.shuffled = RecordsSpanned(dataset, options);
+  return OpenExamples(dataset, {.data_dir = options.data_dir,
+                                .inputs = inputs,
+                                .sample_bytes = options.sample_bytes,
+                                .skip_corrupt = SkipsCorrupt(dataset),
+                                .without_labels = options.without_labels,
+                                .label_columns = options.label_columns,
+                                .memory = memory});
+}
+
 }  // namespace
+
+absl::StatusOr<int64_t> InputPipeline::CountExamples(
+    const job::Dataset& dataset, const ModelInputs& inputs,
+    const InputOptions& options) {
+  RETURN_IF_ERROR(CheckSettings(dataset, options));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const ExampleSet> examples,
+                   OpenExamplesOf(dataset, inputs, options));
+  return Selection(examples->file_starts(),
+                   dataset.has_split() ? &dataset.split() : nullptr)
+      .size();
+}
 
 absl::StatusOr<std::unique_ptr<InputPipeline>> InputPipeline::Open(
     const job::Dataset& dataset, const ModelInputs& inputs,
     const InputOptions& options) {
   RETURN_IF_ERROR(CheckSettings(dataset, options));
-  SetMemory memory = options.memory;
-  memory.shuffled = RecordsSpanned(dataset, options);
-  ASSIGN_OR_RETURN(
-      std::shared_ptr<const ExampleSet> examples,
-      OpenExamples(dataset, {.data_dir = options.data_dir,
-                             .inputs = inputs,
-                             .sample_bytes = options.sample_bytes,
-                             .skip_corrupt = SkipsCorrupt(dataset),
-                             .without_labels = options.without_labels,
-                             .label_columns = options.label_columns,
-                             .memory = memory}));
+  ASSIGN_OR_RETURN(std::shared_ptr<const ExampleSet> examples,
+                   OpenExamplesOf(dataset, inputs, options));
   Selection selection(examples->file_starts(),
                       dataset.has_split() ? &dataset.split() : nullptr);
   return Pipeline::Open(

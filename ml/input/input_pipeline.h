@@ -82,6 +82,12 @@ class InputPipeline {
       const InputOptions& options);
   virtual ~InputPipeline() = default;
 
+  // Returns the number of examples of a set, with corrupt records; it may have
+  // none. Keeps nothing open. Errors as for Open().
+  static absl::StatusOr<int64_t> CountExamples(const job::Dataset& dataset,
+                                               const ModelInputs& inputs,
+                                               const InputOptions& options);
+
   // Opens another reader of the same examples, whose memory all readers share.
   // options.data_dir is not used.
   //   InvalidArgument  as for Open().

@@ -154,6 +154,7 @@ absl::Status TestCluster::StartChief() {
   }
   options.listen_address = Address("chief", 0);
   options.checkpoint_directory = checkpoint_directory_;
+  options.data_dir = data_directory_;
   options.heartbeat_interval = absl::Milliseconds(100);
   options.lease = absl::Seconds(5);
   options.pace = pace_;

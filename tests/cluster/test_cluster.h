@@ -53,8 +53,8 @@ class TestCluster {
   // Sets the job of chiefs that are started from now on.
   void SetJob(job::Job job) { job_ = std::move(job); }
 
-  // Sets the data directory of workers and evaluators that are started from now
-  // on; QuadrantsDirectory() by default.
+  // Sets the data directory of chiefs, workers and evaluators that are started
+  // from now on; QuadrantsDirectory() by default.
   void SetDataDirectory(std::string directory) {
     data_directory_ = std::move(directory);
   }

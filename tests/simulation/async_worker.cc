@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/str_cat.h"
+
 namespace parasol::simulation {
 
 AsyncWorker::AsyncWorker(World& world, int index, int number)
@@ -30,6 +32,10 @@ void AsyncWorker::StartSteps() {
   while (steps_.size() < limit) {
     const std::optional<int64_t> batch = claims_.TryStart();
     if (!batch) return;
+    if (world().schedule().shape.growth > 0 && !claims_.HasFileOf(*batch)) {
+      world().auditor().Violate("batch without a file",
+                                absl::StrCat("batch ", *batch));
+    }
     Step& step = steps_.emplace_back();
     step.id = world().auditor().StepStarts(incarnation(), *batch);
     world().Trace(this, "begins batch ", *batch);

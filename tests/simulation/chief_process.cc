@@ -5,8 +5,10 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "cluster/checkpoint/resume.h"
+#include "coordinator/followed_run.h"
 #include "tests/simulation/job_of.h"
 
 namespace parasol::simulation {
@@ -80,6 +82,14 @@ absl::StatusOr<Coordinator::Options> ChiefProcess::Resume() {
   }
   options.evaluations =
       world().disk().Evaluations(options.run_id, HistoryOf(options));
+  RETURN_IF_ERROR(ResumeFollowed(options));
+  for (const auto& file : world().disk().Followed(options.run_id)) {
+    if (!options.followed || file.path() <= options.followed->last_path()) {
+      continue;
+    }
+    RETURN_IF_ERROR(options.followed->Add(file));
+  }
+  files_ = options.followed;
   return options;
 }
 
@@ -89,6 +99,7 @@ void ChiefProcess::Tick() {
     world().Trace(this, "loses ", lost.ToString());
   }
   LookAtEvaluations();
+  if (!LookForFiles()) return;
   CancelMootCalls(ticked.in_vain);
   Changed();
   if (const std::optional<absl::Status> outcome =
@@ -107,6 +118,27 @@ void ChiefProcess::LookAtEvaluations() {
   for (const std::string& line : coordinator_->Evaluated(evaluations, now())) {
     world().Trace(this, line);
   }
+}
+
+// As DataFollower does: a file is recorded before it is told of.
+bool ChiefProcess::LookForFiles() {
+  const Shape& shape = world().schedule().shape;
+  if (!files_ || files_->batches() >= shape.steps) return true;
+  const absl::Status read = world().disk().CheckRead(world().random());
+  if (!CheckOwner(read)) return false;
+  if (!read.ok()) return true;
+  const int64_t batches = std::min(1 + files_->batches() % shape.growth,
+                                   shape.steps - files_->batches());
+  const durable::FollowedFile file =
+      files_->Next(absl::StrFormat("%06d", files_->batches()), 1,
+                   batches * kBatchSize, kBatchSize);
+  world().disk().Record(options_.run_id, file);
+  const absl::Status added = files_->Add(file);
+  if (!added.ok()) world().auditor().Violate("file", added.ToString());
+  FollowedLook look;
+  look.files = {file};
+  coordinator_->Follow(look, now());
+  return true;
 }
 
 void ChiefProcess::Terminate() {

@@ -85,6 +85,9 @@ class ChiefProcess : public Process {
   bool CheckOwner(const absl::Status& read);
   void Tick();
   void LookAtEvaluations();
+  // Takes the next file of a set that grows. Returns false if the process has
+  // ended.
+  bool LookForFiles();
   void CancelMootCalls(const CallsInVain& in_vain);
   void CancelSnapshots();
   // Something has changed: claims that wait may have news, and there may be an
@@ -110,6 +113,8 @@ class ChiefProcess : public Process {
   const JobChoice job_;
   Coordinator::Options options_;
   std::unique_ptr<Coordinator> coordinator_;
+  // The files that were taken, as the follower has them.
+  std::optional<FollowedFiles> files_;
   // Number of evaluations that the coordinator has heard of.
   size_t evaluations_ = 0;
   std::vector<WaitingClaim> claims_;

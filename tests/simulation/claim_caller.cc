@@ -60,9 +60,11 @@ wire::ClaimStepsRequest ClaimCaller::NextRequest() {
   const Shape& shape = world_.schedule().shape;
   wire::ClaimStepsRequest request;
   *request.mutable_task() = worker_.task();
-  request.set_train_examples(ExamplesOf(shape));
-  for (const int64_t examples : ShardExamplesOf(shape)) {
-    request.add_shard_examples(examples);
+  if (shape.growth == 0) {
+    request.set_train_examples(ExamplesOf(shape));
+    for (const int64_t examples : ShardExamplesOf(shape)) {
+      request.add_shard_examples(examples);
+    }
   }
   if (MayWait()) request.mutable_wait()->set_seconds(kClaimWaitSeconds);
   Ask(now - last_call_, request);

@@ -25,6 +25,7 @@ bool Claims::IsUrgent() const {
 
 void Claims::Ask(absl::Duration since_last, wire::ClaimStepsRequest& request) {
   steps_.Tell(request);
+  files_.Tell(request);
   const int64_t wanted = StepGrant::WantedSteps(
       steps_.completed() - last_completed_, since_last, report_interval());
   request.set_want(std::max<int64_t>(0, wanted - steps_.held()));
@@ -33,6 +34,7 @@ void Claims::Ask(absl::Duration since_last, wire::ClaimStepsRequest& request) {
 }
 
 void Claims::Take(const wire::ClaimStepsResponse& response) {
+  files_.Take(response);
   const bool is_awaited = steps_.Take(response);
   asked_in_vain_ = steps_.held() == 0 && !is_awaited;
 }

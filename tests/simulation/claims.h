@@ -8,6 +8,7 @@
 #include "proto/chief.pb.h"
 #include "tests/simulation/claim_caller.h"
 #include "worker/step/granted_steps.h"
+#include "worker/step/training_files.h"
 
 namespace parasol::simulation {
 
@@ -22,7 +23,14 @@ class Claims : public ClaimCaller {
   void Complete();
 
   int64_t completed() const { return steps_.completed(); }
-  void Describe(wire::RegisterRequest& request) { steps_.Tell(request); }
+  // Returns true if the chief has named the file of a batch.
+  bool HasFileOf(int64_t batch) const {
+    return files_.FileOf(batch).has_value();
+  }
+  void Describe(wire::RegisterRequest& request) {
+    files_.StartOver();
+    steps_.Tell(request);
+  }
 
  private:
   bool IsAllReported() const override {
@@ -37,6 +45,7 @@ class Claims : public ClaimCaller {
   void Take(const wire::ClaimStepsResponse& response) override;
 
   GrantedSteps steps_;
+  TrainingFiles files_;
   bool asked_in_vain_ = false;
   int64_t last_completed_ = 0;
 };

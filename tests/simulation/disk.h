@@ -74,6 +74,16 @@ class Disk {
     }
   }
 
+  // Files of a set that grows that chiefs of a run have recorded, as
+  // FollowedLog has them.
+  const std::vector<durable::FollowedFile>& Followed(
+      const std::string& run_id) {
+    return followed_[run_id];
+  }
+  void Record(const std::string& run_id, const durable::FollowedFile& file) {
+    followed_[run_id].push_back(file);
+  }
+
   // Damages the newest checkpoint, unless no other one is intact or it is the
   // job's last. Returns its step, or -1.
   int64_t DamageNewest();
@@ -93,6 +103,7 @@ class Disk {
   int owner_ = -1;
   int64_t epochs_ = 0;
   std::map<int, int64_t> ps_epochs_;
+  std::map<std::string, std::vector<durable::FollowedFile>> followed_;
 };
 
 }  // namespace parasol::simulation

@@ -46,6 +46,7 @@ void SetGroup(const Shape& shape, job::MultiWorkerMirrored& strategy) {
 job::Job MakeJob(const Shape& shape, const JobChoice& choice) {
   job::Job job;
   job.mutable_train()->set_batch_size(kBatchSize);
+  if (shape.growth > 0) job.mutable_train()->set_follow(true);
   job.mutable_optimizer()->mutable_sgd()->set_learning_rate(
       0.1F / static_cast<float>(1 + choice.hyperparameters));
   if (shape.epochs > 0) {

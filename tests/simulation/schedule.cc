@@ -16,6 +16,8 @@ constexpr uint64_t kStopEvery = 10;
 // The workers of every such seed come late, the last of them when one alone
 // would have done half of the steps.
 constexpr uint64_t kLateEvery = 7;
+// The training set of every such seed grows, where the mode allows it.
+constexpr uint64_t kGrowsEvery = 5;
 constexpr absl::Duration kLatest = absl::Seconds(10);
 // Longer than a lease (10 s) now and then.
 constexpr absl::Duration kLongest = absl::Seconds(25);
@@ -325,6 +327,9 @@ std::string Shape::ToString() const {
       epochs > 0 ? absl::StrCat(" in ", epochs, " epochs") : "", " of ",
       Seconds(compute), ", ", overlap, " in flight, a checkpoint every ",
       checkpoint_every, " steps, ", max_to_keep, " kept",
+      growth > 0 ? absl::StrCat(", a set that grows by up to ", growth,
+                                " batches at a time")
+                 : "",
       evaluation > absl::ZeroDuration()
           ? absl::StrCat(", evaluated in ", Seconds(evaluation),
                          " each, patience ", patience,
@@ -417,6 +422,11 @@ Schedule DrawSchedule(uint64_t seed) {
   const bool has_theme = shape.workers <= 8 && random.Chance(kThemed);
   const Theme& theme = Themes()[random.Below(Themes().size())];
   if (has_theme) Fit(theme, shape);
+  // Not drawn, as max_lag.
+  if (seed % kGrowsEvery == 4 && shape.epochs == 0 &&
+      shape.mode < Shape::Mode::kSynchronous) {
+    shape.growth = 1 + static_cast<int64_t>(seed / kGrowsEvery % 4);
+  }
   const absl::Duration last =
       absl::Seconds(3) + shape.compute * shape.steps / shape.workers * 1.3;
   if (seed % kStopEvery == kStopEvery - 1) {

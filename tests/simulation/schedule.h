@@ -62,6 +62,9 @@ struct Shape {
   int patience = 1;
   // The field of EvaluationPolicy; -1: the job never waits for evaluations.
   int max_lag = -1;
+  // Asynchronous training and bounded staleness: largest number of batches of a
+  // file of a set that grows until it has `steps` batches; 0: it does not grow.
+  int64_t growth = 0;
 
   std::string ToString() const;
 };

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "cluster/progress/followed_text.h"
 #include "cluster/progress/status_json.h"
 #include "cluster/progress/task_notes.h"
 #include "deploy/local/run_result.h"
@@ -131,6 +132,13 @@ std::string StatusReport::ToText() const {
       status_.checkpoint().empty() ? "none yet" : status_.checkpoint(), "\n");
   if (status_.finding_size() > 0 && !HasFailed()) {
     absl::StrAppend(&text, "bound by    ", status_.finding(0).text(), "\n");
+  }
+  if (status_.has_followed()) {
+    absl::StrAppend(&text, "data        ",
+                    status_.followed().has_waited()
+                        ? absl::StrCat(WaitForData(status_.followed()), "; ")
+                        : "",
+                    FilesOfData(status_.followed()), "\n");
   }
   text += EvaluationLines();
   if (!status_.missing_task().empty()) {

@@ -31,6 +31,10 @@ void ClaimLoop::End() {
   thread_.join();
 }
 
+void ClaimLoop::Registers() {
+  if (options_.files != nullptr) options_.files->StartOver();
+}
+
 void ClaimLoop::StopLoop() {
   absl::MutexLock lock(&mu_);
   stopped_ = true;
@@ -72,6 +76,7 @@ wire::ClaimStepsRequest ClaimLoop::NextRequest() {
   request.set_train_examples(options_.train_examples);
   request.mutable_shard_examples()->Assign(options_.shard_examples.begin(),
                                            options_.shard_examples.end());
+  if (options_.files != nullptr) options_.files->Tell(request);
   Ask(now - last_call_, request);
   if (MayWait()) *request.mutable_wait() = ToProto(options_.claim_wait);
   last_call_ = now;
@@ -83,6 +88,8 @@ void ClaimLoop::Hear(const absl::StatusOr<wire::ClaimStepsResponse>& response) {
     if (IsRefusal(response.status())) failure_ = response.status();
     return;
   }
+  // Before a batch of them is taken.
+  if (options_.files != nullptr) options_.files->Take(*response);
   Take(*response);
   is_finishing_ = response->phase() == wire::FINISHING;
   no_more_ = response->phase() == wire::COMPLETE;

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "cluster/client/chief_client.h"
 #include "proto/chief.pb.h"
+#include "worker/step/training_files.h"
 
 namespace parasol {
 
@@ -35,6 +36,9 @@ class ClaimLoop {
     int64_t train_examples = 0;
     // The field of ClaimStepsRequest.
     std::vector<int64_t> shard_examples;
+    // Files of a training set that grows, which answers name; null: it does not
+    // grow. Must outlive the loop.
+    TrainingFiles* files = nullptr;
     // Time between two calls while there is something to compute.
     absl::Duration report_interval = absl::Milliseconds(100);
     // Longest time that a call waits at the chief; End() waits for it.
@@ -56,6 +60,8 @@ class ClaimLoop {
   void End();
 
   void StopLoop() ABSL_LOCKS_EXCLUDED(mu_);
+  // Notes that the worker registers.
+  void Registers();
 
   // Returns OK while there is something to compute, and after the job's end.
   // Otherwise the reason for which the worker must stop:

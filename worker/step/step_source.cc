@@ -58,6 +58,7 @@ class Claimer : public ChiefStepSource, private ClaimLoop {
   }
   void Describe(wire::RegisterRequest& request) override {
     absl::MutexLock lock(&mu_);
+    Registers();
     steps_.Tell(request);
   }
 

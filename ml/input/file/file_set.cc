@@ -26,6 +26,7 @@ namespace {
 
 constexpr size_t kMaxFiles = 65536;
 constexpr int64_t kMaxEntries = 4 * kMaxFiles;
+constexpr int64_t kMaxEntriesOfGrowing = 1 << 20;
 constexpr absl::string_view kGlobCharacters = "*?[\\";
 
 std::string Escaped(absl::string_view text) {
@@ -73,7 +74,8 @@ int Noted(int result, const char* name) {
   return result;
 }
 
-absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) {
+absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern,
+                                              int64_t max_entries) {
   glob_t found = {};
   const absl::Cleanup free_found = [&found] { globfree(&found); };
   found.gl_opendir = [](const char* name) -> void* {
@@ -92,13 +94,13 @@ absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) {
   found.gl_stat = [](const char* name, struct stat* about) {
     return Noted(stat(name, about), name);
   };
-  entries_left = kMaxEntries;
+  entries_left = max_entries;
   glob_error = glob_refusal = absl::OkStatus();
   const int result =
       glob(pattern.c_str(), GLOB_NOSORT | GLOB_ALTDIRFUNC, nullptr, &found);
   if (entries_left < 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        pattern, ": looks at more than ", kMaxEntries,
+        pattern, ": looks at more than ", max_entries,
         " files and folders; name the folder of the data more closely"));
   }
   RETURN_IF_ERROR(glob_error) << pattern;
@@ -147,7 +149,7 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& data_dir,
   std::vector<std::string> files;
   if (is_glob) {
     const fs::path directory = Escaped(data_dir);
-    ASSIGN_OR_RETURN(files, Glob((directory / pattern).string()));
+    ASSIGN_OR_RETURN(files, Glob((directory / pattern).string(), kMaxEntries));
   }
   if (!files.empty()) return files;
   const std::string meant = DidYouMean(fs::path(path).filename().string(),
@@ -200,6 +202,32 @@ absl::StatusOr<FoundFiles> FindFiles(const std::string& data_dir,
     }
   }
   return files;
+}
+
+absl::StatusOr<std::vector<std::string>> NamesOfGrowingSet(
+    const std::string& data_dir, absl::Span<const std::string> patterns) {
+  namespace fs = std::filesystem;
+  if (IsUri(data_dir)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--data_dir=", data_dir,
+        ": object stores are not followed; bring the files to a folder"));
+  }
+  const std::string front = (fs::path(data_dir) / "").string();
+  std::vector<std::string> names;
+  for (const std::string& pattern : patterns) {
+    const fs::path path = fs::path(Escaped(data_dir)) / pattern;
+    ASSIGN_OR_RETURN(const std::vector<std::string> found,
+                     Glob(path.string(), kMaxEntriesOfGrowing));
+    const bool is_relative =
+        !data_dir.empty() && !fs::path(pattern).is_absolute();
+    for (const std::string& name : found) {
+      const bool has_front = is_relative && absl::StartsWith(name, front);
+      names.push_back(has_front ? name.substr(front.size()) : name);
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
 }
 
 }  // namespace parasol

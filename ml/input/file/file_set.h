@@ -33,6 +33,15 @@ absl::StatusOr<FoundFiles> FindFiles(const std::string& data_dir,
                                      absl::Span<const std::string> patterns,
                                      absl::string_view field);
 
+// Returns the names of the files that there are now of a set that grows, each
+// once, by the bytes of their names. Names are relative to `data_dir` if their
+// pattern is, and so the same for tasks with other directories. A pattern may
+// name no file yet. No more than a million entries of folders are looked at.
+//   InvalidArgument  data_dir is a URI, or there are more entries.
+//   any other        OpenError() of what can't be looked at.
+absl::StatusOr<std::vector<std::string>> NamesOfGrowingSet(
+    const std::string& data_dir, absl::Span<const std::string> patterns);
+
 }  // namespace parasol
 
 #endif  // PARASOL_ML_INPUT_FILE_FILE_SET_H_

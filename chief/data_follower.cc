@@ -1,0 +1,204 @@
+#include "chief/data_follower.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/shown_text.h"
+#include "base/status_macros.h"
+#include "cluster/job/followed/followed_set.h"
+#include "ml/input/file/file_set.h"
+#include "ml/input/input_pipeline.h"
+#include "ml/input/object/object_uri.h"
+#include "nlohmann/json.hpp"
+
+namespace parasol {
+namespace {
+
+constexpr absl::Duration kLogInterval = absl::Seconds(10);
+// A look at a large folder takes at most this share of the time.
+constexpr double kMostLooking = .1;
+// Larger files are counted block by block.
+constexpr uint64_t kMostInMemory = uint64_t{64} << 20;
+
+// A message, a log and a manifest have texts of UTF-8 alone.
+bool IsUtf8(const std::string& text) {
+  using Json = nlohmann::json;
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace) ==
+         Json(text).dump(-1, ' ', false, Json::error_handler_t::ignore);
+}
+
+bool IsSame(const struct stat& a, const struct stat& b) {
+  return a.st_ino == b.st_ino && a.st_size == b.st_size &&
+         a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
+         a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+}  // namespace
+
+DataFollower::DataFollower(Options options, FollowedLog log,
+                           const FollowedFiles& files, Clock& clock)
+    : options_(std::move(options)),
+      patterns_(FilePatterns(options_.dataset)),
+      clock_(clock),
+      log_(std::move(log)),
+      files_(files),
+      names_(files.last_path()) {
+  files_.Forget(files_.batches());
+}
+
+void DataFollower::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void DataFollower::Stop() {
+  if (!thread_.joinable()) return;
+  {
+    absl::MutexLock lock(&mu_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+bool DataFollower::IsStopping() {
+  absl::MutexLock lock(&mu_);
+  return stopping_;
+}
+
+void DataFollower::Run() {
+  while (true) {
+    const absl::Time start = clock_.Now();
+    Look();
+    has_room_ = options_.on_look(look_);
+    const absl::Duration pause = std::max(
+        options_.interval, (clock_.Now() - start) * (1 / kMostLooking));
+    absl::MutexLock lock(&mu_);
+    if (clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_), pause)) {
+      return;
+    }
+  }
+}
+
+void DataFollower::Look() {
+  look_.trouble.clear();
+  auto first = NamesOfGrowingSet(options_.data_dir, patterns_);
+  auto second =
+      first.ok() && !first->empty() && first->back() > files_.last_path()
+          ? NamesOfGrowingSet(options_.data_dir, patterns_)
+          : first;
+  for (const auto* names : {&first, &second}) {
+    if (names->ok()) continue;
+    look_.trouble = std::string(names->status().message());
+    LOG_EVERY(WARNING, kLogInterval)
+        << "can't look for new files: " << look_.trouble;
+    return;
+  }
+  const NewFiles::Found found = names_.Look(*first, *second);
+  for (const std::string& name : found.late) {
+    LeaveOut(absl::StrCat(ShownText(name),
+                          " has come too late: ", ShownText(files_.last_path()),
+                          ", whose name is greater, was taken before"));
+  }
+  look_.left = static_cast<int64_t>(found.fresh.size());
+  // To count them may take long.
+  if (look_.left > 0) has_room_ = options_.on_look(look_);
+  for (const std::string& name : found.fresh) {
+    if (!has_room_ || IsStopping() || !Take(name)) return;
+    --look_.left;
+  }
+}
+
+bool DataFollower::Take(const std::string& name) {
+  const Counted counted = Count(name);
+  switch (counted.kind) {
+    case Counted::Kind::kLater:
+      look_.trouble = counted.why;
+      LOG_EVERY(WARNING, kLogInterval) << "waits for a file: " << counted.why;
+      return false;
+    case Counted::Kind::kFailed:
+      look_.failure = absl::InvalidArgumentError(
+          absl::StrCat("train.follow: ", counted.why));
+      return false;
+    case Counted::Kind::kLeftOut:
+      LeaveOut(counted.why);
+      names_.Take(name);
+      return true;
+    case Counted::Kind::kWhole:
+      break;
+  }
+  const durable::FollowedFile file =
+      files_.Next(name, counted.bytes, counted.records,
+                  std::max(1, options_.dataset.batch_size()));
+  absl::Status recorded = options_.check_owner();
+  if (recorded.ok()) recorded = log_.Append(file);
+  if (recorded.ok()) recorded = files_.Add(file);
+  if (!recorded.ok()) {
+    look_.trouble = absl::StrCat("can't record ", ShownText(name), ": ",
+                                 recorded.message());
+    LOG_EVERY(WARNING, kLogInterval) << look_.trouble;
+    return false;
+  }
+  files_.Forget(files_.batches());
+  names_.Take(name);
+  LOG(INFO) << "takes " << ShownText(name) << ", " << counted.records
+            << " records";
+  look_.files = {file};
+  has_room_ = options_.on_look(look_);
+  look_.files.clear();
+  return true;
+}
+
+DataFollower::Counted DataFollower::Count(const std::string& name) const {
+  using Kind = Counted::Kind;
+  const std::string path = JoinedPath(options_.data_dir, name);
+  if (!IsUtf8(name)) {
+    return {Kind::kFailed, 0, 0,
+            absl::StrCat(ShownText(name), ": its name is not UTF-8")};
+  }
+  struct stat before = {};
+  struct stat after = {};
+  if (stat(path.c_str(), &before) != 0) {
+    return {errno == ENOENT ? Kind::kLeftOut : Kind::kLater, 0, 0,
+            absl::StrCat(ShownText(path), " has gone before it was read")};
+  }
+  if (!S_ISREG(before.st_mode)) {
+    return {Kind::kLeftOut, 0, 0, absl::StrCat(ShownText(path), " is no file")};
+  }
+  InputOptions input;
+  input.data_dir = options_.data_dir;
+  input.memory.whole = kMostInMemory;
+  const absl::StatusOr<int64_t> records =
+      before.st_size == 0
+          ? 0
+          : InputPipeline::CountExamples(DatasetOfFile(options_.dataset, name),
+                                         options_.inputs, input);
+  if (stat(path.c_str(), &after) != 0 || !IsSame(before, after)) {
+    return {Kind::kLater, 0, 0,
+            absl::StrCat(ShownText(path),
+                         " changes while it is read: write it under another "
+                         "name, and rename it when it is whole")};
+  }
+  if (records.ok()) return {Kind::kWhole, before.st_size, *records};
+  std::string why(records.status().message());
+  if (!absl::StrContains(why, name)) why = absl::StrCat(name, ": ", why);
+  if (absl::IsUnavailable(records.status()) ||
+      absl::IsResourceExhausted(records.status())) {
+    return {Kind::kLater, 0, 0, std::move(why)};
+  }
+  const bool is_skipped = absl::IsDataLoss(records.status()) &&
+                          options_.dataset.on_corrupt() == job::Dataset::SKIP;
+  return {is_skipped ? Kind::kLeftOut : Kind::kFailed, 0, 0, std::move(why)};
+}
+
+void DataFollower::LeaveOut(const std::string& why) {
+  ++look_.skipped;
+  look_.skipped_why = why;
+  LOG(WARNING) << "leaves a file out: " << why;
+}
+
+}  // namespace parasol

@@ -1,0 +1,186 @@
+#include "chief/data_follower.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/clock.h"
+#include "base/status_matchers.h"
+#include "cluster/job/defaults.h"
+#include "cluster/job/job_file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ml/model/graph.h"
+#include "ml/model/graph_inputs.h"
+
+namespace parasol {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kJob[] = R"(
+  name: "followed"
+  model {
+    input { name: "x" dense { column { name: "x" } } }
+    layer { input: "x" dense { units: 1 } }
+    loss { mean_squared_error {} }
+  }
+  train {
+    csv { file: "in/*.csv" label { column: "y" } }
+    follow: true
+    batch_size: 4
+  }
+  end { never {} }
+)";
+
+class DataFollowerTest : public testing::Test {
+ protected:
+  DataFollowerTest()
+      : directory_(
+            testing::TempDir() + "/follower_" +
+            testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    fs::remove_all(directory_);
+    fs::create_directories(directory_ + "/in");
+    job_ = ParseJob(kJob, "followed.textproto").value();
+    FillDefaults(job_);
+  }
+  ~DataFollowerTest() override { follower_.reset(); }
+
+  void Start() {
+    const Graph graph = ResolveGraph(job_.model()).value();
+    FollowedFiles files = files_;
+    FollowedLog log = FollowedLog::Open(directory_, "run", files).value();
+    files_ = files;
+    follower_ = std::make_unique<DataFollower>(
+        DataFollower::Options{
+            .dataset = job_.train(),
+            .inputs = TrainingInputsOf(job_.model(), graph).value(),
+            .data_dir = directory_,
+            .on_look = [this](const FollowedLook& look) { return Hear(look); },
+            .check_owner = [] { return absl::OkStatus(); },
+            .interval = absl::Milliseconds(5)},
+        std::move(log), files, Clock::Real());
+    follower_->Start();
+  }
+  bool Hear(const FollowedLook& look) {
+    absl::MutexLock lock(&mu_);
+    for (const auto& file : look.files) {
+      EXPECT_OK(files_.Add(file));
+      taken_.push_back(absl::StrCat(file.path(), ":", file.records()));
+    }
+    look_ = look;
+    return taken_.size() < room_;
+  }
+  void Await(const std::function<bool()>& reached) {
+    absl::MutexLock lock(&mu_);
+    EXPECT_TRUE(
+        mu_.AwaitWithTimeout(absl::Condition(&reached), absl::Seconds(60)));
+  }
+  void AwaitFiles(size_t count) {
+    Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      return taken_.size() >= count;
+    });
+  }
+  // Moves a file in when it is whole.
+  void MoveIn(const std::string& name, const std::string& text) {
+    std::ofstream(directory_ + "/part") << text;
+    fs::rename(directory_ + "/part", directory_ + "/in/" + name);
+  }
+
+  const std::string directory_;
+  job::Job job_;
+  absl::Mutex mu_;
+  FollowedFiles files_;
+  std::vector<std::string> taken_;
+  FollowedLook look_;
+  size_t room_ = 1000;
+  std::unique_ptr<DataFollower> follower_;
+};
+
+TEST_F(DataFollowerTest, TakesFilesAsTheyComeInTheOrderOfTheirNames) {
+  MoveIn("b.csv", "x,y\n1,2\n3,4\n");
+  MoveIn("a.csv", "x,y\n1,2\n");
+  Start();
+  AwaitFiles(2);
+  MoveIn("d.csv", "");
+  MoveIn("e.csv", "x,y\n");
+  MoveIn("f.csv", "x,y\n1,2\n1,2\n1,2\n1,2\n1,2\n");
+  MoveIn("no_csv", "x,y\n1,2\n");
+  AwaitFiles(5);
+  EXPECT_THAT(taken_, ElementsAre("in/a.csv:1", "in/b.csv:2", "in/d.csv:0",
+                                  "in/e.csv:0", "in/f.csv:5"));
+  EXPECT_EQ(files_.batches(), 4);
+}
+
+TEST_F(DataFollowerTest, TheNextChiefGoesOnWhereThisOneWas) {
+  MoveIn("a.csv", "x,y\n1,2\n");
+  Start();
+  AwaitFiles(1);
+  follower_.reset();
+  MoveIn("b.csv", "x,y\n1,2\n");
+  files_ = FollowedFiles();
+  Start();
+  AwaitFiles(2);
+  EXPECT_THAT(taken_, ElementsAre("in/a.csv:1", "in/b.csv:1"));
+  EXPECT_EQ(files_.batches(), 2);
+}
+
+TEST_F(DataFollowerTest, TakesNoMoreThanThereIsRoomFor) {
+  room_ = 2;
+  for (const char* name : {"a.csv", "b.csv", "c.csv"}) {
+    MoveIn(name, "x,y\n1,2\n");
+  }
+  Start();
+  Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return taken_.size() == 2 && look_.left == 1;
+  });
+  {
+    absl::MutexLock lock(&mu_);
+    room_ = 3;
+  }
+  AwaitFiles(3);
+}
+
+TEST_F(DataFollowerTest, AFileThatComesLateIsLeftOutAndNamed) {
+  MoveIn("m.csv", "x,y\n1,2\n");
+  Start();
+  AwaitFiles(1);
+  Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return look_.files.empty() && look_.left == 0;
+  });
+  MoveIn("a.csv", "x,y\n1,2\n");
+  Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return look_.skipped == 1; });
+  EXPECT_THAT(look_.skipped_why, HasSubstr("a.csv has come too late"));
+  EXPECT_THAT(taken_, ElementsAre("in/m.csv:1"));
+}
+
+TEST_F(DataFollowerTest, AFileOfNoUseEndsTheJobByName) {
+  MoveIn("a.csv", "x,z\n1,2\n");
+  Start();
+  Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return !look_.failure.ok(); });
+  EXPECT_THAT(look_.failure,
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a.csv")));
+}
+
+TEST_F(DataFollowerTest, ADamagedFileIsLeftOutIfCorruptRecordsAre) {
+  job_.mutable_train()->set_on_corrupt(job::Dataset::SKIP);
+  // The beginning of a gzip file.
+  MoveIn("a.csv", std::string("\037\213\010\000\000\000\000\000\002\003\253\320"
+                              "\251\344\062\324\061\342\062\326\061\341\002",
+                              23));
+  MoveIn("b.csv", "x,y\n1,2\n");
+  Start();
+  AwaitFiles(1);
+  EXPECT_THAT(taken_, ElementsAre("in/b.csv:1"));
+  EXPECT_EQ(look_.skipped, 1);
+  EXPECT_THAT(look_.skipped_why, HasSubstr("a.csv"));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,114 @@
+#include "chief/followed_log.h"
+
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "storage/durable_file.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class FollowedLogTest : public testing::Test {
+ protected:
+  FollowedLogTest()
+      : directory_(
+            testing::TempDir() + "/log_" +
+            testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_);
+  }
+
+  // Opens the log of a run behind `files`, and records more files.
+  void Record(const std::string& run, FollowedFiles& files,
+              const std::vector<std::string>& paths, int64_t records = 8) {
+    ASSERT_OK_AND_ASSIGN(FollowedLog log,
+                         FollowedLog::Open(directory_, run, files));
+    for (const std::string& path : paths) {
+      const auto file = files.Next(path, 1, records, 4);
+      ASSERT_OK(log.Append(file));
+      ASSERT_OK(files.Add(file));
+    }
+  }
+  // Returns the files as the next chief has them that goes on from `files`.
+  FollowedFiles Next(const std::string& run, FollowedFiles files) {
+    EXPECT_OK(FollowedLog::Open(directory_, run, files));
+    return files;
+  }
+  std::string Text() {
+    return ReadFile(directory_ + "/followed.jsonl", 1 << 20).value();
+  }
+
+  const std::string directory_;
+};
+
+TEST_F(FollowedLogTest, TheNextChiefHasTheSameFiles) {
+  FollowedFiles files;
+  Record("run", files, {"a", "b", "c"});
+  const FollowedFiles next = Next("run", FollowedFiles());
+  EXPECT_EQ(next.batches(), 6);
+  EXPECT_EQ(next.last_path(), "c");
+}
+
+TEST_F(FollowedLogTest, ItGoesOnBehindItsCheckpoint) {
+  FollowedFiles files;
+  Record("run", files, {"a", "b"});
+  durable::FollowedSet set;
+  files.AddTo(set);
+  Record("run", files, {"c"});
+  const FollowedFiles next = Next("run", FollowedFiles::Of(set).value());
+  EXPECT_EQ(next.batches(), 6);
+  EXPECT_EQ(next.last_path(), "c");
+  EXPECT_THAT(Text(), HasSubstr("\"a\""))
+      << "an older checkpoint may be gone on from";
+}
+
+TEST_F(FollowedLogTest, AFileWithoutRecordsIsNotTakenAgain) {
+  FollowedFiles files;
+  Record("run", files, {"a"}, /*records=*/0);
+  EXPECT_EQ(Next("run", FollowedFiles()).last_path(), "a");
+}
+
+TEST_F(FollowedLogTest, OtherRunsAndDamagedLinesAreLeftOut) {
+  FollowedFiles other;
+  Record("other", other, {"x"});
+  FollowedFiles files;
+  Record("run", files, {"a"});
+  EXPECT_THAT(Text(), Not(HasSubstr("other")));
+  for (const char* line :
+       {"{}", "[1]", "{\"file\":7,\"run_id\":\"run\"}", "{\"file\":\"a\"",
+        "{\"file\":\"b\",\"first_batch\":\"2\",\"run_id\":\"run\"}"}) {
+    ASSERT_OK(AppendLine(directory_ + "/followed.jsonl", line));
+  }
+  const FollowedFiles next = Next("run", FollowedFiles());
+  EXPECT_EQ(next.last_path(), "a");
+  EXPECT_EQ(next.batches(), 2);
+}
+
+TEST_F(FollowedLogTest, ALineThatWasCutOffIsNone) {
+  FollowedFiles files;
+  Record("run", files, {"a"});
+  ASSERT_OK(Append(directory_ + "/followed.jsonl", "{\"file\":\"b\",\"byt"));
+  Record("run", files, {"c"});
+  EXPECT_EQ(Next("run", FollowedFiles()).last_path(), "c");
+}
+
+TEST_F(FollowedLogTest, ALineBehindAGapIsRemoved) {
+  FollowedFiles files;
+  Record("run", files, {"a", "b"});
+  // The checkpoint knows nothing, and the log has lost its first line.
+  const std::string text = Text();
+  ASSERT_OK(ReplaceFileDurably(directory_ + "/followed.jsonl",
+                               text.substr(text.find('\n') + 1)));
+  EXPECT_EQ(Next("run", FollowedFiles()).batches(), 0);
+  EXPECT_EQ(Text(), "");
+}
+
+}  // namespace
+}  // namespace parasol

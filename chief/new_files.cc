@@ -1,0 +1,39 @@
+#include "chief/new_files.h"
+
+#include <functional>
+#include <utility>
+
+namespace parasol {
+namespace {
+
+size_t HashOf(const std::string& name) {
+  return std::hash<std::string>()(name);
+}
+
+}  // namespace
+
+NewFiles::Found NewFiles::Look(const std::vector<std::string>& first,
+                               const std::vector<std::string>& second) {
+  Found found;
+  absl::flat_hash_set<size_t> known;
+  for (const std::string& name : second) {
+    if (name > last_) {
+      if (!first.empty() && name <= first.back()) found.fresh.push_back(name);
+      continue;
+    }
+    known.insert(HashOf(name));
+    if (has_looked_ && !known_.contains(HashOf(name))) {
+      found.late.push_back(name);
+    }
+  }
+  known_ = std::move(known);
+  has_looked_ = true;
+  return found;
+}
+
+void NewFiles::Take(const std::string& name) {
+  last_ = name;
+  known_.insert(HashOf(name));
+}
+
+}  // namespace parasol

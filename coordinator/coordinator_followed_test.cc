@@ -1,0 +1,162 @@
+// A coordinator whose training set grows.
+
+#include <string>
+#include <utility>
+
+#include "base/status_matchers.h"
+#include "coordinator/followed_run.h"
+#include "coordinator/testing/coordinator_fixture.h"
+#include "gmock/gmock.h"
+
+namespace parasol {
+namespace {
+
+using coordinator_testing::CoordinatorTest;
+using coordinator_testing::kRun;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class FollowedTest : public CoordinatorTest {
+ protected:
+  FollowedTest() {
+    job::Dataset& train = *options_.job.mutable_train();
+    train.set_follow(true);
+    train.set_batch_size(4);
+    train.mutable_csv()->add_file("clicks/*.csv");
+    options_.job.mutable_end()->Clear();
+    options_.job.mutable_end()->mutable_never();
+    options_.followed = FollowedFiles();
+  }
+
+  void AddFile(const std::string& path, int64_t records) {
+    FollowedLook look;
+    look.files = {files_.Next(path, 1, records, 4)};
+    ASSERT_OK(files_.Add(look.files[0]));
+    EXPECT_TRUE(chief().Follow(look, now_));
+  }
+
+  FollowedFiles files_;  // as the follower has them
+};
+
+TEST_F(FollowedTest, AJobWaitsForDataAndNobodyIsToBlame) {
+  StartTraining();
+  now_ += absl::Seconds(5);
+  Tick();
+  EXPECT_FALSE(chief().Status(now_).followed().has_waited())
+      << "it has not looked yet";
+  EXPECT_TRUE(chief().Follow({}, now_));
+  Tick();
+  ASSERT_OK_AND_ASSIGN(auto claim, Claim(worker0_, 0, 10));
+  EXPECT_EQ(claim.granted_steps(), 0);
+  EXPECT_THAT(claim.awaited_task(), SizeIs(0));
+  now_ += absl::Seconds(3);
+  wire::JobStatus status = chief().Status(now_);
+  EXPECT_EQ(status.phase(), wire::TRAINING);
+  EXPECT_EQ(status.end_step(), 0) << "it has none";
+  EXPECT_EQ(status.followed().waited().seconds(), 3);
+  EXPECT_EQ(status.followed().pattern(), "clicks/*.csv");
+  EXPECT_FALSE(status.has_waited());
+
+  const int64_t news = chief().NewsAt(now_).claims;
+  AddFile("clicks/1.csv", 9);
+  EXPECT_NE(chief().NewsAt(now_).claims, news);
+  ASSERT_OK_AND_ASSIGN(claim, Claim(worker0_, 0, 1));
+  EXPECT_EQ(claim.granted_steps(), 1);
+  ASSERT_THAT(claim.file(), SizeIs(1));
+  EXPECT_EQ(claim.file(0).path(), "clicks/1.csv");
+  Tick();
+  status = chief().Status(now_);
+  EXPECT_FALSE(status.followed().has_waited());
+  EXPECT_EQ(status.followed().files(), 1);
+  EXPECT_EQ(status.followed().waiting_records(), 9);
+}
+
+TEST_F(FollowedTest, ACheckpointHasThePositionAndTheNextChiefGoesOn) {
+  StartTraining();
+  AddFile("1", 8);
+  AddFile("2", 40);
+  TrainTo(10);
+  Tick();
+  const CheckpointOrder order = NextCheckpoint();
+  const durable::FollowedSet& set = order.manifest.followed();
+  EXPECT_EQ(set.batches(), 12);
+  EXPECT_EQ(set.last_path(), "2");
+  ASSERT_THAT(set.file(), SizeIs(1));
+  EXPECT_EQ(set.file(0).path(), "2");
+
+  options_.resumed = order.manifest;
+  *options_.resumed->mutable_job() = options_.job;
+  ASSERT_OK(ResumeFollowed(options_));
+  EXPECT_EQ(options_.followed->batches(), 12);
+  chief_.reset();
+  RegisterPs(kRun);
+  RegisterWorkers();
+  FinishLoad(NextLoad());
+  now_ += absl::Seconds(3);
+  Tick();
+  ASSERT_OK_AND_ASSIGN(const auto claim, Claim(worker0_, 0, 10));
+  EXPECT_GT(claim.granted_steps(), 0);
+  ASSERT_THAT(claim.file(), SizeIs(1));
+  EXPECT_EQ(claim.file(0).path(), "2");
+}
+
+TEST_F(FollowedTest, AWorkerThatKnowsBatchesThatThereAreNotStartsAgain) {
+  StartTraining();
+  AddFile("1", 8);
+  wire::ClaimStepsRequest request;
+  *request.mutable_task() = worker0_;
+  request.set_known_batches(2);
+  EXPECT_OK(chief().ClaimSteps(request, now_));
+  for (const int64_t known : {int64_t{3}, int64_t{-1}, INT64_MAX}) {
+    request.set_known_batches(known);
+    EXPECT_THAT(chief().ClaimSteps(request, now_),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr("there are 2 batches")));
+  }
+}
+
+TEST_F(FollowedTest, AFileOfNoUseFailsTheJob) {
+  StartTraining();
+  FollowedLook look;
+  look.failure = absl::InvalidArgumentError("train.follow: 1.csv: no column y");
+  chief().Follow(look, now_);
+  EXPECT_EQ(phase(), wire::FAILED);
+  EXPECT_THAT(chief().Status(now_).failure(), HasSubstr("1.csv"));
+}
+
+TEST_F(FollowedTest, AnotherSizeOfBatchesNeedsThatAllIsTrained) {
+  Resume(12);
+  *options_.resumed->mutable_job() = options_.job;
+  files_ = FollowedFiles(10);
+  ASSERT_OK(files_.Add(files_.Next("3", 1, 20, 4)));
+  files_.AddTo(*options_.resumed->mutable_followed());
+  options_.job.mutable_train()->set_batch_size(8);
+  EXPECT_THAT(ResumeFollowed(options_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("train.batch_size is 8")));
+  files_.Forget(15);
+  options_.resumed->clear_followed();
+  files_.AddTo(*options_.resumed->mutable_followed());
+  ASSERT_OK(ResumeFollowed(options_));
+  EXPECT_EQ(options_.followed->batches(), 15);
+}
+
+TEST_F(FollowedTest, AJobOfAnotherKindBeginsWithItsFirstFile) {
+  Resume(12);
+  options_.resumed->add_unfinished_batch()->set_count(3);
+  ASSERT_OK(ResumeFollowed(options_));
+  EXPECT_EQ(options_.followed->batches(), 12);
+  EXPECT_EQ(options_.followed->last_path(), "");
+  EXPECT_THAT(options_.resumed->unfinished_batch(), SizeIs(0));
+
+  options_.followed.reset();
+  options_.resumed->mutable_followed()->set_batches(12);
+  options_.resumed->add_unfinished_batch()->set_count(3);
+  options_.job.mutable_train()->clear_follow();
+  ASSERT_OK(ResumeFollowed(options_));
+  EXPECT_FALSE(options_.followed);
+  EXPECT_THAT(options_.resumed->unfinished_batch(), SizeIs(0));
+}
+
+}  // namespace
+}  // namespace parasol
