@@ -32,7 +32,8 @@ ReplicaPasses::ReplicaPasses(const Options& options, Model& model,
       clock_(clock),
       metrics_(metrics),
       record_(options.non_finite_loss, options.points, clock, metrics,
-              reporter) {
+              reporter),
+      fragments_(model.fragments()) {
   for (Staged& staged : staged_) staged.batch = model.NewStagedBatch();
 }
 
@@ -43,6 +44,8 @@ void ReplicaPasses::Abandon() {
   }
   for (Sent& sent : sent_) sent.push->Wait().IgnoreError();
   sent_.clear();
+  if (coming_ != nullptr) coming_->Wait().IgnoreError();
+  coming_ = nullptr;
 }
 
 absl::Status ReplicaPasses::TakeValues(
@@ -61,13 +64,61 @@ void ReplicaPasses::BeginStep(const std::vector<int>& replicas) {
     return std::count(replicas.begin(), replicas.end(), entry.first) == 0;
   });
   computed_.clear();
+  progress_.clear();
+  if (fragments_.empty()) return;
+  // What the step has not pushed yet is not pushed again.
+  for (auto& [replica, kept] : gradients_) {
+    for (std::vector<float>& gradient : kept.variables) gradient.clear();
+  }
+}
+
+void ReplicaPasses::KeepReaders(const std::vector<int>& replicas) {
+  input_.Keep(replicas);
+  // Their batches are the readers'.
+  std::erase_if(progress_, [&replicas](const auto& entry) {
+    return std::count(replicas.begin(), replicas.end(), entry.first) == 0;
+  });
+}
+
+std::vector<size_t> ReplicaPasses::VariablesOfPass() const {
+  if (!fragments_.empty()) return fragments_[pass_];
+  std::vector<size_t> all;
+  for (size_t i = 0; i < model_.variables().size(); ++i) {
+    if (!model_.variables()[i].frozen) all.push_back(i);
+  }
+  return all;
+}
+
+TrainingParameters::Pending& ReplicaPasses::PullOfFragment(int64_t step) {
+  if (coming_ != nullptr) return *coming_;
+  TrainingParameters::PullRequest request;
+  request.min_updates = step + 1;
+  for (const size_t i : fragments_[pass_]) {
+    request.targets.push_back({i, model_.HostValue(i)});
+  }
+  coming_ = parameters_.Pull(std::move(request));
+  return *coming_;
+}
+
+absl::StatusOr<int64_t> ReplicaPasses::TakeFragment() {
+  const auto pull = std::move(coming_);
+  RETURN_IF_ERROR(pull->Wait()) << "pull of fragment " << pass_;
+  for (const size_t i : fragments_[pass_]) {
+    RETURN_IF_ERROR(model_.Upload(i)) << model_.variables()[i].name;
+  }
+  return pull->outcome().max_updates;
+}
+
+void ReplicaPasses::PullBehind(int64_t step) {
+  if (options_.pulls_ahead && !fragments_.empty()) PullOfFragment(step);
 }
 
 // The next replica's rows come while one computes. A device may still be in the
 // backward pass of the last step, and reads its batch: the next one takes the
 // other place.
-absl::Status ReplicaPasses::ComputeAll(int64_t step,
+absl::Status ReplicaPasses::ComputeAll(int64_t step, size_t pass,
                                        const std::vector<int>& replicas) {
+  pass_ = pass;
   for (size_t i = 0; i < replicas.size(); ++i) {
     Staged& staged = staged_[(first_staged_ + i) % 2];
     if (i == 0) {
@@ -78,17 +129,37 @@ absl::Status ReplicaPasses::ComputeAll(int64_t step,
           Stage(step, replicas[i + 1], staged_[(first_staged_ + i + 1) % 2]));
     }
     RETURN_IF_ERROR(FinishRows(step, staged));
+    PushEarlier(step, replicas[i]);
     RETURN_IF_ERROR(Compute(step, staged));
-    computed_.push_back(replicas[i]);
+    computed_.insert(replicas[i]);
   }
   if (options_.parts != nullptr) first_staged_ += replicas.size();
   return absl::OkStatus();
 }
 
+void ReplicaPasses::PushEarlier(int64_t step, int replica) {
+  Gradients& kept = gradients_[replica];
+  kept.variables.resize(model_.variables().size());
+  TrainingParameters::PushRequest request;
+  for (size_t fragment = 0; fragment < pass_; ++fragment) {
+    for (const size_t i : fragments_[fragment]) {
+      if (!kept.variables[i].empty()) continue;
+      kept.variables[i].assign(model_.variables()[i].elements(), 0);
+      request.gradients.push_back({i, kept.variables[i]});
+    }
+  }
+  Push(step, replica, std::move(request));
+}
+
 absl::StatusOr<ReplicaInput::Share> ReplicaPasses::ShareOf(int64_t step,
                                                            int replica) {
+  const auto known = progress_.find(replica);
+  if (known != progress_.end()) return known->second.share;
   const TrainingRecord::Timed timed(record_, StepPart::kInput);
-  return input_.ShareOf(replica, step);
+  ASSIGN_OR_RETURN(const ReplicaInput::Share share,
+                   input_.ShareOf(replica, step));
+  if (!fragments_.empty()) progress_[replica].share = share;
+  return share;
 }
 
 absl::Status ReplicaPasses::Stage(int64_t step, int replica, Staged& staged) {
@@ -134,6 +205,7 @@ absl::Status ReplicaPasses::Compute(int64_t step, Staged& staged) {
   const int replica = staged.replica;
   if (!staged.has_examples) {
     PushNothing(step, staged);
+    PullBehind(step);
     return absl::OkStatus();
   }
   Gradients& kept = gradients_[replica];
@@ -141,6 +213,7 @@ absl::Status ReplicaPasses::Compute(int64_t step, Staged& staged) {
   kept.tables.resize(model_.tables().size());
   TrainingParameters::PushRequest pack;
   size_t pack_elements = 0;
+  size_t left = fragments_.empty() ? 0 : fragments_[pass_].size();
   // The next replica's gradients lie in the model's own memory, too.
   const auto add_variable = [&](size_t variable,
                                 absl::Span<const float> gradient) {
@@ -149,9 +222,12 @@ absl::Status ReplicaPasses::Compute(int64_t step, Staged& staged) {
     Scale(staged.weight, copy);
     pack.gradients.push_back({variable, copy});
     pack_elements += gradient.size();
-    if (pack_elements < TrainingParameters::kPackElements) return;
+    // A pass may go on behind its fragment's last gradient.
+    const bool is_last = left > 0 && --left == 0;
+    if (!is_last && pack_elements < TrainingParameters::kPackElements) return;
     Push(step, replica, std::exchange(pack, {}));
     pack_elements = 0;
+    if (is_last) PullBehind(step);
   };
   // A table is pushed without rows too: it counts the steps.
   const auto add_rows = [&](size_t table, absl::Span<const uint64_t> ids,
@@ -166,6 +242,7 @@ absl::Status ReplicaPasses::Compute(int64_t step, Staged& staged) {
   };
   Expect(step, staged);
   BatchResult result;
+  staged.batch->pass = pass_;
   {
     const TrainingRecord::Timed timed(record_, StepPart::kCompute);
     ASSIGN_OR_RETURN(
@@ -173,7 +250,15 @@ absl::Status ReplicaPasses::Compute(int64_t step, Staged& staged) {
         model_.Gradients(*staged.batch, PassSeed(options_.seed, step, replica),
                          {.variable = add_variable, .rows = add_rows}));
   }
-  RETURN_IF_ERROR(record_.AddResult(result, step));
+  if (!fragments_.empty()) {
+    BatchResult& so_far = progress_[replica].result;
+    so_far.Add(result);
+    result = so_far;
+  }
+  // A replica may have been taken over behind its last examples.
+  if (is_last_pass() && result.examples > 0) {
+    RETURN_IF_ERROR(record_.AddResult(result, step));
+  }
   if (options_.parts != nullptr) {
     PushPart(step, staged, std::move(pack.rows));
   } else {
@@ -195,8 +280,7 @@ void ReplicaPasses::PushNothing(int64_t step, const Staged& staged) {
   if (options_.parts != nullptr) {
     return PushPart(step, staged, std::move(request.rows));
   }
-  for (size_t i = 0; i < kept.variables.size(); ++i) {
-    if (model_.variables()[i].frozen) continue;
+  for (const size_t i : VariablesOfPass()) {
     kept.variables[i].assign(model_.variables()[i].elements(), 0);
     request.gradients.push_back({i, kept.variables[i]});
   }
@@ -238,7 +322,7 @@ void ReplicaPasses::PushAgain(int64_t step) {
     const size_t on_host =
         options_.parts != nullptr ? 0 : kept.variables.size();
     for (size_t i = 0; i < on_host; ++i) {
-      if (model_.variables()[i].frozen) continue;
+      if (model_.variables()[i].frozen || kept.variables[i].empty()) continue;
       request.gradients.push_back({i, kept.variables[i]});
     }
     for (size_t i = 0; i < kept.tables.size(); ++i) {

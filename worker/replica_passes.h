@@ -7,6 +7,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -41,6 +43,9 @@ class ReplicaPasses {
     // the worker's `device`-th one (DevicePart); null: they are pushed.
     DeviceParts* parts = nullptr;
     int device = 0;
+    // True if a pull may wait for a step that is not complete: a fragment's
+    // next values are then pulled behind its first push.
+    bool pulls_ahead = false;
   };
   // Waits for a pull of values of a step, and records how.
   using AwaitPull = std::function<absl::Status(
@@ -68,13 +73,22 @@ class ReplicaPasses {
   // forgets the gradients of others.
   void BeginStep(const std::vector<int>& replicas);
   // Closes the readers of all other replicas.
-  void KeepReaders(const std::vector<int>& replicas) { input_.Keep(replicas); }
-  // Computes and pushes the gradients of `replicas`, from the values that the
-  // model has. Returns errors of the input, the model and AwaitPull, and
+  void KeepReaders(const std::vector<int>& replicas);
+  // Computes and pushes the gradients of `replicas` of one of the step's passes
+  // (Model::fragments()), from the values that the model has. Returns errors of
+  // the input, the model and AwaitPull, and
   //   OutOfRange  the loss is not finite and the job says to stop.
-  absl::Status ComputeAll(int64_t step, const std::vector<int>& replicas);
+  absl::Status ComputeAll(int64_t step, size_t pass,
+                          const std::vector<int>& replicas);
   // Pushes again what the step's replicas have pushed.
   void PushAgain(int64_t step);
+
+  // Returns the pull of the values that the pass's fragment has behind the
+  // step's update, and starts it if there is none.
+  TrainingParameters::Pending& PullOfFragment(int64_t step);
+  // Gives the model these values, once they are there. Returns errors of the
+  // pull and of Model::Upload(), and the number of updates that they have had.
+  absl::StatusOr<int64_t> TakeFragment();
 
   // The pushes of the step, in the order in which they were sent. The loop
   // removes them when it has waited for them.
@@ -92,6 +106,7 @@ class ReplicaPasses {
       std::vector<float> values;
       std::vector<uint32_t> counts;
     };
+    // Empty: not pushed in this step.
     std::vector<std::vector<float>> variables;
     std::vector<Rows> tables;
   };
@@ -103,7 +118,16 @@ class ReplicaPasses {
     std::unique_ptr<StagedBatch> batch;
     std::unique_ptr<TrainingParameters::Pending> rows;  // nullptr: no rows
   };
+  // The examples of a replica in this step, and what its passes so far have
+  // returned.
+  struct Progress {
+    ReplicaInput::Share share;
+    BatchResult result = {};
+  };
 
+  bool is_last_pass() const { return pass_ + 1 >= fragments_.size(); }
+  // Returns the variables of the pass.
+  std::vector<size_t> VariablesOfPass() const;
   absl::Status Stage(int64_t step, int replica, Staged& staged);
   absl::StatusOr<ReplicaInput::Share> ShareOf(int64_t step, int replica);
   absl::Status FinishRows(int64_t step, Staged& staged);
@@ -114,6 +138,12 @@ class ReplicaPasses {
   // Says what the next pass computes, if its gradients stay on the device.
   void Expect(int64_t step, const Staged& staged);
   void Push(int64_t step, int replica, TrainingParameters::PushRequest request);
+  // Notes that the pass has pushed all of its variables.
+  void PullBehind(int64_t step);
+  // Pushes differences of 0 of the fragments before this pass's which the
+  // replica has not pushed from here: a shard that came in place of another
+  // awaits them, if the worker that has pushed them is lost.
+  void PushEarlier(int64_t step, int replica);
   // Pushes a replica's part where gradients of variables stay on the device;
   // `rows` are the gradients of all tables.
   void PushPart(int64_t step, const Staged& staged,
@@ -127,15 +157,21 @@ class ReplicaPasses {
   Clock& clock_;
   WorkerMetrics& metrics_;
   TrainingRecord record_;
+  const std::vector<std::vector<size_t>> fragments_;  // the model's
   bool has_values_ = false;  // true once the model has had all variables
+  size_t pass_ = 0;
 
   // Batches of the replica that is computing and of the next one.
   std::array<Staged, 2> staged_;
   // Index of the batch of a step's first replica.
   size_t first_staged_ = 0;
   std::map<int, Gradients> gradients_;  // key: replica
-  std::vector<int> computed_;           // replicas of this step
+  // Index: replica of this step, if that has several passes.
+  std::map<int, Progress> progress_;
+  std::set<int> computed_;  // replicas of this step
   std::vector<Sent> sent_;
+  // The pull of the pass's fragment; null: none.
+  std::unique_ptr<TrainingParameters::Pending> coming_;
 };
 
 }  // namespace parasol

@@ -50,6 +50,7 @@ SyncTrainingLoop::SyncTrainingLoop(const Options& options,
       clock_(clock),
       metrics_(metrics),
       reporter_(reporter),
+      fragments_(model_.fragments()),
       values_(model_.variables().size()) {
   for (size_t i = 0; i < places.size(); ++i) {
     ReplicaPasses::Options of_device;
@@ -59,6 +60,7 @@ SyncTrainingLoop::SyncTrainingLoop(const Options& options,
     of_device.counts_records = options.counts_steps && i == 0;
     of_device.parts = options.parts;
     of_device.device = static_cast<int>(i);
+    of_device.pulls_ahead = options.pulls_ahead;
     if (i > 0) of_others_.emplace_back(clock, reporter.hooks());
     passes_.push_back(std::make_unique<ReplicaPasses>(
         of_device, *places[i].model, *places[i].input, parameters,
@@ -119,6 +121,7 @@ absl::StatusOr<std::optional<ReplicaShare>> SyncTrainingLoop::AwaitShare() {
 // had a gradient of a later step, for which its worker had the values of that
 // step from everywhere: nobody will need older ones, and everybody has them.
 absl::StatusOr<int64_t> SyncTrainingLoop::PullValues(int64_t min_step) {
+  if (values_step_ >= min_step) return values_step_;
   std::vector<size_t> pulled;
   const bool are_on_host = !options_.values_stay_on_device;
   for (size_t i = 0; are_on_host && i < model_.variables().size(); ++i) {
@@ -135,6 +138,7 @@ absl::StatusOr<int64_t> SyncTrainingLoop::PullValues(int64_t min_step) {
     RETURN_IF_ERROR(model_.Upload(i)) << model_.variables()[i].name;
   }
   has_values_ = true;
+  if (!fragments_.empty()) values_step_ = step;
   return step;
 }
 
@@ -152,6 +156,12 @@ absl::StatusOr<int64_t> SyncTrainingLoop::Pull(
     const auto pull = parameters_.Pull(std::move(request));
     RETURN_IF_ERROR(AwaitPull(*pull, step, record()));
     outcome = pull->outcome();
+    // Some fragments may have this step's update already: their shards have no
+    // older values, or nobody needs these.
+    if (!fragments_.empty()) {
+      replicas_.Complete(outcome.min_updates);
+      return outcome.min_updates;
+    }
     step = outcome.max_updates;
     // Others may be further than the chief knew.
     replicas_.Complete(step);
@@ -179,12 +189,24 @@ absl::Status SyncTrainingLoop::RunStep(int64_t step, ReplicaShare share) {
   for (size_t i = 0; i < devices; ++i) {
     passes_[i]->BeginStep(PartOf(share.replicas, i, devices));
   }
-  std::set<int> computed;
   pushed_moves_ = parameters_.Unanswered().moves;
   // The first device's model has pulled them. Its passes may write there.
   RETURN_IF_ERROR(OnAllDevices([&](size_t i) -> absl::Status {
     return i > 0 ? passes_[i]->TakeValues(values_) : absl::OkStatus();
   }));
+  const size_t passes = std::max<size_t>(1, fragments_.size());
+  for (size_t pass = 0; pass < passes; ++pass) {
+    RETURN_IF_ERROR(RunPass(step, pass, share));
+    if (fragments_.empty()) break;
+    RETURN_IF_ERROR(TakeFragment(step, pass)) << "step " << step;
+  }
+  return FinishStep(step);
+}
+
+absl::Status SyncTrainingLoop::RunPass(int64_t step, size_t pass,
+                                       ReplicaShare& share) {
+  const size_t devices = passes_.size();
+  std::set<int> computed;
   bool is_complete = false;
   while (!is_complete) {
     std::vector<int> replicas;
@@ -194,18 +216,25 @@ absl::Status SyncTrainingLoop::RunStep(int64_t step, ReplicaShare share) {
     replicas_.Pushed(step);
     RETURN_IF_ERROR(OnAllDevices([&](size_t i) -> absl::Status {
       passes_[i]->KeepReaders(PartOf(share.replicas, i, devices));
-      return passes_[i]->ComputeAll(step, PartOf(replicas, i, devices));
+      return passes_[i]->ComputeAll(step, pass, PartOf(replicas, i, devices));
     }));
     replicas_.Pushed(step + 1);
-    ASSIGN_OR_RETURN(is_complete, AwaitPushes(step, share));
+    ASSIGN_OR_RETURN(is_complete, AwaitPass(step, share));
   }
-  return FinishStep(step);
+  return absl::OkStatus();
 }
 
-// True: the step is complete. False: `share` has become another one.
-absl::StatusOr<bool> SyncTrainingLoop::AwaitPushes(int64_t step,
-                                                   ReplicaShare& share) {
-  const TrainingRecord::Timed timed(record(), StepPart::kPush);
+absl::Status SyncTrainingLoop::TakeFragment(int64_t step, size_t fragment) {
+  ASSIGN_OR_RETURN(const int64_t updates, passes_.front()->TakeFragment());
+  // Others may have taken this worker for lost, and gone on.
+  if (fragment == 0) values_step_ = step + 1;
+  if (updates != step + 1) values_step_ = -1;
+  return absl::OkStatus();
+}
+
+// True: the pass is complete. False: `share` has become another one.
+absl::StatusOr<bool> SyncTrainingLoop::AwaitPass(int64_t step,
+                                                 ReplicaShare& share) {
   const absl::Time start = clock_.Now();
   const auto sent = [this](size_t i) -> TrainingParameters::Pending* {
     for (const auto& passes : passes_) {
@@ -214,22 +243,41 @@ absl::StatusOr<bool> SyncTrainingLoop::AwaitPushes(int64_t step,
     }
     return nullptr;
   };
-  for (size_t i = 0; sent(i) != nullptr; ++i) {
-    while (!record().WaitFor(*sent(i), kWaitSlice)) {
-      const absl::Status fault = CheckWait(step, start, /*has_pushed=*/true);
-      if (MayAwaitLastPushes(fault)) continue;
-      RETURN_IF_ERROR(fault);
-      if (pushed_moves_ != parameters_.Unanswered().moves) {
-        PushAgain(step);
-        i = 0;
+  while (true) {
+    for (size_t i = 0; sent(i) != nullptr; ++i) {
+      const TrainingRecord::Timed timed(record(), StepPart::kPush);
+      while (!record().WaitFor(*sent(i), kWaitSlice)) {
+        ASSIGN_OR_RETURN(const Found found, LookAround(step, start, share));
+        if (found == Found::kShare) return false;
+        if (found == Found::kMove) i = 0;
       }
-      ASSIGN_OR_RETURN(ReplicaShare now, replicas_.Now());
-      if (now.version == share.version) continue;
-      share = std::move(now);
-      return false;
     }
+    if (fragments_.empty()) return true;
+    const TrainingRecord::Timed timed(record(), StepPart::kPull);
+    Found found = Found::kNothing;
+    while (found == Found::kNothing) {
+      if (record().WaitFor(passes_.front()->PullOfFragment(step), kWaitSlice)) {
+        return true;
+      }
+      ASSIGN_OR_RETURN(found, LookAround(step, start, share));
+    }
+    if (found == Found::kShare) return false;
   }
-  return true;
+}
+
+absl::StatusOr<SyncTrainingLoop::Found> SyncTrainingLoop::LookAround(
+    int64_t step, absl::Time start, ReplicaShare& share) {
+  const absl::Status fault = CheckWait(step, start, /*has_pushed=*/true);
+  if (MayAwaitLastPushes(fault)) return Found::kNothing;
+  RETURN_IF_ERROR(fault);
+  const bool has_moved = pushed_moves_ != parameters_.Unanswered().moves;
+  if (has_moved) PushAgain(step);
+  ASSIGN_OR_RETURN(ReplicaShare now, replicas_.Now());
+  if (now.version != share.version) {
+    share = std::move(now);
+    return Found::kShare;
+  }
+  return has_moved ? Found::kMove : Found::kNothing;
 }
 
 bool SyncTrainingLoop::MayAwaitLastPushes(const absl::Status& fault) {

@@ -48,6 +48,12 @@ namespace parasol {
 // gradients of rows in no fixed order, and each process chooses cuDNN's
 // algorithms for itself.
 //
+// A model with fragments has a pass in each step for each of them. The values
+// of a fragment are pulled when all replicas have pushed it, and the next pass
+// begins with them. A replica that is assigned behind some passes begins, with
+// the values that the worker has, at the pass that the others make: the ones
+// before are complete.
+//
 // A worker may be lost when its gradients of a step have come to some chunks
 // and tables and not to others. The ones that have completed it keep the
 // step's values until no one needs them (Chunk), so the worker that takes over
@@ -79,6 +85,8 @@ class SyncTrainingLoop {
     // True if the models' variables stay there, too, and `parameters` updates
     // them: no values are pulled.
     bool values_stay_on_device = false;
+    // True if a pull may wait for a step that is not complete.
+    bool pulls_ahead = false;
     // Called once on the thread of each device, with its number.
     std::function<void(size_t device)> on_thread = [](size_t) {};
   };
@@ -116,12 +124,22 @@ class SyncTrainingLoop {
   absl::StatusOr<int64_t> PullValues(int64_t min_step);
   absl::StatusOr<int64_t> Pull(const std::vector<size_t>& variables,
                                int64_t min_step);
+  // Gives the model a fragment's values behind the step's update.
+  absl::Status TakeFragment(int64_t step, size_t fragment);
   absl::StatusOr<std::optional<ReplicaShare>> AwaitShare();
   absl::Status RunStep(int64_t step, ReplicaShare share);
+  // Makes a pass for all replicas of `share`, which may become another one.
+  absl::Status RunPass(int64_t step, size_t pass, ReplicaShare& share);
   // Calls `call` for all devices at the same time, and returns the cause of
   // what has failed, if any.
   absl::Status OnAllDevices(const ParallelCalls::Call& call);
-  absl::StatusOr<bool> AwaitPushes(int64_t step, ReplicaShare& share);
+  absl::StatusOr<bool> AwaitPass(int64_t step, ReplicaShare& share);
+  // Looks for what ends a wait for the pushes of a step: an error, another
+  // share, which `share` then is, or a shard that came in place of another, to
+  // which all is pushed again.
+  enum class Found { kNothing, kShare, kMove };
+  absl::StatusOr<Found> LookAround(int64_t step, absl::Time start,
+                                   ReplicaShare& share);
   void PushAgain(int64_t step);
   // Called by the threads of all devices, as is CheckWait().
   absl::Status AwaitPull(TrainingParameters::Pending& pull, int64_t step,
@@ -141,7 +159,11 @@ class SyncTrainingLoop {
   Clock& clock_;
   WorkerMetrics& metrics_;
   TrainingReporter& reporter_;
+  const std::vector<std::vector<size_t>> fragments_;  // the model's
   bool has_values_ = false;  // true once the model has had all variables
+  // Number of updates that the values of all fragments have had, while no step
+  // is under way; -1: they have had different ones, or there are none.
+  int64_t values_step_ = -1;
   // The first model's values, which the others take; index: variable.
   std::vector<absl::Span<const float>> values_;
 

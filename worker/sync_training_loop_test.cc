@@ -19,6 +19,7 @@
 #include "gtest/gtest.h"
 #include "worker/pass_seed.h"
 #include "worker/testing/fake_staged_batch.h"
+#include "worker/testing/fragment_worker.h"
 #include "worker/testing/synchronous_worker.h"
 
 namespace parasol {
@@ -488,6 +489,126 @@ TEST(SyncTrainingLoop, ALossThatIsNotFiniteEndsTheJob) {
   Worker worker(shard, {0}, 1, 1);
   worker.model.loss = std::numeric_limits<double>::infinity();
   EXPECT_THAT(worker.loop.Run(), StatusIs(absl::StatusCode::kOutOfRange));
+}
+
+TEST(FragmentStepsTest, EachFragmentsNewValuesComeBeforeTheNextPass) {
+  Shards shards(1);
+  FragmentWorker worker(shards, {0}, /*end=*/2, /*total_replicas=*/1);
+  ASSERT_OK(worker.loop.Run());
+  EXPECT_THAT(worker.events.Take(),
+              ElementsAre("pull x y at 0", "new x0", "new y0",  //
+                          "push y0 of r0", "computed y of b0",  //
+                          "pull y at 1", "new y0",              //
+                          "push x0 of r0", "computed x of b0",  //
+                          "pull x at 1", "new x0",              //
+                          "push y1 of r0", "computed y of b1",  //
+                          "pull y at 2", "new y1",              //
+                          "push x1 of r0", "computed x of b1",  //
+                          "pull x at 2", "new x1"));
+  EXPECT_EQ(worker.metrics.steps.value(), 2);
+  EXPECT_EQ(worker.reporter.Take().examples, 4);
+}
+
+TEST(FragmentStepsTest, ValuesMayBePulledBehindThePushOfTheFirstReplica) {
+  Shards shards(2);
+  FragmentWorker worker(shards, {0, 1}, /*end=*/1, /*total_replicas=*/2,
+                        /*pulls_ahead=*/true);
+  ASSERT_OK(worker.loop.Run());
+  EXPECT_THAT(
+      worker.events.Take(),
+      ElementsAre("pull x y at 0", "new x0", "new y0",                  //
+                  "push y0 of r0", "pull y at 1", "computed y of b0",   //
+                  "push y100 of r1", "computed y of b100", "new y100",  //
+                  "push x0 of r0", "pull x at 1", "computed x of b0",   //
+                  "push x100 of r1", "computed x of b100", "new x100"));
+}
+
+// It pushes nothing of before its first pass, but to a shard that may have been
+// replaced.
+TEST(FragmentStepsTest, AReplicaOfALostWorkerGoesOnInThePassOfTheOthers) {
+  Shards shards(2);
+  FragmentWorker worker(shards, {0}, /*end=*/1, /*total_replicas=*/2);
+  std::thread other([&] {
+    // The other worker is lost between its two fragments.
+    worker.events.Await("computed y of b0");
+    shards.Push(1, 0, 1, 7);
+    worker.events.Await("computed x of b0");
+    worker.replicas.Assign({0, 1});
+  });
+  ASSERT_OK(worker.loop.Run());
+  other.join();
+  EXPECT_THAT(worker.events.Take(),
+              ElementsAre("pull x y at 0", "new x0", "new y0",      //
+                          "push y0 of r0", "computed y of b0",      //
+                          "pull y at 1", "new y7",                  //
+                          "push x0 of r0", "computed x of b0",      //
+                          "push y0 of r1",                          //
+                          "push x100 of r1", "computed x of b100",  //
+                          "pull x at 1", "new x100"));
+}
+
+// The shard of y is replaced when all have gone on to x.
+TEST(FragmentStepsTest, AReplacedShardGetsWhatTheStepHasPushedAndNoMore) {
+  Shards shards(2);
+  FragmentWorker worker(shards, {0}, /*end=*/2, /*total_replicas=*/2);
+  std::thread other([&] {
+    worker.events.Await("computed y of b0");
+    shards.Push(1, 0, 1, 7);
+    worker.events.Await("computed x of b0");
+    shards.Push(0, 0, 1, 8);
+    worker.events.Await("computed y of b1");
+    worker.events.Take();
+    ++worker.parameters.moved;
+    worker.events.Await("push y1 of r0");
+    shards.Push(1, 1, 1, 9);
+    worker.events.Await("computed x of b1");
+    worker.events.Take();
+    shards.Lose(1, 7);
+    ++worker.parameters.moved;
+    worker.events.Await("push y1 of r0");
+    shards.Push(1, 1, 1, 9);
+    shards.Push(0, 1, 1, 10);
+  });
+  ASSERT_OK(worker.loop.Run());
+  other.join();
+  // Both shards have had each gradient once.
+  EXPECT_EQ(shards.Read(0), std::make_pair(0 + 8 + 1 + 10.f, int64_t{2}));
+  EXPECT_EQ(shards.Read(1), std::make_pair(0 + 7 + 1 + 9.f, int64_t{2}));
+}
+
+// A cluster that comes back from its journals may have made a step in part.
+TEST(FragmentStepsTest, AStepIsGoneOnWithOfWhichAFragmentWasMade) {
+  Shards shards(1);
+  shards.Push(1, 0, 0, 5);
+  FragmentWorker worker(shards, {0}, /*end=*/1, /*total_replicas=*/1);
+  ASSERT_OK(worker.loop.Run());
+  EXPECT_THAT(worker.events.Take(),
+              ElementsAre("pull x y at 0", "new x0", "new y5",  //
+                          "push y0 of r0", "computed y of b0",  //
+                          "pull y at 1", "new y5",              //
+                          "push x0 of r0", "computed x of b0",  //
+                          "pull x at 1", "new x0"));
+  EXPECT_EQ(worker.metrics.stale_gradients.value(), 1);
+}
+
+// Others have taken the worker for lost.
+TEST(FragmentStepsTest, AWorkerThatWasLeftBehindPullsAllAgain) {
+  Shards shards(1);
+  FragmentWorker worker(shards, {0}, /*end=*/4, /*total_replicas=*/1);
+  worker.parameters.hook_at = "pull x at 1";
+  worker.parameters.hook = [&] {
+    for (const int64_t step : {1, 2}) {
+      for (const size_t variable : {0, 1}) {
+        shards.Push(variable, step, 0, 5);
+      }
+    }
+    worker.replicas.Complete(3);
+  };
+  ASSERT_OK(worker.loop.Run());
+  const std::vector<std::string> events = worker.events.Take();
+  EXPECT_EQ(std::count(events.begin(), events.end(), "pull x y at 3"), 1);
+  EXPECT_EQ(shards.Read(0).second, 4);
+  EXPECT_EQ(shards.Read(1).second, 4);
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ TrainingLoop::TrainingLoop(const Options& options, Model& model,
       staged_(model.NewStagedBatch()),
       next_staged_(model.NewStagedBatch()),
       counted_corrupt_records_(options.counted_corrupt_records),
-      is_pulled_(model.variables().size()) {}
+      fragments_(model.fragments()),
+      has_(model.variables().size()) {}
 
 absl::Status TrainingLoop::Run() {
   absl::Status result = RunSteps();
@@ -146,13 +147,14 @@ std::vector<TrainingParameters::Target> TrainingLoop::TargetsOf(
   std::vector<TrainingParameters::Target> targets;
   for (const size_t variable : variables) {
     targets.push_back({variable, model_.HostValue(variable)});
-    is_pulled_[variable] = true;
+    has_[variable] = Values::kUnderWay;
   }
   return targets;
 }
 
 void TrainingLoop::PushPack(TrainingParameters::PushRequest pack) {
-  if (!pulls_behind_gradients_ || pack.gradients.empty()) {
+  const bool pulls = pulls_behind_gradients_ || !fragments_.empty();
+  if (!pulls || pack.gradients.empty()) {
     pushes_.push_back(parameters_.Push(std::move(pack)));
     return;
   }
@@ -168,8 +170,8 @@ void TrainingLoop::PushPack(TrainingParameters::PushRequest pack) {
 
 void TrainingLoop::PullTheRest() {
   std::vector<size_t> variables;
-  for (size_t i = 0; i < is_pulled_.size(); ++i) {
-    if (!is_pulled_[i]) variables.push_back(i);
+  for (size_t i = 0; i < has_.size(); ++i) {
+    if (has_[i] == Values::kNone) variables.push_back(i);
   }
   if (variables.empty()) return;
   values_.push_back(parameters_.Pull(TargetsOf(variables)));
@@ -214,11 +216,12 @@ absl::Status TrainingLoop::FinishValues() {
       RETURN_IF_ERROR(Await(values)) << "pull";
     }
   }
-  for (size_t i = 0; i < model_.variables().size(); ++i) {
+  for (size_t i = 0; i < has_.size(); ++i) {
+    if (has_[i] != Values::kUnderWay) continue;
     const VariableSpec& variable = model_.variables()[i];
     // Nothing changes a frozen one: it is pulled once.
-    is_pulled_[i] = variable.frozen;
-    if (variable.frozen && has_values_) continue;
+    const bool stays = variable.frozen || !fragments_.empty();
+    has_[i] = stays ? Values::kThere : Values::kNone;
     RETURN_IF_ERROR(model_.Upload(i)) << variable.name;
   }
   has_values_ = true;
@@ -232,6 +235,29 @@ absl::Status TrainingLoop::Await(Pending& pending) {
 }
 
 absl::Status TrainingLoop::Compute(StagedBatch& batch) {
+  const uint64_t seed =
+      PassSeed(options_.seed, options_.first_pass + passes_++, options_.worker);
+  BatchResult result;
+  if (fragments_.empty()) {
+    ASSIGN_OR_RETURN(result, RunPass(batch, seed, has_.size()));
+  }
+  for (size_t i = 0; i < fragments_.size(); ++i) {
+    if (i > 0) {
+      RETURN_IF_ERROR(FinishValues());
+    }
+    batch.pass = i;
+    ASSIGN_OR_RETURN(const BatchResult of_pass,
+                     RunPass(batch, seed, fragments_[i].size()));
+    result.Add(of_pass);
+  }
+  const int64_t number = numbers_.front();
+  numbers_.pop_front();
+  return record_.AddResult(result, number);
+}
+
+absl::StatusOr<BatchResult> TrainingLoop::RunPass(StagedBatch& batch,
+                                                  uint64_t seed,
+                                                  size_t variables) {
   TrainingParameters::PushRequest pack;
   size_t pack_elements = 0;
   const auto send_pack = [&] {
@@ -242,30 +268,28 @@ absl::Status TrainingLoop::Compute(StagedBatch& batch) {
     pack_elements = 0;
   };
   // Gradients leave as they come, the last layer's first; small ones together.
+  // The pass may go on behind the last one.
   const auto add_variable = [&](size_t variable,
                                 absl::Span<const float> gradient) {
     pack.gradients.push_back({variable, gradient});
     pack_elements += gradient.size();
-    if (pack_elements >= TrainingParameters::kPackElements) send_pack();
+    const bool is_last = --variables == 0 && !fragments_.empty();
+    if (is_last || pack_elements >= TrainingParameters::kPackElements) {
+      send_pack();
+    }
   };
   const auto add_rows = [&](size_t table, absl::Span<const uint64_t> ids,
                             absl::Span<const float> gradients) {
     pack.rows.push_back({table, ids, gradients, batch.CountsOf(table, ids)});
   };
-  const uint64_t seed =
-      PassSeed(options_.seed, options_.first_pass + passes_++, options_.worker);
-  BatchResult result;
-  {
-    const TrainingRecord::Timed timed(record_, StepPart::kCompute);
-    ASSIGN_OR_RETURN(
-        result, model_.Gradients(batch, seed,
-                                 {.variable = add_variable, .rows = add_rows}));
-    send_pack();
-    if (pulls_behind_gradients_) PullTheRest();
-  }
-  const int64_t number = numbers_.front();
-  numbers_.pop_front();
-  return record_.AddResult(result, number);
+  const TrainingRecord::Timed timed(record_, StepPart::kCompute);
+  ASSIGN_OR_RETURN(
+      BatchResult result,
+      model_.Gradients(batch, seed,
+                       {.variable = add_variable, .rows = add_rows}));
+  send_pack();
+  if (pulls_behind_gradients_) PullTheRest();
+  return result;
 }
 
 absl::Status TrainingLoop::FinishPushes(Pushes& pushes) {

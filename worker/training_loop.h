@@ -34,6 +34,9 @@ namespace parasol {
 // are pulled behind it, in the same lanes: a step sees all of this worker's own
 // gradients of variables, and its gradients of rows up to the last but one.
 // With `may_reuse_values` a step perhaps sees one gradient less.
+//
+// Of a model with fragments each is pushed, and its next values are pulled
+// behind it, in a pass of the step; the next pass waits for them.
 class TrainingLoop {
  public:
   struct Options {
@@ -107,10 +110,14 @@ class TrainingLoop {
   void PullTheRest();
   void PullRows(const StagedBatch& batch);
   absl::Status FinishPulls();
+  // Waits for the values that are under way, and gives them to the model.
   absl::Status FinishValues();
   absl::Status Await(Pending& pending);
   // Leaves the gradients' pushes in `pushes_`.
   absl::Status Compute(StagedBatch& batch);
+  // Makes one pass of it, which gives the gradients of `variables`.
+  absl::StatusOr<BatchResult> RunPass(StagedBatch& batch, uint64_t seed,
+                                      size_t variables);
   absl::Status FinishPushes(Pushes& pushes);
   void Abandon();
 
@@ -137,9 +144,12 @@ class TrainingLoop {
   // belong to the step before it, and of its rows.
   std::vector<Pending> values_;
   Pending rows_;
-  // True for each variable that `values_` pulls, and for a frozen one that the
-  // model has.
-  std::vector<bool> is_pulled_;
+  // The variables of each pass; empty: all, in one.
+  const std::vector<std::vector<size_t>> fragments_;
+  // The values that the next step needs, of each variable: yet to be pulled,
+  // pulled by `values_`, or there: of a frozen one, or in fragments.
+  enum class Values { kNone, kUnderWay, kThere };
+  std::vector<Values> has_;
   // True while values are pulled behind the gradients of the step that
   // computes.
   bool pulls_behind_gradients_ = false;

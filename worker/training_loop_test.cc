@@ -50,7 +50,14 @@ class FakeModel : public Model {
   absl::Span<float> HostValue(size_t index) override {
     return absl::MakeSpan(values_[index]);
   }
-  absl::Status Upload(size_t index) override { return absl::OkStatus(); }
+  absl::Status Upload(size_t index) override {
+    ++uploads;
+    return absl::OkStatus();
+  }
+  std::vector<std::vector<size_t>> fragments() const override {
+    if (!in_fragments) return {};
+    return {{1}, {0}};
+  }
 
   std::unique_ptr<StagedBatch> NewStagedBatch() override {
     return std::make_unique<FakeStagedBatch>();
@@ -74,8 +81,11 @@ class FakeModel : public Model {
     const Batch& batch = *fake.batch;
     events_.push_back("compute");
     seeds.push_back(seed);
-    if (has_bias_gradient) sinks.variable(1, gradients_[1]);
-    sinks.variable(0, gradients_[0]);
+    const bool is_all = !in_fragments;
+    if (has_bias_gradient && (is_all || staged.pass == 0)) {
+      sinks.variable(1, gradients_[1]);
+    }
+    if (is_all || staged.pass == 1) sinks.variable(0, gradients_[0]);
     if (!tables_.empty()) sinks.rows(0, fake.ids, fake.values);
     BatchResult result;
     result.examples = batch.size;
@@ -88,6 +98,8 @@ class FakeModel : public Model {
 
   double loss = 0.5;
   bool has_bias_gradient = true;
+  bool in_fragments = false;
+  int uploads = 0;
   std::vector<uint64_t> ids;  // ids of each batch
   std::vector<uint64_t> seeds;
 
@@ -228,6 +240,7 @@ class TrainingLoopTest : public testing::Test {
     model.has_bias_gradient = has_bias_gradient_;
     if (is_bias_frozen_) model.FreezeBias();
     model.loss = loss_;
+    model.in_fragments = in_fragments_;
     if (ids_of_table_.has_value()) {
       model.AddTable();
       model.ids = *ids_of_table_;
@@ -240,6 +253,7 @@ class TrainingLoopTest : public testing::Test {
                       metrics_, reporter_);
     const absl::Status result = loop.Run();
     seeds_ = model.seeds;
+    uploads_ = model.uploads;
     report_ = reporter_.Take();
     return result;
   }
@@ -256,6 +270,8 @@ class TrainingLoopTest : public testing::Test {
   bool pulls_are_late_ = false;
   bool has_bias_gradient_ = true;
   bool is_bias_frozen_ = false;
+  bool in_fragments_ = false;
+  int uploads_ = 0;
   // Set: the model has a table, of which each batch has these ids.
   std::optional<std::vector<uint64_t>> ids_of_table_;
   std::vector<uint64_t> seeds_;
@@ -271,6 +287,24 @@ TEST_F(TrainingLoopTest, ExchangesOfLocalStepsDoNotOverlap) {
   job.mutable_parameter_server()->mutable_local_steps()->set_steps(10);
   EXPECT_FALSE(TrainingLoop::OptionsOf(job).overlap);
   EXPECT_FALSE(TrainingLoop::OptionsOf(job).may_reuse_values);
+}
+
+TEST_F(TrainingLoopTest, AFragmentsValuesArePulledBehindItsPushAndNoOthers) {
+  in_fragments_ = true;
+  ASSERT_OK(Train({.overlap = false}, /*steps=*/2));
+  EXPECT_THAT(events_,
+              ElementsAre("pull",                                       //
+                          "compute", "push bias", "pull bias",          //
+                          "compute", "push kernel", "pull kernel",      //
+                          "acknowledged", "acknowledged", "completed",  //
+                          "compute", "push bias", "pull bias",          //
+                          "compute", "push kernel", "pull kernel",      //
+                          "acknowledged", "acknowledged", "completed"));
+  // Both at first, then each fragment's behind its pull.
+  EXPECT_EQ(uploads_, 2 + 2 * 2);
+  EXPECT_EQ(report_.steps, 2);
+  EXPECT_EQ(report_.examples, 16);
+  EXPECT_THAT(seeds_, ElementsAre(seeds_[0], seeds_[0], seeds_[2], seeds_[2]));
 }
 
 TEST_F(TrainingLoopTest, WithOverlapTheNextValuesArePulledBehindTheGradients) {

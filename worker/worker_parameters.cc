@@ -236,6 +236,7 @@ void WorkerParameters::SetUp(SyncTrainingLoop::Options& options) const {
   options.step_timeout = options_.ps_timeout;
   if (!composition_.has_group()) {
     options.last_push_limit = kLastPushLimit;
+    options.pulls_ahead = true;
     return;
   }
   const absl::Duration limit =

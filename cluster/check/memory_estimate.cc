@@ -74,7 +74,8 @@ int64_t BatchOf(const job::Job& job) {
 
 // What a replica has for its local steps: the values that it began with and its
 // own, with slots, two differences, and the examples of the exchanges that are
-// decoded.
+// decoded; with fragments the values that come and have come, and, while they
+// come, those that the difference was of.
 absl::StatusOr<int64_t> LocalStepsBytes(const job::Job& job, const Graph& graph,
                                         int64_t variables) {
   if (!job.parameter_server().has_local_steps()) return 0;
@@ -87,7 +88,9 @@ absl::StatusOr<int64_t> LocalStepsBytes(const job::Job& job, const Graph& graph,
                     : input.what.ids_per_example;
   }
   constexpr int64_t kDecoded = 4;
-  return (4 + slots) * variables +
+  const int64_t streamed =
+      StreamsFragments(job) ? 2 + (local.overlap_steps() > 0 ? 1 : 0) : 0;
+  return (4 + slots + streamed) * variables +
          kDecoded * local.steps() * BatchOf(job) * elements * kFloat;
 }
 

@@ -109,6 +109,8 @@ void FillLocalSteps(job::Job& job) {
     local.clear_outer();
   }
   if (local.has_inner()) FillOptimizer(*local.mutable_inner());
+  PARASOL_SET_DEFAULT(local, fragments, 1);
+  PARASOL_SET_DEFAULT(local, overlap_steps, 0);
 }
 
 // An exchange has the examples of all its local steps.

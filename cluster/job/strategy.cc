@@ -173,6 +173,7 @@ absl::StatusOr<ProcessReplicas> OnlyWorker(
   ASSIGN_OR_RETURN(
       ProcessReplicas replicas,
       InStep(StrategyKind::kMultiWorkerMirrored, settings.device(), job, flag));
+  RETURN_IF_ERROR(CheckGroupCanExchange(job));
   if (settings.communication() == job::MultiWorkerMirrored::NCCL) {
     RETURN_IF_ERROR(CheckNccl(replicas.devices,
                               "strategy.multi_worker_mirrored.communication",
@@ -360,6 +361,22 @@ absl::Status CheckNoTier(const job::Job& job) {
   return absl::OkStatus();
 }
 
+bool StreamsFragments(const job::Job& job) {
+  const job::LocalSteps& local = job.parameter_server().local_steps();
+  return local.fragments() > 1 || local.overlap_steps() > 0;
+}
+
+// A step of a group is made as a whole.
+absl::Status CheckGroupCanExchange(const job::Job& job) {
+  if (!StreamsFragments(job)) return absl::OkStatus();
+  return Fault(absl::StrCat("parameter_server.local_steps.",
+                            job.parameter_server().local_steps().fragments() > 1
+                                ? "fragments"
+                                : "overlap_steps"),
+               "workers without ps exchange all at once; leave it out, or add "
+               "ps to the cluster");
+}
+
 absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
                                     int num_ps, job::Job& job) {
   if (flag) ChooseStrategy(*flag, job);
@@ -381,6 +398,7 @@ absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
   RETURN_IF_ERROR(needs_ps ? CheckDurability(job, num_ps) : CheckNoTier(job));
   RETURN_IF_ERROR(CheckMayFollow(job, /*is_cluster=*/true));
   if (kind == StrategyKind::kParameterServer) return CheckPsCanUpdate(job);
+  RETURN_IF_ERROR(CheckGroupCanExchange(job));
   if (!needs_ps && num_ps > 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         path, ": the cluster has ", num_ps,

@@ -72,6 +72,14 @@ absl::Status CheckHasWorkerZero(const job::Job& job,
 //   InvalidArgument  workers update variables, and would not hear of it.
 absl::Status CheckRateCanBeReduced(const job::Job& job);
 
+// Returns true if the exchanges of a job's local steps are made in fragments,
+// or beside steps.
+bool StreamsFragments(const job::Job& job);
+
+// Returns OK if workers without ps can make the job's exchanges.
+//   InvalidArgument  these are made in fragments, or beside steps.
+absl::Status CheckGroupCanExchange(const job::Job& job);
+
 // Returns OK if ps, which have parts of variables, can update them.
 //   InvalidArgument  the job's optimizer needs whole variables.
 absl::Status CheckPsCanUpdate(const job::Job& job);

@@ -288,6 +288,26 @@ TEST(StrategyTest, OnlyPsHaveTablesWithATier) {
   EXPECT_THAT(ResolveProcessReplicas(job, "auto").status(), is_refused);
 }
 
+TEST(StrategyTest, OnlyPsTakeFragmentsOfAnExchange) {
+  for (const std::string field : {"fragments", "overlap_steps"}) {
+    job::Job job = JobWith("");
+    job::LocalSteps& steps =
+        *job.mutable_parameter_server()->mutable_local_steps();
+    steps.set_steps(10);
+    field == "fragments" ? steps.set_fragments(2) : steps.set_overlap_steps(1);
+    EXPECT_TRUE(StreamsFragments(job));
+    job::Job resolved = job;
+    EXPECT_OK(ResolveClusterStrategy(std::nullopt, 2, resolved));
+    resolved = job;
+    EXPECT_THAT(ResolveClusterStrategy(std::nullopt, 0, resolved),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("local_steps." + field + ": workers")));
+    EXPECT_OK(ResolveProcessReplicas(job, "auto"));
+    ChooseStrategy(StrategyKind::kMultiWorkerMirrored, job);
+    EXPECT_FALSE(ResolveProcessReplicas(job, "auto").ok());
+  }
+}
+
 TEST(StrategyTest, HybridNeedsTablesAndVariables) {
   job::Job job = JobWith("hybrid {}");
   job.mutable_model()->add_sparse_table()->set_name("users");

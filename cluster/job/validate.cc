@@ -377,9 +377,10 @@ std::optional<Graph> Validate(const job::Job& job, Faults& faults) {
                        "is for training; an evaluation has eval.batch_size"));
     }
   }
-  faults.Add(job.parameter_server().has_local_steps()
-                 ? ValidateLocalSteps(job)
-                 : ValidateOptimizer(job.optimizer()));
+  faults.Add(
+      job.parameter_server().has_local_steps()
+          ? ValidateLocalSteps(job, checked.graph ? &*checked.graph : nullptr)
+          : ValidateOptimizer(job.optimizer()));
   if (!job.parameter_server().has_local_steps()) {
     faults.Add(ValidateSynchronousClipping(job));
   }

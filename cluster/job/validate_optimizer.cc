@@ -1,5 +1,6 @@
 #include "cluster/job/validate_optimizer.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "base/field_checks.h"
 #include "cluster/job/global_batch_rate.h"
+#include "cluster/job/strategy.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "ml/optimizer/assigned/averaged.h"
@@ -128,6 +130,47 @@ absl::Status CheckModelOfLocalSteps(const job::Model& model) {
   return absl::OkStatus();
 }
 
+// Returns the faults of exchanges in fragments, or beside steps. `graph` is the
+// model's; null: it has faults of its own.
+Faults CheckFragments(const job::Job& job, const Graph* graph) {
+  const std::string path = "parameter_server.local_steps";
+  const job::LocalSteps& local = job.parameter_server().local_steps();
+  Faults faults;
+  const int fragments = local.has_fragments() ? local.fragments() : 1;
+  faults.Add(RequireInRange(absl::StrCat(path, ".fragments"), fragments, 1,
+                            std::max(1, local.steps())));
+  if (!faults.empty()) return faults;
+  const int share = local.steps() / fragments;
+  if (local.overlap_steps() < 0 ||
+      (local.overlap_steps() > 0 && local.overlap_steps() >= share)) {
+    faults.Add(Fault(
+        absl::StrCat(path, ".overlap_steps"),
+        absl::StrCat(local.overlap_steps(), " of the ", share,
+                     " local steps between two exchanges (steps / fragments); "
+                     "set less than these")));
+  }
+  if (graph != nullptr && fragments > 1) {
+    const auto changing = std::count_if(
+        graph->variables.begin(), graph->variables.end(),
+        [](const VariableSpec& variable) { return !variable.frozen; });
+    if (changing < fragments) {
+      faults.Add(Fault(absl::StrCat(path, ".fragments"),
+                       absl::StrCat(fragments,
+                                    " groups of whole variables, but the model "
+                                    "has only ",
+                                    changing, " that change")));
+    }
+  }
+  if (!StreamsFragments(job)) return faults;
+  if (job.parameter_server().has_bounded_staleness()) {
+    faults.Add(Fault("parameter_server.bounded_staleness",
+                     "is a bound for values that are pulled before each "
+                     "exchange; with local_steps.fragments or overlap_steps "
+                     "choose asynchronous or synchronous"));
+  }
+  return faults;
+}
+
 // Returns the faults of the optimizer by which differences are applied, and of
 // the one of local steps, with the fields' names as the user has them.
 Faults ValidateLocalOptimizers(const job::Job& job) {
@@ -212,7 +255,7 @@ Faults ValidateLayerOptimizers(const job::Job& job, const Graph* graph) {
   return faults;
 }
 
-Faults ValidateLocalSteps(const job::Job& job) {
+Faults ValidateLocalSteps(const job::Job& job, const Graph* graph) {
   Faults faults;
   if (!job.parameter_server().has_local_steps()) return faults;
   const std::string path = "parameter_server.local_steps.steps";
@@ -221,6 +264,7 @@ Faults ValidateLocalSteps(const job::Job& job) {
                                : Missing(path));
   faults.Add(CheckLocalBatch(job));
   faults.Add(CheckModelOfLocalSteps(job.model()));
+  faults.Add(CheckFragments(job, graph));
   faults.Add(ValidateLocalOptimizers(job));
   if (job.strategy().multi_worker_mirrored().communication() ==
       job::MultiWorkerMirrored::NCCL) {

@@ -17,8 +17,9 @@ Faults ValidateOptimizer(const job::Optimizer& optimizer);
 Faults ValidateLayerOptimizers(const job::Job& job, const Graph* graph);
 
 // Checks parameter_server.local_steps and the optimizers of a job that has it,
-// under the names that they have in the user's file.
-Faults ValidateLocalSteps(const job::Job& job);
+// under the names that they have in the user's file. `graph` is null if it is
+// not known.
+Faults ValidateLocalSteps(const job::Job& job, const Graph* graph);
 
 }  // namespace parasol
 

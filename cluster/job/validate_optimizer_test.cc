@@ -3,11 +3,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
 #include "cluster/job/defaults.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "ml/model/graph.h"
 #include "ml/optimizer/optimizer.h"
 
 namespace parasol {
@@ -54,7 +57,7 @@ std::vector<std::string> FaultsOfLocalSteps(const std::string& text) {
   job::Job job;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &job));
   FillDefaults(job);
-  const Faults faults = ValidateLocalSteps(job);
+  const Faults faults = ValidateLocalSteps(job, /*graph=*/nullptr);
   std::vector<std::string> messages;
   for (const absl::Status& fault : faults.all()) {
     messages.emplace_back(fault.message());
@@ -111,6 +114,54 @@ TEST(ValidateLocalStepsTest, ABatchSizeIsParasolsOwn) {
                                     "each of 4 steps are not the 5")));
   EXPECT_THAT(FaultsOfLocalSteps(outer + "train { batch_size: 20 }"),
               IsEmpty());
+}
+
+TEST(ValidateLocalStepsTest, FragmentsHaveStepsAndVariables) {
+  const auto faults = [](const std::string& settings) {
+    return FaultsOfLocalSteps(
+        absl::StrCat("optimizer { adam {} } parameter_server { local_steps { "
+                     "steps: 10 outer { sgd {} } ",
+                     settings, " } }"));
+  };
+  EXPECT_THAT(faults("fragments: 10"), IsEmpty());
+  EXPECT_THAT(faults("fragments: 3 overlap_steps: 2"), IsEmpty());
+  EXPECT_THAT(faults("overlap_steps: 9"), IsEmpty());
+  EXPECT_THAT(faults("fragments: 11"),
+              ElementsAre(HasSubstr("local_steps.fragments")));
+  EXPECT_THAT(faults("fragments: 0"),
+              ElementsAre(HasSubstr("local_steps.fragments")));
+  EXPECT_THAT(faults("fragments: 3 overlap_steps: 3"),
+              ElementsAre(HasSubstr("local_steps.overlap_steps: 3 of the 3 "
+                                    "local steps between two exchanges")));
+  EXPECT_THAT(faults("overlap_steps: -1"),
+              ElementsAre(HasSubstr("local_steps.overlap_steps")));
+}
+
+TEST(ValidateLocalStepsTest, FragmentsHaveNoBound) {
+  const std::string job =
+      "optimizer { adam {} } parameter_server { bounded_staleness { bound: 3 } "
+      "local_steps { steps: 10 outer { sgd {} } ";
+  EXPECT_THAT(FaultsOfLocalSteps(job + "fragments: 2 } }"),
+              ElementsAre(HasSubstr("parameter_server.bounded_staleness")));
+  EXPECT_THAT(FaultsOfLocalSteps(job + "} }"), IsEmpty());
+}
+
+TEST(ValidateLocalStepsTest, FragmentsAreGroupsOfWholeVariables) {
+  job::Job job;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "model { input_shape: 2 layer { dense { units: 2 } } "
+      "layer { dense { units: 1 } } loss { mean_squared_error {} } } "
+      "optimizer { adam {} } parameter_server { "
+      "local_steps { steps: 10 outer { sgd {} } fragments: 5 } }",
+      &job));
+  FillDefaults(job);
+  ASSERT_OK_AND_ASSIGN(const Graph graph, ResolveGraph(job.model()));
+  const Faults faults = ValidateLocalSteps(job, &graph);
+  ASSERT_EQ(faults.all().size(), 1);
+  EXPECT_THAT(faults.first(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("5 groups of whole variables, but the model "
+                                 "has only 4")));
 }
 
 TEST(ValidateLocalStepsTest, WhatTheyCantTakeIsNamed) {

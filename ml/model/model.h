@@ -65,6 +65,10 @@ class StagedBatch {
 
   virtual ~StagedBatch() = default;
 
+  // Number of the next pass, of a model whose gradients come in several:
+  // Model::fragments().
+  size_t pass = 0;
+
   // The rows of each of Model::tables(), perhaps without ids, but of none that
   // is in the device's memory (DeviceTraining::UseTables()). Valid until the
   // next Stage() of this batch.
@@ -157,6 +161,14 @@ class Model {
   // Runs the forward pass only, as in evaluation, without dropout. Fails as
   // Gradients() does.
   virtual absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) = 0;
+
+  // Returns the variables of which each of a batch's passes gives the
+  // gradients, each of them in one pass. What a pass gives is exchanged before
+  // the next one begins: its new values, no others, are uploaded then. The
+  // first batch begins with values of all. A gradient is valid until the next
+  // batch's pass of that number. Empty: Gradients() gives all, and each batch
+  // begins with values of all variables.
+  virtual std::vector<std::vector<size_t>> fragments() const { return {}; }
 
   // Returns the model's passes with variables that stay in its device's memory.
   // Null if there are none, as on a CPU.

@@ -143,6 +143,38 @@ TEST_F(StrategiesTest, LocalStepsWithSlotsEndWithTheSameBits) {
   }
 }
 
+// Fragments of an exchange, in turn and beside steps, on any number of ps.
+TEST_F(StrategiesTest, FragmentsEndWithTheBitsOfReplicasInOneProcess) {
+  int runs = 0;
+  for (const std::string parts :
+       {"steps: 4 fragments: 2", "steps: 3 overlap_steps: 1",
+        "steps: 7 fragments: 3 overlap_steps: 1"}) {
+    job::Job job = LocalStepsJob(absl::StrCat(
+        parts,
+        " outer { sgd { learning_rate: .7 momentum: .9 nesterov: true } }"));
+    job.mutable_train()->set_batch_size(3);
+    // A replica that another worker takes over begins anew: none has a place to
+    // change before all workers are there.
+    for (const int replicas : {1, 2}) {
+      SCOPED_TRACE(absl::StrCat(parts, " ", replicas));
+      const std::string run = absl::StrCat("run", ++runs);
+      TrainAlone(job, absl::StrCat("mirrored { ", DevicesOf(replicas), " }"),
+                 QuadrantsDirectory(), run + "mirrored");
+      const Trained want = TrainedBy(run + "mirrored");
+      EXPECT_NE(want, InitialOf(run + "mirrored"));
+      TrainAlone(job,
+                 absl::StrCat("central_storage { ", DevicesOf(replicas), " }"),
+                 QuadrantsDirectory(), run + "central");
+      EXPECT_EQ(TrainedBy(run + "central"), want);
+      for (const int ps : {1, 3}) {
+        const std::string cluster = absl::StrCat(run, "ps", ps);
+        TrainWithPs(job, ps, replicas, QuadrantsDirectory(), cluster);
+        EXPECT_EQ(TrainedBy(cluster), want);
+      }
+    }
+  }
+}
+
 TEST_F(StrategiesTest, OneLocalStepIsAStepOfSynchronousTraining) {
   job::Job plain = ImageJob();
   *plain.mutable_optimizer() = {};

@@ -1,5 +1,7 @@
 #include "tests/cluster/strategy_runs.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -103,6 +105,26 @@ void StrategyRunsTest::TrainInCluster(job::Job job, int replicas,
     ASSERT_OK(cluster.StartPs(i));
     ASSERT_OK(cluster.StartWorker(i));
   }
+  ASSERT_OK(cluster.WaitForChief());
+}
+
+void StrategyRunsTest::TrainWithPs(job::Job job, int num_ps, int workers,
+                                   const std::string& data_dir,
+                                   const std::string& run) {
+  MakeSynchronous({.aggregate = workers, .total = workers}, job);
+  job.clear_eval();
+  TestCluster cluster(job, num_ps, workers, Directory(run));
+  cluster.SetDataDirectory(data_dir);
+  ASSERT_OK(cluster.StartChief());
+  for (int i = 0; i < workers; ++i) ASSERT_OK(cluster.StartWorker(i));
+  ASSERT_OK(cluster.AwaitStatus("all workers", [&](const auto& status) {
+    return std::count_if(status.task().begin(), status.task().end(),
+                         [](const wire::TaskStatus& task) {
+                           return task.task().role() == "worker" &&
+                                  task.alive();
+                         }) == workers;
+  }));
+  for (int i = 0; i < num_ps; ++i) ASSERT_OK(cluster.StartPs(i));
   ASSERT_OK(cluster.WaitForChief());
 }
 

@@ -34,6 +34,10 @@ class StrategyRunsTest : public ClusterRunsTest {
   static void TrainInCluster(job::Job job, int replicas,
                              const std::string& data_dir,
                              const std::string& run);
+  // Trains with as many workers as replicas, which are there before the ps: no
+  // replica has two of them. In step.
+  static void TrainWithPs(job::Job job, int num_ps, int workers,
+                          const std::string& data_dir, const std::string& run);
   // Trains without ps; a worker has as many replicas as the job lists devices.
   static void TrainByWorkers(job::Job job, int workers,
                              const std::string& data_dir,

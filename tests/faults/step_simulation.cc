@@ -141,7 +141,10 @@ void StepSimulation::Act(Worker& worker) {
       if (worker.replicas.empty() || worker.completed >= options_.steps) return;
       worker.share = worker.replicas;
       worker.share_version = worker.version;
-      return StartPull(worker, worker.completed);
+      if (worker.values_step < worker.completed) {
+        return StartPull(worker, worker.completed);
+      }
+      return BeginStep(worker, worker.values_step);
     case State::kPulling:
       if (worker.unanswered.empty()) FinishPull(worker);
       return;
@@ -153,14 +156,34 @@ void StepSimulation::Act(Worker& worker) {
       }
       return;
     case State::kAwaiting:
-      if (worker.unanswered.empty()) return FinishStep(worker);
-      if (worker.is_to_push_again) return PushAgain(worker);
-      if (worker.version == worker.share_version) return;
-      worker.share = worker.replicas;
-      worker.share_version = worker.version;
-      worker.state = State::kComputing;
+      if (!worker.unanswered.empty()) {
+        LookAround(worker);
+      } else if (HasFragments()) {
+        PullFragment(worker);
+      } else {
+        FinishStep(worker);
+      }
+      return;
+    case State::kPullingFragment:
+      if (worker.unanswered.empty()) {
+        FinishPass(worker);
+      } else if (options_.mutant != Mutant::kDeafPull) {
+        LookAround(worker);
+      }
       return;
   }
+}
+
+bool StepSimulation::LookAround(Worker& worker) {
+  if (worker.is_to_push_again) {
+    PushAgain(worker);
+    return true;
+  }
+  if (worker.version == worker.share_version) return false;
+  worker.share = worker.replicas;
+  worker.share_version = worker.version;
+  worker.state = State::kComputing;
+  return true;
 }
 
 void StepSimulation::StartPull(Worker& worker, int64_t min_step) {
@@ -175,14 +198,22 @@ void StepSimulation::StartPull(Worker& worker, int64_t min_step) {
 }
 
 void StepSimulation::FinishPull(Worker& worker) {
-  worker.completed = std::max(worker.completed, worker.pulled.max);
+  const int64_t step = HasFragments() ? worker.pulled.min : worker.pulled.max;
+  worker.completed = std::max(worker.completed, step);
   if (worker.pulled.min < worker.pulled.max) {
     ++report_.mixed_pulls;
-    return StartPull(worker, worker.pulled.max);
+    if (!HasFragments()) return StartPull(worker, step);
   }
-  worker.step = worker.pulled.max;
+  BeginStep(worker, step);
+}
+
+void StepSimulation::BeginStep(Worker& worker, int64_t step) {
+  worker.step = step;
+  worker.pass = 0;
+  worker.values_step = -1;
   worker.computed.clear();
   worker.pushes.clear();
+  worker.pushed.clear();
   worker.is_to_push_again = false;
   worker.state =
       worker.step < options_.steps ? State::kComputing : State::kIdle;
@@ -211,6 +242,15 @@ void StepSimulation::Compute(Worker& worker) {
 
 // Gradients depend on all values that were pulled.
 void StepSimulation::PushGradients(Worker& worker) {
+  if (HasFragments()) {
+    const bool has_earlier = options_.mutant != Mutant::kNothingEarlier;
+    for (int pass = has_earlier ? 0 : worker.pass; pass <= worker.pass;
+         ++pass) {
+      PushFragment(worker, pass, /*is_zero=*/pass < worker.pass);
+    }
+    worker.state = State::kComputing;
+    return;
+  }
   const int64_t step = worker.step;
   const int replica = worker.replica;
   float sum = 0;
@@ -234,6 +274,45 @@ void StepSimulation::PushGradients(Worker& worker) {
     worker.pushes.push_back(push);
   }
   worker.state = State::kComputing;
+}
+
+void StepSimulation::PushFragment(Worker& worker, int pass, bool is_zero) {
+  if (!worker.pushed.emplace(worker.replica, pass).second) return;
+  report_.earlier += is_zero;
+  for (int shard = 0; shard < options_.shards; ++shard) {
+    for (int place = 0; place < kPlaces; ++place) {
+      if (PassOf(place) != pass) continue;
+      Operation push{.shard = shard,
+                     .place = place,
+                     .is_push = true,
+                     .step = worker.step,
+                     .replica = worker.replica};
+      if (place < kVariables) {
+        push.values = {is_zero ? 0 : Noise(worker.step, worker.replica, place)};
+      }
+      Send(worker, push);
+      worker.pushes.push_back(push);
+    }
+  }
+}
+
+void StepSimulation::PullFragment(Worker& worker) {
+  worker.state = State::kPullingFragment;
+  worker.pulled = UpdateBounds();
+  for (int shard = 0; shard < options_.shards; ++shard) {
+    for (int place = 0; place < kVariables; ++place) {
+      if (PassOf(place) != worker.pass) continue;
+      Send(worker, {.shard = shard, .place = place, .step = worker.step + 1});
+    }
+  }
+}
+
+void StepSimulation::FinishPass(Worker& worker) {
+  if (worker.pass == 0) worker.values_step = worker.step + 1;
+  if (worker.pulled.max != worker.step + 1) worker.values_step = -1;
+  worker.computed.clear();
+  worker.state = State::kComputing;
+  if (++worker.pass == options_.fragments) FinishStep(worker);
 }
 
 void StepSimulation::PushAgain(Worker& worker) {
@@ -486,6 +565,7 @@ std::string StepSimulation::Describe() {
 }
 
 std::vector<uint64_t> StepSimulation::IdsOf(int64_t step, int replica) const {
+  if (HasFragments()) return {};
   const uint64_t first = (7 * step + 3 * replica) % kIds;
   if (replica % 2 == 0) return {first};
   return {first, (first + 1 + step % 3) % kIds};

@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -27,7 +28,9 @@ namespace parasol {
 // schedule. The chief's ReplicaPlan and the ps's ParameterShards are real. The
 // workers do what SyncTrainingLoop does, one small action at a time, and the
 // network between them carries one operation for each variable and table. No
-// threads, no sockets, no time.
+// threads, no sockets, no time. With fragments a step has a pass for each; a
+// gradient is then of its step and replica alone, as a replica that is taken
+// over has no values of its own.
 //
 // The following may happen at any moment and in any order. A worker is killed
 // between two of its operations, and comes back at once or later. A ps is
@@ -46,6 +49,10 @@ class StepSimulation {
     // Workers push nothing again to a ps that was replaced but what the one
     // before it has not answered.
     kNoSecondPush,
+    // A replica that is taken over behind some passes pushes nothing of these.
+    kNothingEarlier,
+    // A worker that waits for a fragment's values looks at nothing else.
+    kDeafPull,
   };
   struct Options {
     uint64_t seed = 0;
@@ -55,6 +62,8 @@ class StepSimulation {
     // Number of gradients that make a step; fewer than `replicas` if some are
     // backups.
     int wanted = 3;
+    // Number of passes of a step; with several, tables get no rows.
+    int fragments = 1;
     int64_t steps = 12;
     // Number of times that each of these happens, while there are steps left.
     int kills = 4;
@@ -81,6 +90,8 @@ class StepSimulation {
     int refusals = 0;
     // Pulls that found values of two steps.
     int mixed_pulls = 0;
+    // Passes that a replica had pushed nothing of when it was taken over.
+    int earlier = 0;
     int checkpoints = 0;
     // Checkpoints whose cut some shard was past.
     int missed_cuts = 0;
@@ -115,7 +126,14 @@ class StepSimulation {
     bool unavailable = false;
   };
 
-  enum class State { kIdle, kPulling, kComputing, kPullingRows, kAwaiting };
+  enum class State {
+    kIdle,
+    kPulling,
+    kComputing,
+    kPullingRows,
+    kAwaiting,
+    kPullingFragment,
+  };
   struct Worker {
     uint64_t incarnation = 0;  // 0: not running
     // The last answer of the chief.
@@ -125,6 +143,10 @@ class StepSimulation {
 
     State state = State::kIdle;
     int64_t step = 0;
+    int pass = 0;
+    // Number of updates that the values of all fragments have had; -1: not
+    // known, or they differ.
+    int64_t values_step = -1;
     int64_t share_version = 0;
     std::vector<int> share = {};
     std::set<int> computed = {};
@@ -134,6 +156,7 @@ class StepSimulation {
     std::map<uint64_t, float> rows = {};
     // The pushes of the step, and whether a ps was replaced since.
     std::vector<Operation> pushes = {};
+    std::set<std::pair<int, int>> pushed = {};  // (replica, pass)
     bool is_to_push_again = false;
     // Bounds of the updates that pulls in flight have been answered with.
     UpdateBounds pulled = {};
@@ -154,9 +177,15 @@ class StepSimulation {
   void Hear(Worker& worker);
   void StartPull(Worker& worker, int64_t min_step);
   void FinishPull(Worker& worker);
+  void BeginStep(Worker& worker, int64_t step);
   void Compute(Worker& worker);
   void PushGradients(Worker& worker);
+  void PushFragment(Worker& worker, int pass, bool is_zero);
+  void PullFragment(Worker& worker);
+  // Looks for another share, or a ps that was replaced: true if there is one.
+  bool LookAround(Worker& worker);
   void PushAgain(Worker& worker);
+  void FinishPass(Worker& worker);
   void FinishStep(Worker& worker);
   void Send(Worker& worker, Operation operation);
   void Execute(Worker& worker, const Operation& operation);
@@ -174,6 +203,9 @@ class StepSimulation {
   std::vector<uint32_t> Values();
   std::string Describe();
   std::vector<uint64_t> IdsOf(int64_t step, int replica) const;
+  bool HasFragments() const { return options_.fragments > 1; }
+  // Returns the pass in which a variable or the table of a shard is exchanged.
+  int PassOf(int place) const { return place % options_.fragments; }
 
   // Returns a random number in [0, n).
   int Below(int n) { return static_cast<int>(random_() % n); }

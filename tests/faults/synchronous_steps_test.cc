@@ -41,6 +41,13 @@ Options ShapedBy(uint64_t seed) {
   return options;
 }
 
+// Steps of which each variable is pushed in one of two passes.
+Options InFragments(uint64_t seed) {
+  Options options = ShapedBy(seed);
+  options.fragments = 2;
+  return options;
+}
+
 // Changes the options to one worker that nothing happens to.
 Options Undisturbed(Options options) {
   options.workers = 1;
@@ -106,11 +113,42 @@ TEST(SynchronousStepsTest, LostPsAndWorkersDoNotStopTraining) {
   EXPECT_GT(restores, static_cast<int>(absl::GetFlag(FLAGS_schedules)));
 }
 
+TEST(SynchronousStepsTest, FragmentsAreAppliedOnceWhicheverWorkersAreLost) {
+  Report all;
+  ForEachSeed([&](uint64_t seed) {
+    const Options options = InFragments(seed);
+    const Report report = RunSchedule(options);
+    ASSERT_TRUE(report.complete) << report.stuck;
+    ASSERT_EQ(report.values, RunSchedule(Undisturbed(options)).values);
+    ASSERT_EQ(report.missed_cuts, 0);
+    all.kills += report.kills;
+    all.duplicates += report.duplicates;
+    all.earlier += report.earlier;
+    all.checkpoints += report.checkpoints;
+  });
+  const int schedules = static_cast<int>(absl::GetFlag(FLAGS_schedules));
+  EXPECT_GT(all.kills, schedules);
+  EXPECT_GT(all.duplicates, schedules);
+  EXPECT_GT(all.earlier, schedules / 4);
+  EXPECT_GT(all.checkpoints, schedules / 2);
+}
+
+TEST(SynchronousStepsTest, LostPsAndBackupsDoNotStopFragments) {
+  ForEachSeed([](uint64_t seed) {
+    Options options = InFragments(seed);
+    options.restores = seed % 4;
+    options.wanted = std::max<int>(1, options.replicas - seed / 4 % 2);
+    const Report report = RunSchedule(options);
+    ASSERT_TRUE(report.complete) << report.stuck;
+  });
+}
+
 // Returns true if one of 300 schedules does not end or misses a cut.
-bool IsCaught(Mutant mutant) {
+bool IsCaught(Mutant mutant, int fragments = 1) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     Options options = ShapedBy(seed);
-    options.restores = mutant == Mutant::kNoSecondPush ? 3 : 0;
+    options.fragments = fragments;
+    options.restores = mutant == Mutant::kNoSecondPush || fragments > 1 ? 3 : 0;
     options.mutant = mutant;
     const Report report = RunSchedule(options);
     if (!report.complete || report.missed_cuts > 0) return true;
@@ -124,6 +162,14 @@ TEST(SynchronousStepsTest, ShardsWithoutTheValuesOfTheStepBeforeAreCaught) {
 
 TEST(SynchronousStepsTest, WorkersThatPushNothingAgainAreCaught) {
   EXPECT_TRUE(IsCaught(Mutant::kNoSecondPush));
+}
+
+TEST(SynchronousStepsTest, ReplicasThatLackTheirEarlierFragmentsAreCaught) {
+  EXPECT_TRUE(IsCaught(Mutant::kNothingEarlier, /*fragments=*/2));
+}
+
+TEST(SynchronousStepsTest, WorkersThatWaitForAFragmentAloneAreCaught) {
+  EXPECT_TRUE(IsCaught(Mutant::kDeafPull, /*fragments=*/2));
 }
 
 TEST(SynchronousStepsTest, ACutThatAShardMayHavePassedIsCaught) {

@@ -21,7 +21,8 @@ struct LocalStepsOptions {
   // averaged.
   float statistics_share = 1;
   // Asked before each local step, on the thread that computes: true ends the
-  // pass with Cancelled.
+  // pass with Cancelled, or, once a part of the batch's difference was given,
+  // without further steps: what is exchanged in part is completed.
   std::function<bool()> cancelled = [] { return false; };
 };
 
@@ -40,9 +41,19 @@ struct LocalStepsOptions {
 // has made: local step i of batch n has the rate of update
 // n * local_steps.steps + i.
 //
+// With several fragments, or with local_steps.overlap_steps (Streaming DiLoCo,
+// arXiv 2501.18512), a batch has a pass for each of fragments(), with an equal
+// share of its steps. A pass gives its fragment's difference overlap_steps
+// before its end and makes these steps meanwhile. Values, too, then stay from
+// batch to batch of a shard: new ones of a variable take the place of those
+// that the last difference was of, and what steps have changed since is added.
+// So each change is in one difference. A shard that has given no difference of
+// a variable since its last new values keeps all that it has changed.
+//
 // Values and slots are in host memory. `model` has no tables, and its
 // Gradients() clips and cuts batches as `job`'s local steps want it.
-//   InvalidArgument  this program lacks the inner optimizer's code.
+//   InvalidArgument  this program lacks the inner optimizer's code, or the
+//                    model has fewer variables than fragments.
 // Returns `model` itself if the job has no local steps.
 absl::StatusOr<std::unique_ptr<Model>> TakeLocalSteps(
     std::unique_ptr<Model> model, const job::Job& job,

@@ -1,5 +1,6 @@
 #include "worker/store/local_steps_model.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -45,8 +46,65 @@ job::Job JobWith(const std::string& inner, int steps, int batch) {
   return job;
 }
 
+// A job of 6 steps in two fragments.
+job::Job StreamedJob(const std::string& inner, int fragments, int overlap) {
+  job::Job job = JobWith(inner, /*steps=*/6, /*batch=*/5);
+  job::LocalSteps& local =
+      *job.mutable_parameter_server()->mutable_local_steps();
+  local.set_fragments(fragments);
+  local.set_overlap_steps(overlap);
+  return job;
+}
+
 class LocalStepsModelTest : public ModelTestBase {
  protected:
+  // The differences that a pass gives; the others are empty.
+  static Values DifferencesOf(Model& model, const Batch& batch, size_t pass) {
+    const std::unique_ptr<StagedBatch> staged = model.NewStagedBatch();
+    EXPECT_OK(model.Stage(batch, *staged));
+    staged->pass = pass;
+    Values differences(model.variables().size());
+    EXPECT_OK(model.Gradients(
+        *staged, /*seed=*/1,
+        {.variable =
+             [&](size_t index, absl::Span<const float> gradient) {
+               differences[index].assign(gradient.begin(), gradient.end());
+             },
+         .rows = IgnoreRows}));
+    return differences;
+  }
+
+  // Makes local steps [first, end) of a batch, each of 5 examples.
+  void StepsOf(const Batch& batch, int first, int end,
+               HostVariables& variables) {
+    const std::unique_ptr<Model> model = Make(kLayers);
+    for (int step = first; step < end && step * 5 < batch.size; ++step) {
+      for (size_t i = 0; i < model->variables().size(); ++i) {
+        Set(*model, i, *variables.Read(i, kValueArray));
+      }
+      Batch part;
+      CopyPart(batch, step * 5, std::min<int64_t>(5, batch.size - step * 5),
+               part);
+      EXPECT_OK(
+          Train(*model, part, [&](size_t i, absl::Span<const float> gradient) {
+            variables.Apply(i, 0, gradient);
+            variables.CountUpdate(i);
+          }));
+    }
+  }
+
+  static std::vector<float> ValueOf(HostVariables& variables, size_t i) {
+    const absl::Span<const float> value = *variables.Read(i, kValueArray);
+    return {value.begin(), value.end()};
+  }
+
+  static std::vector<float> Minus(const std::vector<float>& a,
+                                  const std::vector<float>& b) {
+    std::vector<float> result = a;
+    for (size_t j = 0; j < b.size(); ++j) result[j] -= b[j];
+    return result;
+  }
+
   std::unique_ptr<Model> MakeLocal(const job::Job& job,
                                    LocalStepsOptions options = {}) {
     absl::StatusOr<std::unique_ptr<Model>> model =
@@ -277,6 +335,156 @@ TEST_P(LocalStepsModelTest, ABadLabelIsNamed) {
   EXPECT_THAT(Train(*model, batch, IgnoreVariable),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        ::testing::HasSubstr("local step 1")));
+}
+
+TEST_P(LocalStepsModelTest, OnlyAStreamedExchangeHasFragments) {
+  EXPECT_THAT(MakeLocal(JobWith(kAdam, 6, 5))->fragments(),
+              ::testing::IsEmpty());
+  EXPECT_THAT(MakeLocal(StreamedJob(kAdam, 1, 2))->fragments(),
+              ::testing::SizeIs(1));
+  const auto fragments = MakeLocal(StreamedJob(kAdam, 3, 0))->fragments();
+  ASSERT_EQ(fragments.size(), 3);
+  EXPECT_EQ(fragments[0].size() + fragments[1].size() + fragments[2].size(),
+            MakeLocal(StreamedJob(kAdam, 1, 0))->variables().size());
+}
+
+// The second batch ends within its fourth step.
+TEST_P(LocalStepsModelTest, AFragmentGoesOnFromNewValuesWithTheStepsSince) {
+  for (const int overlap : {0, 1, 2}) {
+    SCOPED_TRACE(overlap);
+    const job::Job job = StreamedJob(kAdam, /*fragments=*/2, overlap);
+    const std::unique_ptr<Model> model = MakeLocal(job);
+    ASSERT_OK_AND_ASSIGN(
+        const std::unique_ptr<HostVariables> local,
+        HostVariables::Create(model->variables(), JobOfLocalSteps(job)));
+    ASSERT_OK(local->Initialize(0));
+    Values common = RandomValues(*model);
+    SetAll(*model, common);
+    for (size_t i = 0; i < common.size(); ++i) {
+      ASSERT_OK(local->Write(i, kValueArray, common[i]));
+    }
+    for (const int64_t size : {30, 18, 30}) {
+      const Batch batch = RandomBatch(size, {3}, 2);
+      for (const int pass : {0, 1}) {
+        const std::vector<size_t> fragment = model->fragments()[pass];
+        const Values got = DifferencesOf(*model, batch, pass);
+        const int steps = static_cast<int>(size + 4) / 5;
+        const int begin = steps * pass / 2, end = steps * (pass + 1) / 2;
+        const int at = std::max(begin, end - overlap);
+        StepsOf(batch, begin, at, *local);
+        Values given(common.size()), want(common.size());
+        for (const size_t i : fragment) {
+          given[i] = ValueOf(*local, i);
+          want[i] = Minus(common[i], given[i]);
+        }
+        EXPECT_EQ(got, want) << size << " " << pass;
+        StepsOf(batch, at, end, *local);
+        for (const size_t i : fragment) {
+          for (float& element : common[i]) element = element / 2 + .1f;
+          Set(*model, i, common[i]);
+          const std::vector<float> since = Minus(ValueOf(*local, i), given[i]);
+          std::vector<float> moved = common[i];
+          for (size_t j = 0; j < moved.size(); ++j) moved[j] += since[j];
+          ASSERT_OK(local->Write(i, kValueArray, moved));
+        }
+      }
+    }
+  }
+}
+
+// Only the steps of batch 0 change anything.
+TEST_P(LocalStepsModelTest, AShardThatGivesNoDifferenceKeepsItsChanges) {
+  const auto unsent = [&](bool misses_an_exchange) {
+    const std::unique_ptr<Model> model = MakeLocal(
+        StreamedJob("sgd { learning_rate: .1 } learning_rate_schedule {"
+                    "piecewise_constant_decay { boundary: 5 value: 0 } }",
+                    /*fragments=*/2, /*overlap=*/0));
+    const size_t variable = model->fragments()[0][0];
+    const Values common = RandomValues(*model);
+    SetAll(*model, common);
+    Batch batch = RandomBatch(30, {3}, 2);
+    batch.shard = 1;
+    DifferencesOf(*model, batch, 0);
+    Set(*model, variable, common[variable]);
+    DifferencesOf(*model, batch, 1);
+    batch.number = 1;
+    if (misses_an_exchange) {
+      batch.shard = 0;
+      DifferencesOf(*model, batch, 0);
+      std::vector<float> next = common[variable];
+      for (float& element : next) element += 2;
+      Set(*model, variable, next);
+      batch.shard = 1;
+    }
+    return DifferencesOf(*model, batch, 0)[variable];
+  };
+  const std::vector<float> want = unsent(false);
+  EXPECT_NE(want, std::vector<float>(want.size()));
+  EXPECT_THAT(unsent(true), Pointwise(FloatNear(1e-6), want));
+}
+
+TEST_P(LocalStepsModelTest, TheSameValuesAgainChangeNothing) {
+  const std::unique_ptr<Model> model = MakeLocal(StreamedJob(kAdam, 2, 1));
+  const std::unique_ptr<Model> again = MakeLocal(StreamedJob(kAdam, 2, 1));
+  const Values common = RandomValues(*model);
+  for (Model* const either : {model.get(), again.get()}) {
+    SetAll(*either, common);
+  }
+  const Batch batch = RandomBatch(30, {3}, 2);
+  for (const int pass : {0, 1, 0, 1}) {
+    EXPECT_EQ(DifferencesOf(*again, batch, pass),
+              DifferencesOf(*model, batch, pass));
+    const std::vector<size_t> fragment = model->fragments()[pass];
+    for (const size_t i : fragment) {
+      Set(*model, i, common[i]);
+      // An evaluation has other values between.
+      Set(*again, i, std::vector<float>(common[i].size(), 7));
+    }
+    SetAll(*again, common);
+  }
+}
+
+TEST_P(LocalStepsModelTest, ValuesThatComeAreNotUsedBeforeTheyAreThere) {
+  const std::unique_ptr<Model> model = MakeLocal(StreamedJob(kAdam, 2, 1));
+  const std::unique_ptr<Model> other = MakeLocal(StreamedJob(kAdam, 2, 1));
+  SetAll(*model, RandomValues(*model));
+  SetAll(*other, RandomValues(*other));
+  const Batch batch = RandomBatch(30, {3}, 2);
+  for (const int pass : {0, 1}) {
+    for (size_t i = 0; i < model->variables().size(); ++i) {
+      for (float& element : model->HostValue(i)) element = 99;
+    }
+    EXPECT_EQ(DifferencesOf(*model, batch, pass),
+              DifferencesOf(*other, batch, pass));
+  }
+}
+
+TEST_P(LocalStepsModelTest, AnExchangeThatWasBegunIsCompletedWithoutSteps) {
+  bool is_cancelled = false;
+  const std::unique_ptr<Model> model =
+      MakeLocal(StreamedJob("sgd { learning_rate: .1 }", 2, 0),
+                {.cancelled = [&] { return is_cancelled; }});
+  const Values common = RandomValues(*model);
+  SetAll(*model, common);
+  const Batch batch = RandomBatch(30, {3}, 2);
+  DifferencesOf(*model, batch, 0);
+  const auto fragments = model->fragments();
+  for (const size_t i : fragments[0]) Set(*model, i, common[i]);
+  is_cancelled = true;
+  const Values given = DifferencesOf(*model, batch, 1);
+  for (const size_t i : fragments[1]) EXPECT_FALSE(given[i].empty());
+  const std::unique_ptr<StagedBatch> staged = model->NewStagedBatch();
+  ASSERT_OK(model->Stage(batch, *staged));
+  EXPECT_THAT(model->Gradients(
+                  *staged, 1, {.variable = IgnoreVariable, .rows = IgnoreRows}),
+              StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_P(LocalStepsModelTest, MoreFragmentsThanVariablesAreRefused) {
+  const job::Job job = StreamedJob(kAdam, 100, 0);
+  EXPECT_THAT(TakeLocalSteps(Make(kLayers), job).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       ::testing::HasSubstr("local_steps.fragments: 100")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, LocalStepsModelTest, DevicesUnderTest(),
