@@ -109,6 +109,7 @@ absl::StatusOr<wire::HeartbeatResponse> ChiefServer::Heartbeat(
                           *response);
     response->set_unix_micros(absl::ToUnixMicros(now));
   }
+  if (request.lost_primary_size() > 0) LookForLost(request, *response);
   if (!request.has_standby()) return response;
   if (!RecordStandbys().ok()) return response;
   absl::MutexLock lock(&mu_);

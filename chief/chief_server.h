@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "chief/chief_metrics.h"
+#include "chief/port_probe.h"
 #include "cluster/checkpoint/evaluation_log.h"
 #include "cluster/inspection/task_inspection.h"
 #include "cluster/progress/task_notes.h"
@@ -50,6 +51,8 @@ class ChiefServer {
     // Looks for evaluations and calls Evaluated() with new ones: before old
     // checkpoints are removed.
     std::function<void()> look_at_evaluations = [] {};
+    // Returns true if nobody listens at an address ("host:port"), for sure.
+    std::function<bool(const std::string& address)> is_nobody_at = IsNobodyAt;
     // Page that is shown the status, and told what happens; may be null. It
     // must outlive the server.
     JobPage* page = nullptr;
@@ -117,6 +120,10 @@ class ChiefServer {
   // Records the shards' standbys, if they are not recorded. Fails at once, or
   // soon, if the disk does.
   absl::Status RecordStandbys() ABSL_LOCKS_EXCLUDED(mu_);
+  // Looks whether ps are gone that another one misses, and adds who is to act
+  // for them.
+  void LookForLost(const wire::HeartbeatRequest& request,
+                   wire::HeartbeatResponse& response) ABSL_LOCKS_EXCLUDED(mu_);
   void RunOrders();
   void CarryOutOrders();
   void CarryOut(const LoadOrder& order);

@@ -1,7 +1,10 @@
-// The part of the chief's server that records shards' standbys.
+// The part of the chief's server that records shards' standbys, and has them
+// act for lost ps.
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/log.h"
@@ -50,6 +53,26 @@ absl::Status ChiefServer::RecordStandbys() {
     next_record_ = clock_.Now() + kRecordPause;
   }
   return recorded;
+}
+
+void ChiefServer::LookForLost(const wire::HeartbeatRequest& request,
+                              wire::HeartbeatResponse& response) {
+  std::vector<Coordinator::Suspect> suspects;
+  {
+    absl::MutexLock lock(&mu_);
+    suspects = coordinator_.Suspects(request);
+  }
+  for (const Coordinator::Suspect& suspect : suspects) {
+    if (!options_.is_nobody_at(suspect.address)) continue;
+    Tell(absl::StrCat("lost ps/", suspect.ps_index, ": nobody listens at ",
+                      suspect.address),
+         /*is_warning=*/true);
+    absl::MutexLock lock(&mu_);
+    coordinator_.NoteGone(suspect, clock_.Now());
+    Changed();
+  }
+  absl::MutexLock lock(&mu_);
+  coordinator_.AddActingOrders(request.task(), clock_.Now(), response);
 }
 
 }  // namespace parasol

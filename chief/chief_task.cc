@@ -147,13 +147,14 @@ std::map<TaskId, std::string> Tasks(const ChiefTaskOptions& options) {
   return tasks;
 }
 
-std::vector<durable::PlaceEpoch> PlaceEpochs(
-    const std::map<int, int64_t>& ps_epochs) {
+std::vector<durable::PlaceEpoch> PlaceEpochs(const LoadOrder& order) {
   std::vector<durable::PlaceEpoch> places;
-  for (const auto& [index, epoch] : ps_epochs) {
+  for (const auto& [index, epoch] : order.ps_epochs) {
     durable::PlaceEpoch& place = places.emplace_back();
     place.set_index(index);
     place.set_place_epoch(epoch);
+    const auto host = order.acting_hosts.find(index);
+    if (host != order.acting_hosts.end()) place.set_acting_host(host->second);
   }
   return places;
 }
@@ -285,9 +286,8 @@ std::unique_ptr<OrderExecutor> ChiefTask::MakeExecutor(
           .look_at_owner =
               [this] { return ownership_->CheckWithin(kOwnerLook); },
           .record_places =
-              [this, run_id = coordinator.run_id](
-                  const std::map<int, int64_t>& ps_epochs) {
-                return ownership_->Record(run_id, PlaceEpochs(ps_epochs));
+              [this, run_id = coordinator.run_id](const LoadOrder& order) {
+                return ownership_->Record(run_id, PlaceEpochs(order));
               },
           .record_standbys =
               [this,

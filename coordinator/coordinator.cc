@@ -40,6 +40,7 @@ Coordinator::Coordinator(Options options, absl::Time now)
       membership_(MembershipOf(options_), now),
       board_(options_.shards, absl::ToUnixMicros(now)),
       standbys_(ReplicatedPs(options_), options_.standbys),
+      acting_(options_.acting_hosts),
       grants_(options_.job, PlanOf(options_, now), GrantsOf(options_)),
       evaluations_(options_.job, EvaluationsOf(options_), now),
       followed_(FollowedOf(options_)),
@@ -78,9 +79,12 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
                                          request.completed_steps()))
         << TaskId::Of(task).ToString();
   }
-  ASSIGN_OR_RETURN(
-      const Membership::Registration registration,
-      membership_.Register(task, Membership::Arrival::Of(request), now));
+  RETURN_IF_ERROR(CheckEntry(request, now));
+  const bool is_known = membership_.IsAt(TaskId::Of(task), task.incarnation());
+  absl::StatusOr<Membership::Registration> entry =
+      membership_.Register(task, Membership::Arrival::Of(request), now);
+  if (!entry.ok()) return ForActedFor(task, entry.status());
+  const Membership::Registration& registration = *entry;
   response.set_place_epoch(registration.epoch);
   if (registration.replaced) {
     if (registration.replaced_was_alive) {
@@ -90,10 +94,7 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
   }
   account_.Begin(request);
   if (task.role() == "ps") {
-    // Nothing is loaded to a process that may be dead already.
-    if (membership_.IsSettled(TaskId::Of(task))) {
-      board_.Arrived(task.index(), task.incarnation(), is_ours);
-    }
+    Enter(request, /*is_new=*/!is_known, now);
   } else if (task.role() == "worker") {
     grants_.Enter(task, WorkerArrivalOf(request, options_.tasks));
     left_workers_.erase(task.index());
@@ -118,16 +119,17 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   const wire::Task& task = request.task();
   RETURN_IF_ERROR(CheckTask(task));
   RETURN_IF_ERROR(CheckNewestChief(task));
-  RETURN_IF_ERROR(membership_.Renew(task, now));
+  RETURN_IF_ERROR(ForActedFor(task, membership_.Renew(task, now)));
   account_.Keep(request, now);
+  wire::HeartbeatResponse response;
   if (task.role() == "ps") {
     const bool is_ours = IsOurs(request.run_id(), request.layout());
+    if (!task.has_host_index()) board_.ServesAt(task.index(), std::nullopt, "");
     board_.Arrived(task.index(), task.incarnation(), is_ours);
     board_.Heard(task.index(), task.incarnation(), is_ours);
     if (request.has_updates()) grants_.HearUpdates(task, request.updates());
   }
   Advance(now);
-  wire::HeartbeatResponse response;
   response.set_phase(phases_.phase());
   response.set_run_id(options_.run_id);
   response.set_layout(options_.layout);
@@ -143,16 +145,7 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
     if (shard >= NumPsShards(options_)) continue;
     response.add_loading_shard(static_cast<int>(shard));
   }
-  if (request.has_standby() && task.role() == "ps") {
-    HearOfStandby(request, response);
-  }
-  if (request.leaving() && request.task().role() == "ps") {
-    const uint64_t incarnation = request.task().incarnation();
-    orders_.AskToLeave(incarnation, now);
-    response.set_may_leave(orders_.leaving().MayLeave(incarnation) ||
-                           phases_.HasEnded() || phases_.HasGivenUp() ||
-                           orders_.stopped());
-  }
+  if (task.role() == "ps") HearPs(request, now, response);
   return response;
 }
 
@@ -223,6 +216,7 @@ absl::Status Coordinator::Leave(const wire::LeaveRequest& request,
     }
     Depart(TaskId::Of(request.task()), incarnation, now);
   }
+  if (request.task().has_host_index()) acting_.Left(request.task().index());
   if (is_worker) {
     grants_.Retire(incarnation);
     left_workers_.insert(request.task().index());
@@ -240,6 +234,7 @@ Coordinator::Ticked Coordinator::Tick(absl::Time now) {
     Depart(task.id, task.incarnation, now);
     ticked.lost.push_back(task.id);
   }
+  EndHandOvers(now);
   grants_.TakeBack(phases_.phase() == wire::TRAINING && board_.AllReady(), now);
   if (followed_) followed_->Observe(grants_.plan(), MayTrain(), now);
   Advance(now);
@@ -252,8 +247,10 @@ Coordinator::Ticked Coordinator::Tick(absl::Time now) {
     if (!absences.ok()) phases_.GiveUp(absences);
   }
   ticked.warnings = evaluations_.TakeWarnings();
-  if (order_)
+  if (order_) {
     ticked.in_vain = orders_.InVain(*order_, ForOrders(), board_, now);
+    AddLostStandbys(*order_, ticked.in_vain);
+  }
   return ticked;
 }
 
@@ -263,6 +260,7 @@ void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
     board_.Lost(id.index);
     grants_.ForgetUpdates(id.index);
     orders_.Forget(incarnation);
+    handing_over_.erase(incarnation);
   }
   if (id.role != "worker") return;
   grants_.Release(incarnation);
@@ -398,6 +396,7 @@ std::optional<Order> Coordinator::NextOrder(absl::Time now) {
   auto* const load = order_ ? std::get_if<LoadOrder>(&*order_) : nullptr;
   if (load != nullptr && standbys_.is_used()) {
     AddStandbys(*load);
+    load->acting_hosts = acting_.hosts();
     if (load->targets.empty()) order_.reset();
   }
   return order_;

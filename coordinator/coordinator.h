@@ -20,6 +20,7 @@
 #include "coordinator/membership.h"
 #include "coordinator/order.h"
 #include "coordinator/orders.h"
+#include "coordinator/shards/acting_board.h"
 #include "coordinator/shards/shard_board.h"
 #include "coordinator/shards/standby_board.h"
 #include "coordinator/steps/run_evaluations.h"
@@ -105,6 +106,22 @@ class Coordinator {
   // answers a heartbeat that has a report of one (StandbyBoard::AnswerTo()).
   StandbyBoard& standbys() { return standbys_; }
 
+  // A ps of which another one believes that it is gone.
+  struct Suspect {
+    int ps_index = 0;
+    // 0: this chief has heard of no process there.
+    uint64_t incarnation = 0;
+    std::string address = {};
+  };
+  // Returns the ps that would be acted for if they were known to be gone, among
+  // those whose streams have ended (HeartbeatRequest.lost_primary).
+  std::vector<Suspect> Suspects(const wire::HeartbeatRequest& request) const;
+  // Notes that nobody listens at the suspect's address.
+  void NoteGone(const Suspect& suspect, absl::Time now);
+  // Names the lost ps that this ps is to act for.
+  void AddActingOrders(const wire::Task& host, absl::Time now,
+                       wire::HeartbeatResponse& response) const;
+
   // Begins the end of the chief: grants no more steps, and orders one more
   // checkpoint if there is something to keep.
   void RequestStop(absl::Time now);
@@ -150,6 +167,32 @@ class Coordinator {
   void AddMembers(wire::ClaimStepsResponse& response) const;
   JobView View() const;
   Orders::Job ForOrders() const;
+  // The parts of Register() and Heartbeat() that are about ps.
+  absl::Status CheckEntry(const wire::RegisterRequest& request, absl::Time now);
+  void Enter(const wire::RegisterRequest& request, bool is_new, absl::Time now);
+  void HearPs(const wire::HeartbeatRequest& request, absl::Time now,
+              wire::HeartbeatResponse& response);
+  // Returns OK if a process that acts for a lost ps may have its place.
+  //   FailedPrecondition  it is not wanted there, or no more.
+  absl::Status CheckActing(const wire::RegisterRequest& request,
+                           absl::Time now) const;
+  // Notes that a ps's process is gone, with those that acted in it.
+  void LoseActing(int host, absl::Time now);
+  // Returns `status`, but AlreadyExists instead of FailedPrecondition for a
+  // process that somebody acts for: it comes back when it has started again.
+  absl::Status ForActedFor(const wire::Task& task, absl::Status status) const;
+  // Returns true if nobody is at a ps's place, and its host is to act for it.
+  bool IsActingWanted(int ps_index, absl::Time now) const;
+  // Returns true if a lost ps, should its process come back, has what nobody
+  // has now: a shard's standby, or a shard for which it acts.
+  bool MayBringBack(int host, absl::Time now) const;
+  // Returns true if a process of its own has to wait for the one that acts.
+  bool MayActingReturn(int ps_index, absl::Time now) const;
+  // Gives up checkpoints to hand over with, where nobody waits any more.
+  void EndHandOvers(absl::Time now);
+  wire::StandbyPlace PlaceAt(size_t host_shard) const;
+  // Adds loads from standbys in processes that are gone.
+  void AddLostStandbys(const Order& order, CallsInVain& in_vain) const;
   // Takes a ps's report of its shard's standby, and names the place for it.
   void HearOfStandby(const wire::HeartbeatRequest& request,
                      wire::HeartbeatResponse& response);
@@ -166,6 +209,9 @@ class Coordinator {
   Membership membership_;
   ShardBoard board_;
   StandbyBoard standbys_;
+  ActingBoard acting_;
+  // Incarnations of those that act, and are to leave with a checkpoint.
+  std::set<uint64_t> handing_over_;
   StepGrants grants_;
   RunEvaluations evaluations_;
   std::optional<FollowedData> followed_;

@@ -13,6 +13,7 @@
 #include "cluster/checkpoint/checkpoint_contents.h"
 #include "cluster/checkpoint/evaluation_log.h"
 #include "coordinator/membership.h"
+#include "coordinator/shards/acting_board.h"
 #include "coordinator/shards/shard_board.h"
 #include "coordinator/shards/standby_board.h"
 #include "coordinator/steps/followed_data.h"
@@ -55,6 +56,8 @@ struct CoordinatorOptions {
   // The newest process at each ps's place, by index, as an earlier chief has
   // recorded it: its place epoch.
   std::map<int, int64_t> ps_epochs;
+  // Ps of these that act for lost ones.
+  ActingBoard::Hosts acting_hosts;
   // The standby of each ps's shard, as an earlier chief has recorded it.
   StandbyBoard::Kept standbys;
   // The variables and tables in the manifests of checkpoints to be written.

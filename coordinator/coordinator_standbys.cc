@@ -1,5 +1,6 @@
 // The part of the coordinator that has to do with the standbys of shards.
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -30,13 +31,39 @@ void Coordinator::HearOfStandby(const wire::HeartbeatRequest& request,
       !board_.IsAt(*host, board_.incarnation(*host))) {
     return;
   }
+  // A standby protects from nothing in the process of its primary.
+  if (board_.host(*host) == index || board_.host(*shard)) return;
   wire::StandbyPlace& place = *response.mutable_standby_host();
-  place.set_address(board_.shard(*host).address);
-  place.set_ps_incarnation(PublicNumber(board_.incarnation(*host)));
+  place = PlaceAt(*host);
   place.set_number(StandbyTicket(static_cast<uint32_t>(*shard),
                                  static_cast<uint32_t>(NumPsShards(options_)),
                                  board_.incarnation(*host)));
-  place.set_task(TaskId{"ps", host_index}.ToString());
+}
+
+// Whoever acts there has its host's keys.
+wire::StandbyPlace Coordinator::PlaceAt(size_t host_shard) const {
+  wire::StandbyPlace place;
+  place.set_address(board_.address(host_shard));
+  place.set_ps_incarnation(PublicNumber(board_.incarnation(host_shard)));
+  const int index =
+      board_.host(host_shard).value_or(board_.shard(host_shard).ps_index);
+  place.set_task(TaskId{"ps", index}.ToString());
+  return place;
+}
+
+void Coordinator::AddLostStandbys(const Order& order,
+                                  CallsInVain& in_vain) const {
+  const auto* const load = std::get_if<LoadOrder>(&order);
+  if (load == nullptr) return;
+  for (const LoadOrder::Target& target : load->targets) {
+    if (!target.standby || target.standby->address().empty()) continue;
+    const auto host =
+        ShardOfPs(standbys_.HostOf(board_.shard(target.shard).ps_index));
+    if (host && PublicNumber(board_.incarnation(*host)) !=
+                    target.standby->ps_incarnation()) {
+      in_vain.shards.push_back(target.shard);
+    }
+  }
 }
 
 void Coordinator::AddStandbys(LoadOrder& order) {
@@ -56,9 +83,9 @@ void Coordinator::AddStandbys(LoadOrder& order) {
       const bool is_there =
           host && board_.IsAt(*host, board_.incarnation(*host));
       if (!is_there && !target.holds_shard) continue;
-      place.set_address(board_.shard(*host).address);
-      place.set_ps_incarnation(PublicNumber(board_.incarnation(*host)));
-      place.set_task(TaskId{"ps", standbys_.HostOf(index)}.ToString());
+      const uint64_t number = place.number();
+      place = PlaceAt(*host);
+      place.set_number(number);
     }
     target.standby = std::move(place);
     targets.push_back(std::move(target));

@@ -70,6 +70,19 @@ void AddTrouble(const Trouble& trouble, wire::JobStatus& status) {
   finding.set_text(trouble.text);
 }
 
+// Says where a ps serves that acts for a lost one.
+void AddActing(const ShardBoard& board, const TaskId& id,
+               wire::TaskStatus& task) {
+  for (size_t shard = 0; id.role == "ps" && shard < board.size(); ++shard) {
+    if (board.shard(shard).ps_index != id.index || !board.host(shard) ||
+        !task.alive()) {
+      continue;
+    }
+    task.set_address(board.address(shard));
+    task.set_acted_by(TaskId{"ps", *board.host(shard)}.ToString());
+  }
+}
+
 // Adds the tasks that a job that has ended waits for, and for how long.
 void AddStayingTasks(const JobView& job, absl::Time now,
                      wire::JobStatus& status) {
@@ -249,6 +262,7 @@ void JobAccount::AddTasks(const JobView& job, wire::JobStatus& status) const {
     task->set_metrics_address(member.metrics_address);
     task->set_alive(member.alive);
     task->set_doubled(member.doubled);
+    AddActing(job.board, id, *task);
     if (!member.alive) continue;
     tasks_.Describe(id, member.incarnation, names, *task);
     const absl::Duration silence =

@@ -41,7 +41,8 @@ Membership::Arrival Membership::Arrival::Of(
                      .metrics_address = request.metrics_address(),
                      .collective_address = request.collective_address(),
                      .process = request.process()};
-  if (request.join_unix_micros() > 0) {
+  // One that acts for a lost process follows that one, whatever clocks say.
+  if (request.join_unix_micros() > 0 && !request.task().has_host_index()) {
     arrival.joined_at = absl::FromUnixMicros(request.join_unix_micros());
   }
   return arrival;
@@ -191,7 +192,7 @@ absl::StatusOr<Membership::Registration> Membership::Register(
 
 absl::Status Membership::Renew(const wire::Task& task, absl::Time now) {
   ASSIGN_OR_RETURN(Member * member, Find(task));
-  Hear(now);
+  if (member->incarnation == task.incarnation()) Hear(now);
   if (!member->alive || member->incarnation != task.incarnation()) {
     return absl::NotFoundError(
         absl::StrCat(TaskId::Of(task).ToString(), " is not registered"));
@@ -223,24 +224,37 @@ std::vector<Membership::Lost> Membership::Expire(absl::Time now) {
   std::vector<Lost> lost;
   for (auto& [id, member] : members_) {
     if (!member.alive || now < member.lease_end) continue;
-    SetAlive(id, member, false);
-    member.lost = true;
-    member.absent_since = now;
-    lost.push_back({id, member.incarnation});
-    if (member.predecessor == 0) continue;
-    const uint64_t predecessor = std::exchange(member.predecessor, 0);
-    if (!member.predecessor_is_heard ||
-        IsBefore(member.predecessor_joined_at, member.joined_at)) {
-      Replace(member, {predecessor, member.predecessor_process});
-      continue;
-    }
-    Replace(member, {member.incarnation, member.process});
-    member.incarnation = predecessor;
-    member.process = member.predecessor_process;
-    member.joined_at = member.predecessor_joined_at;
-    // Its predecessor is to have the larger one, wherever both come.
-    ++member.epoch;
+    lost.push_back(End(id, member, now));
   }
+  return lost;
+}
+
+std::optional<Membership::Lost> Membership::Lose(const TaskId& id,
+                                                 absl::Time now) {
+  const auto member = members_.find(id);
+  if (member == members_.end() || !member->second.alive) return std::nullopt;
+  return End(id, member->second, now);
+}
+
+Membership::Lost Membership::End(const TaskId& id, Member& member,
+                                 absl::Time now) {
+  const Lost lost = {id, member.incarnation};
+  SetAlive(id, member, false);
+  member.lost = true;
+  member.absent_since = now;
+  if (member.predecessor == 0) return lost;
+  const uint64_t predecessor = std::exchange(member.predecessor, 0);
+  if (!member.predecessor_is_heard ||
+      IsBefore(member.predecessor_joined_at, member.joined_at)) {
+    Replace(member, {predecessor, member.predecessor_process});
+    return lost;
+  }
+  Replace(member, {member.incarnation, member.process});
+  member.incarnation = predecessor;
+  member.process = member.predecessor_process;
+  member.joined_at = member.predecessor_joined_at;
+  // Its predecessor is to have the larger one, wherever both come.
+  ++member.epoch;
   return lost;
 }
 

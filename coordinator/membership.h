@@ -157,6 +157,10 @@ class Membership {
   // register again.
   std::vector<Lost> Expire(absl::Time now);
 
+  // Ends the lease of the process at a place, as if it had run out: it is known
+  // to be gone. Returns it; nullopt: it is not alive here.
+  std::optional<Lost> Lose(const TaskId& id, absl::Time now);
+
   // Extends every lease by `time`.
   void Extend(absl::Duration time);
 
@@ -171,6 +175,12 @@ class Membership {
   // again.
   bool IsSettled(const TaskId& id) const {
     return members_.at(id).predecessor == 0;
+  }
+  // Returns true if the chief has heard some task within every lease for a
+  // lease at least: whoever is silent is not only cut off from it with all
+  // others.
+  bool IsReached(absl::Time now) const {
+    return now - reached_since_ >= lease_;
   }
   // Returns the members that have neither left nor been replaced, alive or
   // lost, in order.
@@ -192,6 +202,8 @@ class Membership {
   bool HasPrecedence(const Member& member, const Arrival& arrival,
                      absl::Time now) const;
   void SetAlive(const TaskId& id, Member& member, bool alive);
+  // Ends a lease, and gives the place to the predecessor who is to have it.
+  Lost End(const TaskId& id, Member& member, absl::Time now);
   // Refuses `former` at this place from now on.
   static void Replace(Member& member, Former former);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "coordinator/shards/acting_board.h"
 #include "coordinator/shards/shard_loads.h"
 #include "proto/checkpoint.pb.h"
 
@@ -25,6 +26,8 @@ struct LoadOrder {
   // recorded before variables are loaded, so that no later chief trusts the
   // variables of an older process.
   std::map<int, int64_t> ps_epochs = {};
+  // Ps of these that act for lost ones. To be recorded with them.
+  ActingBoard::Hosts acting_hosts = {};
   // Number of the cluster's steps that are known to be complete.
   int64_t global_step = 0;
   // The learning rate in the place of the job's, if it was reduced.

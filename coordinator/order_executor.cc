@@ -101,7 +101,7 @@ wire::OrderHeader OrderExecutor::HeaderFor(uint64_t incarnation) const {
 }
 
 std::vector<absl::Status> OrderExecutor::Load(const LoadOrder& order) {
-  const absl::Status recorded = directory_.record_places(order.ps_epochs);
+  const absl::Status recorded = directory_.record_places(order);
   if (!recorded.ok()) {
     // Nothing is wrong with the shards: the disk may be full, or the directory
     // gone, for a while.
@@ -158,6 +158,7 @@ std::vector<absl::Status> OrderExecutor::LoadFrom(
     }
     *request.mutable_order() = HeaderFor(targets[i].incarnation);
     request.mutable_order()->set_number(number);
+    clients_[shard]->MoveTo(targets[i].address, targets[i].host);
     results[i] = clients_[shard]->Load(request).status();
   });
   return results;

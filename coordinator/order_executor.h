@@ -42,11 +42,11 @@ class OrderExecutor {
     std::function<absl::Status()> look_at_owner = [] {
       return absl::OkStatus();
     };
-    // Keeps the newest place epochs (LoadOrder) where a later chief finds them.
+    // Keeps the newest place epochs, and who acts, where a later chief finds
+    // them.
     // Called before variables are loaded; if it fails, nothing is loaded.
-    std::function<absl::Status(const std::map<int, int64_t>& ps_epochs)>
-        record_places =
-            [](const std::map<int, int64_t>&) { return absl::OkStatus(); };
+    std::function<absl::Status(const LoadOrder& order)> record_places =
+        [](const LoadOrder&) { return absl::OkStatus(); };
     // Keeps there what is kept of the shards' standbys.
     std::function<absl::Status(const StandbyBoard::Kept& kept)>
         record_standbys =

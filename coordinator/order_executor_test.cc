@@ -49,8 +49,8 @@ class OrderExecutorTest : public testing::Test {
     options.is_mirrored = is_mirrored_;
     options.state_place = 1;
     OrderExecutor::Directory owner;
-    owner.record_places = [this](const std::map<int, int64_t>& ps_epochs) {
-      recorded_.push_back(ps_epochs);
+    owner.record_places = [this](const LoadOrder& order) {
+      recorded_.push_back(order.ps_epochs);
       return record_result_;
     };
     return OrderExecutor(options, std::move(clients), *std::move(store),

@@ -122,7 +122,11 @@ absl::StatusOr<TakenRun> TakeRun(const TakeRunOptions& options, Clock& clock,
   const bool is_same_run = ownership->run_at_start() == coordinator.run_id;
   for (const durable::PlaceEpoch& place : ownership->ps_at_start()) {
     coordinator.ps_epochs[place.index()] = place.place_epoch();
-    if (is_same_run) coordinator.standbys[place.index()] = place.standby();
+    if (!is_same_run) continue;
+    coordinator.standbys[place.index()] = place.standby();
+    if (place.has_acting_host()) {
+      coordinator.acting_hosts[place.index()] = place.acting_host();
+    }
   }
   return TakenRun{std::move(ownership), *std::move(store)};
 }

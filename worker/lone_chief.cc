@@ -67,6 +67,7 @@ class ShardHere : public PsClient {
     response.set_crc32c(file.crc32c());
     return response;
   }
+  void MoveTo(const std::string&, std::optional<int>) override {}
   void CancelCalls() override {}  // none waits for anybody
 
  private:

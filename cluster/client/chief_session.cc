@@ -329,6 +329,10 @@ void HeartbeatingSession::Answered(absl::Time now) {
 absl::StatusOr<bool> HeartbeatingSession::AfterFailure(
     const absl::Status& error) {
   if (IsPermanent(error)) return error;
+  // Its successor may have the place.
+  if (absl::IsAlreadyExists(error)) {
+    return absl::UnavailableError(error.message());
+  }
   metrics_.chief_reachable.Set(0);
   {
     absl::MutexLock lock(&mu_);

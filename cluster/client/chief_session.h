@@ -69,6 +69,8 @@ class ChiefSession {
   //   Unavailable         chief_timeout passed; the message names the chief's
   //                       address.
   //   FailedPrecondition  another process has taken this task's place.
+  //   Unavailable         another ps acts for this task, which was lost for a
+  //                       while: start the process again.
   //   InvalidArgument     the task is not in the chief's cluster.
   //   any other           `on_registered` returned it.
   //   Cancelled           `cancelled` returned true; it is polled.

@@ -2,6 +2,7 @@
 #define PARASOL_CLUSTER_CLIENT_PS_CLIENT_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -34,6 +35,11 @@ class PsClient {
   // Snapshot() that follows.
   virtual absl::StatusOr<wire::PrepareSnapshotResponse> PrepareSnapshot(
       const wire::PrepareSnapshotRequest& request) = 0;
+
+  // Has later calls go to `address`, if it is another one. `host`: index of the
+  // ps in whose process the ps acts there, with that one's keys; nullopt: it
+  // has its own.
+  virtual void MoveTo(const std::string& address, std::optional<int> host) = 0;
 
   // Ends the calls that are in progress; later ones are not affected.
   virtual void CancelCalls() = 0;

@@ -83,6 +83,7 @@ Json TaskJson(const wire::TaskStatus& task, const wire::JobStatus& status) {
       {"version", task.version()},
       {"slow", task.slow()},
       {"doubled", task.doubled()},
+      {"acted_by", task.acted_by()},
       {"seconds_since_heard",
        task.has_silence() ? Json(InSeconds(task.silence())) : Json(nullptr)},
       {"pace", task.has_pace() ? PaceJson(task.pace()) : Json(nullptr)},

@@ -118,7 +118,10 @@ bool Rights::IsChief(const PeerIdentity& peer) const {
 
 bool Rights::IsTask(const PeerIdentity& peer, const wire::Task& task) const {
   if (PeerRoleName(peer.role) == task.role()) {
-    return peer.index == task.index();
+    // One that acts for a lost ps has the keys of the ps in whose process it
+    // is. The chief knows whether it may.
+    const bool acts = peer.role == PeerRole::kPs && task.has_host_index();
+    return peer.index == (acts ? task.host_index() : task.index());
   }
   // The part of worker 0 that has variables is a ps to the chief.
   return peer.role == PeerRole::kWorker && peer.index == 0 &&

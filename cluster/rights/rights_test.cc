@@ -131,6 +131,21 @@ TEST(RightsTest, ATaskRegistersAndReportsAsItselfOnly) {
   }
 }
 
+TEST(RightsTest, WhoActsForALostPsHasItsHostsKeys) {
+  wire::Task acting;
+  acting.set_role("ps");
+  acting.set_index(1);
+  acting.set_host_index(0);
+  const Rights rights;
+  EXPECT_OK(rights.Check(Method::kRegister, PeerIdentity{"a", PeerRole::kPs, 0},
+                         acting));
+  for (const PeerIdentity& other : {PeerIdentity{"a", PeerRole::kPs, 1},
+                                    PeerIdentity{"a", PeerRole::kWorker, 0}}) {
+    EXPECT_THAT(rights.Check(Method::kRegister, other, acting),
+                StatusIs(absl::StatusCode::kPermissionDenied));
+  }
+}
+
 TEST(RightsTest, OnlyWorkersClaimPullPushAndFailAndForThemselves) {
   const std::set<std::string> workers = {"worker/0 as worker/0",
                                          "worker/1 as worker/1"};

@@ -52,6 +52,14 @@ void ShardBoard::Lost(int ps_index) {
   if (Place* place = Find(ps_index)) place->state = State::kAbsent;
 }
 
+void ShardBoard::ServesAt(int ps_index, std::optional<int> host,
+                          const std::string& address) {
+  Place* place = Find(ps_index);
+  if (place == nullptr) return;
+  place->host = host;
+  place->acting_address = address;
+}
+
 void ShardBoard::GiveJobAgain() {
   for (Place& place : places_) {
     // A ps that is away for a moment may come back with its shard.
@@ -117,7 +125,8 @@ absl::StatusOr<wire::GetPlacementResponse> ShardBoard::Placement(
   for (size_t i = 0; i < std::min(count, places_.size()); ++i) {
     const Place& place = places_[i];
     wire::Shard* shard = response.add_shard();
-    shard->set_address(place.shard.address);
+    shard->set_address(address(i));
+    if (place.host) shard->set_host_index(*place.host);
     shard->set_incarnation(PublicNumber(place.incarnation));
     shard->set_ps_index(place.shard.ps_index);
     shard->mutable_part()->Assign(place.shard.parts.begin(),

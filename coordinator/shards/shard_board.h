@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,11 @@ class ShardBoard {
   // ready, has to be loaded again.
   bool Heard(int ps_index, uint64_t incarnation, bool holds_shard);
   void Lost(int ps_index);
+  // Notes where the process at the place serves: one that acts for a lost ps,
+  // in the process of ps `host`, at an address of its own; without a host, at
+  // the place's. Call it before Arrived().
+  void ServesAt(int ps_index, std::optional<int> host,
+                const std::string& address);
   // Notes that all shards that are ready have to be given the job again. They
   // keep their values and stay ready meanwhile: workers and checkpoints go on.
   void GiveJobAgain();
@@ -71,6 +77,13 @@ class ShardBoard {
   uint64_t incarnation(size_t shard) const {
     return places_[shard].incarnation;
   }
+  // The address at which the process at the place serves, and the index of the
+  // ps in whose process it acts.
+  const std::string& address(size_t shard) const {
+    const Place& place = places_[shard];
+    return place.host ? place.acting_address : place.shard.address;
+  }
+  std::optional<int> host(size_t shard) const { return places_[shard].host; }
 
   // The version of the placement; grows whenever a shard is on another process
   // or was loaded again.
@@ -97,6 +110,8 @@ class ShardBoard {
     // True if this incarnation has yet to be given the job again.
     bool awaits_job = false;
     int denials = 0;
+    std::optional<int> host = std::nullopt;
+    std::string acting_address = {};
   };
 
   Place* Find(int ps_index);

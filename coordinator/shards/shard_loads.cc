@@ -23,8 +23,11 @@ std::vector<ShardLoads::Target> ShardLoads::Due(const ShardBoard& board,
   const std::vector<size_t> awaiting = board.AwaitingJob();
   shards.insert(shards.end(), awaiting.begin(), awaiting.end());
   for (const size_t shard : shards) {
-    targets.push_back(
-        {shard, board.incarnation(shard), board.HoldsShard(shard)});
+    targets.push_back({.shard = shard,
+                       .incarnation = board.incarnation(shard),
+                       .holds_shard = board.HoldsShard(shard),
+                       .address = board.address(shard),
+                       .host = board.host(shard)});
   }
   return targets;
 }

@@ -30,6 +30,9 @@ class ShardLoads {
     // The standby that is kept for the shard (wire::LoadRequest); nullopt: the
     // job does not replicate.
     std::optional<wire::StandbyPlace> standby = std::nullopt;
+    // ShardBoard::address() and host().
+    std::string address = {};
+    std::optional<int> host = std::nullopt;
   };
 
   enum class Verdict {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -148,6 +149,7 @@ class FakePs {
       return ps_.updates_;
     }
 
+    void MoveTo(const std::string&, std::optional<int>) override {}
     void CancelCalls() override {
       absl::MutexLock lock(&ps_.mu_);
       ++ps_.cancels_;

@@ -83,6 +83,7 @@ void Auditor::Loaded(int ps, const ShardValues& values,
                          " is loaded again, and loses what it had"));
   }
   shard.holder = ps;
+  CheckAcknowledged(values);
   shard.lost.AddDifference(shard.acknowledged, values.applied);
 }
 
@@ -94,9 +95,36 @@ void Auditor::Applied(int ps, const ShardValues& values, StepId step,
     Violate(is_duplicate ? "push dropped" : "push applied twice",
             absl::StrCat("ps ", values.shard, ", step ", step));
   }
+  if (schedule_.shape.replicates) return;
   shard.acknowledged.Add(step);
   // Nobody will see it there.
   if (ps != shard.holder) shard.lost.Add(step);
+}
+
+void Auditor::Acknowledged(int ps, int shard, StepId step, bool is_alone) {
+  Shard& of = shards_[shard];
+  of.acknowledged.Add(step);
+  if (ps == of.holder || !is_alone) return;
+  // Nobody will see it there.
+  of.lost.Add(step);
+  of.excused.Add(step);
+}
+
+void Auditor::Excuse(int shard) {
+  shards_[shard].excused = shards_[shard].acknowledged;
+}
+
+void Auditor::CheckAcknowledged(const ShardValues& values) {
+  if (!schedule_.shape.replicates) return;
+  const Shard& shard = shards_[values.shard];
+  for (StepId step = 0; step < steps_.size(); ++step) {
+    if (!shard.acknowledged.Contains(step) || shard.excused.Contains(step) ||
+        values.applied.Contains(step)) {
+      continue;
+    }
+    return Violate("acknowledged update lost",
+                   absl::StrCat("ps ", values.shard, ", step ", step));
+  }
 }
 
 void Auditor::PsLeaves(int ps, const ShardValues& values,
@@ -104,7 +132,8 @@ void Auditor::PsLeaves(int ps, const ShardValues& values,
   const Shard& shard = shards_[values.shard];
   if (ps != shard.holder || schedule_.Has(Fault::Kind::kDamage)) return;
   for (StepId step = 0; step < steps_.size(); ++step) {
-    if (!shard.acknowledged.Contains(step) || shard.lost.Contains(step)) {
+    if (!shard.acknowledged.Contains(step) || shard.lost.Contains(step) ||
+        shard.excused.Contains(step)) {
       continue;
     }
     if (newest != nullptr &&

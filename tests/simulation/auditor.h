@@ -55,6 +55,15 @@ class Auditor {
   void Applied(int ps, const ShardValues& values, StepId step,
                bool is_duplicate);
 
+  // A push is acknowledged to its worker, where shards have standbys.
+  // `is_alone`: no other process has it.
+  void Acknowledged(int ps, int shard, StepId step, bool is_alone);
+  // Notes that what a shard has acknowledged may be lost: no process and no
+  // checkpoint has it.
+  void Excuse(int shard);
+  // Returns the process that was loaded last with the shard.
+  int holder(int shard) const { return shards_[shard].holder; }
+
   // The process `ps` ends because a checkpoint, `newest`, has its updates.
   void PsLeaves(int ps, const ShardValues& values, const Checkpoint* newest);
 
@@ -110,6 +119,8 @@ class Auditor {
     // process that was lost.
     StepSet acknowledged;
     StepSet lost;
+    // Steps among the acknowledged ones that may be lost.
+    StepSet excused;
     // The learning rate that it was given last, and of what.
     std::string run_id;
     int hyperparameters = 0;
@@ -120,6 +131,7 @@ class Auditor {
     double loss = 0;
   };
 
+  void CheckAcknowledged(const ShardValues& values);
   void CheckStaleness(const Worker& worker);
   void CheckBatches(int64_t end_step);
   void CheckRates(const Checkpoint& checkpoint);

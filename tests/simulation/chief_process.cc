@@ -10,6 +10,7 @@
 #include "cluster/checkpoint/resume.h"
 #include "coordinator/followed_run.h"
 #include "tests/simulation/job_of.h"
+#include "tests/simulation/standby_link.h"
 
 namespace parasol::simulation {
 namespace {
@@ -36,6 +37,9 @@ void ChiefProcess::Start() {
     return;
   }
   options_ = *std::move(options);
+  for (const ShardBoard::Shard& shard : options_.shards) {
+    places_.push_back({"ps", shard.ps_index});
+  }
   coordinator_ = std::make_unique<Coordinator>(options_, now());
   world().auditor().ChiefStarts(number());
   Renew();
@@ -68,6 +72,8 @@ absl::StatusOr<Coordinator::Options> ChiefProcess::Resume() {
   options.run_id = absl::StrCat("run-", number());
   options.chief_epoch = world().disk().Take(number());
   options.ps_epochs = world().disk().ps_epochs();
+  options.standbys = world().disk().standbys();
+  options.acting_hosts = world().disk().acting_hosts();
   for (const int64_t step : world().disk().Steps()) {
     const auto read = world().disk().Read(step, world().random());
     if (absl::IsDataLoss(read.status())) continue;
@@ -189,7 +195,26 @@ void ChiefProcess::Register(const wire::RegisterRequest& request,
 void ChiefProcess::Heartbeat(const wire::HeartbeatRequest& request,
                              const World::Done<wire::HeartbeatResponse>& done) {
   if (coordinator_ == nullptr) return;
-  done(coordinator_->Heartbeat(request, now()));
+  auto response = coordinator_->Heartbeat(request, now());
+  if (!response.ok()) return done(std::move(response));
+  // As ChiefServer::LookForLost() does.
+  if (request.lost_primary_size() > 0) {
+    for (const auto& suspect : coordinator_->Suspects(request)) {
+      if (!world().IsRefused(PlaceOf(suspect.address))) continue;
+      world().Trace(this, "finds nobody at ps/", suspect.ps_index);
+      coordinator_->NoteGone(suspect, now());
+    }
+    coordinator_->AddActingOrders(request.task(), now(), *response);
+  }
+  if (request.has_standby()) {
+    if (!CheckOwner(world().disk().CheckRead(world().random()))) return;
+    RecordStandbys();
+    const auto kept = coordinator_->standbys().AnswerTo(request.task().index(),
+                                                        request.standby());
+    if (kept) response->set_kept_standby(*kept);
+  }
+  done(std::move(response));
+  Changed();
 }
 
 void ChiefProcess::GetPlacement(
@@ -258,8 +283,11 @@ void ChiefProcess::Leave(const wire::LeaveRequest& request,
   Changed();
 }
 
-TaskId ChiefProcess::PsOf(size_t shard) const {
-  return {"ps", options_.shards[shard].ps_index};
+void ChiefProcess::RecordStandbys() {
+  const auto kept = coordinator_->standbys().ToRecord();
+  if (!kept || !world().disk().CheckWrite(world().random()).ok()) return;
+  world().disk().RecordStandbys(*kept);
+  coordinator_->standbys().Recorded(*kept);
 }
 
 void ChiefProcess::CarryOutOrders() {
@@ -285,6 +313,7 @@ void ChiefProcess::CarryOut(LoadOrder order) {
     for (absl::Status& result : loading_->results) result = none;
   }
   world().disk().RecordPlaces(loading_->order.ps_epochs);
+  world().disk().RecordActing(loading_->order.acting_hosts);
   LoadFromSource();
 }
 
@@ -329,9 +358,11 @@ void ChiefProcess::LoadFromSource() {
                         .learning_rate = loading_->order.learning_rate,
                         .shard = static_cast<int>(target.shard),
                         .checkpoint = source,
+                        .standby = target.standby,
                         .global_step = loading_->order.global_step};
     world().Trace(this, "orders ", PsOf(target.shard).ToString(), " to load ",
                   source);
+    places_[target.shard] = PlaceOf(target.address);
     // As PsClient does.
     world().DropOtherConnection(*this, PsOf(target.shard), target.incarnation);
     world().Call<ShardHolder, Nothing>(
@@ -485,6 +516,7 @@ void ChiefProcess::EndSnapshots() {
     world().auditor().CheckpointFails(status);
   }
   coordinator_->Done(CheckpointResult{ended.order, status}, now());
+  if (status.ok()) RecordStandbys();
   Changed();
 }
 

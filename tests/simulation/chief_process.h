@@ -108,10 +108,14 @@ class ChiefProcess : public Process {
   void SnapshotShards();
   void EndSnapshot(const absl::Status& status);
   void EndSnapshots();
-  TaskId PsOf(size_t shard) const;
+  // Returns the place of the process to which a shard was loaded last.
+  const TaskId& PsOf(size_t shard) const { return places_[shard]; }
+  // Records what is kept of standbys.
+  void RecordStandbys();
 
   const JobChoice job_;
   Coordinator::Options options_;
+  std::vector<TaskId> places_;  // index: the shard
   std::unique_ptr<Coordinator> coordinator_;
   // The files that were taken, as the follower has them.
   std::optional<FollowedFiles> files_;

@@ -98,7 +98,7 @@ void ControlPlane::LaunchAll() {
 }
 
 void ControlPlane::Launch(const TaskId& place) {
-  const int number = launched_++;
+  const int number = world_.NextNumber();
   newest_[place] = number;
   std::unique_ptr<Process> process;
   if (place.role == "chief") {
@@ -158,6 +158,10 @@ void ControlPlane::Hit(const Fault& fault, Process& process) {
       [[fallthrough]];
     case Kind::kKill:
       if (is_chief) job_ = fault.job;
+      if (fault.for_good && fault.target.role == "ps" &&
+          static_cast<PsProcess&>(process).IsProtected()) {
+        return world_.Kill(process);
+      }
       world_.Kill(process);
       return LaunchLater(fault.target, fault.length);
     case Kind::kLoseMachine:

@@ -72,7 +72,6 @@ class ControlPlane {
   Evaluator evaluator_;
   Stranger stranger_;
   ClusterStop stop_;
-  int launched_ = 0;
   // The number of the newest process at each place, live or not.
   std::map<TaskId, int> newest_;
   JobChoice job_;

@@ -83,6 +83,13 @@ class Disk {
   void Record(const std::string& run_id, const durable::FollowedFile& file) {
     followed_[run_id].push_back(file);
   }
+  // Records of chiefs: of standbys, and of ps that act for lost ones.
+  const std::map<int, uint64_t>& standbys() const { return standbys_; }
+  void RecordStandbys(const std::map<int, uint64_t>& standbys) {
+    standbys_ = standbys;
+  }
+  const std::map<int, int>& acting_hosts() const { return acting_hosts_; }
+  void RecordActing(const std::map<int, int>& hosts) { acting_hosts_ = hosts; }
 
   // Damages the newest checkpoint, unless no other one is intact or it is the
   // job's last. Returns its step, or -1.
@@ -104,6 +111,8 @@ class Disk {
   int64_t epochs_ = 0;
   std::map<int, int64_t> ps_epochs_;
   std::map<std::string, std::vector<durable::FollowedFile>> followed_;
+  std::map<int, uint64_t> standbys_;
+  std::map<int, int> acting_hosts_;
 };
 
 }  // namespace parasol::simulation

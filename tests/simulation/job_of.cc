@@ -67,6 +67,9 @@ job::Job MakeJob(const Shape& shape, const JobChoice& choice) {
     job.mutable_evaluation()->set_max_lag(shape.max_lag);
   }
   job::ParameterServerStrategy& strategy = *job.mutable_parameter_server();
+  if (shape.replicates) {
+    strategy.set_durability(job::ParameterServerStrategy::REPLICATE);
+  }
   strategy.mutable_fixed_shards()->set_shards(1 + choice.partitioner);
   switch (shape.mode) {
     case Shape::Mode::kAsynchronous:

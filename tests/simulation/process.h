@@ -64,13 +64,21 @@ class Process {
   int number() const { return number_; }
   uint64_t incarnation() const { return incarnation_; }
   // Returns how it names itself in calls to the chief.
-  wire::Task task() const;
+  virtual wire::Task task() const;
+  // Returns the process that shares this one's fate, as a part of it; null:
+  // none.
+  virtual Process* part() const { return nullptr; }
   // Notes the newest chief that it has heard of.
   void set_chief_epoch(int64_t epoch) { chief_epoch_ = epoch; }
   // Returns "ps/1#7": the place and the process's number.
   std::string name() const;
   bool alive() const { return alive_; }
   bool stopped() const { return stopped_; }
+  absl::Time reachable_since() const { return reachable_since_; }
+  // Returns true if it goes on, and nothing cuts it off.
+  bool is_reachable() const {
+    return alive_ && !stopped_ && !cut_from_all_ && !cut_from_chief_;
+  }
 
  protected:
   World& world() const { return world_; }
@@ -87,6 +95,8 @@ class Process {
   bool stopped_ = false;
   // The time since which it is stopped or cut.
   absl::Time silent_since_;
+  // The time since which it goes on, and is not cut.
+  absl::Time reachable_since_ = absl::InfinitePast();
   bool cut_from_chief_ = false;
   bool cut_from_all_ = false;
   // The clock showed `clock_` at the time `clock_set_`, and has run at this

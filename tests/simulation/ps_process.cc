@@ -23,40 +23,84 @@ constexpr absl::Duration kSavedLook = absl::Milliseconds(200);
 }  // namespace
 
 PsProcess::PsProcess(World& world, int index, int number)
-    : ShardHolder(world, {"ps", index}, number),
-      session_(world, *this,
-               {.describe =
-                    [this](wire::RegisterRequest& request) {
-                      if (!held_) return;
-                      request.set_run_id(held_->run_id);
-                      request.set_layout(held_->layout);
-                    },
-                .report =
-                    [this](wire::HeartbeatRequest& request) {
-                      request.set_leaving(is_sealed_);
-                      request.set_updates(ProgressNow());
-                      if (!held_) return;
-                      request.set_run_id(held_->run_id);
-                      request.set_layout(held_->layout);
-                    },
-                .on_registered =
-                    [this](const Registration& registration) {
-                      if (registration.chief_epoch > chief_epoch_) {
-                        chief_epoch_ = registration.chief_epoch;
-                        load_number_ = 0;
-                      }
-                    },
-                .on_state = [this](const auto& state) { OnState(state); },
-                .on_lost =
-                    [this](const absl::Status& why) {
-                      this->world().Exit(*this, why);
-                    }}) {}
+    : PsProcess(world, {"ps", index}, index, number, std::nullopt) {}
+
+PsProcess::PsProcess(World& world, const wire::ActingOrder& order,
+                     PsProcess& host, int number)
+    : PsProcess(world, {"acting", number}, order.ps_index(), number,
+                Acting{host, order.number()}) {}
+
+PsProcess::PsProcess(World& world, TaskId place, int index, int number,
+                     std::optional<Acting> acting)
+    : ShardHolder(world, std::move(place), number),
+      index_(index),
+      acting_(acting),
+      session_(
+          world, *this,
+          {.describe =
+               [this](wire::RegisterRequest& request) {
+                 if (acting_) {
+                   request.set_acting_address(
+                       absl::StrCat("acting-", this->number()));
+                   request.set_acting_order(acting_->order);
+                 }
+                 if (!held_) return;
+                 request.set_run_id(held_->run_id);
+                 request.set_layout(held_->layout);
+               },
+           .report =
+               [this](wire::HeartbeatRequest& request) { Describe(request); },
+           .on_registered =
+               [this](const Registration& registration) {
+                 if (registration.chief_epoch > chief_epoch_) {
+                   chief_epoch_ = registration.chief_epoch;
+                   load_number_ = 0;
+                 }
+               },
+           .on_state = [this](const auto& state) { OnState(state); },
+           .on_lost = [this](const absl::Status& why) { ExitAlone(why); }}),
+      link_(world, *this,
+            {.describe =
+                 [this](wire::HeartbeatRequest& request) { Describe(request); },
+             .on_answer = [this](const auto& answer) { OnAnswer(answer); },
+             .state =
+                 [this] {
+                   ShardValues state = *held_;
+                   state.windows = dedup_->Windows();
+                   return state;
+                 },
+             .place_epoch = [this] { return session_.place_epoch(); }}) {}
+
+void PsProcess::Start() {
+  session_.Join();
+  if (Replicates()) link_.Start();
+}
+
+wire::Task PsProcess::task() const {
+  wire::Task task = Process::task();
+  task.set_role("ps");
+  task.set_index(index_);
+  if (acting_) task.set_host_index(acting_->host.index_);
+  return task;
+}
+
+void PsProcess::Describe(wire::HeartbeatRequest& request) const {
+  request.set_leaving(is_sealed_);
+  request.set_updates(ProgressNow());
+  if (!held_) return;
+  request.set_run_id(held_->run_id);
+  request.set_layout(held_->layout);
+}
 
 void PsProcess::OnState(const wire::HeartbeatResponse& state) {
+  OnAnswer(state);
+  if (!alive()) return;
   if (state.phase() == wire::COMPLETE) {
-    session_.LeaveAndExit(0, absl::OkStatus());
+    session_.Leave(0, [this] { ExitAlone(absl::OkStatus()); });
   } else if (state.phase() == wire::FAILED) {
-    session_.LeaveAndExit(0, absl::FailedPreconditionError(state.failure()));
+    session_.Leave(0, [this, failure = state.failure()] {
+      ExitAlone(absl::FailedPreconditionError(failure));
+    });
   } else if (is_sealed_ && state.may_leave()) {
     LeaveSaved(true);
   } else {
@@ -68,6 +112,7 @@ void PsProcess::Terminate() {
   world().After(*this, absl::ZeroDuration(), [this] {
     is_sealed_ = true;
     world().Trace(this, "is told to end");
+    if (part() != nullptr) acts_here_->Terminate();
     if (!held_) return LeaveSaved(false);
     session_.Hurry();
     // The answer is there by then.
@@ -132,7 +177,9 @@ void PsProcess::LeaveSaved(bool is_saved) {
         number(), *held_,
         world().disk().Find(world().disk().NewestIntact(held_->run_id)));
   }
-  session_.LeaveAndExit(0, absl::UnavailableError("told to end"));
+  is_saved_away_ = is_saved;
+  session_.Leave(0,
+                 [this] { ExitAlone(absl::UnavailableError("told to end")); });
 }
 
 void PsProcess::GoOn() {
@@ -184,23 +231,28 @@ void PsProcess::Load(const LoadCall& call, const World::Done<Nothing>& done) {
   }
   if (Holds(call)) {
     GoOnTaking();
+    if (Replicates()) link_.Loaded(false, call.standby->number());
     return done(Nothing());
   }
   loading_ = true;
   world().After(*this, kLoadTime,
-                [this, call, done] { FinishLoad(call, done); });
+                [this, call, done] { TakeStandby(call, done); });
 }
 
-void PsProcess::FinishLoad(const LoadCall& call,
-                           const World::Done<Nothing>& done) {
+void PsProcess::LoadFrom(const LoadCall& call, std::optional<ShardValues> taken,
+                         const World::Done<Nothing>& done) {
   loading_ = false;
+  const bool is_of_standby = taken.has_value();
+  if (acting_ && !IsReplaced()) CheckIsLost();
   const std::optional<ShardValues> before = std::exchange(held_, std::nullopt);
   const std::shared_ptr<SyncShard> replaced = std::move(chunks_);
   if (replaced != nullptr) {
     replaced->Abandon(absl::UnavailableError("the shard is replaced"));
   }
   ShardValues values;
-  if (call.checkpoint >= 0) {
+  if (taken) {
+    values = *std::move(taken);
+  } else if (call.checkpoint >= 0) {
     const auto checkpoint =
         world().disk().Read(call.checkpoint, world().random());
     if (!checkpoint.ok()) return done(checkpoint.status());
@@ -211,6 +263,7 @@ void PsProcess::FinishLoad(const LoadCall& call,
   values.hyperparameters = call.hyperparameters;
   values.learning_rate = call.learning_rate;
   values.shard = call.shard;
+  if (!is_of_standby) ExcuseWhatIsGone(call.shard);
   held_ = std::move(values);
   dedup_.emplace();
   dedup_->Restore(held_->windows);
@@ -224,22 +277,37 @@ void PsProcess::FinishLoad(const LoadCall& call,
     GoOn();
   }
   pushes_ = 0;
-  loaded_progress_ = ProgressNow();
+  // No checkpoint has what a standby had.
+  loaded_progress_ = is_of_standby ? -1 : ProgressNow();
   saved_ = nullptr;
   before_.clear();
   GoOnTaking();
-  world().Trace(this, "has loaded checkpoint ", call.checkpoint);
+  world().Trace(this, "has loaded ",
+                is_of_standby ? "its standby" : "checkpoint ",
+                is_of_standby ? "" : absl::StrCat(call.checkpoint));
   if (!IsReplaced()) {
     world().auditor().Loaded(number(), *held_, before ? &*before : nullptr);
     world().auditor().RateTaken(number(), *held_);
   }
+  if (Replicates()) link_.Loaded(true, call.standby->number());
   done(Nothing());
 }
 
 bool PsProcess::IsReplaced() const {
+  // Its successor may be gone, too.
+  if (Replicates() && held_) {
+    const int holder = world().auditor().holder(held_->shard);
+    if (holder > number() && world().WasAt({"ps", index_}, holder)) return true;
+  }
   const std::vector<Process*> live = world().Live();
   return std::any_of(live.begin(), live.end(), [this](const Process* other) {
-    return other->place() == place() && other->number() > number();
+    const wire::Task task = other->task();
+    if (task.role() != "ps" || task.index() != index_ ||
+        other->number() <= number()) {
+      return false;
+    }
+    return !Replicates() ||
+           static_cast<const PsProcess*>(other)->held_.has_value();
   });
 }
 
@@ -362,7 +430,17 @@ void PsProcess::Execute(const Operation& operation,
     held_->applied.Add(operation.step);
     dedup_->Confirm(operation.worker, operation.sequence);
   }
-  done(OperationResult());
+  if (!Replicates()) return done(OperationResult());
+  const StandbyRecord record = {.worker = operation.worker,
+                                .sequence = operation.sequence,
+                                .step = operation.step};
+  link_.Append(is_new ? &record : nullptr, [this, shard = held_->shard,
+                                            step = operation.step,
+                                            done](const absl::Status& kept) {
+    if (!kept.ok()) return done(kept);
+    world().auditor().Acknowledged(number(), shard, step, !link_.IsProtected());
+    done(OperationResult());
+  });
 }
 
 void PsProcess::ExecuteStep(const Operation& operation,

@@ -12,10 +12,12 @@
 #include "absl/status/status.h"
 #include "ps/shard/dedup_window.h"
 #include "ps/step/step_state.h"
+#include "tests/simulation/hosted_standbys.h"
 #include "tests/simulation/process.h"
 #include "tests/simulation/session.h"
 #include "tests/simulation/shard_holder.h"
 #include "tests/simulation/shard_values.h"
+#include "tests/simulation/standby_link.h"
 #include "tests/simulation/sync_shard.h"
 #include "tests/simulation/world.h"
 
@@ -47,8 +49,22 @@ struct OperationResult {
 class PsProcess : public ShardHolder {
  public:
   PsProcess(World& world, int index, int number);
+  // One that acts for a lost ps, as a part of the process of another one.
+  PsProcess(World& world, const wire::ActingOrder& order, PsProcess& host,
+            int number);
 
-  void Start() override { session_.Join(); }
+  void Start() override;
+  wire::Task task() const override;
+  Process* part() const override;
+  void Ended() override;
+
+  // The standbys of other ps's shards here.
+  HostedStandbys& hosted() { return hosted_; }
+  const HostedStandbys& hosted() const { return hosted_; }
+  // Notes that the stream of a primary has ended.
+  void PrimaryIsLost(int shard, uint64_t number);
+  // Returns true if its shard has a standby: StandbyLink.
+  bool IsProtected() const { return link_.IsProtected(); }
 
   // SIGTERM: takes no more pushes, and leaves when a checkpoint has the others.
   void Terminate();
@@ -65,11 +81,36 @@ class PsProcess : public ShardHolder {
   const ShardValues* held() const { return held_ ? &*held_ : nullptr; }
 
  private:
+  // The process in which it acts, and the order.
+  struct Acting {
+    PsProcess& host;
+    uint64_t order;
+  };
+  PsProcess(World& world, TaskId place, int index, int number,
+            std::optional<Acting> acting);
+
   void OnState(const wire::HeartbeatResponse& state);
+  // The parts of PsProcess (ps/ps_process.h).
+  void OnAnswer(const wire::HeartbeatResponse& answer);
+  void Act(const wire::ActingOrder& order);
+  void AskForLost(absl::Duration pause);
+  // Ends when the one that acts here has left.
+  void ExitAlone(const absl::Status& result);
+  void Describe(wire::HeartbeatRequest& request) const;
+  bool Replicates() const { return world().schedule().shape.replicates; }
+  // Takes the standby that the order names, if it names one, and loads the
+  // shard.
+  void TakeStandby(const LoadCall& call, const World::Done<Nothing>& done);
+  // `taken`: what the standby had.
+  void LoadFrom(const LoadCall& call, std::optional<ShardValues> taken,
+                const World::Done<Nothing>& done);
+  // Finds an error if it acts for a ps that the chief has just heard.
+  void CheckIsLost() const;
+  // Says what may be lost, now that the shard's source is a checkpoint.
+  void ExcuseWhatIsGone(int shard);
   // Return true if it holds the shard's values, and the job's rules for them.
   bool HoldsValues(const LoadCall& call) const;
   bool Holds(const LoadCall& call) const;
-  void FinishLoad(const LoadCall& call, const World::Done<Nothing>& done);
   // Returns OK if an order is meant for this process and comes from no older
   // chief than the newest one that is known.
   absl::Status Admit(uint64_t incarnation, int64_t chief_epoch);
@@ -107,7 +148,17 @@ class PsProcess : public ShardHolder {
   // Takes updates again.
   void GoOnTaking();
 
+  const int index_;
+  const std::optional<Acting> acting_;
   Session session_;
+  StandbyLink link_;
+  HostedStandbys hosted_;
+  // The newest process that acts here.
+  PsProcess* acts_here_ = nullptr;
+  bool is_asking_ = false;
+  absl::Time lost_at_ = absl::InfinitePast();
+  bool is_saved_away_ = false;  // true if it ends, and a checkpoint has all
+  bool is_exiting_ = false;
   bool is_sealed_ = false;
   bool stays_ = false;
   int64_t stays_at_ = INT64_MAX;  // synchronous training

@@ -22,6 +22,7 @@ constexpr NamedRule kRules[] = {
     {"workers_claim_at_the_end", &Rules::workers_claim_at_the_end},
     {"leaving_ps_is_sealed", &Rules::leaving_ps_is_sealed},
     {"worker_pushes_again", &Rules::worker_pushes_again},
+    {"acting_leaves_what_stays", &Rules::acting_leaves_what_stays},
 };
 
 }  // namespace

@@ -39,6 +39,9 @@ struct Rules {
   // A synchronous worker pushes the gradients of its step again to a ps that
   // was replaced.
   bool worker_pushes_again = true;
+  // A ps that acts for a lost one leaves only if its shard takes nothing behind
+  // the checkpoint.
+  bool acting_leaves_what_stays = true;
 };
 
 // Returns the names of all rules.

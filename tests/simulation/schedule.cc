@@ -18,6 +18,8 @@ constexpr uint64_t kStopEvery = 10;
 constexpr uint64_t kLateEvery = 7;
 // The training set of every such seed grows, where the mode allows it.
 constexpr uint64_t kGrowsEvery = 5;
+// Every such seed's shards have standbys, and its faults are about them.
+constexpr uint64_t kReplicatesEvery = 5;
 constexpr absl::Duration kLatest = absl::Seconds(10);
 // Longer than a lease (10 s) now and then.
 constexpr absl::Duration kLongest = absl::Seconds(25);
@@ -285,6 +287,45 @@ std::vector<Fault> DrawFaults(const Theme& theme, const Shape& shape,
   return faults;
 }
 
+// A ps with a standby, which is told or made to end, whose host and chief meet
+// faults about then, in any order.
+std::vector<Fault> DrawFailover(const Shape& shape, absl::Duration last,
+                                Random& random) {
+  static const Shares* const kinds =
+      new Shares{{Kind::kKill, 46},         {Kind::kStop, 14},
+                 {Kind::kCutFromChief, 10}, {Kind::kCutFromAll, 8},
+                 {Kind::kLoseMachine, 8},   {Kind::kTerminate, 6},
+                 {Kind::kReplace, 8}};
+  const int victim = static_cast<int>(random.Below(shape.ps));
+  const TaskId host = {"ps", (victim + 1) % shape.ps};
+  const bool is_for_good = random.Chance(400);
+  const absl::Duration begin = random.Between(absl::Seconds(1), last);
+  std::vector<Fault> faults(random.Between(1, 5));
+  for (Fault& fault : faults) {
+    const uint64_t whom = random.Below(10);
+    fault.target = whom < 4                   ? TaskId{"ps", victim}
+                   : whom < 6 && !is_for_good ? host
+                   : whom < 9                 ? TaskId{"chief", 0}
+                                              : TaskId{"worker", 0};
+    fault.kind = DrawKind(*kinds, random);
+    fault.at = begin + random.Between(absl::ZeroDuration(), absl::Seconds(8));
+    fault.length =
+        random.Chance(600)
+            ? random.Between(absl::Milliseconds(50), absl::Seconds(3))
+            : random.Between(absl::Seconds(3), kLongest);
+  }
+  if (!is_for_good) return faults;
+  // Nothing else loses what then is the only copy of the shard.
+  std::erase_if(faults,
+                [](const Fault& fault) { return fault.target.role == "ps"; });
+  faults.push_back({.at = begin + absl::Seconds(2),
+                    .kind = Kind::kKill,
+                    .target = {"ps", victim},
+                    .length = absl::Seconds(1),
+                    .for_good = true});
+  return faults;
+}
+
 // Each chief's job goes on from the one before it. `other_layouts` is the share
 // of successors with another partitioner, in thousandths.
 void DrawJobs(uint64_t other_layouts, std::vector<Fault>& faults,
@@ -323,7 +364,8 @@ std::string Shape::ToString() const {
       late > absl::ZeroDuration()
           ? absl::StrCat(" that come within ", Seconds(late))
           : "",
-      ", ", ps, " ps, ", consistency, ", ", steps, " steps",
+      ", ", ps, replicates ? " ps with standbys, " : " ps, ", consistency, ", ",
+      steps, " steps",
       epochs > 0 ? absl::StrCat(" in ", epochs, " epochs") : "", " of ",
       Seconds(compute), ", ", overlap, " in flight, a checkpoint every ",
       checkpoint_every, " steps, ", max_to_keep, " kept",
@@ -354,6 +396,7 @@ std::string Fault::ToString() const {
     absl::StrAppend(&line, " (workers of the bits ", amount, ")");
   if (kind == Kind::kFlip)
     absl::StrAppend(&line, " (each message ", amount, ")");
+  if (for_good) return absl::StrCat(line, " for good");
   if (kind != Kind::kDamage) absl::StrAppend(&line, " for ", Seconds(length));
   if (target.role == "chief" && !(job == JobChoice())) {
     absl::StrAppend(&line, ", the next one with hyperparameters ",
@@ -419,7 +462,22 @@ Schedule DrawSchedule(uint64_t seed) {
   schedule.seed = seed;
   schedule.shape = DrawShape(seed, random);
   Shape& shape = schedule.shape;
-  const bool has_theme = shape.workers <= 8 && random.Chance(kThemed);
+  const bool is_of_standbys = seed % kReplicatesEvery == 2;
+  if (is_of_standbys) {
+    if (shape.mode == Shape::Mode::kSynchronous) {
+      shape.mode = Shape::Mode::kAsynchronous;
+    }
+    shape.replicates = true;
+    shape.ps = static_cast<int>(random.Between(2, 3));
+    shape.workers = std::min(shape.workers, 4);
+    shape.steps *= 3;
+    shape.loss = 0;
+    // Batches that are done twice, as a chief is lost with a ps, are judged by
+    // the job's end.
+    shape.evaluation = absl::ZeroDuration();
+  }
+  const bool has_theme =
+      !is_of_standbys && shape.workers <= 8 && random.Chance(kThemed);
   const Theme& theme = Themes()[random.Below(Themes().size())];
   if (has_theme) Fit(theme, shape);
   // Not drawn, as max_lag.
@@ -432,6 +490,8 @@ Schedule DrawSchedule(uint64_t seed) {
   if (seed % kStopEvery == kStopEvery - 1) {
     schedule.faults = {DrawStop(last, random)};
     shape.loss = 0;
+  } else if (is_of_standbys) {
+    schedule.faults = DrawFailover(shape, last, random);
   } else if (has_theme) {
     schedule.faults = DrawFaults(theme, shape, last, random);
   } else {
@@ -442,8 +502,10 @@ Schedule DrawSchedule(uint64_t seed) {
   }
   std::stable_sort(schedule.faults.begin(), schedule.faults.end(),
                    [](const Fault& a, const Fault& b) { return a.at < b.at; });
-  DrawJobs(has_theme ? theme.other_layouts : kOtherLayouts, schedule.faults,
-           random);
+  const uint64_t other_layouts = is_of_standbys ? 0
+                                 : has_theme    ? theme.other_layouts
+                                                : kOtherLayouts;
+  DrawJobs(other_layouts, schedule.faults, random);
   return schedule;
 }
 

@@ -41,6 +41,8 @@ struct Shape {
   AllReduce all_reduce = AllReduce::kAuto;
   // Groups: replicas that a worker computes at the same time.
   int devices = 1;
+  // True if each shard has a standby on the next ps.
+  bool replicates = false;
   int64_t steps = 20;
   // Number of epochs that make up `steps`; 0: the job ends by steps.
   int epochs = 0;
@@ -105,8 +107,10 @@ struct Fault {
   TaskId target;
   absl::Duration length;
   int64_t amount = 0;
+  // A killed ps has no successor, if its shard has a standby then.
+  bool for_good = false;
   // The job with which a chief's successor starts.
-  JobChoice job;
+  JobChoice job = {};
 
   std::string ToString() const;
 };

@@ -111,6 +111,9 @@ void Session::AfterFailure(const absl::Status& error, bool was_registering) {
   if (absl::IsAborted(error)) world_.DropConnection(task_, Chief());
   absl::Status lost;
   if (IsPermanent(error)) lost = error;
+  if (absl::IsAlreadyExists(error)) {
+    lost = absl::UnavailableError(error.message());
+  }
   if (world_.Now(task_) - last_answer_ >= kChiefTimeout) {
     lost = absl::UnavailableError("no answer of the chief");
   }

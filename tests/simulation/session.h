@@ -56,6 +56,8 @@ class Session {
   // The answer to the first registration.
   const Registration& registration() const { return registration_; }
   const wire::HeartbeatResponse& state() const { return state_; }
+  int64_t place_epoch() const { return place_epoch_; }
+  absl::Time last_answer() const { return last_answer_; }
 
  private:
   void Register();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "proto/parameter.pb.h"
 #include "tests/simulation/process.h"
 #include "tests/simulation/shard_values.h"
 #include "tests/simulation/sync_shard.h"
@@ -28,6 +29,9 @@ struct LoadCall {
   int shard = 0;
   // The step of the checkpoint; -1: initial values.
   int64_t checkpoint = -1;
+  // The standby that is kept for the shard; nullopt: the job does not
+  // replicate.
+  std::optional<wire::StandbyPlace> standby = std::nullopt;
   // Number of the cluster's steps that are known to be complete.
   int64_t global_step = 0;
 };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tests/simulation/chief_process.h"
+#include "tests/simulation/standby_link.h"
 
 namespace parasol::simulation {
 namespace {
@@ -100,15 +101,19 @@ void WorkerProcess::TakePlacement(
   CheckVariables(answer->run_id(), answer->layout());
   if (has_failed_) return;
   std::vector<uint64_t> incarnations;
+  std::vector<TaskId> places;
   for (const wire::Shard& shard : answer->shard()) {
     incarnations.push_back(shard.incarnation());
+    places.push_back(PlaceOf(shard.address()));
   }
   for (size_t i = 0; i < incarnations.size(); ++i) {
     if (is_placed_ && incarnations[i] == ps_incarnations_[i]) continue;
-    world().DropConnection(*this, {"ps", static_cast<int>(i)});
+    world().DropConnection(*this, places[i]);
+    if (is_placed_) world().DropConnection(*this, ps_places_[i]);
   }
   const bool has_moved = is_placed_ && incarnations != ps_incarnations_;
   ps_incarnations_ = std::move(incarnations);
+  ps_places_ = std::move(places);
   placement_version_ = answer->placement_version();
   run_id_ = answer->run_id();
   if (has_moved) OnMoved();
@@ -130,7 +135,7 @@ void WorkerProcess::SendUntil(absl::Time give_up, int shard,
   operation.layout = layout_;
   operation.incarnation = ps_incarnations_[shard];
   world().Call<PsProcess, OperationResult>(
-      *this, {"ps", shard}, kOperationDeadline,
+      *this, ps_places_[shard], kOperationDeadline,
       [operation](PsProcess& ps, const World::Done<OperationResult>& done) {
         ps.Execute(operation, done);
       },

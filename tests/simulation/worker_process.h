@@ -83,6 +83,7 @@ class WorkerProcess : public Process {
   uint64_t layout_ = 0;
   // The process that has each shard.
   std::vector<uint64_t> ps_incarnations_;
+  std::vector<TaskId> ps_places_;
 };
 
 }  // namespace parasol::simulation

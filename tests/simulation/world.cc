@@ -80,6 +80,21 @@ std::vector<Process*> World::Live() const {
   return live;
 }
 
+bool World::WasAt(const TaskId& place, int number) const {
+  const auto it = places_.find(place);
+  return it != places_.end() &&
+         std::any_of(
+             it->second.begin(), it->second.end(),
+             [number](const Process* one) { return one->number() == number; });
+}
+
+bool World::IsRefused(const TaskId& place) const {
+  const auto it = places_.find(place);
+  if (it == places_.end()) return true;
+  const bool is_lost = it->second.back()->cut_from_all_;
+  return Newest(place) == nullptr && !is_lost;
+}
+
 void World::Kill(Process& process) {
   if (!process.alive_) return;
   Trace(&process, "is killed");
@@ -96,26 +111,33 @@ void World::Stop(Process& process) {
   Trace(&process, "is stopped");
   process.stopped_ = true;
   Silenced(process);
+  if (process.part() != nullptr) Stop(*process.part());
 }
 
 void World::Continue(Process& process) {
   if (!process.alive_ || !process.stopped_) return;
   Trace(&process, "goes on");
   process.stopped_ = false;
+  process.reachable_since_ = loop_.now();
   for (EventLoop::Action& action : std::exchange(process.deferred_, {})) {
     Dispatch(process, std::move(action));
   }
+  if (process.part() != nullptr) Continue(*process.part());
 }
 
 void World::CutFromChief(Process& process, bool cut) {
   Trace(&process, cut ? "is cut from the chief" : "reaches the chief again");
   process.cut_from_chief_ = cut;
+  if (!cut) process.reachable_since_ = loop_.now();
+  if (process.part() != nullptr) CutFromChief(*process.part(), cut);
   cut ? Silenced(process) : CarryHeld();
 }
 
 void World::CutFromAll(Process& process, bool cut) {
   Trace(&process, cut ? "is cut from all" : "is reached again");
   process.cut_from_all_ = cut;
+  if (!cut) process.reachable_since_ = loop_.now();
+  if (process.part() != nullptr) CutFromAll(*process.part(), cut);
   cut ? Silenced(process) : CarryHeld();
 }
 
@@ -179,6 +201,7 @@ void World::SetClockRate(Process& process, double rate) {
   process.clock_ = Now(process);
   process.clock_set_ = loop_.now();
   process.clock_rate_ = rate;
+  if (process.part() != nullptr) SetClockRate(*process.part(), rate);
 }
 
 void World::Exit(Process& process, const absl::Status& status) {

@@ -53,11 +53,18 @@ class World {
   // Calls `action` in the process when `delay` has passed on its clock.
   void After(Process& process, absl::Duration delay, EventLoop::Action action);
 
+  // Returns the number of the next process.
+  int NextNumber() { return launched_++; }
   // Adds a process to its place and starts it.
   void Launch(std::unique_ptr<Process> process);
   // Returns the newest live process of a place; nullptr if there is none.
   Process* Newest(const TaskId& place) const;
   std::vector<Process*> Live() const;
+
+  // Returns true if the process of this number is, or was, at a place.
+  bool WasAt(const TaskId& place, int number) const;
+  // Returns true if nobody listens at a place, on a machine that says so.
+  bool IsRefused(const TaskId& place) const;
 
   void Kill(Process& process);
   // Ends the process, and tells nobody: connections to it break by keepalive.
@@ -155,6 +162,7 @@ class World {
   Disk disk_;
   Auditor auditor_;
   uint64_t loss_;
+  int launched_ = 0;
   std::vector<std::unique_ptr<Process>> processes_;
   std::map<TaskId, std::vector<Process*>> places_;
   std::vector<Held> held_;

@@ -158,6 +158,11 @@ std::string StatusReport::ToText() const {
                     "\n");
   }
   for (const wire::TaskStatus& task : status_.task()) {
+    if (task.acted_by().empty()) continue;
+    absl::StrAppend(&text, "acting      ", NameOfTask(task), ": ",
+                    task.acted_by(), " acts for it; start it again\n");
+  }
+  for (const wire::TaskStatus& task : status_.task()) {
     if (task.doubled().empty()) continue;
     absl::StrAppend(&text, "doubled     ", NameOfTask(task), ": ",
                     task.doubled(), "\n");
