@@ -155,6 +155,8 @@ class TrainingParameters {
     // The time since which a peer owes an answer that can't be reached, or
     // refuses to work, the earliest one.
     absl::Time away_since = absl::InfiniteFuture();
+    // True if a peer can't be reached, whether or not it owes an answer.
+    bool is_cut = false;
     // The last time at which values were known to be loaded or copied for such
     // a peer, which takes as long as it takes.
     absl::Time last_loading = absl::InfinitePast();

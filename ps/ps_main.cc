@@ -12,6 +12,7 @@
 #include "cluster/trust/trust_flags.h"
 #include "ps/exchange/parameter_service.h"
 #include "ps/machine_memory.h"
+#include "ps/ps_process.h"
 #include "ps/ps_task.h"
 
 namespace parasol {
@@ -67,6 +68,10 @@ ABSL_FLAG(int, payload_port, 0,
           "Port of the TCP connections that carry tensors beside gRPC's, for "
           "workers that ask for them. 0: a free one. A worker that can't reach "
           "it sends its tensors through gRPC. -1: all do.");
+ABSL_FLAG(
+    int, acting_port, 0,
+    "Port on which this process serves for a lost ps whose standby it has, "
+    "until that ps is back (durability: REPLICATE). 0: a free one.");
 ABSL_FLAG(
     std::string, journal_dir, "",
     "Directory of the journal of a job with durability JOURNAL or "
@@ -124,6 +129,11 @@ absl::Status CheckFlags() {
     return absl::InvalidArgumentError(
         absl::StrCat("--payload_port=", payload_port, ": not -1 to 65535"));
   }
+  const int acting_port = absl::GetFlag(FLAGS_acting_port);
+  if (acting_port < 0 || acting_port > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--acting_port=", acting_port, ": not 0 to 65535"));
+  }
   return absl::OkStatus();
 }
 
@@ -140,10 +150,18 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
           registry));
   options.metrics_address = WithPort(config.address, metrics->port());
   LOG(INFO) << VersionString() << ", /metrics on port " << metrics->port();
-  ASSIGN_OR_RETURN(const auto task,
-                   PsTask::Start(options, Clock::Real(), registry));
-  signal.OnSignal([&task] { task->Stop(); });
-  absl::Status result = task->Wait();
+  ASSIGN_OR_RETURN(
+      const auto process,
+      PsProcess::Start({.task = options,
+                        .address = config.address,
+                        .acting_port = absl::GetFlag(FLAGS_acting_port),
+                        .acting_metrics_address = WithPort(
+                            MetricsListenAddress(
+                                absl::GetFlag(FLAGS_metrics_address), config),
+                            0)},
+                       Clock::Real(), registry));
+  signal.OnSignal([&process] { process->Stop(); });
+  absl::Status result = process->Wait();
   signal.Disarm();
   return result;
 }

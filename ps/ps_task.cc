@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "base/work_helpers.h"
 #include "cluster/client/chief_client.h"
+#include "cluster/client/task_identity.h"
 
 namespace parasol {
 namespace {
@@ -77,7 +78,7 @@ PsTask::PsTask(const PsTaskOptions& options, std::unique_ptr<PayloadHost> lanes,
       standby_keeper_({.task = NameOf(options.task),
                        .heartbeat =
                            [this](wire::HeartbeatRequest request) {
-                             return TellOfStandby(std::move(request));
+                             return Tell(std::move(request));
                            },
                        .place_epoch = [this] { return place_epoch_.load(); }},
                       *standby_client_, clock, metrics_),
@@ -94,6 +95,7 @@ PsTask::PsTask(const PsTaskOptions& options, std::unique_ptr<PayloadHost> lanes,
                    [this](const wire::LoadRequest& order) {
                      return TakeStandby(order);
                    },
+               .take_shard = ShardTaker(),
                .on_loaded =
                    [this](const std::shared_ptr<ParameterShard>& shard,
                           const wire::LoadRequest& order, bool is_new) {
@@ -106,7 +108,8 @@ PsTask::PsTask(const PsTaskOptions& options, std::unique_ptr<PayloadHost> lanes,
                  .memory_limit_bytes = options.memory_limit_bytes,
                  .tier_directory = options.tier_directory,
                  .own_bytes = [this] { return server_.shard_bytes(); },
-                 .helpers = helpers_}),
+                 .helpers = helpers_,
+                 .on_lost_primary = options.on_lost_primary}),
       lanes_(std::move(lanes)),
       service_(
           server_, metrics_, options.buffer_bytes, lanes_.get(),
@@ -213,8 +216,11 @@ void PsTask::AwaitCheckpoint(ChiefSession& session) {
 
 void PsTask::Run() {
   absl::Status result = Serve();
-  absl::MutexLock lock(&mu_);
-  result_ = failure_.ok() ? std::move(result) : failure_;
+  {
+    absl::MutexLock lock(&mu_);
+    result_ = failure_.ok() ? std::move(result) : failure_;
+  }
+  options_.on_end();
 }
 
 absl::Status PsTask::Serve() {
@@ -244,6 +250,9 @@ absl::StatusOr<std::shared_ptr<ChiefSession>> PsTask::Join() {
     const ParameterServer::Holding holding = server_.holding();
     request.set_run_id(holding.run_id);
     request.set_layout(holding.layout);
+    if (!options_.acting) return;
+    request.set_acting_address(WithPort(options_.acting->address, port()));
+    request.set_acting_order(options_.acting->order);
   };
   session.report = [this](wire::HeartbeatRequest& request) {
     Describe(request);
@@ -269,19 +278,34 @@ void PsTask::Describe(wire::HeartbeatRequest& request) {
   *request.mutable_ps_load() = server_.LoadNow();
 }
 
-absl::StatusOr<wire::HeartbeatResponse> PsTask::TellOfStandby(
+absl::StatusOr<wire::HeartbeatResponse> PsTask::Tell(
     wire::HeartbeatRequest request) {
   std::shared_ptr<ChiefSession> session;
   {
     absl::MutexLock lock(&mu_);
     session = session_;
   }
+  if (session == nullptr) {
+    return absl::UnavailableError("this task has not registered yet");
+  }
   *request.mutable_task() = options_.task;
   Describe(request);
-  return session->chief().Heartbeat(request);
+  absl::StatusOr<wire::HeartbeatResponse> answer =
+      session->chief().Heartbeat(request);
+  if (answer.ok()) options_.on_answer(*answer);
+  return answer;
 }
 
-absl::StatusOr<ShardState> PsTask::TakeStandby(const wire::LoadRequest& order) {
+std::function<absl::StatusOr<StandbyShard>(const wire::LoadRequest&)>
+PsTask::ShardTaker() {
+  if (!options_.acting) return nullptr;
+  return [this](const wire::LoadRequest& order) {
+    return options_.acting->standbys->TakeShard(RequestFor(order));
+  };
+}
+
+wire::TakeStandbyRequest PsTask::RequestFor(
+    const wire::LoadRequest& order) const {
   wire::TakeStandbyRequest request;
   request.set_run_id(order.run_id());
   request.set_layout(order.order().layout());
@@ -290,6 +314,12 @@ absl::StatusOr<ShardState> PsTask::TakeStandby(const wire::LoadRequest& order) {
   request.set_number(order.standby().number());
   request.set_ps_incarnation(order.standby().ps_incarnation());
   request.set_place_epoch(place_epoch_);
+  return request;
+}
+
+absl::StatusOr<ShardState> PsTask::TakeStandby(const wire::LoadRequest& order) {
+  const wire::TakeStandbyRequest request = RequestFor(order);
+  if (options_.acting) return options_.acting->standbys->Take(request);
   ASSIGN_OR_RETURN(ShardState state, ShardState::Create(order));
   RETURN_IF_ERROR(standby_client_->TakeStandby(
       order.standby(), request, kTakeDeadline,
@@ -306,6 +336,7 @@ absl::StatusOr<ShardState> PsTask::TakeStandby(const wire::LoadRequest& order) {
 absl::Status PsTask::AwaitEnd(ChiefSession& session) {
   const auto hear = [this](const wire::HeartbeatResponse& state) {
     server_.GoOnAt(state.run_id(), state.global_step());
+    options_.on_answer(state);
     return HasEnded(state);
   };
   RETURN_IF_ERROR(session.Await(hear, absl::InfiniteDuration(),

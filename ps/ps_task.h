@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,6 +62,24 @@ struct PsTaskOptions {
   std::string journal_directory;
   // Directory of the files of tables with a tier; empty: $TMPDIR, or /var/tmp.
   std::string tier_directory;
+  // Set if the task acts for a lost ps, in the process of another one, whose
+  // index `task` has as its host_index.
+  struct Acting {
+    // The standbys of that process; must outlive the task.
+    StandbyHost* standbys = nullptr;
+    // Number of the order.
+    uint64_t order = 0;
+    // "host:port" at which others reach the process, with any port.
+    std::string address;
+  };
+  std::optional<Acting> acting;
+  // Called with each answer of the chief, on any thread.
+  std::function<void(const wire::HeartbeatResponse&)> on_answer =
+      [](const wire::HeartbeatResponse&) {};
+  // StandbyHost::Options.
+  std::function<void()> on_lost_primary = [] {};
+  // Called when the task has ended, last.
+  std::function<void()> on_end = [] {};
   // The keys of this task; null: it has none, and neither have its peers.
   std::shared_ptr<const Trust> trust = nullptr;
   // The rights of those who call this ps.
@@ -81,6 +100,18 @@ class PsTask {
   ~PsTask();
 
   int port() const { return rpc_server_->port(); }
+  StandbyHost& standbys() { return standbys_; }
+
+  // Sends a heartbeat, which is filled in, beside the session's own.
+  //   Unavailable  the task has not registered yet.
+  // and the chief's errors.
+  absl::StatusOr<wire::HeartbeatResponse> Tell(wire::HeartbeatRequest request)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns true if nothing is lost when the task ends now: its shard takes
+  // nothing behind a checkpoint that is complete.
+  bool stays() const {
+    return server_.updates() == ParameterServer::Updates::kStaying;
+  }
 
   // Blocks until the ps has ended.
   //   OK                  the job is complete.
@@ -106,10 +137,12 @@ class PsTask {
   absl::StatusOr<std::shared_ptr<ChiefSession>> Join();
   // Fills in a heartbeat.
   void Describe(wire::HeartbeatRequest& request);
-  // Sends a heartbeat about the shard's standby.
-  absl::StatusOr<wire::HeartbeatResponse> TellOfStandby(
-      wire::HeartbeatRequest request) ABSL_LOCKS_EXCLUDED(mu_);
-  // Fetches the state of the standby that the order names.
+  // ParameterServer::Options::take_shard.
+  std::function<absl::StatusOr<StandbyShard>(const wire::LoadRequest& order)>
+  ShardTaker();
+  // Returns the request for the standby that the order names.
+  wire::TakeStandbyRequest RequestFor(const wire::LoadRequest& order) const;
+  // Fetches its state.
   absl::StatusOr<ShardState> TakeStandby(const wire::LoadRequest& order);
   absl::Status AwaitEnd(ChiefSession& session);
   void Drain();

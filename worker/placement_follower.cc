@@ -11,6 +11,9 @@ namespace parasol {
 namespace {
 
 constexpr absl::Duration kPlacementPollInterval = absl::Milliseconds(200);
+// While a shard is away: as long as a ps takes that acts for a lost one.
+constexpr absl::Duration kAwayPollInterval = absl::Milliseconds(50);
+constexpr int kAwayLooks = 60;
 constexpr absl::Duration kPlacementLogInterval = absl::Seconds(10);
 // Some heartbeats: a chief that has restarted may be heard after its shards.
 constexpr absl::Duration kRefusalWait = absl::Seconds(15);
@@ -89,13 +92,25 @@ PlacementFollower::~PlacementFollower() {
 }
 
 void PlacementFollower::Follow() {
-  do {
-    absl::MutexLock lock(&mu_);
-    if (clock_.AwaitWithTimeout(mu_, absl::Condition(&stopped_),
-                                kPlacementPollInterval)) {
-      return;
+  while (AwaitLook() && Look(session_.state())) {
+  }
+}
+
+bool PlacementFollower::AwaitLook() {
+  const absl::Time last = clock_.Now();
+  while (true) {
+    {
+      absl::MutexLock lock(&mu_);
+      if (clock_.AwaitWithTimeout(mu_, absl::Condition(&stopped_),
+                                  kAwayPollInterval)) {
+        return false;
+      }
     }
-  } while (Look(session_.state()));
+    const bool is_away = options_.is_away();
+    if (!is_away) away_looks_ = 0;
+    if (is_away && ++away_looks_ <= kAwayLooks) return true;
+    if (clock_.Now() - last >= kPlacementPollInterval) return true;
+  }
 }
 
 bool PlacementFollower::Look(const wire::HeartbeatResponse& state) {
@@ -118,13 +133,16 @@ bool PlacementFollower::Look(const wire::HeartbeatResponse& state) {
   if (answers != std::exchange(answers_, answers)) {
     options_.on_loading(state.loading_shard());
   }
-  if (state.placement_version() == known_version_) return true;
+  if (state.placement_version() == known_version_ && away_looks_ == 0) {
+    return true;
+  }
   const absl::StatusOr<wire::GetPlacementResponse> placement =
       session_.chief().GetPlacement();
   // Not loaded yet, or from a chief that was replaced: the next poll asks
   // again.
   if (!placement.ok() ||
-      placement->placement_version() < state.placement_version()) {
+      placement->placement_version() < state.placement_version() ||
+      placement->placement_version() == known_version_) {
     return true;
   }
   absl::Status updated = CheckVariables(

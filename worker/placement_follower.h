@@ -61,6 +61,9 @@ class PlacementFollower {
         on_placement = [](const auto&) { return absl::OkStatus(); };
     std::function<void(absl::Span<const int> shards)> on_loading =
         [](absl::Span<const int>) {};
+    // Returns true if operations wait for a shard that can't be reached: it may
+    // be elsewhere, and the chief is asked before its next heartbeat says so.
+    std::function<bool()> is_away = [] { return false; };
   };
 
   // All arguments must outlive this object.
@@ -71,11 +74,15 @@ class PlacementFollower {
   void Follow();
   // Returns false if there is nothing more to follow.
   bool Look(const wire::HeartbeatResponse& state);
+  // Waits until it is time to look again. Returns false at the end.
+  bool AwaitLook();
 
   const Options options_;
   ChiefSession& session_;
   Clock& clock_;
   int64_t known_version_;
+  // Number of looks in a row at which a shard was away.
+  int away_looks_ = 0;
   int64_t answers_ = 0;  // ChiefSession::answers() at the last look
 
   absl::Mutex mu_;

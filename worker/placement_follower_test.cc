@@ -197,6 +197,17 @@ TEST(PlacementFollowerTest, AChiefThatIsSilentSaysNothingOfLoading) {
   EXPECT_TRUE(parameters.AwaitNewsOfLoading(2, absl::Seconds(30)));
 }
 
+TEST(PlacementFollowerTest, AShardThatIsAwayIsLookedForBeforeTheChiefTells) {
+  FakeSession session(/*placement_version=*/3);
+  session.set_chief_version(4);
+  CountingParameters parameters;
+  PlacementFollower::Options options = Knowing(3, parameters);
+  options.is_away = [] { return true; };
+  PlacementFollower follower(std::move(options), session, Clock::Real());
+  EXPECT_TRUE(parameters.AwaitUpdates(1, absl::Seconds(30)));
+  EXPECT_FALSE(parameters.AwaitUpdates(2, absl::Seconds(1)));
+}
+
 TEST(PlacementFollowerTest, OneThatIsKnownIsNotAskedFor) {
   FakeSession session(/*placement_version=*/4);
   CountingParameters parameters;

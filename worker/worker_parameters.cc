@@ -265,6 +265,7 @@ void WorkerParameters::SetUp(PlacementFollower::Options& options) const {
   options.on_loading = [client = client_](absl::Span<const int> shards) {
     client->ShardsAreLoading(shards);
   };
+  options.is_away = [client = client_] { return client->Unanswered().is_cut; };
 }
 
 void WorkerParameters::AwaitCheckpoint(absl::Duration limit) {

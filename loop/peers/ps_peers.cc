@@ -161,7 +161,8 @@ absl::Status PsPeers::Connect(ParameterStore& store) {
           .on_loading =
               [this](absl::Span<const int> shards) {
                 parameters_->ShardsAreLoading(shards);
-              }},
+              },
+          .is_away = [this] { return parameters_->Unanswered().is_cut; }},
       *session_, clock_);
   return PullAll(store);
 }

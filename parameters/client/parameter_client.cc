@@ -211,7 +211,7 @@ ShardedParameterClient::ShardedParameterClient(
             .shared_memory = options.shared_memory,
             .tcp_lanes = options.tcp_lanes,
             .lane_retry = options.lane_retry,
-            .callee = Callee::Ps(options.trust, placement.shard(i).ps_index()),
+            .callee = CalleeOf(placement.shard(i), options.trust),
             .trace = options.trace,
         },
         threads_[i % threads_.size()].queue(), LoopsOf(i), clock, link_metrics,
@@ -452,6 +452,7 @@ TrainingParameters::Awaited ShardedParameterClient::Unanswered() const {
   for (const auto& link : links_) {
     if (link->HasUnanswered()) awaited.peers.push_back(link->name());
     awaited.away_since = std::min(awaited.away_since, link->away_since());
+    awaited.is_cut |= link->IsCut();
     awaited.last_loading = std::max(awaited.last_loading, link->loading_at());
   }
   return awaited;

@@ -35,6 +35,12 @@ absl::Status Annotated(const absl::Status& status, absl::string_view peer) {
 
 }  // namespace
 
+Callee CalleeOf(const wire::Shard& place, std::shared_ptr<const Trust> trust) {
+  return Callee::Ps(std::move(trust), place.has_host_index()
+                                          ? place.host_index()
+                                          : place.ps_index());
+}
+
 ShardLink::ShardLink(const Options& options, grpc::CompletionQueue& queue,
                      std::vector<SocketLoop*> loops, Clock& clock,
                      const ParameterClientMetrics& metrics,
@@ -48,6 +54,7 @@ ShardLink::ShardLink(const Options& options, grpc::CompletionQueue& queue,
       address_(options.address),
       ps_incarnation_(options.ps_incarnation),
       admission_(options.admission),
+      callee_(options.callee),
       lanes_(options.lanes),
       outbox_(options.lanes, options.limits),
       waiting_since_(clock.Now()),
@@ -59,7 +66,7 @@ ShardLink::ShardLink(const Options& options, grpc::CompletionQueue& queue,
   // gRPC starts threads with a first channel: they are to have this thread's
   // priority, not the lower one of a thread that computes.
   for (Lane& lane : lanes_) {
-    lane.channel = MakeTensorChannel(address_, options_.callee);
+    lane.channel = MakeTensorChannel(address_, callee_);
   }
 }
 
@@ -115,10 +122,10 @@ std::vector<std::shared_ptr<ShardStream>> ShardLink::MakeStreams(
     const bool needed = lane.stream == nullptr && outbox_.HasWaiting(i);
     if (!needed || now < lane.retry_at) continue;
     if (lane.channel == nullptr) {
-      lane.channel = MakeTensorChannel(address_, options_.callee);
+      lane.channel = MakeTensorChannel(address_, callee_);
     }
-    lane.stream = ShardStream::Make({lane.channel, admission_, options_.callee},
-                                    queue_, *loops_[i], i, *this, offers_);
+    lane.stream = ShardStream::Make({lane.channel, admission_, callee_}, queue_,
+                                    *loops_[i], i, *this, offers_);
     streams.push_back(lane.stream);
   }
   return streams;
@@ -392,6 +399,7 @@ void ShardLink::MoveTo(const wire::Shard& place) {
   address_ = place.address();
   ps_incarnation_ = place.incarnation();
   admission_ = place.admission();
+  callee_ = CalleeOf(place, options_.callee.trust);
   OfferAnew();
   waiting_since_ = clock_.Now();
   DropStreams();
@@ -424,6 +432,13 @@ bool ShardLink::IsAway() const {
          std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) {
            return lane.failures > 0 || lane.refused;
          });
+}
+
+bool ShardLink::IsCut() const {
+  absl::MutexLock lock(&mu_);
+  return outbox_.unanswered() > 0 &&
+         std::any_of(lanes_.begin(), lanes_.end(),
+                     [](const Lane& lane) { return lane.failures > 0; });
 }
 
 absl::Time ShardLink::away_since() const {

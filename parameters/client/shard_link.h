@@ -111,6 +111,10 @@ class ShardLink : private ShardStream::Observer {
   // otherwise.
   absl::Time away_since() const ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Returns true if operations wait for the shard, also those that wait for
+  // other workers there, and it can't be reached.
+  bool IsCut() const ABSL_LOCKS_EXCLUDED(mu_);
+
   // Returns what was waited for the shard, but for its position.
   TrainingParameters::PeerWait Wait() const ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -248,6 +252,7 @@ class ShardLink : private ShardStream::Observer {
   std::string address_ ABSL_GUARDED_BY(mu_);
   uint64_t ps_incarnation_ ABSL_GUARDED_BY(mu_);
   std::string admission_ ABSL_GUARDED_BY(mu_);
+  Callee callee_ ABSL_GUARDED_BY(mu_);
   std::vector<Lane> lanes_ ABSL_GUARDED_BY(mu_);
   ShardOutbox outbox_ ABSL_GUARDED_BY(mu_);
   // The time of the last good answer, or of the first operation that the shard
@@ -266,6 +271,10 @@ class ShardLink : private ShardStream::Observer {
   std::string last_trouble_ ABSL_GUARDED_BY(mu_);
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
 };
+
+// Returns who is at a shard's place: a ps that acts for a lost one has the keys
+// of the ps in whose process it is.
+Callee CalleeOf(const wire::Shard& place, std::shared_ptr<const Trust> trust);
 
 // Returns what was waited for each shard; its position is its link's.
 std::vector<TrainingParameters::PeerWait> WaitsOf(

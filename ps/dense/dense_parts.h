@@ -60,6 +60,10 @@ class DenseParts {
   // Goes on with other optimizers. No push may be being applied.
   //   InvalidArgument  a part's slots would change; nothing has changed.
   absl::Status UseOptimizers(PartOptimizers optimizers);
+  // Goes on with another policy; one may be given anew at any time.
+  void UseNonFinite(NonFinite policy) {
+    if (rules_.non_finite != policy) rules_.non_finite = policy;
+  }
 
   // Makes one update of each chunk; asynchronous training only.
   UpdateBounds Apply(const Gradients& gradients);
@@ -112,7 +116,7 @@ class DenseParts {
   const PartLayout layout_;
   PartOptimizers optimizers_;
   const uint64_t slot_bytes_;
-  const TrainingRules rules_;
+  TrainingRules rules_;
   const std::shared_ptr<ArrayPool> pool_;
   std::vector<std::unique_ptr<Chunk>> chunks_;  // index: the number in layout_
 };

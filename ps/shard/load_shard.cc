@@ -414,7 +414,7 @@ absl::Status ShardLoad::RestoreFromJournal(
 }
 
 absl::Status ShardLoad::GiveRulesTo(ParameterShard& shard) {
-  return shard.TakeRules(optimizers_, rows_, request_);
+  return shard.TakeRules(optimizers_, rows_, request_, rules_.non_finite);
 }
 
 absl::StatusOr<std::unique_ptr<ParameterShard>> LoadShard(

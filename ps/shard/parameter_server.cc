@@ -192,17 +192,25 @@ absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
   if (has_form) {
     RETURN_IF_ERROR(load.Open()) << options_.task;
   }
-  ASSIGN_OR_RETURN(std::optional<ShardState> state, TakeStandby(request),
+  ASSIGN_OR_RETURN(std::optional<Standby> standby, TakeStandby(request),
                    _ << options_.task);
   // There may not be memory for both.
   held.reset();
   Hold(nullptr);
-  const bool is_of_standby = state.has_value();
+  const bool is_of_standby = standby.has_value();
   std::shared_ptr<ParameterShard> parameters;
   if (is_of_standby) {
-    const JournalEnd in_journal = state->in_journal();
-    ASSIGN_OR_RETURN(parameters, ShardFrom(*std::move(state), request),
-                     _ << options_.task);
+    JournalEnd in_journal;
+    if (auto* const state = std::get_if<ShardState>(&*standby)) {
+      in_journal = state->in_journal();
+      ASSIGN_OR_RETURN(parameters, ShardFrom(std::move(*state), request),
+                       _ << options_.task);
+    } else {
+      auto& taken = std::get<StandbyShard>(*standby);
+      in_journal = taken.in_journal;
+      parameters = std::move(taken.shard);
+      RETURN_IF_ERROR(load.GiveRulesTo(*parameters)) << options_.task;
+    }
     RETURN_IF_ERROR(load.GoOnWithJournal(*parameters, in_journal))
         << options_.task;
   } else {

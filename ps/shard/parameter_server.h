@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -69,6 +70,10 @@ class ParameterServer {
     //   any other  it may be had later.
     std::function<absl::StatusOr<ShardState>(const wire::LoadRequest& order)>
         take_standby = {};
+    // Takes the standby itself, which is in this process, instead of its state.
+    // Fails as take_standby does. Null: it is elsewhere.
+    std::function<absl::StatusOr<StandbyShard>(const wire::LoadRequest& order)>
+        take_shard = {};
     // Called when the ps is loaded, before a push is acknowledged; true: it did
     // not hold these parameters before. Null parameters: they are let go.
     std::function<void(const std::shared_ptr<ParameterShard>& parameters,
@@ -218,10 +223,14 @@ class ParameterServer {
   // Returns the limits for a load of the shard. If it asks for a journal, waits
   // a moment for the chief to say which directory that is kept in.
   absl::StatusOr<LoadLimits> LimitsFor(const wire::LoadRequest& request) const;
-  // Returns the state of the standby that the order names; nullopt: it names
-  // none, or that is gone.
-  absl::StatusOr<std::optional<ShardState>> TakeStandby(
+  // A standby that was taken: the shard itself, or its state.
+  using Standby = std::variant<StandbyShard, ShardState>;
+  // Takes the standby that the order names; nullopt: it names none, or that is
+  // gone.
+  absl::StatusOr<std::optional<Standby>> TakeStandby(
       const wire::LoadRequest& request);
+  // Makes a call of take_shard or take_standby.
+  absl::StatusOr<Standby> Fetch(const wire::LoadRequest& request) const;
   // Returns the shard that the state has.
   absl::StatusOr<std::shared_ptr<ParameterShard>> ShardFrom(
       ShardState state, const wire::LoadRequest& request) const;

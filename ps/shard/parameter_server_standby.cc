@@ -1,4 +1,5 @@
 // The part of a ps that restores its shard from journals and standbys.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -65,23 +66,36 @@ void ParameterServer::NoteJournal(const RestoredJournal& journal,
   metrics_.lost_journals_total.Add();
 }
 
-absl::StatusOr<std::optional<ShardState>> ParameterServer::TakeStandby(
-    const wire::LoadRequest& request) {
+// Rows that lie in files go through a file, too: who has them is told if one is
+// lost.
+absl::StatusOr<ParameterServer::Standby> ParameterServer::Fetch(
+    const wire::LoadRequest& request) const {
+  const bool has_tier = std::any_of(
+      request.table().begin(), request.table().end(),
+      [](const wire::TableSpec& table) { return table.has_tier(); });
+  if (options_.take_shard != nullptr && !has_tier) {
+    return options_.take_shard(request);
+  }
+  return options_.take_standby(request);
+}
+
+absl::StatusOr<std::optional<ParameterServer::Standby>>
+ParameterServer::TakeStandby(const wire::LoadRequest& request) {
   const uint64_t number = request.standby().number();
   if (number == 0) return std::nullopt;
   absl::Status gone =
       absl::NotFoundError("the process before had no standby when it was lost");
   if (number != kAlone) {
-    absl::StatusOr<ShardState> state = options_.take_standby(request);
-    if (state.ok()) {
+    absl::StatusOr<Standby> standby = Fetch(request);
+    if (standby.ok()) {
       metrics_.taken_standbys_total.Add();
-      return *std::move(state);
+      return *std::move(standby);
     }
     // The standby may be there when the order comes again.
-    if (!absl::IsNotFound(state.status())) {
-      return absl::UnavailableError(state.status().message());
+    if (!absl::IsNotFound(standby.status())) {
+      return absl::UnavailableError(standby.status().message());
     }
-    gone = state.status();
+    gone = standby.status();
   }
   if (request.journal() != wire::LoadRequest::NONE) {
     LOG(INFO) << "the journal has what the standby had: " << gone.message();

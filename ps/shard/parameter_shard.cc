@@ -317,30 +317,6 @@ absl::StatusOr<SparseTable*> ParameterShard::TableNumber(uint32_t table) const {
                    tables_.size()));
 }
 
-absl::Status ParameterShard::TakeRules(
-    PartOptimizers optimizers,
-    const std::vector<std::unique_ptr<RowTable>>& rows,
-    const wire::LoadRequest& order) {
-  if (rows.size() != tables_.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        rows.size(), " sparse tables, but the shard has ", tables_.size()));
-  }
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i]->slot_names() == tables_[i]->rows().slot_names()) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "table \"", rows[i]->name(), "\" would have other slots than it has"));
-  }
-  absl::Status taken;
-  gate_.WithoutPushes([&] {
-    taken = dense_->UseOptimizers(std::move(optimizers));
-    for (size_t i = 0; i < rows.size() && taken.ok(); ++i) {
-      taken = tables_[i]->rows().TakeRulesOf(*rows[i]);
-    }
-    if (taken.ok() && feed_ != nullptr) feed_->AppendChange(SettingsOf(order));
-  });
-  return taken;
-}
-
 bool ParameterShard::Marks(uint64_t number) {
   return std::all_of(
       tables_.begin(), tables_.end(), [number](const auto& table) {

@@ -32,6 +32,7 @@
 #include "ps/shard/push_gate.h"
 #include "ps/shard/shard_snapshot.h"
 #include "ps/sparse/sparse_table.h"
+#include "ps/step/non_finite.h"
 #include "ps/step/step_state.h"
 
 namespace parasol {
@@ -83,11 +84,12 @@ class ParameterShard {
   // Goes on with the optimizers, and with the initializers and seeds of `rows`,
   // which are in the order of the tables, as `order` says. Every push goes by
   // the old ones or by the new ones, in asynchronous training at all of its
-  // places.
+  // places. Another `non_finite` than before may be given while no other thread
+  // uses the shard.
   //   InvalidArgument  the slots or tables are others; nothing has changed.
   absl::Status TakeRules(PartOptimizers optimizers,
                          const std::vector<std::unique_ptr<RowTable>>& rows,
-                         const wire::LoadRequest& order);
+                         const wire::LoadRequest& order, NonFinite non_finite);
 
   // Waits for the pushes that are being applied, then holds up others while it
   // copies references to the arrays and blocks. With `stays` it answers pushes

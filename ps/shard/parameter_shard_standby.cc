@@ -1,8 +1,11 @@
-// The part of a shard that has to do with its journal and its standby.
+// The part of a shard that has to do with its journal, its standby, and the
+// rules that the standby is told of.
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "ps/journal/push_journal.h"
 #include "ps/journal/standby_feed.h"
 #include "ps/shard/parameter_shard.h"
@@ -35,6 +38,33 @@ void ParameterShard::AcknowledgeWhenFed(absl::StatusOr<OperationResult> result,
     auto& [result, done] = *kept;
     done(status.ok() ? std::move(result) : status);
   });
+}
+
+absl::Status ParameterShard::TakeRules(
+    PartOptimizers optimizers,
+    const std::vector<std::unique_ptr<RowTable>>& rows,
+    const wire::LoadRequest& order, NonFinite non_finite) {
+  if (rows.size() != tables_.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        rows.size(), " sparse tables, but the shard has ", tables_.size()));
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i]->slot_names() == tables_[i]->rows().slot_names()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "table \"", rows[i]->name(), "\" would have other slots than it has"));
+  }
+  absl::Status taken;
+  gate_.WithoutPushes([&] {
+    taken = dense_->UseOptimizers(std::move(optimizers));
+    for (size_t i = 0; i < rows.size() && taken.ok(); ++i) {
+      taken = tables_[i]->rows().TakeRulesOf(*rows[i]);
+    }
+    if (!taken.ok()) return;
+    dense_->UseNonFinite(non_finite);
+    for (const auto& table : tables_) table->UseNonFinite(non_finite);
+    if (feed_ != nullptr) feed_->AppendChange(SettingsOf(order));
+  });
+  return taken;
 }
 
 void ParameterShard::GoOnAt(int64_t updates) {

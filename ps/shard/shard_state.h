@@ -18,6 +18,14 @@
 namespace parasol {
 
 class FileDescriptor;  // storage/durable_file.h
+class ParameterShard;  // ps/shard/parameter_shard.h
+
+// A standby's shard itself, and the record of the shard's journal behind which
+// it has nothing.
+struct StandbyShard {
+  std::shared_ptr<ParameterShard> shard;
+  JournalEnd in_journal;
+};
 
 // The whole contents of a shard as one shard file (storage/FORMAT.md) on their
 // way from one ps to another: in a folder of its own, which goes with the

@@ -71,6 +71,11 @@ class SparseTable {
   absl::StatusOr<Pulled> ApplyAndPull(const ReceivedRows& gradients,
                                       job::Encoding encoding);
 
+  // DenseParts::UseNonFinite().
+  void UseNonFinite(NonFinite policy) {
+    if (rules_.non_finite != policy) rules_.non_finite = policy;
+  }
+
   absl::Status CheckNotAhead(int64_t step) const ABSL_LOCKS_EXCLUDED(mu_);
   // Takes a gradient as Chunk::Contribute() does. If the update that completes
   // the step fails, every operation that waits for it fails too: training can't
@@ -124,7 +129,7 @@ class SparseTable {
   }
 
   const std::unique_ptr<RowTable> rows_;
-  const TrainingRules rules_;
+  TrainingRules rules_;
   const std::unique_ptr<TableMetrics> metrics_;
 
   mutable absl::Mutex mu_;

@@ -131,6 +131,31 @@ absl::Status StandbyHost::Replace(Standby& before,
   return absl::OkStatus();
 }
 
+absl::Status StandbyHost::Claim(Standby& standby,
+                                const wire::TakeStandbyRequest& request) const {
+  const wire::FollowHeader& header = standby.header;
+  const bool is_it = header.run_id() == request.run_id() &&
+                     header.layout() == request.layout() &&
+                     header.num_shards() == request.num_shards() &&
+                     request.number() != 0 &&
+                     standby.number == request.number();
+  if (!is_it || !standby.broken.ok()) {
+    return absl::NotFoundError(absl::StrCat(
+        options_.task, " has not this standby of shard ", request.shard(),
+        standby.broken.ok() ? "" : ": ", standby.broken.message()));
+  }
+  if (request.place_epoch() < standby.newest_epoch) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(NameOfShard(header), " on ", options_.task,
+                     " belongs to a newer process of its place"));
+  }
+  standby.newest_epoch = request.place_epoch();
+  standby.End(absl::FailedPreconditionError(absl::StrCat(
+      NameOfShard(header), " on ", options_.task,
+      " has been given to the successor of the process that it follows")));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ShardState> StandbyHost::Take(
     const wire::TakeStandbyRequest& request) {
   RETURN_IF_ERROR(CheckProcess(request.ps_incarnation()));
@@ -141,32 +166,56 @@ absl::StatusOr<ShardState> StandbyHost::Take(
   }
   // What the primary has sent and was told of is applied.
   absl::MutexLock lock(&standby->mu);
-  const wire::FollowHeader& header = standby->header;
-  const bool is_it = header.run_id() == request.run_id() &&
-                     header.layout() == request.layout() &&
-                     header.num_shards() == request.num_shards() &&
-                     request.number() != 0 &&
-                     standby->number == request.number();
-  if (!is_it || !standby->broken.ok()) {
-    return absl::NotFoundError(absl::StrCat(
-        options_.task, " has not this standby of shard ", request.shard(),
-        standby->broken.ok() ? "" : ": ", standby->broken.message()));
-  }
-  if (request.place_epoch() < standby->newest_epoch) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(NameOfShard(header), " on ", options_.task,
-                     " belongs to a newer process of its place"));
-  }
-  standby->newest_epoch = request.place_epoch();
-  standby->End(absl::FailedPreconditionError(absl::StrCat(
-      NameOfShard(header), " on ", options_.task,
-      " has been given to the successor of the process that it follows")));
+  RETURN_IF_ERROR(Claim(*standby, request));
   ASSIGN_OR_RETURN(
       ShardState state,
       ShardState::Write(standby->shard->TakeSnapshot(), request.shard(),
                         request.num_shards(), standby->shard->bytes().all()));
   state.set_in_journal(standby->in_journal);
   return state;
+}
+
+absl::StatusOr<StandbyShard> StandbyHost::TakeShard(
+    const wire::TakeStandbyRequest& request) {
+  RETURN_IF_ERROR(CheckProcess(request.ps_incarnation()));
+  const std::shared_ptr<Standby> standby = Find(request.shard());
+  if (standby == nullptr) {
+    return absl::NotFoundError(absl::StrCat(
+        options_.task, " has no standby of shard ", request.shard()));
+  }
+  absl::MutexLock lock(&standby->mu);
+  RETURN_IF_ERROR(Claim(*standby, request));
+  standby->broken = absl::NotFoundError(
+      "it is the shard of the ps that acts for the lost one");
+  return StandbyShard{.shard = std::exchange(standby->shard, nullptr),
+                      .in_journal = standby->in_journal};
+}
+
+std::vector<std::shared_ptr<StandbyHost::Standby>> StandbyHost::All() const {
+  std::vector<std::shared_ptr<Standby>> all;
+  absl::MutexLock lock(&mu_);
+  for (const auto& [shard, standby] : standbys_) all.push_back(standby);
+  return all;
+}
+
+std::vector<wire::LostPrimary> StandbyHost::LostPrimaries() const {
+  std::vector<wire::LostPrimary> lost;
+  for (const std::shared_ptr<Standby>& standby : All()) {
+    absl::MutexLock lock(&standby->mu);
+    if (standby->shard == nullptr || standby->WhyEnded().ok()) continue;
+    wire::LostPrimary& primary = lost.emplace_back();
+    primary.set_shard(static_cast<int>(standby->header.shard()));
+    primary.set_number(standby->number);
+  }
+  return lost;
+}
+
+bool StandbyHost::Has(uint64_t number) const {
+  for (const std::shared_ptr<Standby>& standby : All()) {
+    absl::MutexLock lock(&standby->mu);
+    if (standby->shard != nullptr && standby->number == number) return true;
+  }
+  return false;
 }
 
 void StandbyHost::EndAll() {
@@ -182,9 +231,14 @@ void StandbyHost::EndAll() {
 
 // The standby stays, as it is, for the primary's successor.
 StandbyHost::Stream::~Stream() {
-  absl::MutexLock lock(&standby_->mu);
-  standby_->state.reset();
-  standby_->NoteEnd(absl::UnavailableError("the stream has ended"));
+  bool is_whole;
+  {
+    absl::MutexLock lock(&standby_->mu);
+    standby_->state.reset();
+    standby_->NoteEnd(absl::UnavailableError("the stream has ended"));
+    is_whole = standby_->shard != nullptr;
+  }
+  if (is_whole) options_.on_lost_primary();
 }
 
 absl::StatusOr<std::optional<wire::FollowResponse>> StandbyHost::Stream::Take(
@@ -286,7 +340,8 @@ absl::Status StandbyHost::Stream::Change(const wire::LoadRequest& change) {
   order.set_checkpoint("the state that is there");
   ASSIGN_OR_RETURN(
       ShardLoad load,
-      ShardLoad::Create(order, {.helpers = options_.helpers,
+      ShardLoad::Create(order, {.non_finite = NonFinite::kApply,
+                                .helpers = options_.helpers,
                                 .tier_directory = options_.tier_directory}));
   return load.GiveRulesTo(*standby_->shard);
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -15,6 +16,7 @@
 #include "absl/types/span.h"
 #include "base/work_helpers.h"
 #include "cluster/rpc/payload.h"
+#include "proto/chief.pb.h"
 #include "proto/parameter.pb.h"
 #include "ps/shard/load_shard.h"
 #include "ps/shard/parameter_shard.h"
@@ -38,6 +40,8 @@ class StandbyHost {
     // Returns the bytes of the ps's own shard, which the limit is for, too.
     std::function<uint64_t()> own_bytes = [] { return uint64_t{0}; };
     std::shared_ptr<WorkHelpers> helpers = nullptr;
+    // Called when the stream of a primary has ended whose standby is whole.
+    std::function<void()> on_lost_primary = [] {};
   };
 
   explicit StandbyHost(Options options) : options_(std::move(options)) {}
@@ -66,6 +70,16 @@ class StandbyHost {
   absl::StatusOr<ShardState> Take(const wire::TakeStandbyRequest& request)
       ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Returns the standby itself: nobody else may have it any more. Fails as
+  // Take() does.
+  absl::StatusOr<StandbyShard> TakeShard(
+      const wire::TakeStandbyRequest& request) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Returns the standbys that are whole and have lost their primaries' streams.
+  std::vector<wire::LostPrimary> LostPrimaries() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns true if a standby that is whole has the number.
+  bool Has(uint64_t number) const ABSL_LOCKS_EXCLUDED(mu_);
+
   // Ends all streams and lets the standbys go. Does not block.
   void EndAll() ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -76,6 +90,11 @@ class StandbyHost {
   //   FailedPrecondition  a newer process has the shard's place.
   absl::Status Replace(Standby& before, const wire::FollowHeader& header) const;
   absl::Status CheckProcess(uint64_t public_number) const;
+  // Gives a standby to the process that the request is of, and ends its stream.
+  // Called with the standby's lock held. Fails as Take() does.
+  absl::Status Claim(Standby& standby, const wire::TakeStandbyRequest& request)
+      const ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  std::vector<std::shared_ptr<Standby>> All() const ABSL_LOCKS_EXCLUDED(mu_);
   std::shared_ptr<Standby> Find(uint32_t shard) const ABSL_LOCKS_EXCLUDED(mu_);
 
   const Options options_;

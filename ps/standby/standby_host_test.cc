@@ -35,7 +35,8 @@ constexpr uint64_t kHostIncarnation = 0x99;
 
 // A ps whose shard has a standby.
 struct Primary {
-  explicit Primary(StandbyHost* takes_from = nullptr, int64_t epoch = 1)
+  explicit Primary(StandbyHost* takes_from = nullptr, int64_t epoch = 1,
+                   bool takes_shard = false)
       : metrics(registry),
         server(
             {.task = "ps/0",
@@ -44,6 +45,8 @@ struct Primary {
                  -> absl::StatusOr<ShardState> {
                return takes_from->Take(TakeRequest(order, epoch));
              },
+             .take_shard =
+                 takes_shard ? TakerFrom(*takes_from, epoch) : nullptr,
              .on_loaded =
                  [this](const std::shared_ptr<ParameterShard>& loaded,
                         const wire::LoadRequest& given, bool) {
@@ -52,6 +55,12 @@ struct Primary {
                  }},
             clock, metrics) {}
 
+  static std::function<absl::StatusOr<StandbyShard>(const wire::LoadRequest&)>
+  TakerFrom(StandbyHost& host, int64_t epoch) {
+    return [&host, epoch](const wire::LoadRequest& order) {
+      return host.TakeShard(TakeRequest(order, epoch));
+    };
+  }
   static wire::TakeStandbyRequest TakeRequest(const wire::LoadRequest& order,
                                               int64_t epoch) {
     wire::TakeStandbyRequest request;
@@ -101,7 +110,10 @@ class StandbyHostTest : public testing::Test {
 
   // Makes a standby of the primary's shard; returns its number.
   uint64_t Follow(Primary& primary, int64_t epoch = 1) {
-    auto stream = host_.Follow(Header(primary.order, epoch), [] {});
+    return FollowOn(host_, primary, epoch);
+  }
+  uint64_t FollowOn(StandbyHost& host, Primary& primary, int64_t epoch = 1) {
+    auto stream = host.Follow(Header(primary.order, epoch), [] {});
     EXPECT_OK(stream);
     stream_ = *std::move(stream);
     const auto snapshot = primary.shard->TakeSnapshotForStandby(
@@ -145,11 +157,21 @@ class StandbyHostTest : public testing::Test {
       sync.set_step(*step);
       sync.set_replica(replica);
     }
-    const std::string gradient =
-        Floats(kElements, .01f * static_cast<float>(sequence % 7));
-    const auto message = ReceivedMessage::Create(header, {ViewOf(gradient)});
-    ASSERT_OK(message);
-    primary.server.Execute(*message, 0, [](absl::StatusOr<OperationResult>) {});
+    Send(primary, header, .01f * static_cast<float>(sequence % 7))
+        .IgnoreError();
+  }
+  // Returns how a push of this gradient is answered, if it is at once.
+  static absl::Status Send(Primary& primary, const wire::RequestHeader& header,
+                           float gradient) {
+    const std::string payload = Floats(kElements, gradient);
+    ASSIGN_OR_RETURN(const auto message,
+                     ReceivedMessage::Create(header, {ViewOf(payload)}));
+    const auto answer = std::make_shared<absl::Status>();
+    primary.server.Execute(message, 0,
+                           [answer](absl::StatusOr<OperationResult> result) {
+                             *answer = result.status();
+                           });
+    return *answer;
   }
   static std::vector<float> Values(Primary& primary) {
     const wire::RequestHeader request = PullRequest();
@@ -188,6 +210,64 @@ TEST_F(StandbyHostTest, TheSuccessorGoesOnExactlyWhereThePrimaryWas) {
   Push(successor, 10);
   Push(primary, 10);
   EXPECT_EQ(Values(successor), Values(primary));
+}
+
+TEST_F(StandbyHostTest, WhoActsHasTheStandbyItself) {
+  Primary primary;
+  ASSERT_OK(primary.server.Load(Order()));
+  const uint64_t number = Follow(primary);
+  for (uint64_t i = 1; i <= 4; ++i) Push(primary, i);
+  ASSERT_OK(Pump(primary));
+  EXPECT_TRUE(host_.Has(number));
+
+  Primary acting(&host_, /*epoch=*/2, /*takes_shard=*/true);
+  ASSERT_OK(acting.server.Load(Order(number)));
+  EXPECT_EQ(Values(acting), Values(primary));
+  EXPECT_EQ(acting.metrics.taken_standbys_total.value(), 1);
+  EXPECT_EQ(acting.metrics.lost_standbys_total.value(), 0);
+  // It knows what was applied.
+  Push(acting, 4);
+  EXPECT_EQ(Values(acting), Values(primary));
+  Push(acting, 5);
+  // The primary only stood still.
+  Push(primary, 5);
+  EXPECT_THAT(Pump(primary), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(Values(acting), Values(primary));
+  // Nobody else may have it.
+  EXPECT_FALSE(host_.Has(number));
+  EXPECT_THAT(host_.LostPrimaries(), testing::IsEmpty());
+  EXPECT_THAT(host_.Take(Primary::TakeRequest(Order(number), 3)).status(),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(StandbyHostTest, WhoActsHasAPolicyForGradients) {
+  Primary primary;
+  ASSERT_OK(primary.server.Load(Order()));
+  const uint64_t number = Follow(primary);
+  Primary acting(&host_, 2, /*takes_shard=*/true);
+  ASSERT_OK(acting.server.Load(Order(number)));
+  EXPECT_THAT(Send(acting, PushRequest(1), NAN),
+              StatusIs(absl::StatusCode::kOutOfRange));
+}
+
+TEST_F(StandbyHostTest, TheEndOfAPrimarysStreamIsSaid) {
+  int ends = 0;
+  StandbyHost host({.task = "ps/1",
+                    .incarnation = kHostIncarnation,
+                    .on_lost_primary = [&ends] { ++ends; }});
+  Primary primary;
+  ASSERT_OK(primary.server.Load(Order()));
+  // One that has yet to come is no standby.
+  host.Follow(Header(primary.order), [] {}).value().reset();
+  EXPECT_EQ(ends, 0);
+  EXPECT_THAT(host.LostPrimaries(), testing::IsEmpty());
+  const uint64_t number = FollowOn(host, primary);
+  EXPECT_THAT(host.LostPrimaries(), testing::IsEmpty());
+  stream_.reset();
+  EXPECT_EQ(ends, 1);
+  const auto lost = host.LostPrimaries();
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_EQ(lost[0].number(), number);
 }
 
 TEST_F(StandbyHostTest, APrimaryWhoseStandbyWasTakenIsRefused) {
