@@ -178,5 +178,33 @@ TEST(OrderGate, SnapshotsGoOnlyWhereACheckpointIsBeingWritten) {
   }
 }
 
+// There the file lies beside files of complete checkpoints from the beginning.
+TEST(OrderGate, InAStoreASnapshotReplacesNoFileOfACheckpoint) {
+  OrderGate gate("ps/1", kIncarnation);
+  gate.Registered(1, "s3://b/run?region=r");
+  const std::string working =
+      "s3://b/run/.tmp-ckpt-000000000010-0123abcd?region=r";
+  EXPECT_OK(gate.CheckSnapshotFile(working, "shard-0123abcd.sst"));
+  for (const std::string& name :
+       {std::string("shard.sst"), std::string("shard-0123abce.sst"),
+        std::string("MANIFEST"), std::string("shard-0123abcd.sst/../MANIFEST"),
+        std::string()}) {
+    EXPECT_THAT(gate.CheckSnapshotFile(working, name),
+                StatusIs(absl::StatusCode::kInvalidArgument))
+        << name;
+  }
+  for (const std::string directory :
+       {"s3://b/run/.tmp-ckpt-000000000010-0123abcd",
+        "s3://b/run/.tmp-ckpt-000000000010-0123abcd?region=s",
+        "s3://b/run/ckpt-000000000010?region=r",
+        "s3://b/run/../.tmp-ckpt-000000000010-0123abcd?region=r",
+        "s3://c/run/.tmp-ckpt-000000000010-0123abcd?region=r",
+        "/run/.tmp-ckpt-000000000010-0123abcd"}) {
+    EXPECT_THAT(gate.CheckSnapshotFile(directory, "shard-0123abcd.sst"),
+                StatusIs(absl::StatusCode::kInvalidArgument))
+        << directory;
+  }
+}
+
 }  // namespace
 }  // namespace parasol
