@@ -356,14 +356,22 @@ TAGS = {}
 
 
 def etag(path, about):
-    known = (path, about.st_mtime_ns, about.st_size, about.st_ino)
+    known = version(path, about)
     if known not in TAGS:
         digest = hashlib.md5()
         with open(path, "rb") as file:
-            while piece := file.read(1 << 20):
-                digest.update(piece)
-        TAGS[known] = f'"{digest.hexdigest()}"'
+            if version(path, os.fstat(file.fileno())) == known:
+                while piece := file.read(1 << 20):
+                    digest.update(piece)
+            else:
+                # It has been replaced: its bytes are another version's.
+                digest.update(repr(known).encode())
+        TAGS.setdefault(known, f'"{digest.hexdigest()}"')
     return TAGS[known]
+
+
+def version(path, about):
+    return path, about.st_mtime_ns, about.st_size, about.st_ino
 
 
 def keys(folder):
