@@ -124,6 +124,23 @@ TEST_P(ShardJournalTest, FollowsACheckpoint) {
   EXPECT_EQ(Values(*NextPs(From(Order(), checkpoint))), values);
 }
 
+// A ps that has acted for a lost one on another machine.
+TEST_P(ShardJournalTest, AJournalThatIsElsewhereIsNoLossIfTheCheckpointHasAll) {
+  const auto ps = NextPs(Order());
+  ASSERT_OK(PushOf(*ps, 1));
+  wire::LoadRequest order =
+      From(Order(), checkpoints_.Write({ps.get()}, {"m", "v"}));
+  const std::string elsewhere = directory_ + "/elsewhere";
+  for (const bool is_known_to_have_all : {false, true}) {
+    if (is_known_to_have_all) order.mutable_standby();
+    auto load = ShardLoad::Create(order, {.journal_directory = elsewhere});
+    ASSERT_OK(load);
+    ASSERT_OK(load->Open());
+    ASSERT_OK(load->Run());
+    EXPECT_EQ(load->restored_journal().lost.empty(), is_known_to_have_all);
+  }
+}
+
 TEST_P(ShardJournalTest, KeepsWhatTheTwoNewestCheckpointsNeed) {
   const auto ps = NextPs(Order());
   std::vector<std::string> written;

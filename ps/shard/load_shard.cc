@@ -410,6 +410,11 @@ absl::Status ShardLoad::RestoreFromJournal(
   }
   RETURN_IF_ERROR(restored.status());
   restored_ = *std::move(restored);
+  // The chief knows that the checkpoint has all: whoever has handed over may
+  // have had its journal elsewhere.
+  const bool has_all =
+      request_.has_standby() && request_.standby().number() == 0;
+  if (has_all && restored_.is_missing) restored_.lost.clear();
   return absl::OkStatus();
 }
 

@@ -155,6 +155,7 @@ absl::StatusOr<RestoredJournal> RestoreJournal(
       return opened.status();
     } else if (place.has_value() || absl::IsDataLoss(opened.status())) {
       restored.lost = std::string(opened.status().message());
+      restored.is_missing = absl::IsNotFound(opened.status());
     }
   }
   std::vector<PushJournal::Segment> segments;

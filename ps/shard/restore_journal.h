@@ -29,6 +29,8 @@ struct RestoredJournal {
   uint64_t pushes = 0;
   // Line for people about acknowledged pushes that are lost; empty as a rule.
   std::string lost;
+  // True if the checkpoint's journal is not there at all.
+  bool is_missing = false;
 };
 
 // Has `shard`, which is as the order's checkpoint or its initial values make
