@@ -29,6 +29,11 @@ namespace {
 
 constexpr uint64_t kStandbysPs = 0x5b;
 
+// Another journal than the one of a ps without a standby, which may live, too.
+std::string ReplicatedJournal(wire::LoadRequest::Journal journal) {
+  return absl::StrCat(JournalDirectory(journal), "_replicated");
+}
+
 // Answers as a chief does that keeps what it is told.
 wire::HeartbeatResponse ChiefsAnswer(const wire::HeartbeatRequest& request,
                                      int port) {
@@ -90,7 +95,7 @@ Contender MakeReplicatedContender(const std::string& name,
                                   const Contents& contents,
                                   const ParameterClient::Options& options,
                                   wire::LoadRequest::Journal journal) {
-  std::filesystem::remove_all(JournalDirectory(journal));
+  std::filesystem::remove_all(ReplicatedJournal(journal));
   Contender contender = {
       .name = name,
       .server = std::make_unique<ServerProcess>(
@@ -150,7 +155,7 @@ void ServeReplicated(const Contents& contents,
   ParameterServer server({.task = "ps/0",
                           .helpers = std::make_shared<WorkHelpers>(
                               WorkHelpers::ThreadsForServer()),
-                          .journal_directory = JournalDirectory(journal),
+                          .journal_directory = ReplicatedJournal(journal),
                           .on_loaded = on_loaded},
                          Clock::Real(), metrics);
   wire::LoadRequest load = LoadOf(contents);

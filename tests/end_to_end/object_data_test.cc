@@ -150,12 +150,6 @@ TEST_F(ObjectDataTest, ModelsAreReadFromAStore) {
   ASSERT_OK_AND_ASSIGN(const auto result, (*again)->Wait());
   EXPECT_EQ(result.exit_code, 0) << result.progress;
   EXPECT_THAT((*again)->LogOf("chief/0"), HasSubstr("ckpt-000000000060"));
-  // Checkpoints are written to folders.
-  LaunchedCluster::Options remote = Options(DigitsDirectory());
-  remote.checkpoint_dir = server_->Uri("written");
-  const auto refused = LaunchedCluster::Start(remote);
-  if (!refused.ok()) return;
-  EXPECT_EQ((*refused)->Wait()->exit_code, 2);
 }
 
 TEST_F(ObjectDataTest, TheToolReadsObjects) {
