@@ -151,8 +151,11 @@ TEST_F(FollowedDataTest, FilesAreTrainedAsTheyComeEachRecordOnce) {
   EXPECT_EQ(status.followed().waiting_records(), 0);
   EXPECT_EQ(status.end_step(), 0);
   EXPECT_EQ(status.awaited_task_size(), 0);
-  EXPECT_THAT(cluster_->metrics().Text(),
-              HasSubstr("parasol_chief_data_files_total 7"));
+  // The chief's metrics follow once a second.
+  EXPECT_OK(cluster_->AwaitStatus("metrics", [&](const wire::JobStatus&) {
+    return absl::StrContains(cluster_->metrics().Text(),
+                             "parasol_chief_data_files_total 7");
+  }));
   StopAll(2);
   EXPECT_EQ(Counts(), Once());
   EXPECT_EQ(Newest("run")->manifest().global_step(), records_ / kBatch);
