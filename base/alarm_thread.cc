@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -125,8 +126,14 @@ void AlarmThread::Arm() {
 // place the program has this one: the same wait, by the monotonic clock.
 extern "C" long syscall(long number, ...) noexcept {
   using Function = long (*)(long, ...);
-  static const auto next =
-      reinterpret_cast<Function>(dlsym(RTLD_NEXT, "syscall"));
+  // Not a static that is initialized here: to wait for that the library would
+  // call this function.
+  static std::atomic<Function> known = nullptr;
+  Function next = known.load(std::memory_order_relaxed);
+  if (next == nullptr) {
+    next = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "syscall"));
+    known.store(next, std::memory_order_relaxed);
+  }
   va_list list;
   va_start(list, number);
   long args[6];

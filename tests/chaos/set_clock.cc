@@ -90,7 +90,13 @@ extern "C" time_t time(time_t* time) {
 }
 
 extern "C" long syscall(long number, ...) {
-  static const auto call = Next<long(long, ...)>("syscall");
+  // As in base/alarm_thread.cc.
+  static std::atomic<long (*)(long, ...)> known = nullptr;
+  auto* call = known.load(std::memory_order_relaxed);
+  if (call == nullptr) {
+    call = Next<long(long, ...)>("syscall");
+    known.store(call, std::memory_order_relaxed);
+  }
   va_list more;
   va_start(more, number);
   long args[6];
