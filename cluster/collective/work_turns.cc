@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "base/clock.h"
-
 namespace parasol {
 
 WorkTurns::WorkTurns(Worker worker)
@@ -53,8 +51,9 @@ void WorkTurns::Run() {
       mu_.AssertReaderHeld();
       return stopped_ || (has_begun_ && !looks_soon_);
     };
-    Clock::Real().AwaitWithTimeout(mu_, absl::Condition(&has_news),
-                                   looks_soon_ ? kPatience : kIdle);
+    // Often: an alarm of Clock's would wake two threads.
+    mu_.AwaitWithTimeout(absl::Condition(&has_news),
+                         looks_soon_ ? kPatience : kIdle);
     const bool began = std::exchange(has_begun_, false);
     // Who has begun the first work after a pause may be about to wait for it.
     if (std::exchange(looks_soon_, began) == false && began) continue;
