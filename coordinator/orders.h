@@ -21,8 +21,8 @@
 
 namespace parasol {
 
-// What keeps a chief from going on, in one line, and what kind of thing bounds
-// the job by it; no text: nothing does.
+// Reason that keeps a chief from going on, in one line, and what kind of thing
+// bounds the job by it; no text: nothing does.
 struct Trouble {
   std::string text = {};
   wire::Finding::Kind kind = wire::Finding::KIND_UNSPECIFIED;

@@ -27,7 +27,7 @@ struct TakenRun {
 
 struct TakeRunOptions {
   std::string directory;
-  std::vector<VariableSpec> variables;  // of the job's model
+  std::vector<VariableSpec> variables;  // the model's
   // Function that writes what a new run begins with, as for
   // WriteFirstCheckpoint(); null: the initializers or the job's warm start say
   // it.

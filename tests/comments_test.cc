@@ -112,9 +112,9 @@ TEST(CommentsTest, FragmentsAreFound) {
 
 TEST(CommentsTest, HeaderCommentsStartWithANounOrAVerb) {
   const std::vector<SourceFile> tree =
-      ReadSourceTree({"base", "chief", "cluster", "deploy", "docs", "evaluator",
-                      "ml", "parameters", "ps", "serving", "storage", "tests",
-                      "third_party", "tool", "worker"});
+      ReadSourceTree({"base", "chief", "cluster", "coordinator", "deploy",
+                      "docs", "evaluator", "ml", "parameters", "ps", "serving",
+                      "storage", "tests", "third_party", "tool", "worker"});
   ASSERT_THAT(tree.size(), Gt(500));
   std::vector<std::string> found;
   for (const SourceFile& file : tree) {

@@ -35,7 +35,7 @@ namespace parasol {
 // gradients of variables, and its gradients of rows up to the last but one.
 // With `may_reuse_values` a step perhaps sees one gradient less.
 //
-// Of a model with fragments each is pushed, and its next values are pulled
+// A fragment of a model that has them is pushed, and its next values are pulled
 // behind it, in a pass of the step; the next pass waits for them.
 class TrainingLoop {
  public:

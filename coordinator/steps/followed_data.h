@@ -15,7 +15,7 @@
 
 namespace parasol {
 
-// What a look for new files of a training set that grows has found.
+// Findings of a look for new files of a training set that grows.
 struct FollowedLook {
   // Files that were taken since the last look, in order; they are recorded.
   std::vector<durable::FollowedFile> files = {};

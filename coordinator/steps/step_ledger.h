@@ -161,7 +161,7 @@ class StepLedger : public StepPlan {
     // True if steps beyond the known ones count: an earlier chief may have
     // granted them.
     bool counts_unknown = false;
-    // What the worker has told of their batches.
+    // Batches of them, as far as the worker has told.
     ToldBatches told;
     // Completed steps that are counted once the end and the shards are known,
     // and the first one.

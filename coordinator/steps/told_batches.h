@@ -23,7 +23,7 @@ class ToldBatches {
   struct Run {
     // The first step's batch; nullopt: the batches are not known.
     std::optional<int64_t> first;
-    int64_t count = 0;  // of steps; at least 1
+    int64_t count = 0;  // steps; at least 1
   };
 
   // Nothing is known.
@@ -45,7 +45,7 @@ class ToldBatches {
     Run run;
   };
 
-  std::vector<Known> known_;  // in the order of their steps
+  std::vector<Known> known_;  // ascending steps
 };
 
 }  // namespace parasol

@@ -66,7 +66,7 @@ class WorkerClaims {
   std::set<uint64_t> idle_;
 };
 
-// That time, where a step takes seconds at most.
+// Value of `still_named` where a step takes seconds at most.
 inline constexpr absl::Duration kStillNamed = absl::Seconds(30);
 
 }  // namespace parasol

@@ -39,10 +39,10 @@ struct RestoredJournal {
 // written without a journal, or for other shards. A journal that is damaged is
 // followed up to there.
 //
-// With `of_standby` the shard is as its standby was, which may have the
-// journal's pushes up to there, and none behind: it takes those that it lacks.
-// A journal that ends before, or is another one, is put aside: a new one
-// begins, to which nothing leads until the next checkpoint.
+// A shard with `of_standby` is as its standby was, which may have the journal's
+// pushes up to there, and none behind: it takes what it lacks. A journal that
+// ends before, or is another one, is put aside: a new one begins, to which
+// nothing leads until the next checkpoint.
 //   ResourceExhausted  there is no memory for the pushes' rows.
 //   InvalidArgument    there is no directory.
 // and errors of durable_file.h: try again.

@@ -41,14 +41,15 @@ struct LocalStepsOptions {
 // has made: local step i of batch n has the rate of update
 // n * local_steps.steps + i.
 //
-// With several fragments, or with local_steps.overlap_steps (Streaming DiLoCo,
-// arXiv 2501.18512), a batch has a pass for each of fragments(), with an equal
-// share of its steps. A pass gives its fragment's difference overlap_steps
-// before its end and makes these steps meanwhile. Values, too, then stay from
-// batch to batch of a shard: new ones of a variable take the place of those
-// that the last difference was of, and what steps have changed since is added.
-// So each change is in one difference. A shard that has given no difference of
-// a variable since its last new values keeps all that it has changed.
+// A batch has, where there are several fragments or local_steps.overlap_steps
+// (Streaming DiLoCo, arXiv 2501.18512), a pass for each of fragments(), with an
+// equal share of its steps. A pass gives its fragment's difference
+// overlap_steps before its end and makes these steps meanwhile. Values, too,
+// then stay from batch to batch of a shard: new ones of a variable take the
+// place of those that the last difference was of, and what steps have changed
+// since is added. So each change is in one difference. A shard that has given
+// no difference of a variable since its last new values keeps all that it has
+// changed.
 //
 // Values and slots are in host memory. `model` has no tables, and its
 // Gradients() clips and cuts batches as `job`'s local steps want it.
