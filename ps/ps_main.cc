@@ -72,11 +72,10 @@ ABSL_FLAG(
     int, acting_port, 0,
     "Port on which this process serves for a lost ps whose standby it has, "
     "until that ps is back (durability: REPLICATE). 0: a free one.");
-ABSL_FLAG(
-    std::string, journal_dir, "",
-    "Directory of the journal of a job with durability JOURNAL or "
-    "JOURNAL_SYNC. A ps that takes the place of a lost one has to see it. "
-    "Default: the chief's checkpoint directory, if that is a folder.");
+ABSL_FLAG(std::string, journal_dir, "",
+          "Directory of the journal of a job whose durability has one. "
+          "A ps that takes the place of a lost one has to see it. "
+          "Default: the chief's checkpoint directory, if that is a folder.");
 
 ABSL_FLAG(std::string, tier_dir, "",
           "Directory for rows of sparse tables with a tier, those that don't "

@@ -151,7 +151,7 @@ void PsProcess::Act(const wire::ActingOrder& order) {
     if (is_stopping_ || acting_ != nullptr || clock_.Now() < next_act_) return;
   }
   // The chief will hear that it is gone when it asks for it.
-  if (order.number() != 0 && !own_->standbys().Has(order.number())) return;
+  if (order.number() != 0 && !own_->standbys().MayAct(order.number())) return;
   next_act_ = clock_.Now() + kActAgain;
   const absl::Status begun = Begin(order);
   if (!begun.ok()) {

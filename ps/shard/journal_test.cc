@@ -160,6 +160,12 @@ TEST_P(ShardJournalTest, KeepsWhatTheTwoNewestCheckpointsNeed) {
   EXPECT_EQ(old->metrics.lost_journals_total.value(), 1);
   // What the newer checkpoints need is put aside, for people.
   EXPECT_THAT(Segments(), testing::Contains(testing::HasSubstr("/unread-")));
+  for (uint64_t i = 5; i <= 8; ++i) {
+    ASSERT_OK(PushOf(*old, i));
+    checkpoints_.Write({old.get()}, {"m", "v"});
+  }
+  EXPECT_THAT(Segments(),
+              testing::Not(testing::Contains(testing::HasSubstr("/unread-"))));
 }
 
 TEST_P(ShardJournalTest, WhatAStoppedPredecessorWritesIsNotRead) {

@@ -414,7 +414,11 @@ absl::Status ShardLoad::RestoreFromJournal(
   // have had its journal elsewhere.
   const bool has_all =
       request_.has_standby() && request_.standby().number() == 0;
-  if (has_all && restored_.is_missing) restored_.lost.clear();
+  if (has_all && restored_.is_missing) {
+    LOG(INFO) << "a new journal begins, and helps from the next checkpoint on: "
+              << restored_.lost;
+    restored_.lost.clear();
+  }
   return absl::OkStatus();
 }
 

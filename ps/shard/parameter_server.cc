@@ -206,9 +206,9 @@ absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
       ASSIGN_OR_RETURN(parameters, ShardFrom(std::move(*state), request),
                        _ << options_.task);
     } else {
-      auto& taken = std::get<StandbyShard>(*standby);
+      const auto& taken = std::get<StandbyShard>(*standby);
       in_journal = taken.in_journal;
-      parameters = std::move(taken.shard);
+      parameters = taken.shard;
       RETURN_IF_ERROR(load.GiveRulesTo(*parameters)) << options_.task;
     }
     RETURN_IF_ERROR(load.GoOnWithJournal(*parameters, in_journal))
@@ -222,6 +222,7 @@ absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
   }
   Hold(std::make_shared<Shard>(request, std::move(parameters),
                                /*has_unsaved=*/is_of_standby));
+  taken_.reset();
   const absl::Duration duration = clock_.Now() - start;
   Trace("load", start);
   metrics_.load_duration_seconds.Observe(absl::ToDoubleSeconds(duration));

@@ -229,8 +229,8 @@ class ParameterServer {
   // gone.
   absl::StatusOr<std::optional<Standby>> TakeStandby(
       const wire::LoadRequest& request);
-  // Makes a call of take_shard or take_standby.
-  absl::StatusOr<Standby> Fetch(const wire::LoadRequest& request) const;
+  // Makes a call of take_shard or take_standby, or returns taken_.
+  absl::StatusOr<Standby> Fetch(const wire::LoadRequest& request);
   // Returns the shard that the state has.
   absl::StatusOr<std::shared_ptr<ParameterShard>> ShardFrom(
       ShardState state, const wire::LoadRequest& request) const;
@@ -304,6 +304,9 @@ class ParameterServer {
   // The last arguments of GoOnAt().
   std::string told_run_ ABSL_GUARDED_BY(mu_);
   int64_t told_steps_ ABSL_GUARDED_BY(mu_) = 0;
+  // The standby's shard that was taken for a load which has not succeeded yet,
+  // and its number: nobody else has what is in it. Used by one load at a time.
+  std::optional<std::pair<uint64_t, StandbyShard>> taken_;
   // The snapshot's file that is being written; empty if there is none.
   std::string snapshot_file_ ABSL_GUARDED_BY(mu_);
 };

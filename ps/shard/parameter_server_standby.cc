@@ -69,14 +69,19 @@ void ParameterServer::NoteJournal(const RestoredJournal& journal,
 // Rows that lie in files go through a file, too: who has them is told if one is
 // lost.
 absl::StatusOr<ParameterServer::Standby> ParameterServer::Fetch(
-    const wire::LoadRequest& request) const {
+    const wire::LoadRequest& request) {
   const bool has_tier = std::any_of(
       request.table().begin(), request.table().end(),
       [](const wire::TableSpec& table) { return table.has_tier(); });
-  if (options_.take_shard != nullptr && !has_tier) {
-    return options_.take_shard(request);
+  if (options_.take_shard == nullptr || has_tier) {
+    return options_.take_standby(request);
   }
-  return options_.take_standby(request);
+  const uint64_t number = request.standby().number();
+  if (!taken_.has_value() || taken_->first != number) {
+    ASSIGN_OR_RETURN(StandbyShard shard, options_.take_shard(request));
+    taken_.emplace(number, std::move(shard));
+  }
+  return taken_->second;
 }
 
 absl::StatusOr<std::optional<ParameterServer::Standby>>

@@ -72,17 +72,12 @@ absl::Status RemoveOthers(const std::string& directory, bool keeps) {
   return absl::OkStatus();
 }
 
-// Returns why the journal can't go on with what the standby had; empty: it can.
-// What was acknowledged the standby had, so damage behind that loses nothing.
-std::string WhyNotOf(const JournalEnd& standby, const JournalReader& reader) {
-  const SegmentHeader header = reader.Headers().front();
-  const uint64_t last = header.first_record + reader.records() - 1;
-  if (header.journal == standby.journal && last >= standby.record) return "";
+std::string NotOfStandby(const std::string& path, uint64_t last,
+                         uint64_t journal, const JournalEnd& standby) {
   return absl::StrFormat(
       "the journal in %s ends at record %d of journal %016x, and the standby "
       "had record %d of journal %016x",
-      reader.directory(), last, header.journal, standby.record,
-      standby.journal);
+      path, last, journal, standby.record, standby.journal);
 }
 
 // A journal that begins with the shard's state. Only one that follows initial
@@ -162,15 +157,25 @@ absl::StatusOr<RestoredJournal> RestoreJournal(
   absl::StatusOr<SegmentHeader> next;
   const int64_t progress = shard.progress() + 1;
   if (reader.has_value()) {
-    const absl::Status read = reader->Read(
-        kept,
-        [&shard](absl::string_view record) { return Replay(record, shard); });
-    if (!read.ok() && !absl::IsDataLoss(read)) return read;
-    restored.lost = std::string(read.message());
-    restored.pushes = reader->records();
+    const SegmentHeader header = reader->Headers().front();
+    uint64_t last = header.first_record - 1;
+    if (!of_standby.has_value() || of_standby->journal == header.journal) {
+      const absl::Status read = reader->Read(
+          kept,
+          [&shard](absl::string_view record) { return Replay(record, shard); });
+      if (!read.ok() && !absl::IsDataLoss(read)) return read;
+      restored.lost = std::string(read.message());
+      restored.pushes = reader->records();
+      last += reader->records();
+    }
     if (of_standby.has_value()) {
-      restored.lost = WhyNotOf(*of_standby, *reader);
-      if (!restored.lost.empty()) reader.reset();
+      // What was acknowledged the standby had: damage behind that loses
+      // nothing.
+      restored.lost.clear();
+      if (of_standby->journal != header.journal || last < of_standby->record) {
+        restored.lost = NotOfStandby(path, last, header.journal, *of_standby);
+        reader.reset();
+      }
     }
   } else if (of_standby.has_value() && of_standby->journal != 0) {
     restored.lost =

@@ -18,6 +18,8 @@
 namespace parasol {
 namespace {
 
+constexpr absl::Duration kRefusedLogInterval = absl::Seconds(10);
+
 std::string NameOfShard(const wire::FollowHeader& header) {
   return absl::StrCat("the standby of shard ", header.shard(), " of run ",
                       header.run_id());
@@ -210,10 +212,21 @@ std::vector<wire::LostPrimary> StandbyHost::LostPrimaries() const {
   return lost;
 }
 
-bool StandbyHost::Has(uint64_t number) const {
+bool StandbyHost::MayAct(uint64_t number) const {
   for (const std::shared_ptr<Standby>& standby : All()) {
     absl::MutexLock lock(&standby->mu);
-    if (standby->shard != nullptr && standby->number == number) return true;
+    if (standby->shard == nullptr || standby->number != number) continue;
+    const wire::FollowHeader& header = standby->header;
+    const bool finds_journal =
+        !options_.has_own_journals ||
+        header.load().journal() == wire::LoadRequest::NONE;
+    if (!finds_journal) {
+      LOG_EVERY(WARNING, kRefusedLogInterval)
+          << NameOfShard(header) << " has lost its ps, and " << options_.task
+          << ", which has its standby, does not act for it: the journal is in "
+             "the lost one's --journal_dir; start that ps again";
+    }
+    return finds_journal;
   }
   return false;
 }

@@ -39,6 +39,8 @@ class StandbyHost {
     std::string tier_directory = {};
     // Returns the bytes of the ps's own shard, which the limit is for, too.
     std::function<uint64_t()> own_bytes = [] { return uint64_t{0}; };
+    // True if journals of this process are where other ps don't look for them.
+    bool has_own_journals = false;
     std::shared_ptr<WorkHelpers> helpers = nullptr;
     // Called when the stream of a primary has ended whose standby is whole.
     std::function<void()> on_lost_primary = [] {};
@@ -77,8 +79,9 @@ class StandbyHost {
 
   // Returns the standbys that are whole and have lost their primaries' streams.
   std::vector<wire::LostPrimary> LostPrimaries() const ABSL_LOCKS_EXCLUDED(mu_);
-  // Returns true if a standby that is whole has the number.
-  bool Has(uint64_t number) const ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns true if a standby that is whole has the number, and whoever acts
+  // for its primary here finds the shard's journal, if it has one.
+  bool MayAct(uint64_t number) const ABSL_LOCKS_EXCLUDED(mu_);
 
   // Ends all streams and lets the standbys go. Does not block.
   void EndAll() ABSL_LOCKS_EXCLUDED(mu_);

@@ -1,5 +1,7 @@
 #include "ps/standby/standby_host.h"
 
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -218,7 +220,7 @@ TEST_F(StandbyHostTest, WhoActsHasTheStandbyItself) {
   const uint64_t number = Follow(primary);
   for (uint64_t i = 1; i <= 4; ++i) Push(primary, i);
   ASSERT_OK(Pump(primary));
-  EXPECT_TRUE(host_.Has(number));
+  EXPECT_TRUE(host_.MayAct(number));
 
   Primary acting(&host_, /*epoch=*/2, /*takes_shard=*/true);
   ASSERT_OK(acting.server.Load(Order(number)));
@@ -234,10 +236,51 @@ TEST_F(StandbyHostTest, WhoActsHasTheStandbyItself) {
   EXPECT_THAT(Pump(primary), StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_EQ(Values(acting), Values(primary));
   // Nobody else may have it.
-  EXPECT_FALSE(host_.Has(number));
+  EXPECT_FALSE(host_.MayAct(number));
   EXPECT_THAT(host_.LostPrimaries(), testing::IsEmpty());
   EXPECT_THAT(host_.Take(Primary::TakeRequest(Order(number), 3)).status(),
               StatusIs(absl::StatusCode::kNotFound));
+}
+
+// A disk that refuses the journal may take it later, and nobody else has what
+// the standby has.
+TEST_F(StandbyHostTest, AShardThatWasTakenIsKeptUntilItIsLoaded) {
+  Primary primary;
+  ASSERT_OK(primary.server.Load(Order()));
+  const uint64_t number = Follow(primary);
+  Push(primary, 1);
+  ASSERT_OK(Pump(primary));
+  const std::string directory = testing::TempDir() + "/kept_until_loaded";
+  std::filesystem::remove_all(directory);
+  std::ofstream(directory) << "a file where a folder belongs";
+  Primary acting(&host_, /*epoch=*/2, /*takes_shard=*/true);
+  acting.server.Registered(kChief, directory);
+  wire::LoadRequest order = Order(number);
+  order.set_journal(wire::LoadRequest::WRITTEN);
+  EXPECT_THAT(acting.server.Load(order).status().message(),
+              HasSubstr(directory));
+  std::filesystem::remove(directory);
+  ASSERT_OK(acting.server.Load(order));
+  EXPECT_EQ(Values(acting), Values(primary));
+  EXPECT_EQ(acting.metrics.lost_standbys_total.value(), 0);
+  EXPECT_EQ(acting.metrics.taken_standbys_total.value(), 2);
+}
+
+TEST_F(StandbyHostTest, NobodyActsWhoDoesNotFindTheJournal) {
+  for (const bool has_own : {false, true}) {
+    for (const auto journal :
+         {wire::LoadRequest::NONE, wire::LoadRequest::WRITTEN}) {
+      StandbyHost host({.task = "ps/1",
+                        .incarnation = kHostIncarnation,
+                        .has_own_journals = has_own});
+      Primary primary;
+      ASSERT_OK(primary.server.Load(Order()));
+      primary.order.set_journal(journal);
+      const uint64_t number = FollowOn(host, primary);
+      EXPECT_EQ(host.MayAct(number),
+                !has_own || journal == wire::LoadRequest::NONE);
+    }
+  }
 }
 
 TEST_F(StandbyHostTest, WhoActsHasAPolicyForGradients) {

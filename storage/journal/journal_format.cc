@@ -19,6 +19,7 @@ constexpr absl::string_view kSegmentMagic = "PARASOLJ";
 constexpr uint32_t kVersion = 1;
 constexpr char kRecordMark[] = {'P', 'J', 'R', 'C'};
 constexpr char kNamePrefix[] = "segment-";
+constexpr absl::string_view kUnread = "unread-";
 // The header's numbers, in front of the run's name.
 constexpr size_t kFixedBytes = 4 + 4 + 4 + 5 * 8 + 8;
 // The magic number, the length and the crc around a checked message.
@@ -100,7 +101,11 @@ std::string SegmentName(uint64_t segment) {
 }
 
 std::string UnreadName(absl::string_view segment_name) {
-  return absl::StrCat("unread-", segment_name);
+  return absl::StrCat(kUnread, segment_name);
+}
+
+bool IsUnreadName(absl::string_view name) {
+  return absl::ConsumePrefix(&name, kUnread) && SegmentOfName(name).has_value();
 }
 
 std::optional<uint64_t> SegmentOfName(absl::string_view name) {

@@ -66,6 +66,7 @@ std::string SegmentName(uint64_t segment);
 // Returns the name of a segment's file that is put aside: no reader looks at
 // it.
 std::string UnreadName(absl::string_view segment_name);
+bool IsUnreadName(absl::string_view name);
 // Returns the segment whose file has this name.
 std::optional<uint64_t> SegmentOfName(absl::string_view name);
 

@@ -50,7 +50,6 @@ class JournalReader {
   absl::StatusOr<SegmentHeader> GoOn(int64_t progress) const;
   // Returns the headers of the segments that are there, in order.
   std::vector<SegmentHeader> Headers() const;
-  const std::string& directory() const { return directory_; }
   // Returns, after Read(), the number of records that were visited.
   uint64_t records() const {
     return next_record_ - segments_.front().header.first_record;

@@ -294,8 +294,9 @@ void JournalWriter::RemoveBefore(uint64_t segment) {
   }
   for (const std::string& name : *names) {
     const auto number = SegmentOfName(name);
-    if (!number.has_value() || *number >= segment) continue;
-    const std::string path = PathOf(*number);
+    const bool is_old = number.has_value() && *number < segment;
+    if (!is_old && !IsUnreadName(name)) continue;
+    const std::string path = absl::StrCat(directory_, "/", name);
     if (unlink(path.c_str()) != 0) {
       LOG(WARNING) << FileError(errno, "remove", path).message();
     }

@@ -74,7 +74,7 @@ class JournalWriter {
   // waits for the disk, while records are appended.
   //   Unavailable  the disk has failed: nothing is appended any more.
   absl::Status Flush() ABSL_LOCKS_EXCLUDED(sync_mu_, mu_);
-  // Removes the segments before `segment`.
+  // Removes the segments before `segment`, and those that were put aside.
   void RemoveBefore(uint64_t segment) ABSL_LOCKS_EXCLUDED(mu_);
 
   uint64_t journal() const { return journal_; }
