@@ -14,8 +14,11 @@ namespace parasol {
 int64_t MonotonicNanos();
 
 // A thread that ends timed waits on absl::Mutex by the monotonic clock. Abseil
-// itself waits until a moment of the real-time clock: a wait lasts an hour
-// longer if that clock is set back by an hour meanwhile. Thread-safe.
+// itself computes a moment of the real-time clock, by its own reading of that,
+// and a wait that a signal interrupts is made again until then: one that the
+// clock is set back in could last an hour longer. What libraries wait for by
+// Abseil, gRPC's timers above all, goes by the monotonic clock but for such a
+// signal: see syscall() in alarm_thread.cc. Thread-safe.
 class AlarmThread {
  public:
   // Returns the process's thread, which is started by the first call and never

@@ -254,6 +254,8 @@ absl::Status ReplicaPasses::Compute(int64_t step, Staged& staged) {
     BatchResult& so_far = progress_[replica].result;
     so_far.Add(result);
     result = so_far;
+    // Later fragments are not exchanged then, and the step never completes.
+    RETURN_IF_ERROR(record_.CheckLoss(result));
   }
   // A replica may have been taken over behind its last examples.
   if (is_last_pass() && result.examples > 0) {

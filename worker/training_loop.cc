@@ -249,9 +249,12 @@ absl::Status TrainingLoop::Compute(StagedBatch& batch) {
     ASSIGN_OR_RETURN(const BatchResult of_pass,
                      RunPass(batch, seed, fragments_[i].size()));
     result.Add(of_pass);
+    RETURN_IF_ERROR(record_.CheckLoss(result));
   }
   const int64_t number = numbers_.front();
   numbers_.pop_front();
+  // A stop may come before the first local step.
+  if (!fragments_.empty() && result.examples == 0) return absl::OkStatus();
   return record_.AddResult(result, number);
 }
 

@@ -67,6 +67,10 @@ absl::Status TrainingRecord::AddResult(const BatchResult& result,
                                .examples = result.examples,
                                .loss = result.loss_sum / result.examples});
   }
+  return CheckLoss(result);
+}
+
+absl::Status TrainingRecord::CheckLoss(const BatchResult& result) const {
   if (std::isfinite(result.loss_sum) ||
       non_finite_loss_ == job::WorkerSettings::CONTINUE) {
     return absl::OkStatus();

@@ -59,6 +59,8 @@ class TrainingRecord {
   // over all epochs.
   //   OutOfRange  the loss is not finite and the job says to stop.
   absl::Status AddResult(const BatchResult& result, int64_t number);
+  // Checks the loss of a part of a pass. Fails as AddResult() does.
+  absl::Status CheckLoss(const BatchResult& result) const;
   // Counts a step whose gradients are acknowledged.
   void AddStep();
 

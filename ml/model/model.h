@@ -1,6 +1,7 @@
 #ifndef PARASOL_ML_MODEL_MODEL_H_
 #define PARASOL_ML_MODEL_MODEL_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -35,8 +36,10 @@ struct BatchResult {
   void Add(const BatchResult& other) {
     examples += other.examples;
     loss_sum += other.loss_sum;
-    output_loss_sums.resize(other.output_loss_sums.size());
-    for (size_t i = 0; i < output_loss_sums.size(); ++i) {
+    // A pass without examples may have none.
+    output_loss_sums.resize(
+        std::max(output_loss_sums.size(), other.output_loss_sums.size()));
+    for (size_t i = 0; i < other.output_loss_sums.size(); ++i) {
       output_loss_sums[i] += other.output_loss_sums[i];
     }
   }

@@ -51,6 +51,16 @@ double PerceptronLoss(const std::vector<reference::Matrix>& values,
 
 // Central differences in double precision are exact to about h^2 = 1e-10, so
 // the tolerance is float32's: sums of few values below 4.
+TEST(BatchResultTest, APassWithoutExamplesTakesNothingAway) {
+  BatchResult sum;
+  sum.Add({.examples = 2, .loss_sum = 3, .output_loss_sums = {1, 2}});
+  sum.Add({});
+  sum.Add({.examples = 1, .loss_sum = 1, .output_loss_sums = {.5, .25}});
+  EXPECT_EQ(sum.examples, 3);
+  EXPECT_EQ(sum.loss_sum, 4);
+  EXPECT_EQ(sum.output_loss_sums, (std::vector<double>{1.5, 2.25}));
+}
+
 TEST_P(ModelTest, GradientsAreTheFiniteDifferencesOfTheMeanLoss) {
   const std::unique_ptr<Model> model = Make(kPerceptron);
   const Batch batch = RandomBatch(7, {2, 3}, 4);
