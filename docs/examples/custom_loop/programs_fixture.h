@@ -151,7 +151,21 @@ class ProgramsTest : public testing::Test {
     MakeCluster({{"chief", 1}, {"ps", ps}, {"worker", workers}});
     StartTask("chief", 0, command);
     for (int i = 0; i < ps; ++i) StartTask("ps", i, {"ps/ps"});
-    for (int i = 0; i < workers; ++i) StartTask("worker", i, command);
+    StartTask("worker", 0, command);
+    AwaitRegistered("worker/0");
+    for (int i = 1; i < workers; ++i) StartTask("worker", i, command);
+  }
+  // Workers take iterations side by side: whoever starts first has some.
+  void AwaitRegistered(const std::string& task) {
+    const std::string line = absl::StrCat(task, " registered");
+    const absl::Time deadline = Clock::Real().Now() + kLimit;
+    for (;;) {
+      for (const std::string& each : LinesOf(tasks_["chief/0"].number, "log")) {
+        if (absl::StrContains(each, line)) return;
+      }
+      ASSERT_LT(Clock::Real().Now(), deadline) << "there is no " << line;
+      Clock::Real().Pause(absl::Milliseconds(20));
+    }
   }
   std::string Checkpoints() const { return root_ + "/checkpoints"; }
   int64_t NewestCheckpoint() const {
@@ -224,8 +238,7 @@ class ProgramsTest : public testing::Test {
     }
     return numbers;
   }
-  // Workers take iterations side by side: the first one prints some of them,
-  // each once.
+  // The first worker prints some of the iterations, each once.
   static void ExpectSomeOf(int iterations, const Lines& lines) {
     const std::vector<float> printed = NumbersBehind("iteration ", lines);
     ASSERT_THAT(printed, testing::Not(testing::IsEmpty()));

@@ -170,9 +170,9 @@ TEST_F(ProgramsTest, ReinforceOnPsLearns) {
 
 TEST_F(ProgramsTest, WganOnPs) {
   const Lines lines =
-      OutputOnPs({"wgan", "--batch=32", "--iterations=12", "--print_every=1"},
-                 kWorkers, /*ps=*/2, 12);
-  ExpectSomeOf(12, lines);
+      OutputOnPs({"wgan", "--batch=32", "--iterations=40", "--print_every=1"},
+                 kWorkers, /*ps=*/2, 40);
+  ExpectSomeOf(40, lines);
   EXPECT_THAT(NumbersBehind("distance ", lines), Not(IsEmpty()));
 }
 
