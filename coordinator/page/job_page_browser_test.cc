@@ -74,6 +74,7 @@ void AddPs(int index, wire::JobStatus& status) {
   load.set_busy_threads(.4 * share);
   load.set_push_bytes_per_second(4.1e7 * share);
   load.set_pull_bytes_per_second(5.3e7 * share);
+  if (index == 2) task.set_acted_by("ps/3");
   if (index != 1) return;
   load.mutable_hot_row()->set_table("users");
   load.mutable_hot_row()->set_row(UINT64_MAX);
@@ -164,7 +165,8 @@ TEST_F(JobPageBrowserTest, AllTasksAreShownAndStrangersTextsStayTexts) {
   const std::string page = Browse({"--dump-dom"});
   EXPECT_THAT(page,
               AllOf(HasSubstr("A stopped task, worker/41"),
-                    HasSubstr("201 of 201 tasks, 3 amiss"),
+                    HasSubstr("201 of 201 tasks, 4 amiss"),
+                    HasSubstr("ps/3 acts for it: start it again"),
                     HasSubstr("36,000 / 50,000"), HasSubstr(">worker/175</td>"),
                     HasSubstr("row 18446744073709551615 of users: 62 %"),
                     HasSubstr("lost worker/17"), HasSubstr("<polyline")));

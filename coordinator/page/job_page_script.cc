@@ -264,6 +264,7 @@ const bytesOf = (task) => task.load
 function doing(task) {
   const load = task.load || {};
   const words = [];
+  if (task.acted_by) words.push(task.acted_by + " acts for it: start it again");
   if (load.stuck_seconds > 1) words.push("stuck for " + time(load.stuck_seconds));
   if (load.loading_seconds) words.push("loads for " + time(load.loading_seconds));
   if (load.writing_seconds) words.push("writes for " + time(load.writing_seconds));
@@ -349,7 +350,7 @@ function severity(task) {
   if (["missing", "not there"].includes(task.state)) return "bad";
   if (task.seconds_since_heard > 2.5) return "bad";
   if (task.load && task.load.stuck_seconds > 2) return "bad";
-  if (task.state === "slow" || task.doubled) return "warn";
+  if (task.state === "slow" || task.doubled || task.acted_by) return "warn";
   if (task.waits.some((wait) => wait.trouble)) return "warn";
   return "";
 }

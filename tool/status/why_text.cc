@@ -48,6 +48,17 @@ std::vector<std::string> Waits(const wire::JobStatus& status) {
   return waits;
 }
 
+// "ps/1 acts for ps/0, which was lost: start it again", of each such ps.
+std::string ActingText(const wire::JobStatus& status) {
+  std::string text;
+  for (const wire::TaskStatus& task : status.task()) {
+    if (task.acted_by().empty()) continue;
+    absl::StrAppend(&text, " ", task.acted_by(), " acts for ", NameOfTask(task),
+                    ", which was lost: start it again.");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string WhyText(const wire::JobStatus& status) {
@@ -60,9 +71,11 @@ std::string WhyText(const wire::JobStatus& status) {
   }
   absl::StrAppend(&text, ". ");
   if (status.finding_size() == 0) {
-    return absl::StrCat(text, status.phase() == wire::COMPLETE
-                                  ? "Nothing bounds it any more.\n"
-                                  : "The chief does not say what bounds it.\n");
+    return absl::StrCat(text,
+                        status.phase() == wire::COMPLETE
+                            ? "Nothing bounds it any more."
+                            : "The chief does not say what bounds it.",
+                        ActingText(status), "\n");
   }
   absl::StrAppend(&text, Sentence(status.finding(0).text()));
   for (int i = 1; i < status.finding_size(); ++i) {
@@ -73,7 +86,7 @@ std::string WhyText(const wire::JobStatus& status) {
   if (!waits.empty()) {
     absl::StrAppend(&text, " Waits: ", absl::StrJoin(waits, ", "), ".");
   }
-  return absl::StrCat(text, "\n");
+  return absl::StrCat(text, ActingText(status), "\n");
 }
 
 std::string StacksText(const std::vector<wire::InspectedTask>& tasks,

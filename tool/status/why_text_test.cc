@@ -45,6 +45,23 @@ TEST(WhyTextTest, AChiefThatSaysNothingOfItIsNotAtItsEnd) {
             "say what bounds it.\n");
 }
 
+TEST(WhyTextTest, SaysWhoActsForALostPs) {
+  wire::JobStatus status;
+  status.set_phase(wire::TRAINING);
+  status.add_finding()->set_text("nobody, compute");
+  wire::TaskStatus& ps = *status.add_task();
+  ps.mutable_task()->set_role("ps");
+  ps.set_acted_by("ps/1");
+  EXPECT_EQ(WhyText(status),
+            "The job is in phase training at step 0. Nobody, compute. ps/1 "
+            "acts for ps/0, which was lost: start it again.\n");
+  status.clear_finding();
+  EXPECT_EQ(WhyText(status),
+            "The job is in phase training at step 0. The chief does not say "
+            "what bounds it. ps/1 acts for ps/0, which was lost: start it "
+            "again.\n");
+}
+
 TEST(WhyTextTest, StacksAreShownTaskByTask) {
   wire::InspectedTask task;
   task.set_task("worker/0");
