@@ -62,6 +62,7 @@ absl::Status Serve(const std::string& kind) {
   if (kind == "parasol_tls") {
     ServeParasol(contents, TrustOfBenchmark(PeerRole::kPs));
   }
+  if (kind == "parasol_checkpoints") ServeCheckpoints(contents);
   if (kind == "parasol_standby") ServeStandby();
   if (kind == "parasol_replicated") {
     ServeReplicated(contents, wire::LoadRequest::NONE);

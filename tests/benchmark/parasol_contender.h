@@ -31,6 +31,12 @@ Contender MakeJournalContender(const std::string& name,
                                const ParameterClient::Options& options,
                                wire::LoadRequest::Journal journal);
 
+// Makes a contender whose ps writes one checkpoint after the other, in the
+// directory for temporary files.
+Contender MakeCheckpointContender(const std::string& name,
+                                  const Contents& contents,
+                                  const ParameterClient::Options& options);
+
 // Makes a contender whose shard has a standby, in another process, and perhaps
 // a journal, too.
 Contender MakeReplicatedContender(
@@ -61,6 +67,7 @@ wire::LoadRequest LoadOf(const Contents& contents);
 // Serves a ps that is loaded.
 [[noreturn]] void ServeLoaded(ParameterServer& server, PsMetrics& metrics,
                               std::shared_ptr<const Trust> trust);
+[[noreturn]] void ServeCheckpoints(const Contents& contents);
 // A ps that has the standby of a shard, and one whose shard has one there.
 [[noreturn]] void ServeStandby();
 [[noreturn]] void ServeReplicated(const Contents& contents,

@@ -9,7 +9,7 @@ const std::vector<Workload>& AllWorkloads() {
       {"steps", RunSteps},        {"adam", RunAdam},
       {"workers", RunWorkers},    {"encodings", RunEncodings},
       {"sparse", RunSparse},      {"growth", RunGrowth},
-      {"journal", RunJournal}};
+      {"journal", RunJournal},    {"checkpoint", RunCheckpoint}};
   return workloads;
 }
 

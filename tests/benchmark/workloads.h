@@ -43,6 +43,8 @@ void RunSparse(const Settings& settings, const TakeComparison& take);
 void RunGrowth(const Settings& settings, const TakeComparison& take);
 // Measures pushes of 1 MiB, and of rows, to a ps without and with a journal.
 void RunJournal(const Settings& settings, const TakeComparison& take);
+// Measures the same pushes while the ps writes one checkpoint after the other.
+void RunCheckpoint(const Settings& settings, const TakeComparison& take);
 // Measures an update by Adam, without any network.
 void RunAdam(const Settings& settings, const TakeComparison& take);
 // Measures 1, 2 and 4 worker processes on one server.
