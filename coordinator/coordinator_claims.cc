@@ -84,6 +84,8 @@ bool Coordinator::MayTrain() const {
 bool Coordinator::Follow(const FollowedLook& look, absl::Time now) {
   const absl::Status taken = followed_->Take(look, now);
   for (const absl::Status* fault : {&look.failure, &taken}) {
+    // A job whose steps are all done has no use for it.
+    if (phases_.phase() == wire::FINISHING) break;
     if (!fault->ok()) phases_.Fail(*fault, now);
   }
   Advance(now);

@@ -124,6 +124,20 @@ TEST_F(FollowedTest, AFileOfNoUseFailsTheJob) {
   EXPECT_THAT(chief().Status(now_).failure(), HasSubstr("1.csv"));
 }
 
+TEST_F(FollowedTest, AFileOfNoUseComesTooLateForAJobWhoseStepsAreDone) {
+  options_.job.mutable_end()->Clear();
+  options_.job.mutable_end()->set_steps(2);
+  StartTraining();
+  AddFile("1", 8);
+  TrainTo(2);
+  Tick();
+  ASSERT_EQ(phase(), wire::FINISHING);
+  FollowedLook look;
+  look.failure = absl::InvalidArgumentError("train.follow: 2.csv: no column y");
+  chief().Follow(look, now_);
+  EXPECT_EQ(phase(), wire::FINISHING);
+}
+
 TEST_F(FollowedTest, AnotherSizeOfBatchesNeedsThatAllIsTrained) {
   Resume(12);
   *options_.resumed->mutable_job() = options_.job;

@@ -64,6 +64,23 @@ TEST(FollowedLedger, NobodyIsAwaitedForWantOfData) {
   EXPECT_THAT(ledger.Awaited(), IsEmpty());
 }
 
+TEST(FollowedLedger, NobodyIsAwaitedForWantOfDataWithABound) {
+  StepLedger::Options options;
+  options.bound = 1;
+  StepLedger ledger(options);
+  ledger.SetEnd(kEndless);
+  ledger.SetBatches(2);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
+  for (const int64_t step : {1, 2}) {
+    ASSERT_EQ(Claim(ledger, 1, 1, 2, step - 1), step);
+    ledger.Report(1, step);
+  }
+  EXPECT_THAT(ledger.Awaited(), IsEmpty());
+  ledger.SetBatches(8);
+  EXPECT_THAT(ledger.Awaited(), ElementsAre(2));
+}
+
 TEST(FollowedLedger, ARestartedChiefBelievesNoMoreThanThereWasToDo) {
   durable::CheckpointManifest manifest;
   manifest.set_global_step(50);

@@ -416,11 +416,13 @@ bool StepLedger::HoldsSteps(uint64_t worker) const {
 
 std::vector<uint64_t> StepLedger::Awaited() const {
   std::vector<uint64_t> awaited;
+  // All wait for data.
+  if (end_step_ && Free() <= 0 && AwaitsBatches()) return awaited;
   const int64_t smallest = SmallestClock();
   const bool holds_up =
       options_.bound
           ? !clocks_.empty() && *clocks_.rbegin() > smallest + *options_.bound
-          : end_step_ && Free() <= 0 && !AwaitsBatches();
+          : end_step_ && Free() <= 0;
   if (!holds_up) return awaited;
   for (const auto& [incarnation, account] : accounts_) {
     const bool is_awaited =
