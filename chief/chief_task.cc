@@ -318,6 +318,7 @@ absl::Status ChiefTask::PrepareToFollow(const std::string& directory,
   ASSIGN_OR_RETURN(
       FollowedLog log,
       FollowedLog::Open(directory, coordinator.run_id, *coordinator.followed));
+  RETURN_IF_ERROR(CheckFollowed(coordinator));
   follower_ = std::make_unique<DataFollower>(
       DataFollower::Options{
           .dataset = coordinator.job.train(),

@@ -13,6 +13,7 @@ namespace {
 
 using coordinator_testing::CoordinatorTest;
 using coordinator_testing::kRun;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -153,6 +154,54 @@ TEST_F(FollowedTest, AnotherSizeOfBatchesNeedsThatAllIsTrained) {
   files_.AddTo(*options_.resumed->mutable_followed());
   ASSERT_OK(ResumeFollowed(options_));
   EXPECT_EQ(options_.followed->batches(), 15);
+}
+
+TEST_F(FollowedTest, SoDoesAFileThatWasTakenAfterTheCheckpoint) {
+  Resume(12);
+  *options_.resumed->mutable_job() = options_.job;
+  FollowedFiles(12).AddTo(*options_.resumed->mutable_followed());
+  options_.job.mutable_train()->set_batch_size(8);
+  ASSERT_OK(ResumeFollowed(options_));
+  // As the chief's log has it.
+  ASSERT_OK(options_.followed->Add(options_.followed->Next("4", 1, 20, 4)));
+  EXPECT_THAT(
+      CheckFollowed(options_),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("train.batch_size is 8"),
+                     HasSubstr("20 records of 4"), HasSubstr("5 batches"))));
+  options_.job.mutable_train()->set_batch_size(4);
+  EXPECT_OK(CheckFollowed(options_));
+}
+
+// 9 records are as many batches of 3 as of 4, but other ones.
+TEST_F(FollowedTest, AFileTrainedInPartNeedsItsOwnSizeOfBatches) {
+  Resume(1);
+  *options_.resumed->mutable_job() = options_.job;
+  ASSERT_OK(files_.Add(files_.Next("1", 1, 9, 4)));
+  files_.AddTo(*options_.resumed->mutable_followed());
+  options_.job.mutable_train()->set_batch_size(3);
+  EXPECT_THAT(ResumeFollowed(options_),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is 3")));
+}
+
+TEST_F(FollowedTest, ARunFollowsTheFilesThatItHasFollowed) {
+  Resume(12);
+  *options_.resumed->mutable_job() = options_.job;
+  durable::FollowedSet& set = *options_.resumed->mutable_followed();
+  set.set_batches(12);
+  options_.job.mutable_train()->mutable_csv()->set_file(0, "views/*.csv");
+  EXPECT_OK(ResumeFollowed(options_)) << "nothing is taken yet";
+  // As the chief's log has it.
+  ASSERT_OK(
+      options_.followed->Add(options_.followed->Next("clicks/2.csv", 1, 4, 4)));
+  EXPECT_THAT(CheckFollowed(options_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("are views/*.csv")));
+  set.set_last_path("clicks/3.csv");
+  EXPECT_THAT(ResumeFollowed(options_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("are views/*.csv"),
+                             HasSubstr("has followed clicks/*.csv"))));
 }
 
 TEST_F(FollowedTest, AJobOfAnotherKindBeginsWithItsFirstFile) {

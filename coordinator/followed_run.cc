@@ -1,9 +1,12 @@
 #include "coordinator/followed_run.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
+#include "cluster/job/followed/followed_set.h"
 
 namespace parasol {
 
@@ -20,17 +23,42 @@ absl::Status ResumeFollowed(CoordinatorOptions& options) {
         FollowedFiles(options.resumed ? options.resumed->global_step() : 0);
     return absl::OkStatus();
   }
-  const durable::FollowedSet& set = options.resumed->followed();
-  const int32_t was = options.resumed->job().train().batch_size();
-  const int32_t is = options.job.train().batch_size();
-  if (was != is && !set.file().empty()) {
+  ASSIGN_OR_RETURN(options.followed,
+                   FollowedFiles::Of(options.resumed->followed()));
+  return CheckFollowed(options);
+}
+
+absl::Status CheckFollowed(const CoordinatorOptions& options) {
+  if (!options.followed) return absl::OkStatus();
+  const job::Dataset& train = options.job.train();
+  const bool has_followed = options.resumed && options.resumed->has_followed();
+  const job::Dataset& was =
+      has_followed ? options.resumed->job().train() : train;
+  if (!options.followed->last_path().empty() &&
+      FilePatterns(was) != FilePatterns(train)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "train.batch_size is ", is, ", but files were taken in batches of ",
-        was,
-        " and are not trained: keep it, or change it in a job that was "
-        "stopped when it waited for data"));
+        "train.follow: the files are ", FollowedPattern(train),
+        ", but this run has followed ", FollowedPattern(was),
+        ", and knows new files by their names: keep these, or begin a run in "
+        "another checkpoint directory"));
   }
-  ASSIGN_OR_RETURN(options.followed, FollowedFiles::Of(set));
+  const int64_t size = std::max(1, train.batch_size());
+  const bool is_changed = was.batch_size() != train.batch_size();
+  for (const durable::FollowedFile& file : options.followed->kept()) {
+    // Some batches of a checkpoint's file may be done, whatever their number.
+    const bool is_in_part =
+        is_changed &&
+        file.first_batch() < options.resumed->followed().batches();
+    if (!is_in_part && file.batches() == (file.records() + size - 1) / size) {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "train.batch_size is ", size, ", but the ", file.records(),
+        " records of ", OneLine(file.path()), " were taken as ", file.batches(),
+        " batches of another size and are not all trained: "
+        "keep that size, or change it in a job that was stopped when it waited "
+        "for data"));
+  }
   return absl::OkStatus();
 }
 

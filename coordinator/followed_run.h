@@ -11,10 +11,15 @@ namespace parasol {
 // that does not have other numbers: a job that has become one of the other kind
 // begins with that set's first one that it has, and drops unfinished batches of
 // the other.
-//   InvalidArgument  the batch size has changed while batches of another size
-//                    are unfinished.
+//   InvalidArgument  as for CheckFollowed().
 //   DataLoss         as for FollowedFiles::Of().
 absl::Status ResumeFollowed(CoordinatorOptions& options);
+
+// Requires that the job goes on with what the run has followed: the files that
+// `followed` has, of the checkpoint and taken after it, are of the job's
+// patterns, and those that it keeps have batches of the job's size.
+//   InvalidArgument  they are not: says what to do.
+absl::Status CheckFollowed(const CoordinatorOptions& options);
 
 }  // namespace parasol
 

@@ -50,6 +50,8 @@ class FollowedFiles {
   // Name of the file that was taken last; empty: there was none.
   const std::string& last_path() const { return last_path_; }
   bool IsFull() const { return files_.size() >= kMaxKept; }
+  // The files that are kept, in order.
+  const std::deque<durable::FollowedFile>& kept() const { return files_; }
   // Returns the number of records, about, of the last `batches` batches.
   int64_t RecordsOfLast(int64_t batches) const;
 

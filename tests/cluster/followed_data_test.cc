@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "base/status_matchers.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
@@ -25,6 +26,7 @@ namespace parasol {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr int kBatch = 4;
@@ -176,6 +178,28 @@ TEST_F(FollowedDataTest, AJobThatIsResumedGoesOnWithTheNextRecord) {
   AwaitAll();
   StopAll(3);
   EXPECT_EQ(Counts(), Once());
+}
+
+TEST_F(FollowedDataTest, AFileTakenBehindTheCheckpointKeepsItsSizeOfBatches) {
+  MakeCluster(1);
+  StartAll(1);
+  AddFile(5);
+  AwaitAll();
+  StopAll(1);
+  // As a chief leaves it that is killed after it took a file.
+  const fs::path log = fs::path(Directory("run")) / "followed.jsonl";
+  std::string line;
+  ASSERT_TRUE(std::getline(std::ifstream(log), line));
+  std::ofstream(log, std::ios::app)
+      << absl::StrReplaceAll(line, {{"000000.csv", "000001.csv"},
+                                    {"\"first_batch\":0", "\"first_batch\":5"}})
+      << "\n";
+  job_.mutable_train()->set_batch_size(2 * kBatch);
+  MakeCluster(1);
+  EXPECT_THAT(cluster_->StartChief(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("train.batch_size is 8"),
+                             HasSubstr("clicks/000001.csv"))));
 }
 
 TEST_F(FollowedDataTest, TasksThatStopAndComeBackCostNoRecord) {
