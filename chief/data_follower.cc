@@ -48,7 +48,7 @@ DataFollower::DataFollower(Options options, FollowedLog log,
       clock_(clock),
       log_(std::move(log)),
       files_(files),
-      names_(files.last_path()) {
+      names_(files.last_path(), log_.TakePaths()) {
   files_.Forget(files_.batches());
 }
 
@@ -99,10 +99,12 @@ void DataFollower::Look() {
     return;
   }
   const NewFiles::Found found = names_.Look(*first, *second);
+  const bool is_first = !std::exchange(has_looked_, true);
   for (const std::string& name : found.late) {
-    LeaveOut(absl::StrCat(ShownText(name),
-                          " has come too late: ", ShownText(files_.last_path()),
-                          ", whose name is greater, was taken before"));
+    LeaveOut(absl::StrCat(
+        OneLine(name), " has come too late: ", OneLine(files_.last_path()),
+        ", whose name is greater, was taken before",
+        is_first ? "; or the chief before this one has left it out" : ""));
   }
   look_.left = static_cast<int64_t>(found.fresh.size());
   // To count them may take long.

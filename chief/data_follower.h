@@ -85,6 +85,7 @@ class DataFollower {
   NewFiles names_;
   FollowedLook look_;
   bool has_room_ = true;
+  bool has_looked_ = false;
   absl::Mutex mu_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::thread thread_;

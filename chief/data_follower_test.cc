@@ -160,6 +160,23 @@ TEST_F(DataFollowerTest, AFileThatComesLateIsLeftOutAndNamed) {
   EXPECT_THAT(taken_, ElementsAre("in/m.csv:1"));
 }
 
+TEST_F(DataFollowerTest, TheNextChiefNamesFilesThatCameLateToo) {
+  MoveIn("b.csv", "x,y\n1,2\n");
+  MoveIn("m.csv", "x,y\n1,2\n");
+  Start();
+  AwaitFiles(2);
+  follower_.reset();
+  MoveIn("a.csv", "x,y\n1,2\n");
+  MoveIn("c.csv", "x,y\n1,2\n");
+  look_ = FollowedLook();
+  files_ = FollowedFiles();
+  Start();
+  Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return look_.skipped > 0; });
+  follower_->Stop();
+  EXPECT_EQ(look_.skipped, 1);
+  EXPECT_THAT(look_.skipped_why, HasSubstr("c.csv has come too late"));
+}
+
 TEST_F(DataFollowerTest, AFileOfNoUseEndsTheJobByName) {
   MoveIn("a.csv", "x,z\n1,2\n");
   Start();

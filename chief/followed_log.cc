@@ -1,9 +1,9 @@
 #include "chief/followed_log.h"
 
-#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/strict_json.h"
+#include "base/uri/uri_path.h"
 #include "nlohmann/json.hpp"
 #include "storage/durable_file.h"
 
@@ -19,8 +20,6 @@ namespace parasol {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr size_t kMaxFileBytes = size_t{256} << 20;
 
 std::string LineOf(const durable::FollowedFile& file,
                    const std::string& run_id) {
@@ -58,14 +57,13 @@ std::optional<durable::FollowedFile> FileOf(absl::string_view line,
 
 absl::StatusOr<FollowedLog> FollowedLog::Open(const std::string& directory,
                                               const std::string& run_id,
-                                              FollowedFiles& files) {
-  FollowedLog log(absl::StrCat(directory, "/followed.jsonl"), run_id);
-  const absl::StatusOr<std::string> before = ReadFile(log.path_, kMaxFileBytes);
-  if (absl::IsNotFound(before.status())) return log;
-  RETURN_IF_ERROR(before.status());
-  std::deque<absl::string_view> kept;
+                                              FollowedFiles& files,
+                                              const FollowedLogLimits& limits) {
+  FollowedLog log(JoinedPath(directory, "followed.jsonl"), run_id, limits);
+  ASSIGN_OR_RETURN(const std::string before, log.Read());
+  std::vector<absl::string_view> kept;
   for (const absl::string_view line :
-       absl::StrSplit(*before, '\n', absl::SkipEmpty())) {
+       absl::StrSplit(before, '\n', absl::SkipEmpty())) {
     const std::optional<durable::FollowedFile> file = FileOf(line, run_id);
     if (!file) continue;
     if (file->path() > files.last_path()) {
@@ -77,17 +75,53 @@ absl::StatusOr<FollowedLog> FollowedLog::Open(const std::string& directory,
       }
     }
     kept.push_back(line);
-    if (kept.size() > kMaxLines) kept.pop_front();
+    log.paths_.push_back(file->path());
   }
-  const std::string lines =
-      kept.empty() ? "" : absl::StrCat(absl::StrJoin(kept, "\n"), "\n");
-  if (lines == *before) return log;
-  RETURN_IF_ERROR(ReplaceFileDurably(log.path_, lines));
+  RETURN_IF_ERROR(log.Keep(kept, before));
+  log.paths_.erase(log.paths_.begin(), log.paths_.end() - log.lines_);
   return log;
 }
 
 absl::Status FollowedLog::Append(const durable::FollowedFile& file) {
-  return AppendLineDurably(path_, LineOf(file, run_id_));
+  if (lines_ >= 2 * limits_.lines) {
+    ASSIGN_OR_RETURN(const std::string before, Read());
+    const std::vector<absl::string_view> lines =
+        absl::StrSplit(before, '\n', absl::SkipEmpty());
+    RETURN_IF_ERROR(Keep(lines, before));
+  }
+  const std::string line = LineOf(file, run_id_);
+  // The name of a new file is to survive, too.
+  RETURN_IF_ERROR(is_there_
+                      ? AppendLineDurably(path_, line)
+                      : ReplaceFileDurably(path_, absl::StrCat(line, "\n")));
+  is_there_ = true;
+  ++lines_;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> FollowedLog::Read() {
+  absl::StatusOr<std::string> text = ReadFile(path_, limits_.bytes);
+  is_there_ = !absl::IsNotFound(text.status());
+  if (!is_there_) return "";
+  if (!text.ok() || text->size() <= limits_.bytes) return text;
+  return absl::InvalidArgumentError(absl::StrCat(
+      path_, " has more than ", limits_.bytes,
+      " bytes, which no chief writes: move it away if it is another program's, "
+      "or take another checkpoint directory"));
+}
+
+absl::Status FollowedLog::Keep(absl::Span<const absl::string_view> lines,
+                               const std::string& before) {
+  if (lines.size() > limits_.lines) {
+    lines.remove_prefix(lines.size() - limits_.lines);
+  }
+  const std::string text =
+      lines.empty() ? "" : absl::StrCat(absl::StrJoin(lines, "\n"), "\n");
+  if (text != before) {
+    RETURN_IF_ERROR(ReplaceFileDurably(path_, text));
+  }
+  lines_ = lines.size();
+  return absl::OkStatus();
 }
 
 }  // namespace parasol

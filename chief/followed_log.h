@@ -1,15 +1,28 @@
 #ifndef PARASOL_CHIEF_FOLLOWED_LOG_H_
 #define PARASOL_CHIEF_FOLLOWED_LOG_H_
 
+#include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "coordinator/steps/followed_files.h"
 #include "proto/checkpoint.pb.h"
 
 namespace parasol {
+
+// Limits of a FollowedLog. Tests choose others.
+struct FollowedLogLimits {
+  // Number of the newest lines that are kept when there are twice as many, and
+  // when a chief begins.
+  size_t lines = size_t{1} << 16;
+  // Largest file that is read.
+  size_t bytes = size_t{1} << 30;
+};
 
 // The files that chiefs of a run have taken of a training set that grows, in
 // the file followed.jsonl of the checkpoint directory: a line for each. A chief
@@ -17,26 +30,39 @@ namespace parasol {
 // chief gives them the same numbers. Not thread-safe.
 class FollowedLog {
  public:
-  // Number of the newest lines that a chief keeps when it begins.
-  static constexpr int kMaxLines = 1 << 16;
-
   // Opens the log, and adds to `files`, which has what the checkpoint says, the
   // files that were taken after it. Lines of other runs, and those that can't
   // follow, are removed.
-  //   any  as for ReadFile() and ReplaceFileDurably().
+  //   InvalidArgument  the file is larger than any chief writes.
+  //   any other        as for ReadFile() and ReplaceFileDurably().
   static absl::StatusOr<FollowedLog> Open(const std::string& directory,
                                           const std::string& run_id,
-                                          FollowedFiles& files);
+                                          FollowedFiles& files,
+                                          const FollowedLogLimits& limits = {});
+
+  // Moves the names out of the files that Open() has found, ascending.
+  std::vector<std::string> TakePaths() { return std::move(paths_); }
 
   // Adds a file's line, which survives a loss of power.
   absl::Status Append(const durable::FollowedFile& file);
 
  private:
-  FollowedLog(std::string path, std::string run_id)
-      : path_(std::move(path)), run_id_(std::move(run_id)) {}
+  FollowedLog(std::string path, std::string run_id,
+              const FollowedLogLimits& limits)
+      : path_(std::move(path)), run_id_(std::move(run_id)), limits_(limits) {}
+
+  // Returns the text of the file; empty if it is not there.
+  absl::StatusOr<std::string> Read();
+  // Has the newest of these lines in the file, whose text is `before`.
+  absl::Status Keep(absl::Span<const absl::string_view> lines,
+                    const std::string& before);
 
   std::string path_;
   std::string run_id_;
+  FollowedLogLimits limits_;
+  bool is_there_ = false;
+  size_t lines_ = 0;
+  std::vector<std::string> paths_;
 };
 
 }  // namespace parasol

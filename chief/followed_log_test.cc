@@ -1,5 +1,6 @@
 #include "chief/followed_log.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
@@ -8,10 +9,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "storage/durable_file.h"
+#include "storage/remote/testing/memory_files.h"
 
 namespace parasol {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -108,6 +111,68 @@ TEST_F(FollowedLogTest, ALineBehindAGapIsRemoved) {
                                text.substr(text.find('\n') + 1)));
   EXPECT_EQ(Next("run", FollowedFiles()).batches(), 0);
   EXPECT_EQ(Text(), "");
+}
+
+TEST_F(FollowedLogTest, TheNextChiefHearsWhichFilesWereTaken) {
+  FollowedFiles files;
+  Record("run", files, {"a", "b", "c"});
+  FollowedFiles next;
+  ASSERT_OK_AND_ASSIGN(FollowedLog log,
+                       FollowedLog::Open(directory_, "run", next));
+  EXPECT_THAT(log.TakePaths(), ElementsAre("a", "b", "c"));
+}
+
+TEST_F(FollowedLogTest, TheNewestLinesAreKept) {
+  FollowedFiles files;
+  ASSERT_OK_AND_ASSIGN(FollowedLog log, FollowedLog::Open(directory_, "run",
+                                                          files, {.lines = 3}));
+  const auto lines = [&] {
+    const std::string text = Text();
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  for (int i = 0; i < 40; ++i) {
+    const auto file = files.Next(absl::StrCat(100 + i), 1, 8, 4);
+    ASSERT_OK(log.Append(file));
+    ASSERT_OK(files.Add(file));
+    ASSERT_LE(lines(), 6);
+    ASSERT_THAT(Text(), HasSubstr(absl::StrCat("\"", 100 + i, "\"")));
+    ASSERT_GE(lines(), std::min(i + 1, 3));
+  }
+  durable::FollowedSet set;
+  files.Forget(80);
+  files.AddTo(set);
+  ASSERT_OK_AND_ASSIGN(FollowedFiles next, FollowedFiles::Of(set));
+  ASSERT_OK_AND_ASSIGN(
+      log, FollowedLog::Open(directory_, "run", next, {.lines = 3}));
+  EXPECT_EQ(lines(), 3);
+  EXPECT_THAT(log.TakePaths(), ElementsAre("137", "138", "139"));
+}
+
+TEST_F(FollowedLogTest, AFileThatNoChiefWritesIsNamedAndStays) {
+  FollowedFiles files;
+  Record("run", files, {"a", "b"});
+  const std::string before = Text();
+  FollowedFiles next;
+  EXPECT_THAT(
+      FollowedLog::Open(directory_, "run", next, {.bytes = before.size() - 1})
+          .status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr(directory_ + "/followed.jsonl has more than")));
+  EXPECT_EQ(Text(), before);
+  EXPECT_OK(FollowedLog::Open(directory_, "run", next, {.bytes = before.size()})
+                .status());
+}
+
+TEST_F(FollowedLogTest, InAStoreItIsBesideTheCheckpointsWithTheirOptions) {
+  MemoryFiles store;
+  const std::string uri = "s3://bucket/ckpt?region=eu";
+  FollowedFiles files;
+  ASSERT_OK_AND_ASSIGN(FollowedLog log, FollowedLog::Open(uri, "run", files));
+  ASSERT_OK(log.Append(files.Next("a", 1, 8, 4)));
+  ASSERT_OK(FollowedLog::Open(uri, "run", files).status());
+  EXPECT_EQ(files.last_path(), "a");
+  EXPECT_THAT(store.Paths(),
+              ElementsAre("s3://bucket/ckpt/followed.jsonl?region=eu"));
 }
 
 }  // namespace

@@ -12,6 +12,12 @@ size_t HashOf(const std::string& name) {
 
 }  // namespace
 
+NewFiles::NewFiles(std::string last, const std::vector<std::string>& taken)
+    : last_(std::move(last)),
+      known_until_(taken.empty() ? last_ : taken.front()) {
+  for (const std::string& name : taken) known_.insert(HashOf(name));
+}
+
 NewFiles::Found NewFiles::Look(const std::vector<std::string>& first,
                                const std::vector<std::string>& second) {
   Found found;
@@ -22,7 +28,8 @@ NewFiles::Found NewFiles::Look(const std::vector<std::string>& first,
       continue;
     }
     known.insert(HashOf(name));
-    if (has_looked_ && !known_.contains(HashOf(name))) {
+    if ((has_looked_ || name > known_until_) &&
+        !known_.contains(HashOf(name))) {
       found.late.push_back(name);
     }
   }

@@ -16,8 +16,11 @@ namespace parasol {
 // first reading shows is in the second one. Pure.
 class NewFiles {
  public:
-  // `last`: the greatest name that was taken; empty: none.
-  explicit NewFiles(std::string last) : last_(std::move(last)) {}
+  // `last`: the greatest name that was taken; empty: none. `taken`: names,
+  // ascending, of files that were taken last, as far back as it is known. What
+  // a first look finds of older ones may have been taken.
+  explicit NewFiles(std::string last,
+                    const std::vector<std::string>& taken = {});
 
   struct Found {
     std::vector<std::string> fresh;  // files to be taken, in order
@@ -37,6 +40,8 @@ class NewFiles {
   // Hashes of the names up to last_ that were there at the last look or were
   // taken since.
   absl::flat_hash_set<size_t> known_;
+  // Name up to which files are known that the first look finds.
+  std::string known_until_;
   bool has_looked_ = false;
 };
 

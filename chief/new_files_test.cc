@@ -41,6 +41,19 @@ TEST(NewFiles, AFileThatComesLateIsNamedOnce) {
   EXPECT_THAT(files.Look({"a", "f", "m"}, {"a", "f", "m"}).late, IsEmpty());
 }
 
+TEST(NewFiles, TheNextChiefKnowsWhichFilesCameLate) {
+  NewFiles files("m", {"c", "e", "m"});
+  const Names there = {"a", "b", "c", "d", "e", "f", "m", "n"};
+  const auto found = files.Look(there, there);
+  EXPECT_THAT(found.late, ElementsAre("d", "f"))
+      << "what is older may have been taken";
+  EXPECT_THAT(found.fresh, ElementsAre("n"));
+  EXPECT_THAT(files.Look(there, there).late, IsEmpty());
+  Names more = there;
+  more.insert(more.begin(), "0");
+  EXPECT_THAT(files.Look(more, more).late, ElementsAre("0"));
+}
+
 TEST(NewFiles, AFileThatWasTakenIsNotLate) {
   NewFiles files("");
   EXPECT_THAT(files.Look({"a", "b"}, {"a", "b"}).fresh, ElementsAre("a", "b"));
