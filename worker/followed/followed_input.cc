@@ -1,13 +1,18 @@
 #include "worker/followed/followed_input.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "cluster/job/followed/followed_set.h"
 #include "ml/input/input_shard.h"
+#include "ml/input/object/object_uri.h"
 
 namespace parasol {
 namespace {
@@ -19,11 +24,6 @@ constexpr size_t kCacheBytes = size_t{32} << 20;
 
 }  // namespace
 
-FollowedInput::~FollowedInput() {
-  for (auto& [first, reader] : readers_) reader->opening.join();
-  for (auto& reader : last_) reader->opening.join();
-}
-
 absl::StatusOr<std::unique_ptr<InputPipeline>> FollowedInput::OpenAgain(
     const InputOptions&) const {
   return absl::UnimplementedError("a set that grows has one reader");
@@ -31,22 +31,43 @@ absl::StatusOr<std::unique_ptr<InputPipeline>> FollowedInput::OpenAgain(
 
 absl::StatusOr<std::unique_ptr<InputPipeline>> FollowedInput::Open(
     const wire::TrainingFile& file) const {
+  RETURN_IF_ERROR(CheckBytes(file));
   InputOptions input;
   input.data_dir = options_.data_dir;
   input.seed = RandomBits(options_.seed, file.first_batch());
   input.by_number = true;
   input.memory.whole = kMostInMemory;
   input.memory.cache_bytes = kCacheBytes;
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<InputPipeline> pipeline,
-      InputPipeline::Open(DatasetOfFile(options_.dataset, file.path()),
-                          options_.inputs, input),
-      _ << "the chief has found " << file.path() << " with " << file.records()
-        << " records");
-  if (pipeline->total_examples() == file.records()) return pipeline;
+  absl::StatusOr<std::unique_ptr<InputPipeline>> pipeline = InputPipeline::Open(
+      DatasetOfFile(options_.dataset, file.path()), options_.inputs, input);
+  RETURN_IF_ERROR(pipeline.status())
+      << "the chief has found " << OneLine(file.path()) << " with "
+      << file.records() << " records";
+  if ((*pipeline)->total_examples() == file.records()) return pipeline;
   return absl::DataLossError(absl::StrCat(
-      file.path(), " has changed: the chief has counted ", file.records(),
-      " records, and it has ", pipeline->total_examples()));
+      OneLine(file.path()), " has changed: the chief has counted ",
+      file.records(), " records, and it has ", (*pipeline)->total_examples()));
+}
+
+absl::Status FollowedInput::CheckBytes(const wire::TrainingFile& file) const {
+  if (file.bytes() <= 0) return absl::OkStatus();
+  std::error_code error;
+  const auto bytes = static_cast<int64_t>(std::filesystem::file_size(
+      JoinedPath(options_.data_dir, file.path()), error));
+  // Who opens it says what lacks.
+  if (error || bytes == file.bytes()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      OneLine(file.path()), " has changed: it had ", file.bytes(),
+      " bytes when the chief counted its records, and has ", bytes));
+}
+
+std::optional<wire::TrainingFile> FollowedInput::FileOf(int64_t batch) const {
+  const auto behind = readers_.upper_bound(batch);
+  if (behind != readers_.begin()) {
+    const wire::TrainingFile& file = std::prev(behind)->second->file;
+    if (batch < file.first_batch() + file.batches()) return file;
+  }
+  return files_.FileOf(batch);
 }
 
 FollowedInput::Reader& FollowedInput::ReaderOf(const wire::TrainingFile& file) {
@@ -68,7 +89,7 @@ void FollowedInput::SetNext(const std::vector<int64_t>& numbers) {
     reader->next.clear();
   }
   for (const int64_t number : numbers) {
-    const std::optional<wire::TrainingFile> file = files_.FileOf(number);
+    const std::optional<wire::TrainingFile> file = FileOf(number);
     if (!file) continue;
     Reader& reader = ReaderOf(*file);
     reader.is_wanted = true;
@@ -77,10 +98,9 @@ void FollowedInput::SetNext(const std::vector<int64_t>& numbers) {
   }
   // The next file is opened while the last one is read.
   if (!numbers.empty()) {
-    const auto last = files_.FileOf(numbers.back());
+    const auto last = FileOf(numbers.back());
     const auto after =
-        last ? files_.FileOf(last->first_batch() + last->batches())
-             : std::nullopt;
+        last ? FileOf(last->first_batch() + last->batches()) : std::nullopt;
     if (after) ReaderOf(*after).is_wanted = true;
   }
   for (auto it = readers_.begin(); it != readers_.end();) {
@@ -108,15 +128,30 @@ void FollowedInput::CountSkipped(Reader& reader) {
   skipped_ += skipped - std::exchange(reader.counted, skipped);
 }
 
+void FollowedInput::Close() {
+  std::erase_if(last_, [this](const std::unique_ptr<Reader>& reader) {
+    // A batch is valid until the second next call. Nobody waits for a file that
+    // is being opened.
+    return reader->lent_at + 1 < calls_ && reader->is_opened.HasBeenNotified();
+  });
+}
+
 absl::StatusOr<const Batch*> FollowedInput::Next() {
-  // A batch is valid until the second next call.
-  constexpr size_t kKept = 4;
-  for (; last_.size() > kKept; last_.pop_front()) last_.front()->opening.join();
+  ++calls_;
+  Close();
   const int64_t number = numbers_.front();
-  const std::optional<wire::TrainingFile> file = files_.FileOf(number);
+  const std::optional<wire::TrainingFile> file = FileOf(number);
   if (!file) {
-    return absl::InternalError(absl::StrCat(
-        "batch ", number, " is of no file that the chief has named"));
+    if (!files_.IsTrained(number)) {
+      return absl::InternalError(absl::StrCat(
+          "batch ", number, " is of no file that the chief has named"));
+    }
+    if (!std::exchange(has_named_trained_, true)) {
+      LOG(WARNING) << "passes over batch " << number
+                   << ": another worker has trained it";
+    }
+    numbers_.pop_front();
+    return &empty_;
   }
   Reader& reader = ReaderOf(*file);
   reader.is_opened.WaitForNotification();
@@ -135,10 +170,11 @@ absl::StatusOr<const Batch*> FollowedInput::Next() {
         std::min(size, file->records() - (number - file->first_batch()) * size);
     return &empty_;
   }
+  reader.lent_at = calls_;
   absl::StatusOr<const Batch*> batch = (*reader.pipeline)->Next();
   CountSkipped(reader);
   if (!IsLeftOut(batch.status())) return batch;
-  LOG(WARNING) << file->path() << ": " << batch.status().message();
+  LOG(WARNING) << OneLine(file->path()) << ": " << batch.status().message();
   return &empty_;
 }
 

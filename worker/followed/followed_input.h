@@ -36,7 +36,6 @@ class FollowedInput : public InputPipeline {
   // `files` must outlive this object.
   FollowedInput(Options options, const TrainingFiles& files)
       : options_(std::move(options)), files_(files) {}
-  ~FollowedInput() override;
 
   // Returns Unimplemented: each file has readers of its own.
   absl::StatusOr<std::unique_ptr<InputPipeline>> OpenAgain(
@@ -53,12 +52,17 @@ class FollowedInput : public InputPipeline {
   // Errors as for InputPipeline::Next() and Open(), and
   //   NotFound  the file has gone since the chief has counted it.
   //   DataLoss  it has changed since.
-  // If corrupt records are skipped, so are all batches of such a file.
+  // If corrupt records are skipped, so are all batches of a file that has gone
+  // or changed. A batch that the chief has seen trained has nothing in it.
   absl::StatusOr<const Batch*> Next() override;
 
  private:
   // A file that is open, or being opened.
   struct Reader {
+    ~Reader() {
+      if (opening.joinable()) opening.join();
+    }
+
     wire::TrainingFile file;
     std::thread opening;
     absl::Notification is_opened;
@@ -68,12 +72,20 @@ class FollowedInput : public InputPipeline {
     bool knows_next = false;    // the pipeline has been told of them
     int64_t counted = 0;        // skipped records of the pipeline
     bool is_wanted = false;
+    int64_t lent_at = -1;  // number of the call that returned its last batch
   };
 
+  // Returns the file that has this batch: an open one, though the chief may say
+  // that all its batches are trained, or one that it has named.
+  std::optional<wire::TrainingFile> FileOf(int64_t batch) const;
   // Returns the reader of a file, and begins to open it if there is none.
   Reader& ReaderOf(const wire::TrainingFile& file);
   absl::StatusOr<std::unique_ptr<InputPipeline>> Open(
       const wire::TrainingFile& file) const;
+  // Returns DataLoss if the file has not as many bytes as the chief has seen.
+  absl::Status CheckBytes(const wire::TrainingFile& file) const;
+  // Closes files that are not wanted and none of whose batches is in use.
+  void Close();
   // Returns true for the fault of a file, or of all of its records, if corrupt
   // ones are skipped.
   bool IsLeftOut(const absl::Status& fault) const;
@@ -84,9 +96,11 @@ class FollowedInput : public InputPipeline {
   const TrainingFiles& files_;
   std::deque<int64_t> numbers_;
   std::map<int64_t, std::unique_ptr<Reader>> readers_;  // key: first batch
-  // Readers of files that are not wanted any more, and batches of which may
-  // still be read, newest last.
-  std::deque<std::unique_ptr<Reader>> last_;
+  // Readers of files that are not wanted any more, and a batch of which may
+  // still be read, or which are being opened.
+  std::vector<std::unique_ptr<Reader>> last_;
+  int64_t calls_ = 0;  // Next() was called so often
+  bool has_named_trained_ = false;
   Batch empty_;
   std::atomic<int64_t> skipped_ = 0;
 };

@@ -162,6 +162,57 @@ TEST_F(FollowedInputTest, ABatchStaysValidWhileItsFileIsClosed) {
   EXPECT_EQ(first->dense[0].values, values);
 }
 
+TEST_F(FollowedInputTest, ABatchStaysValidHoweverManyFilesAreClosed) {
+  for (int i = 0; i < 12; ++i) AddFile(4);
+  input().SetNext({0, 1});
+  ASSERT_OK_AND_ASSIGN(const Batch* const first, input().Next());
+  const std::vector<float> values = first->dense[0].values;
+  ASSERT_OK_AND_ASSIGN(const Batch* const second, input().Next());
+  const std::vector<float> second_values = second->dense[0].values;
+  // Their batches are others' now.
+  input().SetNext({2, 3, 4, 5, 6, 7, 8, 9});
+  input().SetNext({10});
+  EXPECT_EQ(first->dense[0].values, values);
+  ASSERT_OK(input().Next().status());
+  EXPECT_EQ(second->dense[0].values, second_values);
+}
+
+TEST_F(FollowedInputTest, ABatchThatOthersHaveTrainedIsEmpty) {
+  for (int i = 0; i < 4; ++i) AddFile(8);
+  input().SetNext({0, 1});
+  EXPECT_THAT(Next(), IsOkAndHolds(testing::SizeIs(4)));
+  wire::ClaimStepsResponse answer;
+  answer.set_trained_batches(6);
+  files_.Take(answer);
+  input().SetNext({1});
+  EXPECT_THAT(Next(), IsOkAndHolds(testing::SizeIs(4))) << "its file is open";
+  input().SetNext({4, 5, 6});
+  EXPECT_THAT(Next(), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(Next(), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(Next(), IsOkAndHolds(testing::SizeIs(4)));
+  EXPECT_EQ(input().skipped_records(), 0);
+}
+
+TEST_F(FollowedInputTest, AFileOfAnotherSizeHasChanged) {
+  AddFile(8);
+  wire::ClaimStepsResponse answer;
+  *answer.add_file() = *files_.FileOf(0);
+  const auto bytes = static_cast<int64_t>(fs::file_size(directory_ + "/0.csv"));
+  answer.mutable_file(0)->set_bytes(bytes);
+  files_.Take(answer);
+  input().SetNext({0});
+  EXPECT_THAT(Next(), IsOkAndHolds(testing::SizeIs(4)));
+  input_.reset();
+  std::ofstream(directory_ + "/0.csv", std::ios::app) << " ";
+  input().SetNext({0});
+  EXPECT_THAT(
+      Next(),
+      StatusIs(absl::StatusCode::kDataLoss,
+               testing::AllOf(HasSubstr("has changed"),
+                              HasSubstr(absl::StrCat("had ", bytes, " bytes")),
+                              HasSubstr(absl::StrCat("has ", bytes + 1)))));
+}
+
 TEST_F(FollowedInputTest, AFileThatHasGoneOrChangedIsNamed) {
   AddFile(8);
   AddFile(8);

@@ -32,8 +32,8 @@ void TrainingFiles::Take(const wire::ClaimStepsResponse& response) {
     files_[file.first_batch()] = file;
     known_ = std::max(known_, EndOf(file));
   }
-  while (!files_.empty() &&
-         EndOf(files_.begin()->second) <= response.trained_batches()) {
+  trained_ = response.trained_batches();
+  while (!files_.empty() && EndOf(files_.begin()->second) <= trained_) {
     files_.erase(files_.begin());
   }
 }
@@ -45,6 +45,11 @@ std::optional<wire::TrainingFile> TrainingFiles::FileOf(int64_t batch) const {
   const wire::TrainingFile& file = std::prev(behind)->second;
   if (batch >= EndOf(file)) return std::nullopt;
   return file;
+}
+
+bool TrainingFiles::IsTrained(int64_t batch) const {
+  absl::MutexLock lock(&mu_);
+  return batch < trained_;
 }
 
 }  // namespace parasol

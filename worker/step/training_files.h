@@ -27,6 +27,8 @@ class TrainingFiles {
 
   // Returns the file that has this batch; nullopt: the chief has not named it.
   std::optional<wire::TrainingFile> FileOf(int64_t batch) const;
+  // Returns true if this batch will not be granted any more, as the chief says.
+  bool IsTrained(int64_t batch) const;
 
  private:
   mutable absl::Mutex mu_;
@@ -34,6 +36,8 @@ class TrainingFiles {
   std::map<int64_t, wire::TrainingFile> files_ ABSL_GUARDED_BY(mu_);
   // Number of batches, from 0, up to which this chief has named the files.
   int64_t known_ ABSL_GUARDED_BY(mu_) = 0;
+  // Number of batches, from 0, that the chief will not grant any more.
+  int64_t trained_ ABSL_GUARDED_BY(mu_) = 0;
   // True if the worker has registered since the newest claim.
   bool has_registered_ ABSL_GUARDED_BY(mu_) = false;
 };

@@ -95,5 +95,17 @@ TEST(TrainingFiles, AnotherChiefNamesAllFilesAnew) {
   EXPECT_EQ(KnownOf(files), 6);
 }
 
+TEST(TrainingFiles, KnowsWhichBatchesAreTrained) {
+  TrainingFiles files;
+  EXPECT_FALSE(files.IsTrained(0));
+  files.Take(Answer(4));
+  EXPECT_TRUE(files.IsTrained(3));
+  EXPECT_FALSE(files.IsTrained(4));
+  files.StartOver();
+  KnownOf(files);
+  files.Take(Answer(2));
+  EXPECT_FALSE(files.IsTrained(3)) << "another chief may grant it again";
+}
+
 }  // namespace
 }  // namespace parasol
