@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "cluster/job/followed/followed_set.h"
 #include "ml/input/file/file_set.h"
+#include "ml/input/file/open_error.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/input/object/object_uri.h"
 #include "nlohmann/json.hpp"
@@ -71,26 +72,40 @@ bool DataFollower::IsStopping() {
 }
 
 void DataFollower::Run() {
-  while (true) {
-    const absl::Time start = clock_.Now();
+  do {
     Look();
     has_room_ = options_.on_look(look_);
-    const absl::Duration pause = std::max(
-        options_.interval, (clock_.Now() - start) * (1 / kMostLooking));
-    absl::MutexLock lock(&mu_);
-    if (clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_), pause)) {
-      return;
+  } while (Pause());
+}
+
+bool DataFollower::Pause() {
+  const absl::Time until =
+      clock_.Now() + std::max(options_.interval, listing_ * (1 / kMostLooking));
+  while (true) {
+    {
+      absl::MutexLock lock(&mu_);
+      if (clock_.AwaitWithTimeout(
+              mu_, absl::Condition(&stopping_),
+              std::min(options_.interval, until - clock_.Now()))) {
+        return false;
+      }
     }
+    // What was found waits for room, not for the folders.
+    if (was_full_) has_room_ = options_.on_look(look_);
+    if ((was_full_ && has_room_) || clock_.Now() >= until) return true;
   }
 }
 
 void DataFollower::Look() {
   look_.trouble.clear();
+  was_full_ = false;
+  const absl::Time start = clock_.Now();
   auto first = NamesOfGrowingSet(options_.data_dir, patterns_);
   auto second =
       first.ok() && !first->empty() && first->back() > files_.last_path()
           ? NamesOfGrowingSet(options_.data_dir, patterns_)
           : first;
+  listing_ = clock_.Now() - start;
   for (const auto* names : {&first, &second}) {
     if (names->ok()) continue;
     look_.trouble = std::string(names->status().message());
@@ -110,13 +125,15 @@ void DataFollower::Look() {
   // To count them may take long.
   if (look_.left > 0) has_room_ = options_.on_look(look_);
   for (const std::string& name : found.fresh) {
-    if (!has_room_ || IsStopping() || !Take(name)) return;
+    was_full_ = !has_room_;
+    if (was_full_ || IsStopping() || !Take(name)) return;
     --look_.left;
   }
 }
 
 bool DataFollower::Take(const std::string& name) {
   const Counted counted = Count(name);
+  if (IsStopping()) return false;
   switch (counted.kind) {
     case Counted::Kind::kLater:
       look_.trouble = counted.why;
@@ -140,14 +157,14 @@ bool DataFollower::Take(const std::string& name) {
   if (recorded.ok()) recorded = log_.Append(file);
   if (recorded.ok()) recorded = files_.Add(file);
   if (!recorded.ok()) {
-    look_.trouble = absl::StrCat("can't record ", ShownText(name), ": ",
-                                 recorded.message());
+    look_.trouble =
+        absl::StrCat("can't record ", OneLine(name), ": ", recorded.message());
     LOG_EVERY(WARNING, kLogInterval) << look_.trouble;
     return false;
   }
   files_.Forget(files_.batches());
   names_.Take(name);
-  LOG(INFO) << "takes " << ShownText(name) << ", " << counted.records
+  LOG(INFO) << "takes " << OneLine(name) << ", " << counted.records
             << " records";
   look_.files = {file};
   has_room_ = options_.on_look(look_);
@@ -160,28 +177,27 @@ DataFollower::Counted DataFollower::Count(const std::string& name) const {
   const std::string path = JoinedPath(options_.data_dir, name);
   if (!IsUtf8(name)) {
     return {Kind::kFailed, 0, 0,
-            absl::StrCat(ShownText(name), ": its name is not UTF-8")};
+            absl::StrCat(OneLine(name), ": its name is not UTF-8")};
   }
   struct stat before = {};
   struct stat after = {};
   if (stat(path.c_str(), &before) != 0) {
-    return {errno == ENOENT ? Kind::kLeftOut : Kind::kLater, 0, 0,
-            absl::StrCat(ShownText(path), " has gone before it was read")};
+    const int error = errno;
+    if (error == ENOENT) {
+      return {Kind::kLeftOut, 0, 0,
+              absl::StrCat(OneLine(path), " has gone before it was read")};
+    }
+    return {Kind::kLater, 0, 0,
+            std::string(OpenError(OneLine(path), error).message())};
   }
   if (!S_ISREG(before.st_mode)) {
-    return {Kind::kLeftOut, 0, 0, absl::StrCat(ShownText(path), " is no file")};
+    return {Kind::kLeftOut, 0, 0, absl::StrCat(OneLine(path), " is no file")};
   }
-  InputOptions input;
-  input.data_dir = options_.data_dir;
-  input.memory.whole = kMostInMemory;
   const absl::StatusOr<int64_t> records =
-      before.st_size == 0
-          ? 0
-          : InputPipeline::CountExamples(DatasetOfFile(options_.dataset, name),
-                                         options_.inputs, input);
+      before.st_size == 0 ? 0 : CountRecords(name);
   if (stat(path.c_str(), &after) != 0 || !IsSame(before, after)) {
     return {Kind::kLater, 0, 0,
-            absl::StrCat(ShownText(path),
+            absl::StrCat(OneLine(path),
                          " changes while it is read: write it under another "
                          "name, and rename it when it is whole")};
   }
@@ -189,12 +205,23 @@ DataFollower::Counted DataFollower::Count(const std::string& name) const {
   std::string why(records.status().message());
   if (!absl::StrContains(why, name)) why = absl::StrCat(name, ": ", why);
   if (absl::IsUnavailable(records.status()) ||
-      absl::IsResourceExhausted(records.status())) {
+      absl::IsResourceExhausted(records.status()) ||
+      absl::IsPermissionDenied(records.status())) {
     return {Kind::kLater, 0, 0, std::move(why)};
   }
   const bool is_skipped = absl::IsDataLoss(records.status()) &&
                           options_.dataset.on_corrupt() == job::Dataset::SKIP;
   return {is_skipped ? Kind::kLeftOut : Kind::kFailed, 0, 0, std::move(why)};
+}
+
+absl::StatusOr<int64_t> DataFollower::CountRecords(
+    const std::string& name) const {
+  if (options_.count) return options_.count(name);
+  InputOptions input;
+  input.data_dir = options_.data_dir;
+  input.memory.whole = kMostInMemory;
+  return InputPipeline::CountExamples(DatasetOfFile(options_.dataset, name),
+                                      options_.inputs, input);
 }
 
 void DataFollower::LeaveOut(const std::string& why) {

@@ -29,7 +29,7 @@ namespace parasol {
 // is counted is tried again, and holds up those behind it.
 class DataFollower {
  public:
-  // Time between two looks; more if one takes long.
+  // Time between two looks; more if it takes long to list the folders.
   static constexpr absl::Duration kInterval = absl::Seconds(1);
 
   struct Options {
@@ -44,6 +44,9 @@ class DataFollower {
     // owner.
     std::function<absl::Status()> check_owner;
     absl::Duration interval = kInterval;
+    // Counts the records of a file by its name; null: as the dataset says.
+    // Tests choose it.
+    std::function<absl::StatusOr<int64_t>(const std::string&)> count = nullptr;
   };
 
   // Prepares to go on behind `files`, as the coordinator has them. `clock` must
@@ -54,8 +57,8 @@ class DataFollower {
 
   // Begins to follow. Called once.
   void Start();
-  // Ends the thread; a file that is being counted is finished first. May be
-  // called twice, by one thread.
+  // Ends the thread; a file that is being counted is read to its end first, and
+  // not taken. May be called twice, by one thread.
   void Stop();
 
  private:
@@ -69,10 +72,14 @@ class DataFollower {
   };
 
   void Run();
+  // Waits until it is time for the next look. Returns false if this object
+  // stops.
+  bool Pause();
   void Look();
   // Takes the file, or leaves it out. Returns false if the look ends with it.
   bool Take(const std::string& name);
   Counted Count(const std::string& name) const;
+  absl::StatusOr<int64_t> CountRecords(const std::string& name) const;
   void LeaveOut(const std::string& why);
   bool IsStopping() ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -85,7 +92,9 @@ class DataFollower {
   NewFiles names_;
   FollowedLook look_;
   bool has_room_ = true;
+  bool was_full_ = false;  // the last look ended for want of room
   bool has_looked_ = false;
+  absl::Duration listing_;  // time that the last look took for the folders
   absl::Mutex mu_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::thread thread_;

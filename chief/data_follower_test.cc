@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,8 +23,11 @@ namespace parasol {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr char kJob[] = R"(
   name: "followed"
@@ -52,7 +57,7 @@ class DataFollowerTest : public testing::Test {
   }
   ~DataFollowerTest() override { follower_.reset(); }
 
-  void Start() {
+  void Start(Clock& clock = Clock::Real()) {
     const Graph graph = ResolveGraph(job_.model()).value();
     FollowedFiles files = files_;
     FollowedLog log = FollowedLog::Open(directory_, "run", files).value();
@@ -63,9 +68,10 @@ class DataFollowerTest : public testing::Test {
             .inputs = TrainingInputsOf(job_.model(), graph).value(),
             .data_dir = directory_,
             .on_look = [this](const FollowedLook& look) { return Hear(look); },
-            .check_owner = [] { return absl::OkStatus(); },
-            .interval = absl::Milliseconds(5)},
-        std::move(log), files, Clock::Real());
+            .check_owner = check_owner_,
+            .interval = absl::Milliseconds(5),
+            .count = count_},
+        std::move(log), files, clock);
     follower_->Start();
   }
   bool Hear(const FollowedLook& look) {
@@ -75,6 +81,7 @@ class DataFollowerTest : public testing::Test {
       taken_.push_back(absl::StrCat(file.path(), ":", file.records()));
     }
     look_ = look;
+    if (!look.trouble.empty()) troubles_.push_back(look.trouble);
     return taken_.size() < room_;
   }
   void Await(const std::function<bool()>& reached) {
@@ -86,6 +93,10 @@ class DataFollowerTest : public testing::Test {
     Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
       return taken_.size() >= count;
     });
+  }
+  std::string FirstTrouble() {
+    absl::MutexLock lock(&mu_);
+    return troubles_.at(0);
   }
   // Moves a file in when it is whole.
   void MoveIn(const std::string& name, const std::string& text) {
@@ -99,7 +110,10 @@ class DataFollowerTest : public testing::Test {
   FollowedFiles files_;
   std::vector<std::string> taken_;
   FollowedLook look_;
+  std::vector<std::string> troubles_;
   size_t room_ = 1000;
+  std::function<absl::Status()> check_owner_ = [] { return absl::OkStatus(); };
+  std::function<absl::StatusOr<int64_t>(const std::string&)> count_;
   std::unique_ptr<DataFollower> follower_;
 };
 
@@ -175,6 +189,127 @@ TEST_F(DataFollowerTest, TheNextChiefNamesFilesThatCameLateToo) {
   follower_->Stop();
   EXPECT_EQ(look_.skipped, 1);
   EXPECT_THAT(look_.skipped_why, HasSubstr("c.csv has come too late"));
+}
+
+TEST_F(DataFollowerTest, AFileThatChangesWhileItIsReadIsTakenWhenItStays) {
+  int counts = 0;
+  count_ = [&](const std::string& name) {
+    if (++counts < 3)
+      std::ofstream(directory_ + "/" + name, std::ios::app) << "3,4\n";
+    return counts;
+  };
+  MoveIn("a.csv", "x,y\n1,2\n");
+  MoveIn("b.csv", "x,y\n1,2\n");
+  Start();
+  AwaitFiles(2);
+  follower_->Stop();
+  EXPECT_THAT(taken_, ElementsAre("in/a.csv:3", "in/b.csv:4"));
+  EXPECT_THAT(troubles_, Contains(HasSubstr("a.csv changes while it is read")));
+  EXPECT_EQ(look_.skipped, 0);
+}
+
+TEST_F(DataFollowerTest, AFileThatMayNotBeReadIsWaitedFor) {
+  int counts = 0;
+  count_ = [&](const std::string& name) -> absl::StatusOr<int64_t> {
+    if (++counts < 3) return absl::PermissionDeniedError("may not read");
+    return 5;
+  };
+  MoveIn("a.csv", "x,y\n1,2\n");
+  Start();
+  AwaitFiles(1);
+  follower_->Stop();
+  EXPECT_THAT(taken_, ElementsAre("in/a.csv:5"));
+  EXPECT_THAT(troubles_, Contains(HasSubstr("in/a.csv: may not read")));
+  EXPECT_OK(look_.failure);
+}
+
+TEST_F(DataFollowerTest, ADirectoryWithAnotherOwnerGetsNoLine) {
+  absl::Status owner = absl::FailedPreconditionError("another owner");
+  check_owner_ = [&] {
+    absl::MutexLock lock(&mu_);
+    return owner;
+  };
+  MoveIn("a.csv", "x,y\n1,2\n");
+  Start();
+  Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return !troubles_.empty(); });
+  EXPECT_THAT(FirstTrouble(), AllOf(HasSubstr("can't record in/a.csv"),
+                                    HasSubstr("another owner")));
+  EXPECT_FALSE(fs::exists(directory_ + "/followed.jsonl"));
+  {
+    absl::MutexLock lock(&mu_);
+    EXPECT_THAT(taken_, IsEmpty());
+    owner = absl::OkStatus();
+  }
+  AwaitFiles(1);
+}
+
+// A clock that a look takes time of, and whose waits are short.
+class SteppedClock : public Clock {
+ public:
+  explicit SteppedClock(absl::Duration step) : step_(step) {}
+  absl::Time Now() override {
+    absl::MutexLock lock(&now_mu_);
+    return now_ += step_;
+  }
+  bool AwaitWithTimeout(absl::Mutex& mu, const absl::Condition& condition,
+                        absl::Duration timeout) override {
+    {
+      absl::MutexLock lock(&now_mu_);
+      now_ += timeout;
+      waits_.push_back(timeout);
+    }
+    return mu.AwaitWithTimeout(condition, absl::Milliseconds(1));
+  }
+  void Advance(absl::Duration time) {
+    absl::MutexLock lock(&now_mu_);
+    now_ += time;
+  }
+  std::vector<absl::Duration> waits() {
+    absl::MutexLock lock(&now_mu_);
+    return waits_;
+  }
+
+ private:
+  const absl::Duration step_;
+  absl::Mutex now_mu_;
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  std::vector<absl::Duration> waits_;
+};
+
+TEST_F(DataFollowerTest, WhatCountingTakesDelaysNoLook) {
+  SteppedClock clock(absl::ZeroDuration());
+  absl::Time looked;
+  absl::Time next;
+  count_ = [&](const std::string& name) {
+    // Between the counts there is one pause.
+    (looked == absl::Time() ? looked : next) = clock.Now();
+    if (next != absl::Time()) return 1;
+    clock.Advance(absl::Seconds(100));
+    MoveIn("b.csv", "x,y\n1,2\n");
+    return 1;
+  };
+  MoveIn("a.csv", "x,y\n1,2\n");
+  Start(clock);
+  AwaitFiles(2);
+  EXPECT_EQ(next - looked, absl::Seconds(100) + absl::Milliseconds(5));
+  follower_.reset();
+}
+
+TEST_F(DataFollowerTest, ALookThatFindsNoRoomAsksForItSoon) {
+  // To list the folders takes 100 s at least.
+  SteppedClock clock(absl::Seconds(100));
+  room_ = 1;
+  MoveIn("a.csv", "x,y\n1,2\n");
+  MoveIn("b.csv", "x,y\n1,2\n");
+  Start(clock);
+  Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return look_.left == 1; });
+  {
+    absl::MutexLock lock(&mu_);
+    room_ = 3;
+  }
+  AwaitFiles(2);
+  EXPECT_THAT(clock.waits(), testing::Each(testing::Le(absl::Milliseconds(5))));
+  follower_.reset();
 }
 
 TEST_F(DataFollowerTest, AFileOfNoUseEndsTheJobByName) {
