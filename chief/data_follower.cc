@@ -183,6 +183,11 @@ DataFollower::Counted DataFollower::Count(const std::string& name) const {
   struct stat after = {};
   if (stat(path.c_str(), &before) != 0) {
     const int error = errno;
+    const absl::Status folders =
+        CheckFoldersOfGrowingSet(options_.data_dir, patterns_);
+    if (!folders.ok()) {
+      return {Kind::kLater, 0, 0, std::string(folders.message())};
+    }
     if (error == ENOENT) {
       return {Kind::kLeftOut, 0, 0,
               absl::StrCat(OneLine(path), " has gone before it was read")};

@@ -243,6 +243,20 @@ TEST_F(DataFollowerTest, ADirectoryWithAnotherOwnerGetsNoLine) {
   AwaitFiles(1);
 }
 
+TEST_F(DataFollowerTest, AFolderThatIsNotThereIsNamedAndWaitedFor) {
+  fs::rename(directory_ + "/in", directory_ + "/away");
+  Start();
+  Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return !troubles_.empty(); });
+  EXPECT_THAT(FirstTrouble(),
+              AllOf(HasSubstr("no folder " + directory_ + "/in"),
+                    HasSubstr("--data_dir=" + directory_)));
+  std::ofstream(directory_ + "/away/a.csv") << "x,y\n1,2\n";
+  fs::rename(directory_ + "/away", directory_ + "/in");
+  AwaitFiles(1);
+  follower_->Stop();
+  EXPECT_EQ(look_.skipped, 0);
+}
+
 // A clock that a look takes time of, and whose waits are short.
 class SteppedClock : public Clock {
  public:

@@ -7,6 +7,7 @@
 #include "cluster/job/followed/followed_set.h"
 #include "cluster/job/training_end.h"
 #include "ml/input/feature/model_inputs.h"
+#include "ml/input/file/file_set.h"
 #include "ml/loss/loss_spec.h"
 #include "ml/model/graph_inputs.h"
 #include "worker/checked_data.h"
@@ -43,8 +44,7 @@ absl::Status OpenedJob::Open(
   input.by_number = !options.is_in_step;
   ASSIGN_OR_RETURN(ModelInputs inputs, TrainingInputsOf(job_.model(), graph));
   if (job_.train().follow()) {
-    Follow(options, std::move(inputs));
-    return absl::OkStatus();
+    return Follow(options, std::move(inputs));
   }
   ASSIGN_OR_RETURN(input_, InputPipeline::Open(job_.train(), inputs, input));
   ASSIGN_OR_RETURN(shard_examples_, input_->ShardSizes(shards));
@@ -57,7 +57,12 @@ absl::Status OpenedJob::Open(
   return absl::OkStatus();
 }
 
-void OpenedJob::Follow(const Options& options, ModelInputs inputs) {
+absl::Status OpenedJob::Follow(const Options& options, ModelInputs inputs) {
+  const absl::Status folders =
+      CheckFoldersOfGrowingSet(options.data_dir, FilePatterns(job_.train()));
+  // A wrong data_dir is a fault of `check`, before the first step. Later ones
+  // wait until the folder is back.
+  if (!folders.ok()) return absl::UnavailableError(folders.message());
   files_ = std::make_unique<TrainingFiles>();
   input_ = std::make_unique<FollowedInput>(
       FollowedInput::Options{.dataset = job_.train(),
@@ -69,6 +74,7 @@ void OpenedJob::Follow(const Options& options, ModelInputs inputs) {
   LOG(INFO) << "training on " << DescribeDevices(devices_)
             << " with the files of " << FollowedPattern(job_.train())
             << " as they come";
+  return absl::OkStatus();
 }
 
 }  // namespace parasol

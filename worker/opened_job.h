@@ -40,6 +40,7 @@ class OpenedJob {
   // Opens `job`. Calls `check` before anything is opened, and returns its
   // errors, and the errors of CheckLossCode(), OpenWorkerDevices(),
   // InputPipeline::Open() and TrainingEnd::ObserveExamples(). Call it once.
+  //   Unavailable  the folder of a set that grows is not there now.
   absl::Status Open(const job::Job& job, const Options& options,
                     const std::function<absl::Status(const Graph&)>& check);
 
@@ -60,7 +61,7 @@ class OpenedJob {
 
  private:
   // Opens a training set that grows. Its files are yet to be named.
-  void Follow(const Options& options, ModelInputs inputs);
+  absl::Status Follow(const Options& options, ModelInputs inputs);
 
   job::Job job_;
   std::vector<WorkerDevice> devices_;

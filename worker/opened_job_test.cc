@@ -95,5 +95,17 @@ TEST_F(OpenedJobTest, AFileThatIsNotThereIsNamedBeforeThereAreData) {
   EXPECT_FALSE(opened_.has_data());
 }
 
+TEST_F(OpenedJobTest, ASetThatGrowsNeedsItsFolderAlone) {
+  job_.mutable_train()->set_follow(true);
+  job_.mutable_train()->mutable_csv()->set_file(0, "none/*.csv");
+  EXPECT_THAT(opened_.Open(job_, Options(), PassesCheck),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("/none")));
+  EXPECT_FALSE(opened_.has_data());
+  job_.mutable_train()->mutable_csv()->set_file(0, "none*.csv");
+  OpenedJob opened;
+  EXPECT_OK(opened.Open(job_, Options(), PassesCheck));
+  EXPECT_TRUE(opened.has_data());
+}
+
 }  // namespace
 }  // namespace parasol

@@ -212,10 +212,13 @@ bool DataCheck::FindAllFiles(const std::string& name,
         FindFiles(options_.data_dir, {use.pattern}, use.path);
     if (!files.ok()) {
       found_all = false;
-      // They may be yet to come.
-      if (dataset.follow() && absl::IsNotFound(files.status())) continue;
-      if (IsLeftOut(files.status())) continue;
-      Fault(use.path, std::string(files.status().message()));
+      absl::Status fault = files.status();
+      // They may be yet to come, to a folder that is there.
+      if (dataset.follow() && absl::IsNotFound(fault)) {
+        fault = CheckFoldersOfGrowingSet(options_.data_dir, {use.pattern});
+      }
+      if (fault.ok() || IsLeftOut(fault)) continue;
+      Fault(use.path, std::string(fault.message()));
       continue;
     }
     bytes_of_set += files->bytes;

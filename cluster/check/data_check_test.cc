@@ -52,5 +52,24 @@ TEST(DataCheckTest, DataThatAreAwayForNowAreNoFaultOfAStart) {
       ElementsAre(AllOf(HasSubstr("train"), HasSubstr("Too many open files"))));
 }
 
+TEST(DataCheckTest, FilesOfASetThatGrowsAreYetToComeButToAFolder) {
+  const std::string directory = testing::TempDir() + "/data_check_followed";
+  std::filesystem::create_directories(directory);
+  ASSERT_OK_AND_ASSIGN(job::Job job, ParseJob(kJob, "j.textproto"));
+  job.mutable_train()->set_follow(true);
+  const auto faults = [&](const std::string& pattern) {
+    job.mutable_train()->mutable_csv()->set_file(0, pattern);
+    DataCheck check(job, /*graph=*/nullptr,
+                    {.data_dir = directory, .max_examples = 10});
+    check.Check("train", job.train());
+    return check.found().faults;
+  };
+  EXPECT_THAT(faults("part*.csv"), IsEmpty());
+  EXPECT_THAT(faults("clicks/part*.csv"),
+              ElementsAre(AllOf(HasSubstr("train.csv.file[0]"),
+                                HasSubstr("no folder " + directory + "/clicks"),
+                                HasSubstr("--data_dir=" + directory))));
+}
+
 }  // namespace
 }  // namespace parasol

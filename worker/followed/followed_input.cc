@@ -11,6 +11,7 @@
 #include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "cluster/job/followed/followed_set.h"
+#include "ml/input/file/file_set.h"
 #include "ml/input/input_shard.h"
 #include "ml/input/object/object_uri.h"
 
@@ -40,6 +41,12 @@ absl::StatusOr<std::unique_ptr<InputPipeline>> FollowedInput::Open(
   input.memory.cache_bytes = kCacheBytes;
   absl::StatusOr<std::unique_ptr<InputPipeline>> pipeline = InputPipeline::Open(
       DatasetOfFile(options_.dataset, file.path()), options_.inputs, input);
+  if (absl::IsNotFound(pipeline.status())) {
+    // Where nothing is, no file has gone.
+    const absl::Status folders = CheckFoldersOfGrowingSet(
+        options_.data_dir, FilePatterns(options_.dataset));
+    if (!folders.ok()) return absl::UnavailableError(folders.message());
+  }
   RETURN_IF_ERROR(pipeline.status())
       << "the chief has found " << OneLine(file.path()) << " with "
       << file.records() << " records";

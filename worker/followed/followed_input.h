@@ -50,8 +50,9 @@ class FollowedInput : public InputPipeline {
   void SetNext(const std::vector<int64_t>& numbers) override;
   int64_t skipped_records() const override { return skipped_; }
   // Errors as for InputPipeline::Next() and Open(), and
-  //   NotFound  the file has gone since the chief has counted it.
-  //   DataLoss  it has changed since.
+  //   NotFound     the file has gone since the chief has counted it.
+  //   DataLoss     it has changed since.
+  //   Unavailable  the folder has gone that it was in.
   // If corrupt records are skipped, so are all batches of a file that has gone
   // or changed. A batch that the chief has seen trained has nothing in it.
   absl::StatusOr<const Batch*> Next() override;

@@ -213,6 +213,17 @@ TEST_F(FollowedInputTest, AFileOfAnotherSizeHasChanged) {
                               HasSubstr(absl::StrCat("has ", bytes + 1)))));
 }
 
+TEST_F(FollowedInputTest, NoRecordIsLeftOutForAFolderThatIsNotThere) {
+  job_.mutable_train()->set_on_corrupt(job::Dataset::SKIP);
+  AddFile(8);
+  fs::rename(directory_, directory_ + "_away");
+  input().SetNext({0, 1});
+  EXPECT_THAT(Next(), StatusIs(absl::StatusCode::kUnavailable,
+                               HasSubstr("no folder " + directory_)));
+  EXPECT_EQ(input().skipped_records(), 0);
+  fs::remove_all(directory_ + "_away");
+}
+
 TEST_F(FollowedInputTest, AFileThatHasGoneOrChangedIsNamed) {
   AddFile(8);
   AddFile(8);

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/did_you_mean.h"
 #include "base/log.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/input/file/open_error.h"
 #include "ml/input/object/find_objects.h"
@@ -160,6 +161,15 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& data_dir,
                     : meant));
 }
 
+// Returns the folder in front of a pattern's first wildcard, or name; empty:
+// it names none.
+std::string FixedFolder(const std::string& pattern) {
+  const size_t wildcard = pattern.find_first_of(std::string(kGlobCharacters));
+  const size_t slash = pattern.rfind('/', wildcard);
+  if (slash == std::string::npos) return "";
+  return pattern.substr(0, std::max<size_t>(1, slash));
+}
+
 absl::Status AddFilesOf(const std::string& data_dir, const std::string& pattern,
                         FoundFiles& files) {
   if (IsUri(JoinedPath(data_dir, pattern))) {
@@ -204,14 +214,35 @@ absl::StatusOr<FoundFiles> FindFiles(const std::string& data_dir,
   return files;
 }
 
-absl::StatusOr<std::vector<std::string>> NamesOfGrowingSet(
-    const std::string& data_dir, absl::Span<const std::string> patterns) {
-  namespace fs = std::filesystem;
+absl::Status CheckFoldersOfGrowingSet(const std::string& data_dir,
+                                      absl::Span<const std::string> patterns) {
   if (IsUri(data_dir)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--data_dir=", data_dir,
         ": object stores are not followed; bring the files to a folder"));
   }
+  for (const std::string& pattern : patterns) {
+    const std::string fixed = FixedFolder(pattern);
+    std::string folder = fixed.empty() ? data_dir : JoinedPath(data_dir, fixed);
+    if (folder.empty()) folder = ".";
+    struct stat about = {};
+    const int error = stat(folder.c_str(), &about) == 0 ? 0 : errno;
+    if (error != 0 && error != ENOENT && error != ENOTDIR) {
+      return OpenError(folder, error);
+    }
+    if (error == 0 && S_ISDIR(about.st_mode)) continue;
+    return absl::NotFoundError(absl::StrCat(
+        "there is no folder ", OneLine(folder), ", where the files of ",
+        OneLine(pattern), " are to come; is --data_dir=", data_dir,
+        " right, and all that it needs mounted?"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> NamesOfGrowingSet(
+    const std::string& data_dir, absl::Span<const std::string> patterns) {
+  namespace fs = std::filesystem;
+  RETURN_IF_ERROR(CheckFoldersOfGrowingSet(data_dir, patterns));
   const std::string front = (fs::path(data_dir) / "").string();
   std::vector<std::string> names;
   for (const std::string& pattern : patterns) {

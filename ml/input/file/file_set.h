@@ -33,12 +33,22 @@ absl::StatusOr<FoundFiles> FindFiles(const std::string& data_dir,
                                      absl::Span<const std::string> patterns,
                                      absl::string_view field);
 
+// Looks for the folders of a set that grows: the one in front of each pattern's
+// first wildcard, or of its name. The files may be yet to come, but a folder
+// that lacks is a wrong data_dir, or a volume that is not there.
+//   NotFound         a folder is not there: names it, and data_dir.
+//   InvalidArgument  data_dir is a URI.
+//   any other        OpenError() of a folder.
+absl::Status CheckFoldersOfGrowingSet(const std::string& data_dir,
+                                      absl::Span<const std::string> patterns);
+
 // Returns the names of the files that there are now of a set that grows, each
 // once, by the bytes of their names. Names are relative to `data_dir` if their
 // pattern is, and so the same for tasks with other directories. A pattern may
 // name no file yet. No more than a million entries of folders are looked at.
-//   InvalidArgument  data_dir is a URI, or there are more entries.
-//   any other        OpenError() of what can't be looked at.
+//   InvalidArgument  there are more entries.
+//   any other        OpenError() of what can't be looked at; as for
+//                    CheckFoldersOfGrowingSet().
 absl::StatusOr<std::vector<std::string>> NamesOfGrowingSet(
     const std::string& data_dir, absl::Span<const std::string> patterns);
 

@@ -56,6 +56,28 @@ TEST_F(FileSetTest, WhatExistsUnderThePatternsNameIsThatFile) {
               IsOkAndHolds(HasPaths(Path("[x]"))));
 }
 
+TEST_F(FileSetTest, AGrowingSetsFolderMustBeThereItsFilesNeedNot) {
+  EXPECT_THAT(NamesOfGrowingSet(directory_, {"sub/*.txt", "*.none", "z.csv"}),
+              IsOkAndHolds(ElementsAre("sub/d.txt")));
+  EXPECT_THAT(NamesOfGrowingSet(directory_, {"s?b/none/*.txt"}),
+              IsOkAndHolds(testing::IsEmpty()));
+  for (const char* pattern : {"gone/*.txt", "gone/a/*.txt", "sub/gone/*/b*",
+                              "a.txt/*.csv", "gone/a.csv"}) {
+    EXPECT_THAT(CheckFoldersOfGrowingSet(directory_, {"*.txt", pattern}),
+                StatusIs(absl::StatusCode::kNotFound,
+                         AllOf(HasSubstr("there is no folder"),
+                               HasSubstr("--data_dir=" + directory_))))
+        << pattern;
+    EXPECT_THAT(NamesOfGrowingSet(directory_, {pattern}),
+                StatusIs(absl::StatusCode::kNotFound));
+  }
+  EXPECT_THAT(CheckFoldersOfGrowingSet(Path("gone"), {"*.txt"}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(Path("gone"))));
+  EXPECT_OK(CheckFoldersOfGrowingSet("", {"/*.txt", "*.txt"}));
+  EXPECT_THAT(CheckFoldersOfGrowingSet("s3://bucket", {"*.txt"}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
 TEST_F(FileSetTest, NothingFoundIsNamed) {
   for (const char* pattern : {"*.gone", "gone.txt", "[", "gone/*"}) {
     EXPECT_THAT(FindFiles(directory_, {"a.txt", pattern}, "f"),
