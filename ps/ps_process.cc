@@ -12,12 +12,6 @@
 namespace parasol {
 namespace {
 
-// Between questions about a primary whose stream has ended: soon, as its port
-// may be open for a moment longer than its connections, then less often. After
-// the last one its lease has run out.
-constexpr absl::Duration kFirstAsk = absl::Milliseconds(10);
-constexpr absl::Duration kMaxAsk = absl::Seconds(1);
-constexpr absl::Duration kAskLimit = absl::Seconds(15);
 // After a task that could not act.
 constexpr absl::Duration kActAgain = absl::Seconds(1);
 constexpr absl::Duration kLook = absl::Seconds(1);
@@ -37,7 +31,7 @@ absl::StatusOr<std::unique_ptr<PsProcess>> PsProcess::Start(
   };
   own.on_lost_primary = [process = process.get()] {
     absl::MutexLock lock(&process->mu_);
-    process->lost_at_ = process->clock_.Now();
+    process->questions_.NoteLost(process->clock_.Now());
     process->has_news_ = true;
   };
   ASSIGN_OR_RETURN(process->own_, PsTask::Start(own, clock, metrics));
@@ -106,20 +100,21 @@ void PsProcess::Stop() {
 void PsProcess::Run() {
   while (true) {
     std::vector<wire::ActingOrder> orders;
+    bool asks;
     {
       absl::MutexLock lock(&mu_);
       const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
         return is_ending_ || has_news_;
       };
-      clock_.AwaitWithTimeout(
-          mu_, absl::Condition(&has_work),
-          std::clamp(next_ask_ - clock_.Now(), absl::ZeroDuration(), kLook));
+      clock_.AwaitWithTimeout(mu_, absl::Condition(&has_work),
+                              std::clamp(questions_.next() - clock_.Now(),
+                                         absl::ZeroDuration(), kLook));
       if (is_ending_) return;
       has_news_ = false;
-      if (clock_.Now() - lost_at_ < kFirstAsk) next_ask_ = clock_.Now();
+      asks = questions_.Take(clock_.Now());
     }
     LookAtActing();
-    if (clock_.Now() >= next_ask_) AskForLost();
+    if (asks) AskForLost();
     {
       absl::MutexLock lock(&mu_);
       orders = std::exchange(orders_, {});
@@ -133,16 +128,9 @@ void PsProcess::AskForLost() {
   for (wire::LostPrimary& lost : own_->standbys().LostPrimaries()) {
     *request.add_lost_primary() = std::move(lost);
   }
-  absl::Duration since;
-  {
-    absl::MutexLock lock(&mu_);
-    since = clock_.Now() - lost_at_;
-  }
-  next_ask_ = absl::InfiniteFuture();
-  if (request.lost_primary().empty() || since > kAskLimit) return;
+  if (request.lost_primary().empty()) return;
   // The answer comes through the task's on_answer, as all do.
   own_->Tell(std::move(request)).IgnoreError();
-  next_ask_ = clock_.Now() + std::clamp(since / 4, kFirstAsk, kMaxAsk);
 }
 
 void PsProcess::Act(const wire::ActingOrder& order) {

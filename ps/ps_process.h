@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "proto/chief.pb.h"
+#include "ps/lost_questions.h"
 #include "ps/ps_task.h"
 
 namespace parasol {
@@ -92,12 +93,10 @@ class PsProcess {
   // News of the task that acts: that it may leave, or has ended.
   bool may_leave_ ABSL_GUARDED_BY(mu_) = false;
   bool has_ended_ ABSL_GUARDED_BY(mu_) = false;
-  // The end of the last stream of a primary.
-  absl::Time lost_at_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
+  // Times of questions about primaries whose streams have ended.
+  LostQuestions questions_ ABSL_GUARDED_BY(mu_);
 
-  // The thread's: the time of its next question about primaries, and the one
-  // before which no task acts again.
-  absl::Time next_ask_ = absl::InfiniteFuture();
+  // The thread's: the time before which no task acts again.
   absl::Time next_act_ = absl::InfinitePast();
   std::unique_ptr<PsTask> own_;
   std::thread thread_;

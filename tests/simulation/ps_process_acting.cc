@@ -11,7 +11,7 @@
 namespace parasol::simulation {
 namespace {
 
-// As in ps/ps_process.cc, but that a schedule has fewer events.
+// As in ps/lost_questions.h, but that a schedule has fewer events.
 constexpr absl::Duration kFirstAsk = absl::Milliseconds(20);
 constexpr absl::Duration kAskLimit = absl::Seconds(15);
 constexpr absl::Duration kAskDeadline = absl::Seconds(4);
