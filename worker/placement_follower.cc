@@ -133,9 +133,8 @@ bool PlacementFollower::Look(const wire::HeartbeatResponse& state) {
   if (answers != std::exchange(answers_, answers)) {
     options_.on_loading(state.loading_shard());
   }
-  if (state.placement_version() == known_version_ && away_looks_ == 0) {
-    return true;
-  }
+  const bool is_asked = away_looks_ > 0 && away_looks_ <= kAwayLooks;
+  if (state.placement_version() == known_version_ && !is_asked) return true;
   const absl::StatusOr<wire::GetPlacementResponse> placement =
       session_.chief().GetPlacement();
   // Not loaded yet, or from a chief that was replaced: the next poll asks

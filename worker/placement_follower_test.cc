@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -31,7 +32,9 @@ class PlacedChief : public FakeChief {
     return absl::UnimplementedError("fake");
   }
   std::atomic<int64_t> version = 0;
+  std::atomic<int> placements_asked = 0;
   absl::StatusOr<wire::GetPlacementResponse> GetPlacement() override {
+    ++placements_asked;
     wire::GetPlacementResponse placement;
     placement.set_run_id("run-a");
     placement.set_layout(5);
@@ -58,6 +61,7 @@ class FakeSession : public ChiefSession {
     return registration_;
   }
   ChiefClient& chief() override { return chief_; }
+  int placements_asked() const { return chief_.placements_asked; }
   // Changes what the chief says of its placement.
   void set_chief_version(int64_t version) { chief_.version = version; }
   wire::HeartbeatResponse state() const override { return state_; }
@@ -206,6 +210,30 @@ TEST(PlacementFollowerTest, AShardThatIsAwayIsLookedForBeforeTheChiefTells) {
   PlacementFollower follower(std::move(options), session, Clock::Real());
   EXPECT_TRUE(parameters.AwaitUpdates(1, absl::Seconds(30)));
   EXPECT_FALSE(parameters.AwaitUpdates(2, absl::Seconds(1)));
+}
+
+// Thousands of workers may wait for it.
+TEST(PlacementFollowerTest, AShardThatIsAwayForLongIsLeftToTheChiefToTell) {
+  FakeSession session(/*placement_version=*/3);
+  CountingParameters parameters;
+  std::atomic<int> looks = 0;
+  PlacementFollower::Options options = Knowing(3, parameters);
+  options.is_away = [&looks] {
+    ++looks;
+    return true;
+  };
+  PlacementFollower follower(std::move(options), session, session.clock());
+  const auto let_look = [&](int until) {
+    while (looks < until) {
+      session.clock().Advance(absl::Milliseconds(50));
+      std::this_thread::yield();
+    }
+  };
+  let_look(100);
+  const int asked = session.placements_asked();
+  EXPECT_GT(asked, 0);
+  let_look(300);
+  EXPECT_EQ(session.placements_asked(), asked);
 }
 
 TEST(PlacementFollowerTest, OneThatIsKnownIsNotAskedFor) {
