@@ -32,21 +32,22 @@ ChiefServer::ChiefServer(Options options,
       clock_(clock),
       metrics_(metrics),
       self_(clock),
-      coordinator_(options_.coordinator, clock.Now()) {}
+      coordinator_(options_.coordinator, clock.Now()),
+      probes_(
+          options_.is_nobody_at,
+          [this](const Coordinator::Suspect& suspect) { NoteGone(suspect); }) {}
 
 ChiefServer::~ChiefServer() {
   {
     absl::MutexLock lock(&mu_);
     shutting_down_ = true;
   }
-  if (!orders_.joinable()) return;
+  if (threads_.empty()) return;
   // A call that is about to start is cancelled the next time.
   do {
     executor_->CancelAllCalls();
   } while (!HaveOrdersEnded(kTick));
-  orders_.join();
-  time_.join();
-  claims_.join();
+  for (std::thread& thread : threads_) thread.join();
 }
 
 bool ChiefServer::HaveOrdersEnded(absl::Duration limit) {
@@ -56,9 +57,9 @@ bool ChiefServer::HaveOrdersEnded(absl::Duration limit) {
 }
 
 void ChiefServer::Start() {
-  orders_ = std::thread([this] { RunOrders(); });
-  time_ = std::thread([this] { RunTime(); });
-  claims_ = std::thread([this] { RunClaims(); });
+  threads_.emplace_back([this] { RunOrders(); });
+  threads_.emplace_back([this] { RunTime(); });
+  threads_.emplace_back([this] { RunClaims(); });
 }
 
 absl::StatusOr<wire::RegisterResponse> ChiefServer::Register(
@@ -108,8 +109,10 @@ absl::StatusOr<wire::HeartbeatResponse> ChiefServer::Heartbeat(
                           request.task().incarnation(), request, now,
                           *response);
     response->set_unix_micros(absl::ToUnixMicros(now));
+    if (request.lost_primary_size() > 0) {
+      probes_.Add(coordinator_.Suspects(request));
+    }
   }
-  if (request.lost_primary_size() > 0) LookForLost(request, *response);
   if (!request.has_standby()) return response;
   if (!RecordStandbys().ok()) return response;
   absl::MutexLock lock(&mu_);

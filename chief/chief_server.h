@@ -18,6 +18,7 @@
 #include "base/metrics.h"
 #include "chief/chief_metrics.h"
 #include "chief/port_probe.h"
+#include "chief/suspect_probes.h"
 #include "cluster/checkpoint/evaluation_log.h"
 #include "cluster/inspection/task_inspection.h"
 #include "cluster/progress/task_notes.h"
@@ -31,9 +32,9 @@
 
 namespace parasol {
 
-// A Coordinator with a lock, a clock, and three threads: one carries out the
+// A Coordinator with a lock, a clock, and four threads: one carries out the
 // coordinator's orders, without the lock; one lets time pass; one answers the
-// claims that wait. Thread-safe.
+// claims that wait; one looks whether ps are gone. Thread-safe.
 //
 // Shutdown: Wait(), or RequestStop() and Wait(), or EndWaits(); then destroy
 // the server, when no rpc is in progress any more.
@@ -52,6 +53,7 @@ class ChiefServer {
     // checkpoints are removed.
     std::function<void()> look_at_evaluations = [] {};
     // Returns true if nobody listens at an address ("host:port"), for sure.
+    // May take long.
     std::function<bool(const std::string& address)> is_nobody_at = IsNobodyAt;
     // Page that is shown the status, and told what happens; may be null. It
     // must outlive the server.
@@ -120,10 +122,8 @@ class ChiefServer {
   // Records the shards' standbys, if they are not recorded. Fails at once, or
   // soon, if the disk does.
   absl::Status RecordStandbys() ABSL_LOCKS_EXCLUDED(mu_);
-  // Looks whether ps are gone that another one misses, and adds who is to act
-  // for them.
-  void LookForLost(const wire::HeartbeatRequest& request,
-                   wire::HeartbeatResponse& response) ABSL_LOCKS_EXCLUDED(mu_);
+  // Notes that nobody listens at a ps's address. The probes' thread calls it.
+  void NoteGone(const Coordinator::Suspect& suspect) ABSL_LOCKS_EXCLUDED(mu_);
   void RunOrders();
   void CarryOutOrders();
   void CarryOut(const LoadOrder& order);
@@ -175,9 +175,9 @@ class ChiefServer {
   std::optional<absl::Status> outcome_ ABSL_GUARDED_BY(mu_);
 
   absl::Time next_show_ = absl::InfinitePast();  // the time thread's
-  std::thread orders_;
-  std::thread time_;
-  std::thread claims_;
+  std::vector<std::thread> threads_;
+  // Ends first.
+  SuspectProbes probes_;
 };
 
 }  // namespace parasol

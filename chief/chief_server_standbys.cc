@@ -1,7 +1,6 @@
 // The part of the chief's server that records shards' standbys, and has them
 // act for lost ps.
 #include <optional>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -55,24 +54,15 @@ absl::Status ChiefServer::RecordStandbys() {
   return recorded;
 }
 
-void ChiefServer::LookForLost(const wire::HeartbeatRequest& request,
-                              wire::HeartbeatResponse& response) {
-  std::vector<Coordinator::Suspect> suspects;
+void ChiefServer::NoteGone(const Coordinator::Suspect& suspect) {
   {
     absl::MutexLock lock(&mu_);
-    suspects = coordinator_.Suspects(request);
-  }
-  for (const Coordinator::Suspect& suspect : suspects) {
-    if (!options_.is_nobody_at(suspect.address)) continue;
-    Tell(absl::StrCat("lost ps/", suspect.ps_index, ": nobody listens at ",
-                      suspect.address),
-         /*is_warning=*/true);
-    absl::MutexLock lock(&mu_);
-    coordinator_.NoteGone(suspect, clock_.Now());
+    if (!coordinator_.NoteGone(suspect, clock_.Now())) return;
     Changed();
   }
-  absl::MutexLock lock(&mu_);
-  coordinator_.AddActingOrders(request.task(), clock_.Now(), response);
+  Tell(absl::StrCat("lost ps/", suspect.ps_index, ": nobody listens at ",
+                    suspect.address),
+       /*is_warning=*/true);
 }
 
 }  // namespace parasol

@@ -1,5 +1,6 @@
 #include "chief/chief_server.h"
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -293,6 +294,47 @@ TEST_F(ChiefServerTest, AServerThatIsDestroyedMidLoadDoesNotHang) {
   for (const wire::Task& task : everyone_) ASSERT_OK(Register(task));
   AdvanceUntil([this] { return ps0_.loads().size() == 1; }, everyone_);
   server_.reset();
+}
+
+// A probe takes as long as a resolver does, and there are few threads for rpcs.
+TEST_F(ChiefServerTest, AHeartbeatWaitsForNoProbeHoweverManyLossesItNames) {
+  constexpr uint64_t kNumber = 77;
+  options_.coordinator.job.mutable_parameter_server()->set_durability(
+      job::ParameterServerStrategy::REPLICATE);
+  std::atomic<int> probes = 0;
+  absl::Notification looks;
+  absl::Notification goes_on;
+  options_.is_nobody_at = [&](const std::string& address) {
+    EXPECT_EQ(address, "p1:1");
+    if (++probes == 1) looks.Notify();
+    goes_on.WaitForNotification();
+    return true;
+  };
+  StartTraining();
+  const auto beat = [&](wire::HeartbeatRequest request,
+                        const wire::Task& task) {
+    *request.mutable_task() = task;
+    request.set_run_id(kRun);
+    return server_->Heartbeat(request).value();
+  };
+  wire::HeartbeatRequest report;
+  report.mutable_standby()->mutable_place();
+  beat(report, ps1_task_);
+  report.mutable_standby()->mutable_place()->set_number(kNumber);
+  report.mutable_standby()->mutable_place()->set_task("ps/0");
+  ASSERT_EQ(beat(report, ps1_task_).kept_standby(), kNumber);
+  wire::HeartbeatRequest flood;
+  for (int i = 0; i < 250000; ++i) {
+    wire::LostPrimary& lost = *flood.add_lost_primary();
+    lost.set_shard(1);
+    lost.set_number(kNumber);
+  }
+  EXPECT_EQ(beat(flood, ps0_task_).act_for_size(), 0);
+  looks.WaitForNotification();
+  EXPECT_EQ(beat({}, ps0_task_).act_for_size(), 0);
+  goes_on.Notify();
+  while (beat({}, ps0_task_).act_for_size() == 0) std::this_thread::yield();
+  EXPECT_EQ(probes, 1);
 }
 
 class ClaimWaitTest : public ChiefServerTest {

@@ -13,7 +13,7 @@ inline constexpr absl::Duration kProbeLimit = absl::Milliseconds(200);
 // Returns true if each host of this name refuses connections to the port of
 // `address` ("host:port"): a process that has listened there is gone. False if
 // one is accepted, or nothing is known: the name has no host, or the host does
-// not answer.
+// not answer. Takes as long as the machine's resolver does for a name.
 bool IsNobodyAt(const std::string& address);
 
 }  // namespace parasol

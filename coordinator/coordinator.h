@@ -114,13 +114,13 @@ class Coordinator {
     std::string address = {};
   };
   // Returns the ps that would be acted for if they were known to be gone, among
-  // those whose streams have ended (HeartbeatRequest.lost_primary).
+  // those whose streams have ended (HeartbeatRequest.lost_primary). Each is
+  // there once, however often it is named.
   std::vector<Suspect> Suspects(const wire::HeartbeatRequest& request) const;
-  // Notes that nobody listens at the suspect's address.
-  void NoteGone(const Suspect& suspect, absl::Time now);
-  // Names the lost ps that this ps is to act for.
-  void AddActingOrders(const wire::Task& host, absl::Time now,
-                       wire::HeartbeatResponse& response) const;
+  // Notes that nobody listens at the suspect's address: its host is told to act
+  // with the next heartbeat. Returns false if another process has come there,
+  // and nothing is noted.
+  bool NoteGone(const Suspect& suspect, absl::Time now);
 
   // Begins the end of the chief: grants no more steps, and orders one more
   // checkpoint if there is something to keep.
@@ -172,6 +172,9 @@ class Coordinator {
   void Enter(const wire::RegisterRequest& request, bool is_new, absl::Time now);
   void HearPs(const wire::HeartbeatRequest& request, absl::Time now,
               wire::HeartbeatResponse& response);
+  // Names the lost ps that this ps is to act for.
+  void AddActingOrders(const wire::Task& host, absl::Time now,
+                       wire::HeartbeatResponse& response) const;
   // Returns OK if a process that acts for a lost ps may have its place.
   //   FailedPrecondition  it is not wanted there, or no more.
   absl::Status CheckActing(const wire::RegisterRequest& request,

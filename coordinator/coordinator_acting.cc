@@ -1,6 +1,7 @@
 // The part of the coordinator that has ps act for lost ones, and the entries of
 // ps and what they say.
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -184,14 +185,20 @@ void Coordinator::EndHandOvers(absl::Time now) {
 std::vector<Coordinator::Suspect> Coordinator::Suspects(
     const wire::HeartbeatRequest& request) const {
   std::vector<Suspect> suspects;
+  if (!standbys_.is_used() || phases_.HasEnded() || phases_.HasGivenUp() ||
+      orders_.stop_requested()) {
+    return suspects;
+  }
+  std::set<int> found;
   for (const wire::LostPrimary& lost : request.lost_primary()) {
     if (lost.shard() < 0 ||
         static_cast<size_t>(lost.shard()) >= NumPsShards(options_)) {
       continue;
     }
     const ShardBoard::Shard& shard = board_.shard(lost.shard());
+    if (found.contains(shard.ps_index)) continue;
     const auto member = membership_.members().find({"ps", shard.ps_index});
-    if (!standbys_.is_used() || member == membership_.members().end() ||
+    if (member == membership_.members().end() ||
         standbys_.HostOf(shard.ps_index) != request.task().index() ||
         !IsReal(lost.number()) ||
         standbys_.KeptFor(shard.ps_index) != lost.number() ||
@@ -200,24 +207,26 @@ std::vector<Coordinator::Suspect> Coordinator::Suspects(
     }
     const uint64_t incarnation = member->second.incarnation;
     if (incarnation != 0 && !member->second.alive) continue;
+    found.insert(shard.ps_index);
     suspects.push_back({shard.ps_index, incarnation, shard.address});
   }
   return suspects;
 }
 
-void Coordinator::NoteGone(const Suspect& suspect, absl::Time now) {
+bool Coordinator::NoteGone(const Suspect& suspect, absl::Time now) {
   const TaskId id = {"ps", suspect.ps_index};
   const auto member = membership_.members().find(id);
   if (member == membership_.members().end() ||
       member->second.incarnation != suspect.incarnation) {
-    return;
+    return false;
   }
   acting_.NoteNobody(suspect.ps_index);
   const auto lost = membership_.Lose(id, now);
-  if (!lost) return;
+  if (!lost) return true;
   Depart(lost->id, lost->incarnation, now);
   LoseActing(suspect.ps_index, now);
   Advance(now);
+  return true;
 }
 
 void Coordinator::AddActingOrders(const wire::Task& host, absl::Time now,

@@ -2,6 +2,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/status_matchers.h"
@@ -95,14 +96,22 @@ class CoordinatorActingTest : public CoordinatorTest {
     wire::LostPrimary& lost = *request.add_lost_primary();
     lost.set_shard(1);
     lost.set_number(kNumber);
-    auto response = chief().Heartbeat(request, now_);
-    EXPECT_OK(response);
+    EXPECT_OK(chief().Heartbeat(request, now_));
     for (const auto& suspect : chief().Suspects(request)) {
       EXPECT_EQ(suspect.address, "p1:1");
-      chief().NoteGone(suspect, now_);
+      EXPECT_TRUE(chief().NoteGone(suspect, now_));
     }
-    chief().AddActingOrders(ps0_, now_, *response);
-    return *response;
+    return chief().Heartbeat(request, now_).value();
+  }
+  // What ps/0 says of its primary, very often, among other things.
+  wire::HeartbeatRequest Flood() {
+    wire::HeartbeatRequest request = Beat(ps0_);
+    for (int i = 0; i < 250000; ++i) {
+      wire::LostPrimary& lost = *request.add_lost_primary();
+      lost.set_shard(i % 5 - 1);
+      lost.set_number(i % 3 == 0 ? kNumber + 1 : kNumber);
+    }
+    return request;
   }
   void Act() {
     EXPECT_EQ(FindGone().act_for_size(), 1);
@@ -128,6 +137,31 @@ TEST_F(CoordinatorActingTest, TheHostActsForAPsThatIsKnownToBeGone) {
   // Recorded before it is loaded: a later chief waits for it.
   EXPECT_THAT(order->acting_hosts, ElementsAre(testing::Pair(1, 0)));
   EXPECT_GT(order->ps_epochs.at(1), order->ps_epochs.at(0));
+}
+
+TEST_F(CoordinatorActingTest, APsThatIsNamedVeryOftenIsSuspectedOnce) {
+  Train();
+  const wire::HeartbeatRequest flood = Flood();
+  ASSERT_OK(chief().Heartbeat(flood, now_));
+  const std::vector<Coordinator::Suspect> suspects = chief().Suspects(flood);
+  ASSERT_EQ(suspects.size(), 1u);
+  EXPECT_EQ(suspects[0].ps_index, 1);
+  EXPECT_EQ(suspects[0].incarnation, ps1_.incarnation());
+}
+
+TEST_F(CoordinatorActingTest, NobodyIsSuspectedOnceTheJobIsToldToStop) {
+  Train();
+  chief().RequestStop(now_);
+  EXPECT_THAT(chief().Suspects(Flood()), IsEmpty());
+}
+
+TEST_F(CoordinatorActingTest, ANewProcessIsNotTheOneThatIsGone) {
+  Train();
+  const auto suspects = chief().Suspects(Flood());
+  ASSERT_EQ(suspects.size(), 1u);
+  ASSERT_OK(Register(Task("ps", 1, 111)));
+  EXPECT_FALSE(chief().NoteGone(suspects[0], now_));
+  EXPECT_THAT(Heartbeat(ps0_)->act_for(), IsEmpty());
 }
 
 TEST_F(CoordinatorActingTest, WorkersAreToldWhereItServes) {

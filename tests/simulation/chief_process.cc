@@ -18,6 +18,7 @@ namespace {
 constexpr absl::Duration kTick = absl::Milliseconds(500);
 constexpr absl::Duration kMaxClaimWait = absl::Seconds(10);
 constexpr absl::Duration kShardCallDeadline = absl::Minutes(30);
+constexpr absl::Duration kProbeTime = absl::Milliseconds(5);
 constexpr absl::Duration kCommitTime = absl::Milliseconds(20);
 // As DirectoryOwnership renews its lease.
 constexpr absl::Duration kRenewalInterval = absl::Seconds(3);
@@ -197,14 +198,16 @@ void ChiefProcess::Heartbeat(const wire::HeartbeatRequest& request,
   if (coordinator_ == nullptr) return;
   auto response = coordinator_->Heartbeat(request, now());
   if (!response.ok()) return done(std::move(response));
-  // As ChiefServer::LookForLost() does.
-  if (request.lost_primary_size() > 0) {
-    for (const auto& suspect : coordinator_->Suspects(request)) {
-      if (!world().IsRefused(PlaceOf(suspect.address))) continue;
+  // As SuspectProbes does, a moment later.
+  for (const auto& suspect : coordinator_->Suspects(request)) {
+    world().After(*this, kProbeTime, [this, suspect] {
+      if (!world().IsRefused(PlaceOf(suspect.address)) ||
+          !coordinator_->NoteGone(suspect, now())) {
+        return;
+      }
       world().Trace(this, "finds nobody at ps/", suspect.ps_index);
-      coordinator_->NoteGone(suspect, now());
-    }
-    coordinator_->AddActingOrders(request.task(), now(), *response);
+      Changed();
+    });
   }
   if (request.has_standby()) {
     if (!CheckOwner(world().disk().CheckRead(world().random()))) return;
