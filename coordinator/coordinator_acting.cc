@@ -137,9 +137,7 @@ absl::Status Coordinator::ForActedFor(const wire::Task& task,
       task.has_host_index()) {
     return status;
   }
-  if (!acting_.HostAt(task.index()) && !acting_.HasLeft(task.index())) {
-    return status;
-  }
+  if (!acting_.WasActedFor(task.index())) return status;
   return absl::AlreadyExistsError(
       absl::StrCat("another ps acts for ", TaskId::Of(task).ToString(),
                    ", which was lost for a while; start it again"));

@@ -273,6 +273,16 @@ TEST_F(CoordinatorActingTest, AComerThatIsGoneAgainEndsTheHandOver) {
   EXPECT_FALSE(HasOrder());
 }
 
+// Its connections were cut, say, while the host's machine was lost.
+TEST_F(CoordinatorActingTest, OneThatWasActedForStartsAgainThoughNobodyActs) {
+  Train();
+  Act();
+  ASSERT_OK(Register(Task("ps", 0, 110)));
+  EXPECT_THAT(Heartbeat(ps1_), StatusIs(absl::StatusCode::kAlreadyExists,
+                                        HasSubstr("start it again")));
+  EXPECT_OK(Register(Task("ps", 1, 111)));
+}
+
 TEST_F(CoordinatorActingTest, ALaterChiefWaitsForWhoActs) {
   options_.standbys = {{0, StandbyBoard::kAlone}, {1, StandbyBoard::kAlone}};
   options_.ps_epochs = {{0, 5}, {1, 6}};

@@ -3,7 +3,7 @@
 namespace parasol {
 
 ActingBoard::ActingBoard(const Hosts& recorded) {
-  for (const auto& [ps_index, host] : recorded) acting_[ps_index].host = host;
+  for (const auto& [ps_index, host] : recorded) Entered(ps_index, host);
 }
 
 const ActingBoard::Acting* ActingBoard::Find(int ps_index) const {
@@ -15,8 +15,10 @@ void ActingBoard::Entered(int ps_index, std::optional<int> host) {
   nobody_.erase(ps_index);
   if (!host) {
     acting_.erase(ps_index);
+    acted_.erase(ps_index);
     return;
   }
+  acted_.insert(ps_index);
   Acting& acting = acting_[ps_index];
   acting.host = *host;
   acting.has_left = false;

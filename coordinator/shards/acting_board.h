@@ -41,6 +41,9 @@ class ActingBoard {
   std::optional<int> HostAt(int ps_index) const;
   // Returns true if the last process at the place acted, and has left.
   bool HasLeft(int ps_index) const;
+  // Returns true if the last process at the place acted, whatever has become of
+  // it: one of before that is heard again has been replaced.
+  bool WasActedFor(int ps_index) const { return acted_.contains(ps_index); }
   // Returns what is to be recorded.
   Hosts hosts() const;
 
@@ -63,6 +66,7 @@ class ActingBoard {
   const Acting* Find(int ps_index) const;
 
   std::map<int, Acting> acting_;
+  std::set<int> acted_;
   std::set<int> nobody_;
 };
 

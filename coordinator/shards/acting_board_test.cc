@@ -51,6 +51,20 @@ TEST(ActingBoardTest, WithItsHostGoesWhoeverActsThere) {
   EXPECT_THAT(board.HostIsGone(0), IsEmpty());
 }
 
+TEST(ActingBoardTest, OneThatActedIsKnownUntilAProcessOfItsOwnComes) {
+  ActingBoard board(ActingBoard::Hosts{{2, 0}});
+  board.Entered(0, 1);
+  EXPECT_TRUE(board.WasActedFor(2));
+  EXPECT_TRUE(board.WasActedFor(0));
+  EXPECT_FALSE(board.WasActedFor(1));
+  board.HostIsGone(0);
+  board.Left(0);
+  EXPECT_TRUE(board.WasActedFor(2));
+  EXPECT_TRUE(board.WasActedFor(0));
+  board.Entered(2, std::nullopt);
+  EXPECT_FALSE(board.WasActedFor(2));
+}
+
 TEST(ActingBoardTest, AComerIsThereAsLongAsItIsHeard) {
   ActingBoard board(ActingBoard::Hosts{});
   board.NoteComer(1, kNow);
