@@ -66,13 +66,12 @@ bool Coordinator::IsActingWanted(int ps_index, absl::Time now) const {
     return false;
   }
   const absl::Duration absent = now - member->second.absent_since;
-  const bool is_nobody =
-      member->second.incarnation == 0 &&
-      (acting_.IsNobody(ps_index) || absent >= options_.lease);
   if (IsReal(standbys_.KeptFor(ps_index))) {
+    if (MayBringBack(ps_index, now)) return false;
     if (acting_.IsNobody(ps_index)) return true;
-    return (member->second.lost || is_nobody) && membership_.IsReached(now) &&
-           !MayBringBack(ps_index, now);
+    const bool is_nobody =
+        member->second.incarnation == 0 && absent >= options_.lease;
+    return (member->second.lost || is_nobody) && membership_.IsReached(now);
   }
   // Whoever it has handed over to has not come.
   return acting_.HasLeft(ps_index) && absent >= options_.lease &&
@@ -221,8 +220,9 @@ bool Coordinator::NoteGone(const Suspect& suspect, absl::Time now) {
   acting_.NoteNobody(suspect.ps_index);
   const auto lost = membership_.Lose(id, now);
   if (!lost) return true;
+  // Those that act in its process may live, and have the only copies of their
+  // shards: they are heard until their leases end.
   Depart(lost->id, lost->incarnation, now);
-  LoseActing(suspect.ps_index, now);
   Advance(now);
   return true;
 }

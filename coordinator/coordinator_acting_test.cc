@@ -314,6 +314,78 @@ TEST_F(CoordinatorActingTest, ALaterChiefWaitsForTwoLeasesAtMost) {
   EXPECT_OK(Register(Task("ps", 1, 111)));
 }
 
+// Three ps, of which ps/0 acts for ps/2 and has its own standby on ps/1.
+class RefusedHostTest : public CoordinatorActingTest {
+ protected:
+  RefusedHostTest() {
+    options_.shards.push_back({2, "p2:1", {}});
+    options_.tasks[{"ps", 2}] = "p2:1";
+  }
+
+  static wire::Task Acting() {
+    wire::Task task = Task("ps", 2, kActing);
+    task.set_host_index(0);
+    return task;
+  }
+  // Lets `host` say that the stream of its primary, ps/`index`, has ended;
+  // nobody listens there.
+  void FindGone(const wire::Task& host, int index) {
+    wire::HeartbeatRequest request = Beat(host);
+    wire::LostPrimary& lost = *request.add_lost_primary();
+    lost.set_shard(index);
+    lost.set_number(kNumber + index);
+    ASSERT_OK(chief().Heartbeat(request, now_));
+    const auto suspects = chief().Suspects(request);
+    ASSERT_EQ(suspects.size(), 1u);
+    ASSERT_TRUE(chief().NoteGone(suspects[0], now_));
+  }
+  void ActForPs2() {
+    Resume(10);
+    const wire::Task ps2 = Task("ps", 2, 12);
+    for (const wire::Task& ps : {ps0_, ps1_, ps2}) ASSERT_OK(Register(ps));
+    Load();
+    for (const wire::Task& ps : {ps0_, ps1_, ps2}) Report(ps, 0, "");
+    Report(ps0_, kNumber, "ps/1");
+    Report(ps2, kNumber + 2, "ps/0");
+    FindGone(ps0_, 2);
+    ASSERT_EQ(Heartbeat(ps0_)->act_for_size(), 1);
+    wire::RegisterRequest entry = ActingEntry(kNumber + 2);
+    *entry.mutable_task() = Acting();
+    ASSERT_OK(chief().Register(entry, now_));
+    Load();
+    Report(Acting(), kNumber + 2, "");
+    ASSERT_EQ(chief().standbys().KeptFor(2), StandbyBoard::kAlone);
+  }
+};
+
+// A proxy that refuses a connection to ps/0 is no death of what acts there, and
+// has the only copy of ps/2's shard.
+TEST_F(RefusedHostTest, OneThatActsThereKeepsItsPlace) {
+  ActForPs2();
+  FindGone(ps1_, 0);
+  EXPECT_OK(chief().Heartbeat(Beat(Acting()), now_));
+  EXPECT_FALSE(NextLoad().has_value());
+  // Nor has ps/0 a successor, which would end with what acts.
+  EXPECT_THAT(chief().Heartbeat(Beat(ps1_), now_)->act_for(), IsEmpty());
+  ASSERT_OK(Register(ps0_, kRun));
+  EXPECT_OK(chief().Heartbeat(Beat(Acting()), now_));
+  EXPECT_THAT(Register(Task("ps", 2, 112)),
+              StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(RefusedHostTest, OneThatIsGoneIsActedForWhenTheLastLeaseIsOver) {
+  ActForPs2();
+  FindGone(ps1_, 0);
+  const absl::Duration longest = (1 + Membership::kPrecedence) * options_.lease;
+  const absl::Time end = now_ + longest;
+  while (chief().Heartbeat(Beat(ps1_), now_)->act_for_size() == 0) {
+    ASSERT_LE(now_, end);
+    now_ += absl::Seconds(1);
+    chief().Tick(now_);
+  }
+  EXPECT_GT(now_, end - absl::Seconds(2));
+}
+
 TEST_F(CoordinatorActingTest, StatusNamesWhoActs) {
   Train();
   Act();

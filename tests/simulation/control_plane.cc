@@ -189,6 +189,14 @@ void ControlPlane::Hit(const Fault& fault, Process& process) {
       world_.CutFromAll(process, true);
       return world_.loop().At(
           end, [this, &process] { world_.CutFromAll(process, false); });
+    case Kind::kRefuse:
+      if (fault.target.role != "ps") return;
+      // It would end, and what nobody else has would with it.
+      if (static_cast<PsProcess&>(process).HasLostPrimary()) return;
+      world_.Refuse(process, true);
+      static_cast<PsProcess&>(process).BreakStream();
+      return world_.loop().At(
+          end, [this, &process] { world_.Refuse(process, false); });
     case Kind::kSlowClock:
       return world_.SetClockRate(process, fault.amount / 100.0);
     default:

@@ -75,6 +75,8 @@ class Process {
   bool alive() const { return alive_; }
   bool stopped() const { return stopped_; }
   absl::Time reachable_since() const { return reachable_since_; }
+  // Returns true if its port has refused connections for a time.
+  bool has_refused() const { return has_refused_; }
   // Returns true if it goes on, and nothing cuts it off.
   bool is_reachable() const {
     return alive_ && !stopped_ && !cut_from_all_ && !cut_from_chief_;
@@ -99,6 +101,8 @@ class Process {
   absl::Time reachable_since_ = absl::InfinitePast();
   bool cut_from_chief_ = false;
   bool cut_from_all_ = false;
+  bool refuses_ = false;
+  bool has_refused_ = false;
   // The clock showed `clock_` at the time `clock_set_`, and has run at this
   // speed since.
   absl::Time clock_, clock_set_;

@@ -65,6 +65,10 @@ class PsProcess : public ShardHolder {
   void PrimaryIsLost(int shard, uint64_t number);
   // Returns true if its shard has a standby: StandbyLink.
   bool IsProtected() const { return link_.IsProtected(); }
+  // Returns true if it has the standby of a primary that may be gone.
+  bool HasLostPrimary() const { return !hosted_.LostPrimaries().empty(); }
+  // Breaks the stream of its shard's standby, as a proxy may that is between.
+  void BreakStream() { link_.EndAtHost(); }
 
   // SIGTERM: takes no more pushes, and leaves when a checkpoint has the others.
   void Terminate();

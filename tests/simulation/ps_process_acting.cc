@@ -147,7 +147,8 @@ void PsProcess::TakeStandby(const LoadCall& call,
 
 void PsProcess::CheckIsLost() const {
   for (Process* const live : world().Live()) {
-    if (live->place() != TaskId{"ps", index_} || !live->is_reachable()) {
+    if (live->place() != TaskId{"ps", index_} || !live->is_reachable() ||
+        live->has_refused()) {
       continue;
     }
     const auto& former = static_cast<const PsProcess&>(*live);

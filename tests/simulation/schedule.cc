@@ -46,6 +46,8 @@ const char* NameOf(Kind kind) {
       return "cut from the chief";
     case Kind::kCutFromAll:
       return "cut from all";
+    case Kind::kRefuse:
+      return "refuses connections";
     case Kind::kSlowClock:
       return "slow clock";
     case Kind::kLoss:
@@ -292,10 +294,10 @@ std::vector<Fault> DrawFaults(const Theme& theme, const Shape& shape,
 std::vector<Fault> DrawFailover(const Shape& shape, absl::Duration last,
                                 Random& random) {
   static const Shares* const kinds =
-      new Shares{{Kind::kKill, 46},         {Kind::kStop, 14},
+      new Shares{{Kind::kKill, 42},         {Kind::kStop, 12},
                  {Kind::kCutFromChief, 10}, {Kind::kCutFromAll, 8},
                  {Kind::kLoseMachine, 8},   {Kind::kTerminate, 6},
-                 {Kind::kReplace, 8}};
+                 {Kind::kReplace, 6},       {Kind::kRefuse, 8}};
   const int victim = static_cast<int>(random.Below(shape.ps));
   const TaskId host = {"ps", (victim + 1) % shape.ps};
   const bool is_for_good = random.Chance(400);
@@ -318,6 +320,13 @@ std::vector<Fault> DrawFailover(const Shape& shape, absl::Duration last,
   // Nothing else loses what then is the only copy of the shard.
   std::erase_if(faults,
                 [](const Fault& fault) { return fault.target.role == "ps"; });
+  if (random.Chance(400)) {
+    faults.push_back(
+        {.at = begin + random.Between(absl::Seconds(2), absl::Seconds(9)),
+         .kind = Kind::kRefuse,
+         .target = host,
+         .length = random.Between(absl::Milliseconds(50), absl::Seconds(15))});
+  }
   faults.push_back({.at = begin + absl::Seconds(2),
                     .kind = Kind::kKill,
                     .target = {"ps", victim},

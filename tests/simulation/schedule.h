@@ -82,18 +82,20 @@ struct Fault {
     kReplace,       // stands still for `length`, while a successor starts
     kCutFromChief,  // can't reach the chief, nor the chief it, for `length`
     kCutFromAll,    // can't reach anybody for `length`
-    kSlowClock,     // runs its clock at `amount` % from now on
-    kLoss,          // the network loses `amount` ‰ of the calls for `length`
-    kReadErrors,    // the checkpoint directory can't be read for `length`
-    kWriteErrors,   // the checkpoint directory can't be written for `length`
-    kPart,          // the workers of the bits of `amount` can't reach the
-                    // others, nor these them, for `length` (groups)
-    kDamage,        // the newest checkpoint is damaged, if it is not the only
-                    // intact one
-    kFlip,          // each `amount`-th message between workers arrives with a
-                    // flipped bit for `length` (groups)
-    kStopAll,       // all are told to end within `amount` ms, in some order,
-                    // and start again after `length`
+    kRefuse,       // a ps that lives looks as if it were gone for `length`: its
+                   // standby's stream has ended, its port is closed
+    kSlowClock,    // runs its clock at `amount` % from now on
+    kLoss,         // the network loses `amount` ‰ of the calls for `length`
+    kReadErrors,   // the checkpoint directory can't be read for `length`
+    kWriteErrors,  // the checkpoint directory can't be written for `length`
+    kPart,         // the workers of the bits of `amount` can't reach the
+                   // others, nor these them, for `length` (groups)
+    kDamage,       // the newest checkpoint is damaged, if it is not the only
+                   // intact one
+    kFlip,         // each `amount`-th message between workers arrives with a
+                   // flipped bit for `length` (groups)
+    kStopAll,      // all are told to end within `amount` ms, in some order,
+                   // and start again after `length`
   };
 
   // Time since the start.

@@ -186,6 +186,10 @@ void StandbyLink::CloseStream() {
   if (stream_ == 0) return;
   stream_ = 0;
   for (Waiting& one : waiting_) one.stream = 0;
+  EndAtHost();
+}
+
+void StandbyLink::EndAtHost() {
   PsProcess* const host = Host();
   const ShardValues* const held = ps_.held();
   if (host == nullptr || held == nullptr || number_ == 0) return;

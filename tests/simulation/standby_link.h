@@ -54,6 +54,9 @@ class StandbyLink {
   bool IsProtected() const;
   // The process has ended: its connections are closed.
   void End();
+  // Tells the standby's process that the stream has ended; this one learns that
+  // with its next record.
+  void EndAtHost();
 
  private:
   struct Waiting {
@@ -69,7 +72,6 @@ class StandbyLink {
   void Send();
   void Hear();
   void Lose();
-  // Tells the standby's process that the stream has ended.
   void CloseStream();
   void Release();
   PsProcess* Host() const;

@@ -92,7 +92,15 @@ bool World::IsRefused(const TaskId& place) const {
   const auto it = places_.find(place);
   if (it == places_.end()) return true;
   const bool is_lost = it->second.back()->cut_from_all_;
-  return Newest(place) == nullptr && !is_lost;
+  const Process* const newest = Newest(place);
+  return newest == nullptr ? !is_lost : newest->refuses_;
+}
+
+void World::Refuse(Process& process, bool refuses) {
+  if (!process.alive_) return;
+  Trace(&process, refuses ? "refuses connections" : "refuses none any more");
+  process.refuses_ = refuses;
+  process.has_refused_ = true;
 }
 
 void World::Kill(Process& process) {

@@ -63,7 +63,8 @@ class World {
 
   // Returns true if the process of this number is, or was, at a place.
   bool WasAt(const TaskId& place, int number) const;
-  // Returns true if nobody listens at a place, on a machine that says so.
+  // Returns true if nobody listens at a place, on a machine that says so, or it
+  // looks so.
   bool IsRefused(const TaskId& place) const;
 
   void Kill(Process& process);
@@ -73,6 +74,8 @@ class World {
   void Continue(Process& process);
   void CutFromChief(Process& process, bool cut);
   void CutFromAll(Process& process, bool cut);
+  // Has a live process look as if nobody listened at its place.
+  void Refuse(Process& process, bool refuses);
   // Cuts the processes at these places, now and later ones, from all others;
   // none: reaches all again.
   void Part(std::set<TaskId> far_side);
