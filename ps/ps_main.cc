@@ -71,7 +71,8 @@ ABSL_FLAG(int, payload_port, 0,
 ABSL_FLAG(
     int, acting_port, 0,
     "Port on which this process serves for a lost ps whose standby it has, "
-    "until that ps is back (durability: REPLICATE). 0: a free one.");
+    "until that ps is back (durability: REPLICATE or REPLICATE_JOURNAL). 0: a "
+    "free one.");
 ABSL_FLAG(std::string, journal_dir, "",
           "Directory of the journal of a job whose durability has one. "
           "A ps that takes the place of a lost one has to see it. "
