@@ -34,13 +34,13 @@ def start_again(cluster, name):
                   + cluster.flags(name), {"TF_CONFIG": json.dumps(config)})
 
 
-def run(folder, is_synchronous, has_token, comes_back):
+def run(folder, durability, is_synchronous, has_token, comes_back):
     settings = "synchronous { lost_worker: REASSIGN }" if is_synchronous else ""
     job = counted_job.CountedJob(
         ids=3072, epochs=20 if is_synchronous else 60, every=100000,
         replicas=WORKERS if is_synchronous else 1,
-        settings="parameter_server {{ durability: REPLICATE {} }}\n".format(
-            settings))
+        settings="parameter_server {{ durability: {} {} }}\n".format(
+            durability, settings))
     cluster = small_cluster.SmallCluster(folder, 2, WORKERS, job=job.text,
                                          has_token=has_token)
     job.write_data(cluster.data)
@@ -88,11 +88,15 @@ def main():
         small_cluster.BIN = options.bin_dir
     else:
         small_cluster.build()
-    for case in [(False, False, False), (True, True, False),
-                 (False, True, True), (True, False, True)]:
+    for case in [("REPLICATE", False, False, False),
+                 ("REPLICATE", True, True, False),
+                 ("REPLICATE", False, True, True),
+                 ("REPLICATE", True, False, True),
+                 ("REPLICATE_JOURNAL", False, False, False),
+                 ("REPLICATE_JOURNAL", False, True, True)]:
         with tempfile.TemporaryDirectory(prefix="parasol_acting.") as folder:
             run(folder, *case)
-        print("exact: synchronous {}, keys {}, comes back {}".format(*case),
+        print("exact: {}, synchronous {}, keys {}, comes back {}".format(*case),
               flush=True)
 
 
