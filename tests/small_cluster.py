@@ -109,19 +109,14 @@ def write_ratings(path, hot_share=0.0):
 
 
 class SmallCluster:
-    """The tasks; `hosts` has the address of each that is not on loopback."""
+    """The tasks; `hosts` has the address of each that is not on loopback. `keys`
+    are none, "token" or "certificates"."""
 
     def __init__(self, directory, ps, workers, evaluator=False, hosts=None,
-                 has_token=False, job=JOB + CHECKPOINTS):
+                 keys="", job=JOB + CHECKPOINTS):
         self.directory = directory
         self.job = job
-        self.keys = []
-        if has_token:
-            token = os.path.join(directory, "token")
-            with open(token, "w") as out:
-                out.write("0123456789abcdef0123456789abcdef")
-            os.chmod(token, 0o600)
-            self.keys = [f"--token_file={token}"]
+        self.kind_of_keys = keys
         self.names = (["chief/0"] + [f"ps/{i}" for i in range(ps)]
                       + [f"worker/{i}" for i in range(workers)]
                       + (["evaluator/0"] if evaluator else []))
@@ -136,12 +131,51 @@ class SmallCluster:
         for name in self.names:
             role = name.split("/")[0]
             self.cluster.setdefault(role, []).append(self.addresses[name])
+        if keys == "token":
+            with open(self.in_directory("token"), "w") as out:
+                out.write("0123456789abcdef0123456789abcdef")
+            os.chmod(self.in_directory("token"), 0o600)
+        elif keys == "certificates":
+            self.issue_certificates()
         self.processes = {}
         self.logs = []
         self.data = os.path.join(directory, "data")
         self.checkpoints = os.path.join(directory, "checkpoints")
         os.makedirs(self.data, exist_ok=True)
         write_ratings(os.path.join(self.data, "ratings.csv"))
+
+    def in_directory(self, name):
+        return os.path.join(self.directory, name)
+
+    def issue_certificates(self):
+        """A certificate for each task and the tool, of an authority."""
+        def openssl(*arguments):
+            subprocess.run(
+                ["openssl", *arguments], check=True, cwd=self.directory,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        new_key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                   "-nodes"]
+        openssl("req", "-x509", *new_key, "-keyout", "ca.key", "-out", "ca.crt",
+                "-subj", "/CN=authority", "-days", "3")
+        for name in self.names + ["operator/0"]:
+            stem = name.replace("/", "-")
+            openssl("req", "-new", *new_key, "-keyout", f"{stem}.key", "-out",
+                    f"{stem}.csr", "-subj", f"/CN={stem}")
+            with open(self.in_directory(f"{stem}.names"), "w") as out:
+                out.write(f"subjectAltName = DNS:small-{stem}.svc\n")
+            openssl("x509", "-req", "-in", f"{stem}.csr", "-CA", "ca.crt",
+                    "-CAkey", "ca.key", "-CAcreateserial", "-days", "3",
+                    "-extfile", f"{stem}.names", "-out", f"{stem}.crt")
+
+    def keys_of(self, name):
+        """The flags of a task's keys, or the tool's: operator/0."""
+        if self.kind_of_keys == "token":
+            return ["--token_file=" + self.in_directory("token")]
+        if self.kind_of_keys != "certificates":
+            return []
+        stem = self.in_directory(name.replace("/", "-"))
+        return [f"--tls_certificate={stem}.crt", f"--tls_key={stem}.key",
+                "--tls_ca=" + self.in_directory("ca.crt")]
 
     def port(self, name):
         return int(self.addresses[name].rsplit(":", 1)[1])
@@ -150,7 +184,7 @@ class SmallCluster:
         role = name.split("/")[0]
         host = self.addresses[name].rsplit(":", 1)[0]
         flags = [f"--metrics_address={host}:{self.metrics_ports[name]}"]
-        flags += self.keys
+        flags += self.keys_of(name)
         if not self.is_local:
             flags.append("--insecure")
         if role == "chief":
@@ -197,7 +231,7 @@ class SmallCluster:
 
     def tool(self, *arguments):
         return subprocess.run(
-            [f"{BIN}/tool/parasol", *arguments, *self.keys],
+            [f"{BIN}/tool/parasol", *arguments, *self.keys_of("operator/0")],
             capture_output=True, text=True)
 
     def metrics(self, name, limit=20):

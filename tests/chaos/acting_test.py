@@ -34,7 +34,7 @@ def start_again(cluster, name):
                   + cluster.flags(name), {"TF_CONFIG": json.dumps(config)})
 
 
-def run(folder, durability, is_synchronous, has_token, comes_back):
+def run(folder, durability, is_synchronous, keys, comes_back):
     settings = "synchronous { lost_worker: REASSIGN }" if is_synchronous else ""
     job = counted_job.CountedJob(
         ids=3072, epochs=20 if is_synchronous else 60, every=100000,
@@ -42,7 +42,7 @@ def run(folder, durability, is_synchronous, has_token, comes_back):
         settings="parameter_server {{ durability: {} {} }}\n".format(
             durability, settings))
     cluster = small_cluster.SmallCluster(folder, 2, WORKERS, job=job.text,
-                                         has_token=has_token)
+                                         keys=keys)
     job.write_data(cluster.data)
     cluster.start()
     try:
@@ -88,15 +88,15 @@ def main():
         small_cluster.BIN = options.bin_dir
     else:
         small_cluster.build()
-    for case in [("REPLICATE", False, False, False),
-                 ("REPLICATE", True, True, False),
-                 ("REPLICATE", False, True, True),
-                 ("REPLICATE", True, False, True),
-                 ("REPLICATE_JOURNAL", False, False, False),
-                 ("REPLICATE_JOURNAL", False, True, True)]:
+    for case in [("REPLICATE", False, "", False),
+                 ("REPLICATE", True, "token", False),
+                 ("REPLICATE", False, "certificates", True),
+                 ("REPLICATE", True, "", True),
+                 ("REPLICATE_JOURNAL", False, "", False),
+                 ("REPLICATE_JOURNAL", False, "token", True)]:
         with tempfile.TemporaryDirectory(prefix="parasol_acting.") as folder:
             run(folder, *case)
-        print("exact: {}, synchronous {}, keys {}, comes back {}".format(*case),
+        print("exact: {}, synchronous {}, keys '{}', comes back {}".format(*case),
               flush=True)
 
 
