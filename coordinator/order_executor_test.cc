@@ -9,8 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status_matchers.h"
+#include "coordinator/taken_run.h"
 #include "coordinator/testing/fake_ps.h"
+#include "storage/directory_ownership.h"
+#include "storage/remote/testing/memory_files.h"
 
 namespace parasol {
 namespace {
@@ -341,6 +345,68 @@ TEST_F(OrderExecutorTest, CheckpointsOfAnotherRunAreNotLoaded) {
                           StatusIs(absl::StatusCode::kDataLoss,
                                    HasSubstr("no checkpoint of run run-a"))));
   EXPECT_TRUE(ps0_.loads().empty());
+}
+
+// The store that an executor gets.
+constexpr char kTaken[] = "s3://b/run";
+constexpr char kPart[] = "s3://b/run/ckpt-000000000003/shard-0-cd.sst";
+
+// A clock on which waits take no time.
+class HurriedClock : public SimulatedClock {
+ public:
+  bool AwaitWithTimeout(absl::Mutex& mu, const absl::Condition& condition,
+                        absl::Duration timeout) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
+    Advance(timeout);
+    return mu.AwaitWithTimeout(condition, absl::ZeroDuration());
+  }
+};
+
+// A process takes a run in a store and is cut off for longer than a lease when
+// it opens the store to write: then that request has `fate`, and another one is
+// the owner, whose checkpoint is under way.
+class TakenRunTest : public testing::Test {
+ protected:
+  absl::Status TakeAndBeCutOff(MemoryFiles::Fate fate) {
+    files_.OnRequest([this, fate](const MemoryFiles::Request& request) {
+      if (request.what != "list" || request.path != kTaken) {
+        return MemoryFiles::Fate::kDone;
+      }
+      files_.OnRequest();
+      auto taken =
+          DirectoryOwnership::Take({.directory = kTaken}, clock_of_next_);
+      EXPECT_OK(taken);
+      (*taken)->StopRenewal();
+      next_ = *std::move(taken);
+      files_.Put(kPart, "of the next owner");
+      return fate;
+    });
+    CoordinatorOptions coordinator;
+    return TakeRun({.directory = kTaken, .variables = {}}, clock_, still_,
+                   coordinator)
+        .status();
+  }
+
+  MemoryFiles files_;
+  HurriedClock clock_;
+  SimulatedClock still_;  // its lease is not renewed
+  HurriedClock clock_of_next_;
+  std::unique_ptr<DirectoryOwnership> next_;
+};
+
+TEST_F(TakenRunTest, AnAttemptAfterItIsLostTouchesNothing) {
+  EXPECT_THAT(TakeAndBeCutOff(MemoryFiles::Fate::kRefused),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("touches nothing more")));
+  EXPECT_TRUE(files_.Has(kPart));
+  EXPECT_OK(next_->Check());
+}
+
+TEST_F(TakenRunTest, WhatWasListedBeforeItIsLostStays) {
+  EXPECT_THAT(TakeAndBeCutOff(MemoryFiles::Fate::kDone),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("touches nothing more")));
+  EXPECT_TRUE(files_.Has(kPart));
 }
 
 }  // namespace

@@ -85,13 +85,17 @@ absl::StatusOr<CheckpointStore> TryResume(
     RETURN_IF_ERROR(AsConfiguration(taken.status()));
     ownership = *std::move(taken);
     take.on_trouble("");
+  } else {
+    // Since the attempt before, another one may have taken it.
+    RETURN_IF_ERROR(ownership->Check());
   }
+  const auto check_owner = [&ownership] { return ownership->Check(); };
   absl::StatusOr<CheckpointStore> store =
-      CheckpointStore::OpenForWriting(take.directory);
+      CheckpointStore::OpenForWriting(take.directory, check_owner);
+  // It is lost, which is nobody's mistake.
+  if (absl::IsFailedPrecondition(store.status())) return store.status();
   RETURN_IF_ERROR(AsConfiguration(store.status()));
-  RETURN_IF_ERROR(ResumeFrom(
-      take, [&ownership] { return ownership->Check(); }, clock.Now(), *store,
-      options));
+  RETURN_IF_ERROR(ResumeFrom(take, check_owner, clock.Now(), *store, options));
   if (!GoesByEvaluations(options.job)) return store;
   const RunHistory history(options.resumed, ownership->chief_epoch());
   ASSIGN_OR_RETURN(options.evaluations,

@@ -15,7 +15,8 @@ constexpr size_t kStepDigits = 12;
 }  // namespace
 
 bool IsPlainName(absl::string_view name) {
-  constexpr absl::string_view kSeparators("/\0", 2);
+  // A '?' would begin the options of a URI.
+  constexpr absl::string_view kSeparators("/?\0", 3);
   return !name.empty() && name[0] != '.' &&
          name.find_first_of(kSeparators) == absl::string_view::npos;
 }

@@ -12,8 +12,7 @@
 namespace parasol {
 
 // Returns true if `name` can be a file's in a checkpoint: it does not begin
-// with
-// '.', and leads to no other directory.
+// with '.', leads to no other directory, and begins no options of a URI ('?').
 bool IsPlainName(absl::string_view name);
 
 // Returns `step` with the digits that names have: 12, or more if it needs them.

@@ -27,7 +27,8 @@ TEST(CheckpointNameTest, APlainNameLeadsNowhereElse) {
   for (const absl::string_view name :
        {absl::string_view(""), absl::string_view("."), absl::string_view(".."),
         absl::string_view(".a"), absl::string_view("a/b"),
-        absl::string_view("/a"), absl::string_view("a\0b", 3)}) {
+        absl::string_view("/a"), absl::string_view("a\0b", 3),
+        absl::string_view("a?endpoint_override=b")}) {
     EXPECT_FALSE(IsPlainName(name)) << name;
   }
 }

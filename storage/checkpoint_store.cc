@@ -215,12 +215,14 @@ std::string CheckpointStore::WorkingAt(const std::string& working_directory,
 }
 
 absl::StatusOr<CheckpointStore> CheckpointStore::OpenForWriting(
-    const std::string& directory) {
+    const std::string& directory,
+    absl::FunctionRef<absl::Status()> may_remove) {
   RETURN_IF_ERROR(MakeDirectories(directory)) << "checkpoint directory";
   RETURN_IF_ERROR(ProbeWriting(directory))
       << "checkpoint directory " << directory;
   if (IsUri(directory)) {
-    RETURN_IF_ERROR(RemoveRemoteRest(directory)) << "checkpoint directory";
+    RETURN_IF_ERROR(RemoveRemoteRest(directory, may_remove))
+        << "checkpoint directory";
     return CheckpointStore(directory);
   }
   RETURN_IF_ERROR(RecoverReplaced(directory))
@@ -364,10 +366,11 @@ void CheckpointStore::Abandon(const std::string& working_directory) {
   if (!removed.ok()) LOG(WARNING) << removed.message();
 }
 
-absl::Status CheckpointStore::Prune(int max_to_keep, int64_t newest,
-                                    absl::Span<const int64_t> spared) {
+absl::Status CheckpointStore::Prune(
+    int max_to_keep, int64_t newest, absl::Span<const int64_t> spared,
+    absl::FunctionRef<absl::Status()> may_remove) {
   if (IsUri(directory_)) {
-    RETURN_IF_ERROR(RemoveRemoteRest(directory_));
+    RETURN_IF_ERROR(RemoveRemoteRest(directory_, may_remove));
   } else {
     RETURN_IF_ERROR(RecoverReplaced(directory_));
     RETURN_IF_ERROR(RemoveUnfinished(directory_));
@@ -383,8 +386,9 @@ absl::Status CheckpointStore::Prune(int max_to_keep, int64_t newest,
     if (!absl::IsDataLoss(ReadManifest(*step++).status())) ++kept;
   }
   for (auto old = steps.begin(); old != step.base(); ++old) {
-    RETURN_IF_ERROR(IsUri(directory_) ? RemoveRemoteCheckpoint(PathOf(*old))
-                                      : RemoveAtOnce(directory_, *old));
+    RETURN_IF_ERROR(IsUri(directory_)
+                        ? RemoveRemoteCheckpoint(PathOf(*old), may_remove)
+                        : RemoveAtOnce(directory_, *old));
   }
   return absl::OkStatus();
 }

@@ -39,8 +39,11 @@ class CheckpointStore {
   // messages name the directory.
   //   InvalidArgument  the path is not a directory.
   //   PermissionDenied, ResourceExhausted, …  it can't be written.
+  //   any other        an error of `may_remove`, which is asked before files
+  //                    are removed from a store.
   static absl::StatusOr<CheckpointStore> OpenForWriting(
-      const std::string& directory);
+      const std::string& directory,
+      absl::FunctionRef<absl::Status()> may_remove = MayAlways);
   // Creates a store for reading; the directory need not exist yet.
   explicit CheckpointStore(std::string directory);
 
@@ -122,9 +125,11 @@ class CheckpointStore {
   // are damaged, and the run has gone back to an earlier one. Nor does a
   // directory count that has a checkpoint's name and is none; it goes once it
   // is older than the checkpoints that stay. Must not be called between Begin()
-  // and Commit().
+  // and Commit(). Asks `may_remove` before files are removed from a store,
+  // whose error ends it.
   absl::Status Prune(int max_to_keep, int64_t newest = INT64_MAX,
-                     absl::Span<const int64_t> spared = {});
+                     absl::Span<const int64_t> spared = {},
+                     absl::FunctionRef<absl::Status()> may_remove = MayAlways);
 
  private:
   static absl::Status MayAlways() { return absl::OkStatus(); }

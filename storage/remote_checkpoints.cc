@@ -41,29 +41,38 @@ absl::StatusOr<std::optional<std::set<std::string>>> ListedFiles(
   return names;
 }
 
-// Removes the files in checkpoints' folders that no manifest lists and that
-// `is_meant` names.
-absl::Status RemoveUnlisted(
+// Returns the paths of the files in checkpoints' folders that no manifest lists
+// and that `is_meant` names. A name that is not plain is none of ours, and
+// would be read as options or as another path.
+absl::StatusOr<std::vector<std::string>> Unlisted(
     const std::string& directory,
     absl::FunctionRef<bool(const std::string& name)> is_meant) {
-  ASSIGN_OR_RETURN(RemoteFiles* const files, RemoteFilesFor(directory));
   ASSIGN_OR_RETURN(const RemoteListing listing, ListRemote(directory));
+  std::vector<std::string> found;
   for (const auto& [folder, in_folder] : listing) {
     if (!StepOfName(folder).has_value()) continue;
-    if (std::none_of(in_folder.begin(), in_folder.end(), [&](const auto& file) {
-          return file.first != kManifestName && is_meant(file.first);
-        })) {
-      continue;
+    std::vector<std::string> meant;
+    for (const auto& [name, bytes] : in_folder) {
+      if (name != kManifestName && IsPlainName(name) && is_meant(name)) {
+        meant.push_back(name);
+      }
     }
+    if (meant.empty()) continue;
     const std::string path = JoinedPath(directory, folder);
     // Read behind the list: what it lists was there before.
     ASSIGN_OR_RETURN(const auto listed, ListedFiles(path));
     if (!listed.has_value()) continue;
-    for (const auto& [name, bytes] : in_folder) {
-      if (listed->contains(name) || !is_meant(name)) continue;
-      if (name == kManifestName) continue;
-      RETURN_IF_ERROR(files->Remove(JoinedPath(path, name)));
+    for (const std::string& name : meant) {
+      if (!listed->contains(name)) found.push_back(JoinedPath(path, name));
     }
+  }
+  return found;
+}
+
+absl::Status RemoveAll(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(RemoteFiles* const files, RemoteFilesFor(path));
+    RETURN_IF_ERROR(files->Remove(path));
   }
   return absl::OkStatus();
 }
@@ -126,24 +135,38 @@ absl::Status VerifyRemoteFile(const std::string& path,
       absl::StrCat(of_file, ": its crc32c is not the manifest's"));
 }
 
-absl::Status RemoveRemoteCheckpoint(const std::string& path) {
+absl::Status RemoveRemoteCheckpoint(
+    const std::string& path, absl::FunctionRef<absl::Status()> may_remove) {
   ASSIGN_OR_RETURN(RemoteFiles* const files, RemoteFilesFor(path));
+  RETURN_IF_ERROR(may_remove());
   RETURN_IF_ERROR(files->Remove(JoinedPath(path, kManifestName)));
+  // Tries that failed took their time.
+  RETURN_IF_ERROR(may_remove());
   return files->RemoveFolder(path);
 }
 
-absl::Status RemoveRemoteRest(const std::string& directory) {
-  return RemoveUnlisted(directory, [](const std::string&) { return true; });
+absl::Status RemoveRemoteRest(const std::string& directory,
+                              absl::FunctionRef<absl::Status()> may_remove) {
+  ASSIGN_OR_RETURN(
+      const std::vector<std::string> rest,
+      Unlisted(directory, [](const std::string&) { return true; }));
+  if (rest.empty()) return absl::OkStatus();
+  // What was listed before is no next owner's.
+  RETURN_IF_ERROR(may_remove());
+  return RemoveAll(rest);
 }
 
 absl::Status RemoveRemoteAttempt(const std::string& working_directory) {
   const std::string working = LastName(working_directory);
   const std::string attempt =
       absl::StrCat(working.substr(working.rfind('-')), ".sst");
-  return RemoveUnlisted(ParentPath(working_directory),
-                        [&attempt](const std::string& name) {
-                          return absl::EndsWith(name, attempt);
-                        });
+  ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                   Unlisted(ParentPath(working_directory),
+                            [&attempt](const std::string& name) {
+                              return absl::EndsWith(name, attempt);
+                            }));
+  // Nobody else's files have these names.
+  return RemoveAll(files);
 }
 
 }  // namespace parasol

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/checkpoint.pb.h"
@@ -26,13 +27,17 @@ absl::Status CheckRemoteCheckpoint(const std::string& path,
 absl::Status VerifyRemoteFile(const std::string& path,
                               const durable::CheckpointFile& file);
 
-// Removes a checkpoint: its manifest first, so nobody finds it in part.
-absl::Status RemoveRemoteCheckpoint(const std::string& path);
+// Removes a checkpoint: its manifest first, so nobody finds it in part. Asks
+// `may_remove` before, whose error ends it.
+absl::Status RemoveRemoteCheckpoint(
+    const std::string& path, absl::FunctionRef<absl::Status()> may_remove);
 
 // Removes what is in checkpoints' folders and no manifest lists: the files of
 // attempts that failed, and of checkpoints that were replaced. Nobody may be
-// writing a checkpoint.
-absl::Status RemoveRemoteRest(const std::string& directory);
+// writing a checkpoint; `may_remove` says so, and is asked between the look for
+// such files and their removal, so a next owner's are not among them.
+absl::Status RemoveRemoteRest(const std::string& directory,
+                              absl::FunctionRef<absl::Status()> may_remove);
 
 // Removes the files of an attempt that failed, unless a manifest lists them.
 absl::Status RemoveRemoteAttempt(const std::string& working_directory);

@@ -174,7 +174,8 @@ TEST(RemoteCheckpointsTest, AManifestThatComesLateIsPassedOver) {
   ASSERT_OK(WriteCheckpoint(2, 20));
   const std::string manifest = "s3://b/run/ckpt-000000000002/MANIFEST";
   ASSERT_OK_AND_ASSIGN(const std::string bytes, files.Read(manifest, 1 << 20));
-  ASSERT_OK(RemoveRemoteCheckpoint("s3://b/run/ckpt-000000000002"));
+  ASSERT_OK(RemoveRemoteCheckpoint("s3://b/run/ckpt-000000000002",
+                                   [] { return absl::OkStatus(); }));
   EXPECT_THAT(NewestValue(), IsOkAndHolds(10));
   files.Put(manifest, bytes);
   EXPECT_THAT(NewestValue(), IsOkAndHolds(10));
@@ -203,6 +204,75 @@ TEST(RemoteCheckpointsTest, AnOwnerThatHasLostTheDirectoryWritesNoManifest) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_EQ(attempts, 3);
   EXPECT_THAT(NewestValue(), IsOkAndHolds(10));
+}
+
+// It is cut off between its look and the removal: the next owner has begun.
+TEST(RemoteCheckpointsTest, AnOwnerThatHasLostTheDirectoryRemovesNothing) {
+  MemoryFiles files;
+  ASSERT_OK(WriteCheckpoint(1, 10));
+  ASSERT_OK(WriteCheckpoint(2, 20));
+  const std::string rest = "s3://b/run/ckpt-000000000003/shard-0-ab.sst";
+  files.Put(rest, "of an attempt");
+  const std::string next = "s3://b/run/ckpt-000000000003/shard-0-cd.sst";
+  const std::vector<std::string> before = files.Paths();
+  const auto is_lost = [] {
+    return absl::FailedPreconditionError("it belongs to another");
+  };
+  EXPECT_THAT(CheckpointStore::OpenForWriting(kRun, is_lost).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  CheckpointStore store(kRun);
+  EXPECT_THAT(store.Prune(1, 2, {}, is_lost),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(files.Paths(), before);
+  ASSERT_OK(files.Remove(rest));
+  EXPECT_THAT(store.Prune(1, 2, {}, is_lost),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(NewestValue(), IsOkAndHolds(20));
+  EXPECT_THAT(store.ListSteps(), IsOkAndHolds(ElementsAre(1, 2)));
+  // One that still owns it when it asks removes what it has seen before.
+  files.Put(rest, "of an attempt");
+  EXPECT_OK(store.Prune(0, 2, {}, [&] {
+    files.Put(next, "of the next owner");
+    return absl::OkStatus();
+  }));
+  EXPECT_FALSE(files.Has(rest));
+  EXPECT_TRUE(files.Has(next));
+}
+
+// Names that read as a URI, as options or as another path, beside a file that
+// such a name leads to.
+TEST(RemoteCheckpointsTest, NamesOfObjectsLeadNowhereElse) {
+  MemoryFiles files;
+  ASSERT_OK(WriteCheckpoint(1, 10));
+  const std::string folder = "s3://b/run/ckpt-000000000001/";
+  const std::vector<std::string> strange = {"s3://victim/key",
+                                            folder + "s3://victim/key",
+                                            folder + "x?endpoint_override=evil",
+                                            folder + "/s3://victim/key",
+                                            folder + "/etc/passwd",
+                                            folder + ".hidden"};
+  for (const std::string& path : strange) files.Put(path, "x");
+  files.Put(folder + "shard-0-ab.sst", "of an attempt");
+  int requests = 0;
+  files.OnRequest([&](const Request& request) {
+    ++requests;
+    EXPECT_TRUE(absl::StartsWith(request.path, kRun)) << request.path;
+    EXPECT_FALSE(absl::StrContains(request.path, "?")) << request.path;
+    return Fate::kDone;
+  });
+  ASSERT_OK(CheckpointStore::OpenForWriting(kRun));
+  EXPECT_FALSE(files.Has(folder + "shard-0-ab.sst"));
+  for (const std::string& path : strange) EXPECT_TRUE(files.Has(path)) << path;
+  EXPECT_THAT(NewestValue(), IsOkAndHolds(10));
+  EXPECT_GT(requests, 3);
+  durable::CheckpointManifest manifest;
+  manifest.add_file()->set_name("x?endpoint_override=evil");
+  CheckpointStore store(kRun);
+  ASSERT_OK_AND_ASSIGN(const std::string working, store.Begin(2));
+  EXPECT_THAT(
+      store.Commit(working, manifest),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("x?endpoint"), HasSubstr("not a plain"))));
 }
 
 TEST(RemoteCheckpointsTest, DamageIsNamedAndPassedOver) {
@@ -278,8 +348,7 @@ class HurriedClock : public SimulatedClock {
                         absl::Duration timeout) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
     Advance(timeout);
-    return SimulatedClock::AwaitWithTimeout(mu, condition,
-                                            absl::ZeroDuration());
+    return mu.AwaitWithTimeout(condition, absl::ZeroDuration());
   }
 };
 
@@ -387,6 +456,9 @@ TEST(RemoteOwnershipTest, OfTwoThatTakeItAtOnceOneIsTheOwner) {
     const bool is_other = other != nullptr && other->Check().ok();
     EXPECT_FALSE(is_first && is_other);
     EXPECT_TRUE(is_first || is_other);
+    if (taken.ok() && other != nullptr) {
+      EXPECT_NE((*taken)->chief_epoch(), other->chief_epoch());
+    }
     ++points;
   }
   EXPECT_GT(points, 5);

@@ -84,13 +84,13 @@ absl::Status AddKept(const CheckpointStore& store, const Retention& retention,
 
 absl::Status PruneTo(CheckpointStore& store, const Retention& retention,
                      const durable::CheckpointManifest& newest,
-                     const KeptCheckpoints& kept) {
+                     const KeptCheckpoints& kept, CheckOwner check_owner) {
   const int64_t step = newest.global_step();
   // Without a limit all stay.
-  if (retention.max_to_keep <= 0) return store.Prune(0, step);
+  if (retention.max_to_keep <= 0) return store.Prune(0, step, {}, check_owner);
   ASSIGN_OR_RETURN(std::vector<int64_t> spared, StepsOf(kept, store));
   RETURN_IF_ERROR(AddKept(store, retention, newest, spared));
-  return store.Prune(retention.max_to_keep, step, spared);
+  return store.Prune(retention.max_to_keep, step, spared, check_owner);
 }
 
 }  // namespace
@@ -164,7 +164,7 @@ absl::Status StoreCheckpoint(CheckpointStore& store,
   // What could not be removed is removed next time.
   absl::Status pruned = check_owner();
   if (pruned.ok()) {
-    pruned = PruneTo(store, retention, manifest, kept());
+    pruned = PruneTo(store, retention, manifest, kept(), check_owner);
   }
   if (!pruned.ok()) LOG(WARNING) << "old checkpoints: " << pruned.message();
   return absl::OkStatus();

@@ -19,6 +19,8 @@ absl::StatusOr<RemoteListing> ListRemote(const std::string& directory) {
   RemoteListing listing;
   for (const RemoteFiles::Entry& entry : entries) {
     const size_t slash = entry.name.find('/');
+    // No path leads to it: "ckpt-…//x".
+    if (slash == 0) continue;
     const bool is_in_folder = slash != std::string::npos;
     listing[is_in_folder ? entry.name.substr(0, slash) : ""]
            [is_in_folder ? entry.name.substr(slash + 1) : entry.name] =

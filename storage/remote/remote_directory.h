@@ -16,8 +16,9 @@ namespace parasol {
 // for the directory itself, and their own names, with their sizes.
 using RemoteListing = std::map<std::string, std::map<std::string, uint64_t>>;
 
-// Returns all files of a directory; none if it has none. Fails as
-// RemoteFiles::ListAll() does.
+// Returns all files of a directory; none if it has none. Their names are as
+// others may have chosen them: see IsPlainName() before one gets a path. Fails
+// as RemoteFiles::ListAll() does.
 absl::StatusOr<RemoteListing> ListRemote(const std::string& directory);
 
 // Writes a file that is complete by being there, such as a manifest. Tries it
