@@ -98,7 +98,7 @@ struct ChiefTaskOptions {
   absl::Duration heartbeat_interval = absl::Seconds(1);
   // Time in silence after which the checkpoint directory's owner counts as
   // dead, if that can't be known otherwise.
-  absl::Duration directory_lease = DirectoryOwnership::kLease;
+  std::optional<absl::Duration> directory_lease = std::nullopt;
   // The keys of this task; null: it has none, and neither have its peers.
   std::shared_ptr<const Trust> trust = nullptr;
   // Function that ends the waits of ChiefTask::Start(); it is polled.

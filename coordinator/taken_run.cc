@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "base/uri/uri_path.h"
 #include "cluster/checkpoint/disk_patience.h"
 #include "cluster/checkpoint/evaluation_decisions.h"
 #include "cluster/checkpoint/resume.h"
@@ -64,12 +63,6 @@ absl::Status ResumeFrom(const TakeRunOptions& take, CheckOwner check_owner,
   return absl::OkStatus();
 }
 
-absl::Duration LeaseOf(const TakeRunOptions& take) {
-  const bool is_default = take.directory_lease == DirectoryOwnership::kLease;
-  return is_default && IsUri(take.directory) ? DirectoryOwnership::kLeaseInStore
-                                             : take.directory_lease;
-}
-
 // Makes one attempt.
 absl::StatusOr<CheckpointStore> TryResume(
     const TakeRunOptions& take, Clock& clock, Clock& owner_clock,
@@ -78,7 +71,7 @@ absl::StatusOr<CheckpointStore> TryResume(
   if (ownership == nullptr) {
     auto taken = DirectoryOwnership::Take({.directory = take.directory,
                                            .job_name = options.job.name(),
-                                           .lease = LeaseOf(take),
+                                           .lease = take.directory_lease,
                                            .cancelled = take.cancelled,
                                            .on_wait = take.on_trouble},
                                           owner_clock);

@@ -32,7 +32,7 @@ struct TakeRunOptions {
   // WriteFirstCheckpoint(); null: the initializers or the job's warm start say
   // it.
   std::function<absl::Status(ShardWriter& writer)> first_values = nullptr;
-  absl::Duration directory_lease = DirectoryOwnership::kLease;
+  std::optional<absl::Duration> directory_lease = std::nullopt;
   // Longest time to try while the disk is full.
   absl::Duration full_limit = absl::Minutes(10);
   // Function that ends all waits; it is polled.

@@ -13,7 +13,8 @@
 
 // The file CHIEF of a checkpoint directory, which names its owner;
 // storage/FORMAT.md describes it. In a store it is a folder with a file of each
-// owner, which nobody else writes: the newest one's, by its epoch, counts.
+// owner, its record, which nobody else writes: the newest one's, by its epoch,
+// counts. A process that wants the directory writes a claim there first.
 namespace parasol {
 
 // Returns the file's path.
@@ -21,25 +22,27 @@ std::string OwnerPath(const std::string& directory);
 
 // Returns what the file says, without the lock. A file that is damaged has a
 // stamp but no owner.
-// Of two owners with one epoch, which a store may have for a moment, it is
-// `self` if that is one.
+// In a store the files of the largest epoch count, and the files of `self`, the
+// owner that looks, rather than what others have left of an epoch not larger.
+//   InvalidArgument  a store's file is named after an epoch that no process has
+//                    been given, and there is no `self`.
 //   Unavailable  the file can't be read now.
 absl::StatusOr<OwnerSight> LookAtOwner(
     const std::string& directory,
     const durable::DirectoryOwner* self = nullptr);
 
-// Returns true if no other owner in a store's directory has the epoch of
-// `owner`, whose file is there, or a larger one. Of owners that write their
-// files and then ask at most one learns this: a list shows all that was written
-// before.
-absl::StatusOr<bool> IsOnlyOwner(const std::string& directory,
-                                 const durable::DirectoryOwner& owner);
+// Makes `owner` the owner of a store's directory, unless others want it or have
+// it: writes its claim, and if nobody else has the epoch or a larger one its
+// record, with the run and the places of the newest record that is there. Of
+// owners that claim it at once at most one learns true: a list shows all that
+// was written before.
+absl::StatusOr<bool> ClaimStore(const std::string& directory,
+                                durable::DirectoryOwner& owner);
 
-// Removes the owner's file from a store, or all files of smaller epochs.
-absl::Status RemoveOwner(const std::string& directory,
-                         const durable::DirectoryOwner& owner);
-absl::Status RemoveOlderOwners(const std::string& directory,
-                               const durable::DirectoryOwner& owner);
+// Removes from a store what others have left whose epoch is not larger than the
+// epoch of `owner`, which owns the directory, and its claim.
+absl::Status RemoveLeftBehind(const std::string& directory,
+                              const durable::DirectoryOwner& owner);
 
 // The largest epoch of an owner: places' epochs are made of it.
 inline constexpr int64_t kMaxChiefEpoch = (int64_t{1} << 31) - 1;

@@ -23,6 +23,7 @@ namespace {
 constexpr absl::Duration kPoll = absl::Milliseconds(100);
 constexpr absl::Duration kPollOfStore = absl::Seconds(1);
 constexpr int kMostPauseMs = 3000;
+constexpr int kMostAttempts = 20;
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
 
 std::string LockPath(const std::string& directory) {
@@ -87,7 +88,10 @@ absl::StatusOr<std::unique_ptr<DirectoryOwnership>> DirectoryOwnership::Take(
 }
 
 DirectoryOwnership::DirectoryOwnership(Options options, Clock& clock)
-    : options_(std::move(options)), clock_(clock) {}
+    : options_(std::move(options)),
+      lease_(options_.lease.value_or(IsUri(options_.directory) ? kLeaseInStore
+                                                               : kLease)),
+      clock_(clock) {}
 
 DirectoryOwnership::~DirectoryOwnership() {
   StopRenewal();
@@ -111,9 +115,15 @@ absl::Status DirectoryOwnership::TakeNow() {
   }
   ASSIGN_OR_RETURN(OwnerSight sight, AwaitTurn());
   record_ = NextOwner(sight, options_.job_name, clock_.Now());
-  while (IsUri(directory)) {
-    ASSIGN_OR_RETURN(const bool is_alone, IsAloneInStore());
-    if (is_alone) break;
+  for (int attempt = 1; IsUri(directory); ++attempt) {
+    ASSIGN_OR_RETURN(const bool is_taken, TakeInStore());
+    if (is_taken) break;
+    if (attempt == kMostAttempts) {
+      return absl::UnavailableError(
+          absl::StrCat("others want ", OwnerPath(directory),
+                       ", too, and so nobody got it in ", kMostAttempts,
+                       " attempts: end them, or use another directory"));
+    }
     // Each other one waits as well, and for another time.
     clock_.Pause(absl::Milliseconds(
         absl::Uniform<int>(absl::BitGen(), 0, kMostPauseMs)));
@@ -134,23 +144,19 @@ absl::Status DirectoryOwnership::TakeNow() {
   return CheckNow();
 }
 
-absl::StatusOr<bool> DirectoryOwnership::IsAloneInStore() {
-  RETURN_IF_ERROR(WriteOwner(options_.directory, record_));
-  ASSIGN_OR_RETURN(const bool is_alone,
-                   IsOnlyOwner(options_.directory, record_));
-  if (!is_alone) {
-    RETURN_IF_ERROR(RemoveOwner(options_.directory, record_));
-    return false;
-  }
-  const absl::Status removed = RemoveOlderOwners(options_.directory, record_);
-  // They are in nobody's way.
+absl::StatusOr<bool> DirectoryOwnership::TakeInStore() {
+  ASSIGN_OR_RETURN(const bool is_taken,
+                   ClaimStore(options_.directory, record_));
+  if (!is_taken) return false;
+  // What stays is removed when the lease is renewed.
+  const absl::Status removed = RemoveLeftBehind(options_.directory, record_);
   if (!removed.ok()) LOG(WARNING) << removed.message();
   return true;
 }
 
 absl::StatusOr<OwnerSight> DirectoryOwnership::AwaitTurn() {
   const std::string& directory = options_.directory;
-  OwnerWatch watch(ThisMachine(), options_.lease);
+  OwnerWatch watch(ThisMachine(), lease_);
   absl::Time next_log = absl::InfinitePast();
   while (true) {
     ASSIGN_OR_RETURN(LockAttempt attempt, TryLock(directory));
@@ -218,6 +224,7 @@ absl::Status DirectoryOwnership::CheckNow() {
   }
   RETURN_IF_ERROR(seen.status());
   const OwnerSight& sight = *seen;
+  has_left_behind_ = sight.has_left_behind;
   if (sight.owner && IsSame(*sight.owner, record_)) return absl::OkStatus();
   const bool has_owner =
       sight.owner &&
@@ -299,7 +306,10 @@ durable::PlaceEpoch& DirectoryOwnership::PlaceOf(int index) {
 absl::Status DirectoryOwnership::WriteRecord() {
   // It may have been removed.
   RETURN_IF_ERROR(MakeDirectories(options_.directory));
-  return WriteOwner(options_.directory, record_);
+  RETURN_IF_ERROR(WriteOwner(options_.directory, record_));
+  // In a store others do not wait for the write: one that claims the directory
+  // is seen now, or reads this record after its claim.
+  return IsUri(options_.directory) ? CheckNow() : absl::OkStatus();
 }
 
 void DirectoryOwnership::OnLost(std::function<void(absl::Status)> callback) {
@@ -317,8 +327,7 @@ void DirectoryOwnership::Run() {
     absl::Status lost;
     {
       absl::MutexLock lock(&mu_);
-      clock_.AwaitWithTimeout(mu_, absl::Condition(&has_news),
-                              options_.lease / 5);
+      clock_.AwaitWithTimeout(mu_, absl::Condition(&has_news), lease_ / 5);
       if (ending_) return;
       lost = lost_;
       if (!lost.ok()) on_lost = std::exchange(on_lost_, nullptr);
@@ -337,6 +346,9 @@ void DirectoryOwnership::Renew() {
   if (renewed.ok()) {
     absl::MutexLock disk(&disk_mu_);
     renewed = TouchOwner(options_.directory, record_);
+    if (renewed.ok() && has_left_behind_) {
+      renewed = RemoveLeftBehind(options_.directory, record_);
+    }
   }
   if (renewed.ok() || absl::IsNotFound(renewed)) return;
   LOG_EVERY(WARNING, kLogInterval)

@@ -43,7 +43,8 @@ class DirectoryOwnership {
     std::string job_name = {};
     // Time in silence after which an owner on another machine, or one that
     // stands still, counts as dead. An owner renews it five times as often.
-    absl::Duration lease = kLease;
+    // nullopt: kLease, or kLeaseInStore.
+    std::optional<absl::Duration> lease = std::nullopt;
     // Function that ends the wait of Take(); it is polled.
     std::function<bool()> cancelled = [] { return false; };
     // Function that is told what Take() waits for.
@@ -56,7 +57,7 @@ class DirectoryOwnership {
   //   InvalidArgument  the owner lives: the message names its host, process and
   //                    job. Or the path is not a directory.
   //   PermissionDenied, ResourceExhausted, Unavailable  the directory can't be
-  //                    written.
+  //                    written, or others want it all the time.
   //   Cancelled        `cancelled` returned true.
   static absl::StatusOr<std::unique_ptr<DirectoryOwnership>> Take(
       Options options, Clock& clock);
@@ -112,9 +113,9 @@ class DirectoryOwnership {
   DirectoryOwnership(Options options, Clock& clock);
 
   absl::Status TakeNow() ABSL_LOCKS_EXCLUDED(disk_mu_, mu_);
-  // Returns true if nobody else has taken the store's directory in the moment
-  // in which this process did; withdraws if somebody has.
-  absl::StatusOr<bool> IsAloneInStore() ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_mu_);
+  // Returns true if this process has the store's directory now; withdraws if
+  // others want it in this moment.
+  absl::StatusOr<bool> TakeInStore() ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_mu_);
   // Waits until the directory may be taken, takes its lock if it has any, and
   // returns the owner before this one.
   absl::StatusOr<OwnerSight> AwaitTurn()
@@ -123,6 +124,7 @@ class DirectoryOwnership {
   // Returns the record's entry of a place; makes it if it is missing.
   durable::PlaceEpoch& PlaceOf(int index)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_mu_);
+  // Returns OK only if whoever takes the directory next finds the record.
   absl::Status WriteRecord() ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_mu_);
   absl::Status Lost(const durable::DirectoryOwner& now)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -132,6 +134,7 @@ class DirectoryOwnership {
   void Release();
 
   const Options options_;
+  const absl::Duration lease_;
   Clock& clock_;
   bool is_taken_ = false;
   int64_t chief_epoch_ = 0;
@@ -141,6 +144,8 @@ class DirectoryOwnership {
   // Held during accesses of the disk: CHIEF has one writer at a time.
   absl::Mutex disk_mu_;
   durable::DirectoryOwner record_ ABSL_GUARDED_BY(disk_mu_);
+  // True if others' files were there at the last look.
+  bool has_left_behind_ ABSL_GUARDED_BY(disk_mu_) = false;
   std::optional<DirectoryLock> in_use_ ABSL_GUARDED_BY(disk_mu_);
   std::optional<FileDescriptor> lock_ ABSL_GUARDED_BY(disk_mu_);
 

@@ -13,6 +13,7 @@ namespace parasol {
 namespace {
 
 constexpr size_t kMaxIdBytes = 100;
+constexpr int kMostChanges = 20;
 
 // The part behind the host's name: containers of one machine have different
 // names, but one kernel, and so one set of locks.
@@ -33,8 +34,11 @@ OwnerWatch::Verdict OwnerWatch::Look(const OwnerSight& sight, absl::Time now) {
       KernelOf(sight.owner->host()) == kernel) {
     return Verdict::kTake;
   }
-  if (!stamp_) {
+  if (!stamp_ || names_ != sight.names) {
+    // Another one wants it, or does no more: that is no sign of the owner.
+    if (stamp_ && ++changes_ > kMostChanges) return Verdict::kRefuse;
     stamp_ = sight.stamp;
+    names_ = sight.names;
     since_ = now;
     return Verdict::kWait;
   }

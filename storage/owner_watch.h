@@ -1,6 +1,7 @@
 #ifndef PARASOL_STORAGE_OWNER_WATCH_H_
 #define PARASOL_STORAGE_OWNER_WATCH_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -25,6 +26,13 @@ struct OwnerSight {
   // no file.
   std::string stamp = {};
   OwnerLock lock = OwnerLock::kHeld;
+
+  // The rest is of a store, where each owner has a file of its own. Names of
+  // the files that the stamp is of; other names are another owner's.
+  std::string names = {};
+  int64_t newest_epoch = 0;
+  // True if there are files that the owner which looks should remove.
+  bool has_left_behind = false;
 };
 
 // Decides whether a directory may be taken from its owner, by watching it.
@@ -42,7 +50,8 @@ class OwnerWatch {
   //   kTake    there is no owner, or it has ended: it has said so, or its
   //            machine is this one and its lock is free, or it has not renewed
   //            its lease while it was watched.
-  //   kRefuse  the owner lives: it has renewed its lease meanwhile.
+  //   kRefuse  the owner lives: it has renewed its lease meanwhile. Or so many
+  //            processes have come and gone that one will have it.
   //   kWait    neither is known yet: look again.
   Verdict Look(const OwnerSight& sight, absl::Time now);
 
@@ -53,6 +62,8 @@ class OwnerWatch {
   const std::string machine_;
   const absl::Duration lease_;
   std::optional<std::string> stamp_;
+  std::string names_;
+  int changes_ = 0;  // number of changes of the names
   absl::Time since_ = absl::InfiniteFuture();
 };
 

@@ -116,5 +116,29 @@ TEST(ThisMachineTest, HasAHostAndAKernel) {
   EXPECT_LT(HostOf(owner).size() + 10, owner.host().size());
 }
 
+// In a store one that withdraws leaves the owner's file, which is another name.
+TEST_F(OwnerWatchTest, OtherNamesBeginTheWaitAnew) {
+  OwnerSight dead = Sight("1", OwnerLock::kUnsupported);
+  dead.names = "7-a ";
+  OwnerSight claim = Sight("2", OwnerLock::kUnsupported);
+  claim.names = "8-b-claim ";
+  EXPECT_EQ(LookAfter(absl::ZeroDuration(), dead), Verdict::kWait);
+  EXPECT_EQ(LookAfter(kLease / 2, claim), Verdict::kWait);
+  EXPECT_EQ(LookAfter(kLease / 2, dead), Verdict::kWait);
+  EXPECT_EQ(LookAfter(kLease / 2, dead), Verdict::kWait);
+  EXPECT_EQ(LookAfter(kLease / 2, dead), Verdict::kTake);
+  dead.stamp = "3";
+  EXPECT_EQ(LookAfter(absl::ZeroDuration(), dead), Verdict::kRefuse);
+}
+
+TEST_F(OwnerWatchTest, AWaitForOneAfterTheOtherEnds) {
+  OwnerSight sight = Sight("1", OwnerLock::kUnsupported);
+  for (int i = 0; i < 1000; ++i) {
+    sight.names = std::to_string(i);
+    if (LookAfter(kLease / 2, sight) == Verdict::kRefuse) return;
+  }
+  ADD_FAILURE() << "it waits for ever";
+}
+
 }  // namespace
 }  // namespace parasol

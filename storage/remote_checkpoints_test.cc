@@ -5,10 +5,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -462,6 +464,174 @@ TEST(RemoteOwnershipTest, OfTwoThatTakeItAtOnceOneIsTheOwner) {
     ++points;
   }
   EXPECT_GT(points, 5);
+}
+
+// Records a standby of place 0, as an owner whose run goes on does.
+absl::Status RecordStandby(DirectoryOwnership& owner, uint64_t standby) {
+  durable::PlaceEpoch place;
+  place.set_standby(standby);
+  return owner.RecordStandbys("run-a", {place});
+}
+
+uint64_t StandbyAtStart(const DirectoryOwnership& owner) {
+  return owner.run_at_start() == "run-a" && owner.ps_at_start().size() == 1
+             ? owner.ps_at_start()[0].standby()
+             : 0;
+}
+
+// Has the process `other` take the directory until its request `at` has the
+// fate, and its requests from then on as well if that is its end.
+void TakeUntil(MemoryFiles& files, int at, Fate fate, bool& was_reached) {
+  HurriedClock clock;
+  clock.Advance(absl::Milliseconds(1));  // as another process
+  int request = 0;
+  files.OnRequest([&, here = std::this_thread::get_id()](const Request&) {
+    if (std::this_thread::get_id() != here) return Fate::kDone;
+    if (request++ != at) return Fate::kDone;
+    was_reached = true;
+    return fate;
+  });
+  {
+    auto taken = Take(clock);
+    if (taken.ok()) {
+      (*taken)->StopRenewal();
+      was_reached = false;  // it has had all requests
+    }
+    // It ends without a word.
+    files.OnRequest([](const Request&) { return Fate::kDead; });
+  }
+  files.OnRequest();
+}
+
+// Of two that take a directory one fails or dies at each of its requests,
+// whatever the other has done: the other, or whoever comes next, has the
+// directory, keeps it, and knows what the owner before has recorded.
+TEST(RemoteOwnershipTest, OneThatDiesWhileItTakesItLeavesNoTrace) {
+  int points = 0;
+  for (const Fate fate : {Fate::kDead, Fate::kRefused, Fate::kLost}) {
+    bool was_reached_by_first = true;
+    for (int at = 0; was_reached_by_first; at += fate == Fate::kDead ? 1 : 3) {
+      bool was_reached = true;
+      for (int other_at = 0; was_reached; ++other_at) {
+        SCOPED_TRACE(absl::StrCat("fate ", static_cast<int>(fate), ", request ",
+                                  at, " and ", other_at, " of the other"));
+        MemoryFiles files;
+        SimulatedClock still;
+        {
+          ASSERT_OK_AND_ASSIGN(const auto before, Take(still));
+          ASSERT_OK(RecordStandby(*before, 7));
+        }
+        int request = 0;
+        was_reached_by_first = false;
+        was_reached = false;
+        files.OnRequest([&, here = std::this_thread::get_id()](const Request&) {
+          // Renewals are on another thread.
+          if (std::this_thread::get_id() != here) return Fate::kDone;
+          if (request++ != at) return Fate::kDone;
+          was_reached_by_first = true;
+          TakeUntil(files, other_at, fate, was_reached);
+          return Fate::kDone;
+        });
+        HurriedClock clock;
+        auto taken = Take(clock);
+        files.OnRequest();
+        // It has seen the other one at work.
+        if (!taken.ok() || !(*taken)->Check().ok()) taken = Take(clock);
+        ASSERT_OK(taken);
+        EXPECT_EQ(StandbyAtStart(**taken), 7u);
+        EXPECT_OK(RecordStandby(**taken, 9));
+        // A request of the other one that comes late.
+        files.Put(
+            "s3://b/run/CHIEF/" + absl::StrFormat("%012d-999999999-9-0-claim",
+                                                  (*taken)->chief_epoch()),
+            "late");
+        EXPECT_OK((*taken)->Check());
+        while (FilesOf(files, "s3://b/run/CHIEF/").size() > 1) {
+          std::this_thread::yield();  // it renews its lease
+        }
+        EXPECT_OK((*taken)->Check());
+        (*taken)->StopRenewal();
+        files.OnRequest([](const Request&) { return Fate::kDead; });
+        taken->reset();
+        files.OnRequest();
+        HurriedClock next_clock;
+        ASSERT_OK_AND_ASSIGN(const auto next, Take(next_clock));
+        EXPECT_EQ(StandbyAtStart(*next), 9u);
+        ++points;
+      }
+    }
+  }
+  EXPECT_GT(points, 80);
+}
+
+// The claim comes while the record is written: whoever has it may have read the
+// record before.
+TEST(RemoteOwnershipTest, ARecordThatTheNextOwnerMayNotHaveReadIsNone) {
+  MemoryFiles files;
+  SimulatedClock still;
+  ASSERT_OK_AND_ASSIGN(auto owner, Take(still));
+  owner->StopRenewal();
+  ASSERT_OK(RecordStandby(*owner, 7));
+  std::unique_ptr<DirectoryOwnership> next;
+  files.OnRequest([&](const Request& request) {
+    if (request.what != "write") return Fate::kDone;
+    files.OnRequest();
+    HurriedClock clock;
+    auto taken = Take(clock);
+    EXPECT_OK(taken);
+    (*taken)->StopRenewal();
+    next = *std::move(taken);
+    return Fate::kDone;
+  });
+  EXPECT_THAT(RecordStandby(*owner, 9),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  ASSERT_NE(next, nullptr);
+  EXPECT_EQ(StandbyAtStart(*next), 7u);
+}
+
+TEST(RemoteOwnershipTest, AClaimAloneLosesNothingThatIsRecorded) {
+  MemoryFiles files;
+  SimulatedClock still;
+  ASSERT_OK_AND_ASSIGN(auto owner, Take(still));
+  ASSERT_OK(RecordStandby(*owner, 7));
+  const int64_t epoch = owner->chief_epoch();
+  owner->StopRenewal();
+  files.OnRequest([](const Request&) { return Fate::kDead; });
+  owner.reset();
+  files.OnRequest();
+  // Two have died as they took it, and another owner stood still.
+  for (const char* name : {"1-1-00000000-claim", "2-2-00000000-claim"}) {
+    files.Put(absl::StrFormat("s3://b/run/CHIEF/%012d-%s", epoch + 1, name),
+              "damaged");
+  }
+  files.Put(absl::StrFormat("s3://b/run/CHIEF/%012d-3-3-00000000-claim", epoch),
+            "damaged");
+  HurriedClock clock;
+  const absl::Time begin = clock.Now();
+  ASSERT_OK_AND_ASSIGN(const auto next, Take(clock));
+  EXPECT_GE(clock.Now() - begin, DirectoryOwnership::kLeaseInStore);
+  EXPECT_EQ(next->chief_epoch(), epoch + 2);
+  EXPECT_EQ(StandbyAtStart(*next), 7u);
+  EXPECT_THAT(FilesOf(files, "s3://b/run/CHIEF/"), SizeIs(1));
+}
+
+TEST(RemoteOwnershipTest, NamesThatNoOwnerHasAreRefusedOrPassedOver) {
+  MemoryFiles files;
+  files.Put("s3://b/run/CHIEF/000000000009?endpoint_override=evil-1", "x");
+  files.Put("s3://b/run/CHIEF/9-s3://victim/key", "x");
+  files.Put("s3://b/run/CHIEF//000000000009-1-1-00000000", "x");
+  SimulatedClock still;
+  ASSERT_OK_AND_ASSIGN(auto owner, Take(still));
+  const std::string large =
+      absl::StrCat("s3://b/run/CHIEF/", kMaxChiefEpoch, "-1-1-00000000");
+  files.Put(large, "x");
+  EXPECT_OK(owner->Check());
+  owner.reset();
+  EXPECT_THAT(
+      Take(still).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr(large), HasSubstr("chief_epoch 2147483647"))));
+  EXPECT_THAT(FilesOf(files, "s3://b/run/CHIEF/"), SizeIs(5));
 }
 
 }  // namespace
