@@ -126,6 +126,12 @@ EventFile::~EventFile() {
 absl::Status EventFile::Add(int64_t step, const Scalars& scalars,
                             const Histograms& histograms, absl::Time now,
                             Durability durability) {
+  if (IsUri(path_) && bytes_ >= kLargeInStore &&
+      durability == Durability::kSynced) {
+    RETURN_IF_ERROR(SyncAppended(path_));
+    path_.clear();
+    bytes_ = 0;
+  }
   std::string records;
   std::string path = path_;
   if (path.empty()) {
@@ -150,6 +156,8 @@ absl::Status EventFile::Add(int64_t step, const Scalars& scalars,
                       ? AppendDurably(path, records)
                       : Append(path, records));
   path_ = path;
+  first_step_ = 0;
+  bytes_ += records.size();
   return absl::OkStatus();
 }
 

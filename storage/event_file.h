@@ -37,11 +37,15 @@ class EventFile {
   using Histograms = std::vector<std::pair<std::string, ValueHistogram>>;
   // The end that added events survive: of the machine, or of the process alone.
   enum class Durability { kSynced, kWritten };
+  // Bytes of a store's file from which on another one is begun.
+  static constexpr size_t kLargeInStore = size_t{8} << 20;
 
   // The file is made, with its directory, when the first events are added.
   // `first_step`: the smallest step that will be added; later events of other
   // files in the directory do not count then. `name` tells the file from
-  // others that begin in the same second: host and process.
+  // others that begin in the same second: host and process. In a store, where
+  // each synced addition writes the file anew, a large one is followed by
+  // another.
   EventFile(std::string directory, std::string name, int64_t first_step);
   ~EventFile();
 
@@ -57,8 +61,9 @@ class EventFile {
  private:
   const std::string directory_;
   const std::string name_;
-  const int64_t first_step_;
-  std::string path_;  // empty: not made yet
+  int64_t first_step_;  // 0: a file has told it, or need not
+  std::string path_;    // empty: not made yet
+  size_t bytes_ = 0;    // size of the file
 };
 
 // Returns "<host>.<process>" of this process.

@@ -103,5 +103,31 @@ TEST(EventFileTest, InAStoreItIsWrittenAnewAndWholeAtTheEnd) {
       IsOkAndHolds(written + FrameRecord(ScalarEvent(now, 2, "loss", 1))));
 }
 
+TEST(EventFileTest, InAStoreALargeOneIsFollowedByAnother) {
+  MemoryFiles store;
+  {
+    EventFile file("s3://b/run/train", "host.1", 5);
+    const std::string tag(1 << 20, 't');
+    absl::Time now = absl::FromUnixSeconds(100);
+    for (int step = 5; step < 5 + 10; ++step) {
+      EXPECT_OK(file.Add(step, {{tag, 1}}, now += absl::Seconds(1)));
+    }
+  }
+  std::vector<size_t> sizes;
+  int starts = 0;
+  for (const std::string& path : store.Paths()) {
+    ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadFile(path, 1 << 30));
+    sizes.push_back(bytes.size());
+    const std::string start =
+        FrameRecord(StartEvent(absl::FromUnixSeconds(101), 5));
+    starts += absl::StrContains(bytes, start) ? 1 : 0;
+    EXPECT_TRUE(absl::StrContains(bytes.substr(0, 100), "brain.Event:2"));
+  }
+  ASSERT_THAT(sizes, testing::SizeIs(2));
+  EXPECT_GE(sizes[0], EventFile::kLargeInStore);
+  EXPECT_LT(sizes[1], EventFile::kLargeInStore);
+  EXPECT_EQ(starts, 1) << "it would drop what the first one has";
+}
+
 }  // namespace
 }  // namespace parasol
