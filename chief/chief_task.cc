@@ -373,7 +373,8 @@ absl::Status ChiefTask::Open() {
                                     ? coordinator.resumed->global_step()
                                     : 0,
                   .outputs = OutputNames(coordinator.job.model()),
-                  .has_event_files = coordinator.job.tensorboard()},
+                  .has_event_files = coordinator.job.tensorboard(),
+                  .check_owner = [this] { return ownership_->Check(); }},
       .summary = coordinator.job.summary(),
       .check_owner = [this] { return ownership_->Check(); }};
   const bool has_evaluations = coordinator.job.has_eval();

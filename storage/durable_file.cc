@@ -92,10 +92,10 @@ absl::Status AppendBytes(const std::string& path, absl::string_view bytes,
 }
 
 absl::Status AppendOneLine(const std::string& path, absl::string_view line,
-                           bool is_durable) {
+                           bool is_durable, MayWrite may_write) {
   if (IsUri(path)) {
     return AppendRemote(path, absl::StrCat(line, "\n"), /*as_line=*/true,
-                        is_durable);
+                        is_durable, may_write);
   }
   ASSIGN_OR_RETURN(const FileDescriptor file,
                    FileDescriptor::Open(path, O_RDWR | O_CREAT | O_APPEND));
@@ -219,17 +219,17 @@ absl::Status Append(const std::string& path, absl::string_view bytes) {
   return AppendBytes(path, bytes, /*is_durable=*/false);
 }
 
-absl::Status AppendLineDurably(const std::string& path,
-                               absl::string_view line) {
-  return AppendOneLine(path, line, /*is_durable=*/true);
+absl::Status AppendLineDurably(const std::string& path, absl::string_view line,
+                               MayWrite may_write) {
+  return AppendOneLine(path, line, /*is_durable=*/true, may_write);
 }
 
 absl::Status AppendLine(const std::string& path, absl::string_view line) {
-  return AppendOneLine(path, line, /*is_durable=*/false);
+  return AppendOneLine(path, line, /*is_durable=*/false, MayWriteAlways);
 }
 
-absl::Status SyncAppended(const std::string& path) {
-  if (IsUri(path)) return FlushRemote(path);
+absl::Status SyncAppended(const std::string& path, MayWrite may_write) {
+  if (IsUri(path)) return FlushRemote(path, may_write);
   ASSIGN_OR_RETURN(const FileDescriptor file,
                    FileDescriptor::Open(path, O_WRONLY));
   if (fsync(file.get()) != 0) return FileError(errno, "fsync", path);

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/descriptor.h"
+#include "storage/remote/remote_files.h"
 
 // Functions on POSIX files, with errors that name the path:
 //   NotFound           no such file or directory.
@@ -80,15 +81,20 @@ absl::Status Append(const std::string& path, absl::string_view bytes);
 
 // Appends `line`, which has no newline, and a newline as AppendDurably() does.
 // A line before it that was cut off, by a full disk or a crash, stays a line of
-// its own.
-absl::Status AppendLineDurably(const std::string& path, absl::string_view line);
+// its own. In a store, where that rewrites the file, each attempt asks
+// `may_write` first: an owner's, which returns an error if another process owns
+// the directory now.
+absl::Status AppendLineDurably(const std::string& path, absl::string_view line,
+                               MayWrite may_write = MayWriteAlways);
 
 // Appends `line` as AppendLineDurably() does, but without fsync.
 absl::Status AppendLine(const std::string& path, absl::string_view line);
 
 // Makes what was appended to a file survive a crash: in a store it is not there
-// before.
-absl::Status SyncAppended(const std::string& path);
+// before, and after an error it waits for the next call. Asks `may_write` as
+// AppendLineDurably() does.
+absl::Status SyncAppended(const std::string& path,
+                          MayWrite may_write = MayWriteAlways);
 
 // Makes the names in a directory survive a crash (fsync).
 absl::Status SyncDirectory(const std::string& path);

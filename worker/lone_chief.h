@@ -105,6 +105,8 @@ class LoneChief {
   // Returns the run as it was taken up.
   const CoordinatorOptions& run() const { return run_; }
   const CheckpointStore& store() const { return executor_->store(); }
+  // Returns an error if the directory has another owner now.
+  absl::Status CheckOwner() const { return ownership_->Check(); }
   // May be called from any thread.
   wire::JobStatus Status() const ABSL_LOCKS_EXCLUDED(mu_);
 

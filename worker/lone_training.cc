@@ -108,7 +108,8 @@ absl::Status LoneTraining::Run() {
           .run_id = chief_->run().run_id,
           .first_step = step_,
           .outputs = OutputNames(job().model()),
-          .has_event_files = job().tensorboard()},
+          .has_event_files = job().tensorboard(),
+          .check_owner = [this] { return chief_->CheckOwner(); }},
       clock_);
   return Train();
 }
@@ -288,7 +289,8 @@ absl::Status LoneTraining::Evaluate(bool final) {
 void LoneTraining::Keep(const Evaluation& evaluation) {
   const std::string& directory = chief_->store().directory();
   // The result is in the log: no reason to fail.
-  const absl::Status appended = AppendEvaluation(directory, evaluation);
+  const absl::Status appended = AppendEvaluation(
+      directory, evaluation, [this] { return chief_->CheckOwner(); });
   if (!appended.ok()) LOG(ERROR) << appended.message();
   DropLaterThan(evaluation.global_step - 1, evaluations_);
   evaluations_.push_back(evaluation);

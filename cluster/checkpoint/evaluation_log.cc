@@ -116,9 +116,10 @@ std::string Describe(const Evaluation& evaluation) {
 }
 
 absl::Status AppendEvaluation(const std::string& checkpoint_directory,
-                              const Evaluation& evaluation) {
-  return AppendLineDurably(PathIn(checkpoint_directory),
-                           ToJsonLine(evaluation));
+                              const Evaluation& evaluation,
+                              MayWrite may_write) {
+  return AppendLineDurably(PathIn(checkpoint_directory), ToJsonLine(evaluation),
+                           may_write);
 }
 
 absl::StatusOr<std::vector<Evaluation>> ReadEvaluations(

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "ml/metric/metric_results.h"
+#include "storage/durable_file.h"
 
 namespace parasol {
 
@@ -54,9 +55,12 @@ std::string ToJsonLine(const Evaluation& evaluation);
 std::string Describe(const Evaluation& evaluation);
 
 // Appends the evaluation's line to `<checkpoint_directory>/evaluations.jsonl`,
-// durably. Readers see the whole line or nothing of it.
+// durably. Readers see the whole line or nothing of it. A process that owns the
+// directory says by `may_write` that it still does, as AppendLineDurably() asks
+// it.
 absl::Status AppendEvaluation(const std::string& checkpoint_directory,
-                              const Evaluation& evaluation);
+                              const Evaluation& evaluation,
+                              MayWrite may_write = MayWriteAlways);
 
 // Returns true: all evaluations of a run count.
 inline bool EveryEvaluation(const Evaluation& /*evaluation*/) { return true; }

@@ -13,6 +13,7 @@
 #include "base/uri/uri_path.h"
 #include "nlohmann/json.hpp"
 #include "storage/durable_file.h"
+#include "storage/remote/remote_directory.h"
 
 namespace parasol {
 namespace {
@@ -121,7 +122,7 @@ TrainingJournal::TrainingJournal(Options options)
 TrainingJournal::~TrainingJournal() {
   // The process may end, and files of a store are not there before.
   if (!IsUri(path_)) return;
-  const absl::Status synced = SyncAppended(path_);
+  const absl::Status synced = SyncAppended(path_, options_.check_owner);
   if (!synced.ok()) LOG(WARNING) << synced.message();
 }
 
@@ -153,26 +154,47 @@ absl::Status TrainingJournal::Clean() {
     absl::StrAppend(&kept, line, "\n");
   }
   if (kept == *before) return absl::OkStatus();
+  if (IsUri(path_)) return WriteChecked(path_, kept, options_.check_owner);
   return ReplaceFileDurably(path_, kept);
+}
+
+bool TrainingJournal::IsSyncDue(absl::Time now) {
+  if (std::exchange(has_failed_, false)) next_sync_ = now + pause_;
+  return now >= next_sync_;
+}
+
+absl::Status TrainingJournal::AddLine(const std::string& line, bool is_synced) {
+  if (!is_synced) return AppendLine(path_, line);
+  if (!IsUri(path_)) return AppendLineDurably(path_, line);
+  // If the store can't be written now, it gets the line later.
+  RETURN_IF_ERROR(AppendLine(path_, line));
+  const absl::Status synced = SyncAppended(path_, options_.check_owner);
+  if (!synced.ok()) LOG(WARNING) << synced.message();
+  has_failed_ = !synced.ok();
+  return absl::OkStatus();
 }
 
 absl::Status TrainingJournal::Add(const ProgressRecord& record,
                                   absl::Time now) {
-  const bool is_sync_due = now - synced_ >= kSyncInterval;
+  const bool is_sync_due = IsSyncDue(now);
   ProgressRecord written = record;
   if (written.from_step == last_step_) written.from_step.reset();
-  const std::string line =
-      ToJsonLine(written, options_.run_id, options_.outputs);
-  absl::Status added =
-      is_sync_due ? AppendLineDurably(path_, line) : AppendLine(path_, line);
+  absl::Status added = AddLine(
+      ToJsonLine(written, options_.run_id, options_.outputs), is_sync_due);
   if (added.ok()) last_step_ = record.global_step;
   if (events_) {
-    added.Update(events_->Add(record.global_step,
-                              ScalarsOf(record, options_.outputs), {}, now,
-                              is_sync_due ? EventFile::Durability::kSynced
-                                          : EventFile::Durability::kWritten));
+    // A store that was just away is not asked again.
+    const bool is_synced = is_sync_due && !has_failed_;
+    const absl::Status shown = events_->Add(
+        record.global_step, ScalarsOf(record, options_.outputs), {}, now,
+        is_synced ? EventFile::Durability::kSynced
+                  : EventFile::Durability::kWritten);
+    added.Update(shown);
   }
-  if (is_sync_due) synced_ = now;
+  if (!is_sync_due) return added;
+  has_failed_ = has_failed_ || !added.ok();
+  pause_ = has_failed_ ? std::min(2 * pause_, kMostPause) : kSyncInterval;
+  next_sync_ = now + pause_;
   return added;
 }
 

@@ -2,6 +2,7 @@
 #define PARASOL_CLUSTER_PROGRESS_TRAINING_JOURNAL_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,9 @@ class TrainingJournal {
     int64_t first_step = 0;
     std::vector<std::string> outputs = {};  // OutputNames()
     bool has_event_files = true;
+    // Returns an error if the directory has another owner now. A store's
+    // training.jsonl is written anew with each addition, so it is asked before.
+    std::function<absl::Status()> check_owner = [] { return absl::OkStatus(); };
   };
 
   // Opens the record for the run: removes the lines of later steps than
@@ -59,6 +63,8 @@ class TrainingJournal {
   // the line before it ends. The second one is written also if the first
   // can't be. What is added within kSyncInterval may be lost with the machine,
   // but not with the process: a disk would hold up a training of short epochs.
+  // After a failure that is a longer time, up to kMostPause: a store that is
+  // away holds up the caller for most of a minute.
   absl::Status Add(const ProgressRecord& record, absl::Time now);
 
  private:
@@ -66,11 +72,20 @@ class TrainingJournal {
   // Removes lines from the file, and sets elapsed_ and last_step_.
   absl::Status Clean();
 
+  // Returns true if what was added is to survive the machine from now on.
+  bool IsSyncDue(absl::Time now);
+  absl::Status AddLine(const std::string& line, bool is_synced);
+
   static constexpr absl::Duration kSyncInterval = absl::Seconds(10);
+  static constexpr absl::Duration kMostPause = absl::Minutes(10);
 
   const Options options_;
   const std::string path_;
-  absl::Time synced_ = absl::InfinitePast();
+  absl::Time next_sync_ = absl::InfinitePast();
+  // Time until the next attempt; it begins when the last one has ended, which
+  // is known when something is added again.
+  absl::Duration pause_ = kSyncInterval;
+  bool has_failed_ = false;
   absl::Duration elapsed_;
   int64_t last_step_ = 0;
   std::optional<EventFile> events_;

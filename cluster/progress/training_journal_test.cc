@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "storage/durable_file.h"
+#include "storage/remote/testing/memory_files.h"
 
 namespace parasol {
 namespace {
@@ -174,6 +175,61 @@ TEST_F(TrainingJournalTest, EventFilesCanBeLeftOut) {
                               .has_event_files = false});
   ASSERT_OK(journal->Add(At(10), {}));
   EXPECT_FALSE(IsDirectory(directory_ + "/tensorboard"));
+}
+
+// The caller may be the training itself.
+TEST_F(TrainingJournalTest, AStoreThatIsAwayIsAskedEverMoreSeldom) {
+  MemoryFiles store;
+  auto opened = TrainingJournal::Open({.checkpoint_directory = "s3://b/run",
+                                       .run_id = "a",
+                                       .has_event_files = true});
+  ASSERT_OK(opened);
+  int requests = 0;
+  store.OnRequest([&](const MemoryFiles::Request&) {
+    ++requests;
+    return MemoryFiles::Fate::kRefused;
+  });
+  std::string lines;
+  absl::Time now = absl::UnixEpoch();
+  for (int step = 1; step <= 100; ++step) {
+    EXPECT_OK((*opened)->Add(At(step), now += absl::Seconds(1)));
+    absl::StrAppend(&lines, ToJsonLine(At(step), "a"), "\n");
+  }
+  EXPECT_LE(requests, 4);
+  EXPECT_GE(requests, 3);
+  store.OnRequest();
+  for (int step = 101; step <= 200; ++step) {
+    EXPECT_OK((*opened)->Add(At(step), now += absl::Seconds(1)));
+    absl::StrAppend(&lines, ToJsonLine(At(step), "a"), "\n");
+  }
+  opened->reset();
+  EXPECT_THAT(ReadFile("s3://b/run/training.jsonl", 1 << 20),
+              IsOkAndHolds(lines));
+}
+
+TEST_F(TrainingJournalTest, AnOwnerThatHasLostAStoreLeavesTheNextOnesLines) {
+  MemoryFiles store;
+  bool is_lost = false;
+  const auto open = [&] {
+    return TrainingJournal::Open(
+        {.checkpoint_directory = "s3://b/run",
+         .run_id = "a",
+         .has_event_files = false,
+         .check_owner = [&] {
+           return is_lost ? absl::FailedPreconditionError("lost")
+                          : absl::OkStatus();
+         }});
+  };
+  auto journal = open();
+  ASSERT_OK(journal);
+  EXPECT_OK((*journal)->Add(At(10), absl::UnixEpoch()));
+  is_lost = true;
+  const std::string next = "{\"of\":\"the next owner\"}\n";
+  store.Put("s3://b/run/training.jsonl", next);
+  EXPECT_OK((*journal)->Add(At(20), absl::UnixEpoch() + absl::Minutes(1)));
+  journal->reset();
+  EXPECT_THAT(open().status(), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(ReadFile("s3://b/run/training.jsonl", 1000), IsOkAndHolds(next));
 }
 
 }  // namespace

@@ -140,7 +140,8 @@ void ProgramChief::GoOnWith(Save save, int64_t step) {
           .run_id = chief_->run().run_id,
           .first_step = step_,
           .outputs = OutputNames(options_.job.model()),
-          .has_event_files = options_.job.tensorboard()},
+          .has_event_files = options_.job.tensorboard(),
+          .check_owner = [this] { return chief_->CheckOwner(); }},
       clock_);
   // What the first line is compared with.
   record_->Note(chief_->Status(), /*is_end=*/false);

@@ -11,12 +11,14 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <system_error>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "base/crc32c.h"
 #include "base/descriptor.h"
 #include "base/status_macros.h"
 
@@ -28,20 +30,26 @@ namespace fs = std::filesystem;
 std::atomic<RemoteFiles*> files_of_process = nullptr;
 
 constexpr absl::string_view kScratchPrefix = "checkpoint-files-";
+constexpr int kMostFolders = 10;
 constexpr size_t kMostAppended = size_t{128} << 20;
+constexpr int kMostRewrites = 8;
 
 absl::Status SystemError(int code, const std::string& path) {
   const std::string text = absl::StrCat(path, ": ", std::strerror(code));
-  return code == ENOSPC || code == EDQUOT || code == EMFILE
+  return code == ENOSPC || code == EDQUOT || code == EMFILE || code == ENFILE ||
+                 code == ENOLCK
              ? absl::ResourceExhaustedError(text)
              : absl::UnavailableError(text);
 }
 
 // Opens a folder and locks it; not open if another process has it.
-Descriptor LockFolder(const std::string& path) {
+absl::StatusOr<Descriptor> LockFolder(const std::string& path) {
   Descriptor folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.is_open() || flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
-    return Descriptor();
+  if (!folder.is_open() && errno == ENOENT) return Descriptor();
+  if (!folder.is_open()) return SystemError(errno, path);
+  if (flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return Descriptor();
+    return SystemError(errno, path);
   }
   // Whoever removes abandoned ones may have been here before the lock was.
   struct stat locked;
@@ -65,16 +73,27 @@ void RemoveAbandoned(const std::string& parent) {
     }
   }
   for (const std::string& path : found) {
-    const Descriptor lock = LockFolder(path);
-    if (lock.is_open()) fs::remove_all(path, error);
+    const absl::StatusOr<Descriptor> lock = LockFolder(path);
+    if (lock.ok() && lock->is_open()) fs::remove_all(path, error);
   }
 }
 
 // What was appended to files and is not written yet.
 struct Appended {
+  // Content that a file has if an attempt was done whose answer was lost.
+  struct Doubt {
+    size_t bytes = 0;
+    uint32_t crc = 0;
+    size_t kept = 0;  // bytes that were kept in memory until then
+
+    bool IsOf(absl::string_view content) const {
+      return content.size() == bytes && Crc32cOf(content) == crc;
+    }
+  };
   struct Bytes {
     std::string bytes;
     bool as_line = false;
+    std::optional<Doubt> doubt = {};
   };
   absl::Mutex mu;
   std::map<std::string, Bytes> by_path ABSL_GUARDED_BY(mu);
@@ -85,34 +104,82 @@ Appended& AppendedOfProcess() {
   return *appended;
 }
 
-// Rewrites a file with what is kept of it in memory and `bytes` behind it.
-absl::Status Rewrite(const std::string& path, absl::string_view bytes,
-                     bool as_line) {
-  ASSIGN_OR_RETURN(RemoteFiles* const files, RemoteFilesFor(path));
+// Returns what is kept of a file of this content, without what an attempt has
+// written all the same; says whether there is such an attempt.
+Appended::Bytes TakeStock(const std::string& path, absl::string_view content,
+                          bool& was_written) {
   Appended& appended = AppendedOfProcess();
-  Appended::Bytes kept;
-  {
-    const absl::MutexLock lock(&appended.mu);
-    kept = appended.by_path[path];
+  const absl::MutexLock lock(&appended.mu);
+  Appended::Bytes& kept = appended.by_path[path];
+  was_written = kept.doubt && kept.doubt->IsOf(content);
+  if (was_written) {
+    kept.bytes.erase(0, kept.doubt->kept);
+    kept.doubt.reset();
   }
-  absl::StatusOr<std::string> content = files->Read(path, kMostAppended);
-  if (absl::IsNotFound(content.status())) content = std::string();
-  RETURN_IF_ERROR(content.status());
-  const size_t known = kept.bytes.size();
-  if (known == 0) kept.as_line = as_line;
-  absl::StrAppend(&kept.bytes, bytes);
-  if (content->size() + kept.bytes.size() > kMostAppended) {
+  return kept;
+}
+
+// Notes what an attempt leaves of `kept` bytes: nothing without a doubt.
+void NoteAttempt(const std::string& path, size_t kept,
+                 const std::optional<Appended::Doubt>& doubt) {
+  Appended& appended = AppendedOfProcess();
+  const absl::MutexLock lock(&appended.mu);
+  Appended::Bytes& bytes = appended.by_path[path];
+  bytes.doubt = doubt;
+  if (!doubt) bytes.bytes.erase(0, kept);
+}
+
+struct Addition {
+  std::string path;
+  absl::string_view bytes;
+  bool as_line = false;
+};
+
+// Appends what is kept in memory, and the addition behind it, to `content`.
+absl::Status AddTo(std::string& content, Appended::Bytes kept,
+                   const Addition& addition) {
+  if (kept.bytes.empty()) kept.as_line = addition.as_line;
+  absl::StrAppend(&kept.bytes, addition.bytes);
+  if (content.size() + kept.bytes.size() > kMostAppended) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(path, ": has more than ", kMostAppended,
+        absl::StrCat(addition.path, ": has more than ", kMostAppended,
                      " bytes; give it another name"));
   }
   const bool is_cut_off =
-      kept.as_line && !content->empty() && content->back() != '\n';
-  absl::StrAppend(&*content, is_cut_off ? "\n" : "", kept.bytes);
-  RETURN_IF_ERROR(files->Write(path, *content));
-  const absl::MutexLock lock(&appended.mu);
-  appended.by_path[path].bytes.erase(0, known);
+      kept.as_line && !content.empty() && content.back() != '\n';
+  absl::StrAppend(&content, is_cut_off ? "\n" : "", kept.bytes);
   return absl::OkStatus();
+}
+
+// Rewrites a file with what is kept of it in memory and the addition.
+absl::Status Rewrite(const Addition& addition, MayWrite may_write) {
+  const std::string& path = addition.path;
+  ASSIGN_OR_RETURN(RemoteFiles* const files, RemoteFilesFor(path));
+  for (int attempt = 1;; ++attempt) {
+    absl::StatusOr<std::string> content = files->Read(path, kMostAppended);
+    if (absl::IsNotFound(content.status())) content = std::string();
+    RETURN_IF_ERROR(content.status());
+    bool was_written = false;
+    const Appended::Bytes kept = TakeStock(path, *content, was_written);
+    // By the attempt before, whose answer was lost.
+    if (was_written && attempt > 1) return absl::OkStatus();
+    const size_t before = content->size();
+    RETURN_IF_ERROR(AddTo(*content, kept, addition));
+    if (content->size() == before) return absl::OkStatus();
+    RETURN_IF_ERROR(may_write());
+    const absl::Status written = files->WriteOnce(path, *content);
+    std::optional<Appended::Doubt> doubt;
+    if (!written.ok()) {
+      doubt = {.bytes = content->size(),
+               .crc = Crc32cOf(*content),
+               .kept = kept.bytes.size()};
+    }
+    NoteAttempt(path, kept.bytes.size(), doubt);
+    if (!absl::IsUnavailable(written) || attempt == kMostRewrites) {
+      return written;
+    }
+    files->Pause(attempt);
+  }
 }
 
 }  // namespace
@@ -131,14 +198,21 @@ absl::StatusOr<std::unique_ptr<LocalScratch>> LocalScratch::Make(
   ASSIGN_OR_RETURN(RemoteFiles* const files, RemoteFilesFor(path));
   ASSIGN_OR_RETURN(const std::string parent, files->LocalFolder());
   RemoveAbandoned(parent);
-  while (true) {
+  for (int attempt = 1; attempt <= kMostFolders; ++attempt) {
     std::string name = absl::StrCat(parent, "/", kScratchPrefix, "XXXXXX");
     if (mkdtemp(name.data()) == nullptr) return SystemError(errno, name);
-    Descriptor lock = LockFolder(name);
-    if (!lock.is_open()) continue;
+    absl::StatusOr<Descriptor> lock = LockFolder(name);
+    if (!lock.ok()) {
+      rmdir(name.c_str());
+      return lock.status();
+    }
+    if (!lock->is_open()) continue;
     return std::unique_ptr<LocalScratch>(
-        new LocalScratch(std::move(name), lock.Release()));
+        new LocalScratch(std::move(name), lock->Release()));
   }
+  return absl::UnavailableError(absl::StrCat(
+      parent, ": others remove or lock each folder that is made there, ",
+      kMostFolders, " by now: let this program alone write in it"));
 }
 
 LocalScratch::~LocalScratch() {
@@ -176,8 +250,11 @@ absl::Status BringFile(const std::string& path, uint64_t bytes,
 }
 
 absl::Status AppendRemote(const std::string& path, absl::string_view bytes,
-                          bool as_line, bool is_durable) {
-  if (is_durable) return Rewrite(path, bytes, as_line);
+                          bool as_line, bool is_durable, MayWrite may_write) {
+  if (is_durable) {
+    return Rewrite({.path = path, .bytes = bytes, .as_line = as_line},
+                   may_write);
+  }
   RETURN_IF_ERROR(RemoteFilesFor(path).status());
   Appended& appended = AppendedOfProcess();
   const absl::MutexLock lock(&appended.mu);
@@ -192,7 +269,7 @@ absl::Status AppendRemote(const std::string& path, absl::string_view bytes,
   return absl::OkStatus();
 }
 
-absl::Status FlushRemote(const std::string& path) {
+absl::Status FlushRemote(const std::string& path, MayWrite may_write) {
   {
     Appended& appended = AppendedOfProcess();
     const absl::MutexLock lock(&appended.mu);
@@ -201,7 +278,7 @@ absl::Status FlushRemote(const std::string& path) {
       return absl::OkStatus();
     }
   }
-  return Rewrite(path, "", /*as_line=*/false);
+  return Rewrite({.path = path, .bytes = ""}, may_write);
 }
 
 }  // namespace parasol

@@ -90,6 +90,7 @@ class LocalScratch {
  public:
   // Makes it for files on their way from or to `path`. Removes folders
   // that killed processes have left.
+  //   ResourceExhausted, Unavailable  it can't be made or locked: names it.
   static absl::StatusOr<std::unique_ptr<LocalScratch>> Make(
       const std::string& path);
   ~LocalScratch();
@@ -114,15 +115,25 @@ class LocalScratch {
 absl::Status BringFile(const std::string& path, uint64_t bytes,
                        const std::string& local);
 
+// Function that is asked before a file is written in a way that what others
+// have written there would be lost; its error ends it. An owner's says whether
+// it still owns the file's directory.
+using MayWrite = absl::FunctionRef<absl::Status()>;
+inline absl::Status MayWriteAlways() { return absl::OkStatus(); }
+
 // Appends bytes to a file. Stores have whole files alone, so without
 // `is_durable` they are kept in memory until the file is next appended to
-// durably, and that rewrites it. With `as_line` bytes before them that end in
-// no newline get one. A file has one process that appends to it.
+// durably, and that rewrites it: each of several attempts reads the file again
+// and asks `may_write`. With `as_line` bytes before them that end in no newline
+// get one. A file has one process that appends to it. After an error the bytes
+// are not kept, but the file may have them all the same.
 //   ResourceExhausted  the file is too large for that.
 absl::Status AppendRemote(const std::string& path, absl::string_view bytes,
-                          bool as_line, bool is_durable);
-// Writes what is kept in memory of a file.
-absl::Status FlushRemote(const std::string& path);
+                          bool as_line, bool is_durable,
+                          MayWrite may_write = MayWriteAlways);
+// Writes what is kept in memory of a file. After an error it stays there.
+absl::Status FlushRemote(const std::string& path,
+                         MayWrite may_write = MayWriteAlways);
 
 }  // namespace parasol
 

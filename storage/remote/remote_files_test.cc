@@ -1,9 +1,12 @@
 #include "storage/remote/remote_files.h"
 
+#include <sys/resource.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -13,6 +16,7 @@
 namespace parasol {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
@@ -65,6 +69,92 @@ TEST(RemoteFilesTest, WhatCouldNotBeWrittenIsNotAppended) {
   EXPECT_THAT(store.Read(kLog, 100), IsOkAndHolds("kept\nagain\n"));
 }
 
+TEST(RemoteFilesTest, EachAttemptToAppendIsAllowedAnewAndReadsTheFile) {
+  MemoryFiles store;
+  store.Put(kLog, "a\n");
+  int asked = 0;
+  store.OnRequest([&](const MemoryFiles::Request& request) {
+    return request.what == "write" && asked < 3 ? Fate::kRefused : Fate::kDone;
+  });
+  EXPECT_OK(AppendRemote(kLog, "b\n", true, true, [&] {
+    ++asked;
+    return absl::OkStatus();
+  }));
+  EXPECT_EQ(asked, 3);
+  EXPECT_THAT(store.Read(kLog, 100), IsOkAndHolds("a\nb\n"));
+
+  // A next owner has begun between two attempts.
+  bool is_lost = false;
+  store.OnRequest([&](const MemoryFiles::Request& request) {
+    if (request.what != "write") return Fate::kDone;
+    is_lost = true;
+    store.Put(kLog, "a\nb\nof the next\n");
+    return Fate::kRefused;
+  });
+  const auto check = [&] {
+    return is_lost ? absl::FailedPreconditionError("lost") : absl::OkStatus();
+  };
+  EXPECT_OK(AppendRemote(kLog, "kept\n", true, false));
+  EXPECT_THAT(AppendRemote(kLog, "c\n", true, true, check),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(FlushRemote(kLog, check),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  store.OnRequest();
+  EXPECT_THAT(store.Read(kLog, 100), IsOkAndHolds("a\nb\nof the next\n"));
+  EXPECT_OK(FlushRemote(kLog));
+}
+
+// Whatever answers are lost, no line is there twice, and none is missing that
+// was appended.
+TEST(RemoteFilesTest, LostAnswersRepeatNoLine) {
+  for (const int lost : {1, 2}) {
+    for (const bool has_kept : {false, true}) {
+      SCOPED_TRACE(absl::StrCat(lost, " lost, ", has_kept));
+      MemoryFiles store;
+      store.Put(kLog, "a\n");
+      int writes = 0;
+      store.OnRequest([&](const MemoryFiles::Request& request) {
+        if (request.what != "write") return Fate::kDone;
+        return writes++ < lost ? Fate::kLost : Fate::kDone;
+      });
+      if (has_kept) {
+        EXPECT_OK(AppendRemote(kLog, "kept\n", true, false));
+      }
+      EXPECT_OK(AppendRemote(kLog, "b\n", true, true));
+      EXPECT_OK(AppendRemote(kLog, "c\n", true, true));
+      EXPECT_THAT(store.Read(kLog, 100),
+                  IsOkAndHolds(has_kept ? "a\nkept\nb\nc\n" : "a\nb\nc\n"));
+    }
+  }
+  // The call ends before it can know.
+  MemoryFiles store;
+  int reads = 0;
+  store.OnRequest([&](const MemoryFiles::Request& request) {
+    if (request.what == "write") return Fate::kLost;
+    return ++reads == 2 ? Fate::kRefused : Fate::kDone;
+  });
+  EXPECT_OK(AppendRemote(kLog, "kept\n", true, false));
+  EXPECT_THAT(AppendRemote(kLog, "b\n", true, true),
+              StatusIs(absl::StatusCode::kUnavailable));
+  store.OnRequest();
+  EXPECT_OK(FlushRemote(kLog));
+  EXPECT_OK(AppendRemote(kLog, "c\n", true, true));
+  EXPECT_THAT(store.Read(kLog, 100), IsOkAndHolds("kept\nb\nc\n"));
+}
+
+TEST(RemoteFilesTest, WhatIsAppendedLaterComesBehindIt) {
+  MemoryFiles store;
+  store.OnRequest([](const MemoryFiles::Request& request) {
+    return request.what == "write" ? Fate::kRefused : Fate::kDone;
+  });
+  EXPECT_OK(AppendRemote(kLog, "a\n", true, false));
+  EXPECT_THAT(FlushRemote(kLog), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_OK(AppendRemote(kLog, "b\n", true, false));
+  store.OnRequest();
+  EXPECT_OK(FlushRemote(kLog));
+  EXPECT_THAT(store.Read(kLog, 100), IsOkAndHolds("a\nb\n"));
+}
+
 TEST(RemoteFilesTest, AFileIsBroughtPieceByPiece) {
   MemoryFiles store;
   store.Put("s3://b/x", "0123456789");
@@ -92,12 +182,28 @@ TEST(RemoteFilesTest, ALocalScratchEndsWithItsUser) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+TEST(RemoteFilesTest, ALocalScratchThatCantBeMadeIsAnError) {
+  MemoryFiles store;
+  ASSERT_OK(LocalScratch::Make("s3://b/x"));
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const absl::Status made = LocalScratch::Make("s3://b/x").status();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(made, StatusIs(absl::StatusCode::kResourceExhausted,
+                             AllOf(HasSubstr("memory_files/checkpoint-files-"),
+                                   HasSubstr("Too many open files"))));
+}
+
 TEST(RemoteDirectoryTest, FilesAreListedByTheirFolders) {
   MemoryFiles store;
   store.Put("s3://b/run/BEST", "12");
   store.Put("s3://b/run/ckpt-1/MANIFEST", "1");
   store.Put("s3://b/run/tensorboard/train/x", "");
   store.Put("s3://b/running/x", "");
+  store.Put("s3://b/run//x", "");
   EXPECT_THAT(
       ListRemote("s3://b/run"),
       IsOkAndHolds(UnorderedElementsAre(
