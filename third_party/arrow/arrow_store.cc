@@ -111,12 +111,20 @@ Result<std::shared_ptr<arrow::fs::FileSystem>> OpenStore(
       uri, {{"retry_strategy", no_retries}});
 }
 
-// Opens a store to be written.
+// Bytes that are written with one request, and not as an upload of parts.
+constexpr int64_t kMostInRequest = 4 << 20;
+
+// Opens a store to be written. One request is tried again by the caller, who
+// may have lost the right to write meanwhile.
 Result<std::shared_ptr<arrow::fs::FileSystem>> OpenWriter(
-    const std::string& uri) {
+    const std::string& uri, bool is_for_requests) {
   if (uri.rfind("s3:", 0) != 0) return OpenStore(uri);
-  const std::shared_ptr<arrow::fs::S3RetryStrategy> retries =
-      std::make_shared<PartRetries>();
+  std::shared_ptr<arrow::fs::S3RetryStrategy> retries;
+  if (is_for_requests) {
+    retries = std::make_shared<NoRetries>();
+  } else {
+    retries = std::make_shared<PartRetries>();
+  }
   // What is small is one request, not an upload of parts.
   return arrow::fs::FileSystemFromUriAndOptions(
       uri + (uri.find('?') == std::string::npos ? "?" : "&") +
@@ -346,12 +354,16 @@ struct ParasolArrowStore {
   std::string uri;
   std::shared_ptr<arrow::fs::FileSystem> store;
   std::mutex mutex;
-  std::shared_ptr<arrow::fs::FileSystem> writer;  // null until it is needed
+  // Null until they are needed: for objects that are sent in parts, and for
+  // those that are one request.
+  std::shared_ptr<arrow::fs::FileSystem> writers[2];
 
-  Result<std::shared_ptr<arrow::fs::FileSystem>> Writer() {
+  Result<std::shared_ptr<arrow::fs::FileSystem>> WriterOf(int64_t size) {
     const std::lock_guard<std::mutex> lock(mutex);
+    const bool is_request = size <= kMostInRequest;
+    std::shared_ptr<arrow::fs::FileSystem>& writer = writers[is_request];
     if (writer == nullptr) {
-      ARROW_ASSIGN_OR_RAISE(writer, OpenWriter(uri));
+      ARROW_ASSIGN_OR_RAISE(writer, OpenWriter(uri, is_request));
     }
     return writer;
   }
@@ -449,7 +461,7 @@ int parasol_arrow_object_read(ParasolArrowObject* object, int64_t offset,
 int parasol_arrow_write(ParasolArrowStore* store, const char* path,
                         const ParasolArrowInput* input, char* error) {
   return GuardedStore(error, [&]() -> Status {
-    ARROW_ASSIGN_OR_RAISE(const auto writer, store->Writer());
+    ARROW_ASSIGN_OR_RAISE(const auto writer, store->WriterOf(input->size));
     return WriteObject(*writer, path, *input);
   });
 }

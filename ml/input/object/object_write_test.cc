@@ -147,6 +147,18 @@ TEST_F(ObjectWriteTest, WhatMayPassIsTriedAgain) {
   }
 }
 
+// Who writes it may have lost the right to after the first request.
+TEST_F(ObjectWriteTest, OneAttemptIsOneRequest) {
+  server_->SetFaults(
+      {R"({"request": "PUT /b/run/once", "times": 1, "do": "503"})"});
+  EXPECT_THAT(store_->WriteOnce("b/run/once", SourceOf("x")),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(server_->Requests("PUT /b/run/once"), SizeIs(1));
+  EXPECT_FALSE(std::filesystem::exists(server_->PathOf("run/once")));
+  EXPECT_OK(store_->WriteOnce("b/run/once", SourceOf("x")));
+  EXPECT_EQ(Stored("run/once"), "x");
+}
+
 TEST_F(ObjectWriteTest, ErrorsNameTheObjectAndWhatToDo) {
   server_->SetFaults(
       {R"({"request": "PUT /b/run/no", "times": -1, "do": "503"})"});
