@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -18,37 +17,21 @@
 #include "ml/input/object/object_store.h"
 #include "ml/input/object/object_uri.h"
 #include "storage/checkpoint_manifest.h"
-#include "storage/checkpoint_name.h"
 #include "storage/checkpoint_store.h"
 #include "storage/durable_file.h"
 
 namespace parasol {
 namespace {
 
-// Returns the newest complete checkpoint in a folder of a store, as a directory
-// of this machine. Only it is brought, and newer ones that are incomplete.
-absl::StatusOr<std::string> NewestInStore(const std::string& uri,
-                                          std::vector<ObjectEntry> entries) {
-  std::sort(entries.begin(), entries.end(),
-            [](const ObjectEntry& a, const ObjectEntry& b) {
-              return a.path > b.path;
-            });
-  absl::Status damage;  // of the newest one that is damaged
-  for (const ObjectEntry& entry : entries) {
-    const std::string name = entry.path.substr(entry.path.rfind('/') + 1);
-    if (!entry.is_folder || !StepOfName(name).has_value()) continue;
-    ASSIGN_OR_RETURN(
-        const std::string directory,
-        ObjectCache::OfProcess().BringNamed(JoinedPath(uri, name)));
-    const CheckpointStore store(directory.substr(0, directory.rfind('/')));
-    const auto complete = FindCheckpoint(store);
-    if (complete.ok() && complete->has_value()) return directory;
-    if (absl::IsUnavailable(complete.status())) return complete.status();
-    damage.Update(complete.status());
-  }
-  RETURN_IF_ERROR(damage) << uri;
-  return absl::NotFoundError(absl::StrCat(
-      uri, ": has no checkpoint; name a folder ckpt-… or one that has some"));
+// Returns the newest complete checkpoint of a directory of many.
+absl::StatusOr<std::string> NewestIn(const CheckpointStore& store) {
+  ASSIGN_OR_RETURN(const std::optional<durable::CheckpointManifest> newest,
+                   FindCheckpoint(store));
+  if (newest) return store.PathOf(newest->global_step());
+  return absl::NotFoundError(
+      absl::StrCat(store.directory(),
+                   ": has no checkpoint; name a directory ckpt-… or one "
+                   "that has some"));
 }
 
 absl::StatusOr<std::string> CheckpointInStore(const std::string& uri) {
@@ -59,13 +42,16 @@ absl::StatusOr<std::string> CheckpointInStore(const std::string& uri) {
   }
   ASSIGN_OR_RETURN(const std::shared_ptr<const ObjectStore> store,
                    ObjectStore::Open(parts));
-  ASSIGN_OR_RETURN(std::vector<ObjectEntry> entries, store->List(parts.path));
+  ASSIGN_OR_RETURN(const std::vector<ObjectEntry> entries,
+                   store->List(parts.path));
   for (const ObjectEntry& entry : entries) {
     if (entry.path == absl::StrCat(parts.path, "/", kManifestName)) {
       return ObjectCache::OfProcess().BringNamed(uri);
     }
   }
-  return NewestInStore(uri, std::move(entries));
+  // What was not uploaded to its end is not brought.
+  ASSIGN_OR_RETURN(const std::string newest, NewestIn(CheckpointStore(uri)));
+  return ObjectCache::OfProcess().BringNamed(newest);
 }
 
 }  // namespace
@@ -102,14 +88,7 @@ absl::StatusOr<std::string> CheckpointAt(const std::string& path) {
   if (std::find(names->begin(), names->end(), kManifestName) != names->end()) {
     return std::string(absl::StripSuffix(path, "/"));
   }
-  const CheckpointStore store(path);
-  ASSIGN_OR_RETURN(const std::optional<durable::CheckpointManifest> newest,
-                   FindCheckpoint(store));
-  if (newest) return store.PathOf(newest->global_step());
-  return absl::NotFoundError(
-      absl::StrCat(path,
-                   ": has no checkpoint; name a directory ckpt-… or one "
-                   "that has some"));
+  return NewestIn(CheckpointStore(path));
 }
 
 absl::StatusOr<std::unique_ptr<CheckpointReader>> OpenCheckpointAt(

@@ -133,6 +133,25 @@ TEST_F(ObjectCheckpointsTest, TrainsToTheBitsOfAFolder) {
   EXPECT_EQ(listed.end.code(), 0) << listed.standard_error;
   EXPECT_THAT(listed.standard_output,
               AllOf(HasSubstr("\n  60 "), HasSubstr("final")));
+
+  // What was not uploaded to its end is not brought.
+  server_->Put("run/ckpt-000000000070/shard-0-ab.sst", "a part");
+  const std::string file = testing::TempDir() + "/again.safetensors";
+  const CompletedProcess exported =
+      RunTool({"export", server_->Uri("run"), "--format=safetensors",
+               "--output=" + file});
+  EXPECT_EQ(exported.end.code(), 0) << exported.standard_error;
+  EXPECT_TRUE(Content(file) == here);
+  EXPECT_THAT(server_->Requests("GET /b/run/ckpt-000000000070/"),
+              testing::IsEmpty());
+
+  // Nobody waits for a directory that can't be imported into.
+  const std::vector<std::string> before = Keys();
+  const CompletedProcess imported =
+      RunTool({"import", file, "--checkpoint_dir=" + server_->Uri("run")});
+  EXPECT_EQ(imported.end.code(), 2);
+  EXPECT_THAT(imported.standard_error, HasSubstr("name another directory"));
+  EXPECT_EQ(Keys(), before);
 }
 
 TEST_F(ObjectCheckpointsTest, GoesOnToTheSameBitsWhenAllWereKilled) {

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
 #include "cluster/checkpoint/resume.h"
 #include "cluster/checkpoint/store_checkpoint.h"
@@ -126,7 +127,7 @@ absl::StatusOr<TakenDirectory> TakeEmpty(const std::string& directory,
                                          const CheckpointContents& contents,
                                          Clock& clock) {
   std::error_code ignored;  // what can't be seen can't be written either
-  if (std::filesystem::exists(directory, ignored)) {
+  if (IsUri(directory) || std::filesystem::exists(directory, ignored)) {
     RETURN_IF_ERROR(RequireNoCheckpoints(CheckpointStore(directory)));
   }
   ASSIGN_OR_RETURN(
