@@ -154,7 +154,7 @@ bool DataFollower::Take(const std::string& name) {
       files_.Next(name, counted.bytes, counted.records,
                   std::max(1, options_.dataset.batch_size()));
   absl::Status recorded = options_.check_owner();
-  if (recorded.ok()) recorded = log_.Append(file);
+  if (recorded.ok()) recorded = log_.Append(file, options_.check_owner);
   if (recorded.ok()) recorded = files_.Add(file);
   if (!recorded.ok()) {
     look_.trouble =

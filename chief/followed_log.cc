@@ -14,7 +14,6 @@
 #include "base/strict_json.h"
 #include "base/uri/uri_path.h"
 #include "nlohmann/json.hpp"
-#include "storage/durable_file.h"
 
 namespace parasol {
 namespace {
@@ -82,7 +81,8 @@ absl::StatusOr<FollowedLog> FollowedLog::Open(const std::string& directory,
   return log;
 }
 
-absl::Status FollowedLog::Append(const durable::FollowedFile& file) {
+absl::Status FollowedLog::Append(const durable::FollowedFile& file,
+                                 MayWrite may_write) {
   if (lines_ >= 2 * limits_.lines) {
     ASSIGN_OR_RETURN(const std::string before, Read());
     const std::vector<absl::string_view> lines =
@@ -92,7 +92,7 @@ absl::Status FollowedLog::Append(const durable::FollowedFile& file) {
   const std::string line = LineOf(file, run_id_);
   // The name of a new file is to survive, too.
   RETURN_IF_ERROR(is_there_
-                      ? AppendLineDurably(path_, line)
+                      ? AppendLineDurably(path_, line, may_write)
                       : ReplaceFileDurably(path_, absl::StrCat(line, "\n")));
   is_there_ = true;
   ++lines_;

@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "coordinator/steps/followed_files.h"
 #include "proto/checkpoint.pb.h"
+#include "storage/durable_file.h"
 
 namespace parasol {
 
@@ -43,8 +44,10 @@ class FollowedLog {
   // Moves the names out of the files that Open() has found, ascending.
   std::vector<std::string> TakePaths() { return std::move(paths_); }
 
-  // Adds a file's line, which survives a loss of power.
-  absl::Status Append(const durable::FollowedFile& file);
+  // Adds a file's line, which survives a loss of power. In a store each attempt
+  // asks `may_write` first, as that of AppendLineDurably().
+  absl::Status Append(const durable::FollowedFile& file,
+                      MayWrite may_write = MayWriteAlways);
 
  private:
   FollowedLog(std::string path, std::string run_id,
