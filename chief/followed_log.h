@@ -45,7 +45,7 @@ class FollowedLog {
   std::vector<std::string> TakePaths() { return std::move(paths_); }
 
   // Adds a file's line, which survives a loss of power. In a store each attempt
-  // asks `may_write` first, as that of AppendLineDurably().
+  // asks `may_write` first, as AppendLineDurably() does.
   absl::Status Append(const durable::FollowedFile& file,
                       MayWrite may_write = MayWriteAlways);
 

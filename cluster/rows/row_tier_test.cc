@@ -486,10 +486,12 @@ TEST(RowTierTest, SoDoesOneWithAFileOnTheDisk) {
   }
 }
 
+constexpr int kThreads = 4;
+constexpr int kRowsOfPull = 60;
+
 // A push adds to one row what it takes from another: a snapshot has both.
 void RequestsLoseNothing(size_t rows_of_segment, int64_t& in_memory) {
   constexpr uint64_t kIds = 3000;
-  constexpr int kThreads = 4;
   constexpr int kPushes = 400;
   const TableForm form = {.optimizer = "sgd { learning_rate: 1 }", .width = 1};
   ASSERT_OK_AND_ASSIGN(std::shared_ptr<TierFile> file, OpenTierFile(TempDir()));
@@ -519,7 +521,7 @@ void RequestsLoseNothing(size_t rows_of_segment, int64_t& in_memory) {
       }
       EXPECT_OK(PushTo(*table, push).status());
       // Most of these are on the disk.
-      std::vector<uint64_t> others(60);
+      std::vector<uint64_t> others(kRowsOfPull);
       for (uint64_t& id : others) id = random() % kIds;
       for (int pull = 0; pull < 4; ++pull) {
         EXPECT_OK(PullOf(*table, others).status());
@@ -550,7 +552,9 @@ void RequestsLoseNothing(size_t rows_of_segment, int64_t& in_memory) {
 TEST(RowTierTest, RequestsOnManyThreadsLoseNothing) {
   int64_t in_memory = 0;
   RequestsLoseNothing(/*rows_of_segment=*/64, in_memory);
-  EXPECT_LE(in_memory, static_cast<int64_t>(4 * kRowStripes));
+  // The last request of a thread may have found the disk at work.
+  EXPECT_LE(in_memory,
+            static_cast<int64_t>(4 * kRowStripes + kThreads * kRowsOfPull));
 }
 
 // Places are used again as soon as they can be; such a disk is slow.
