@@ -13,11 +13,11 @@
 #include "absl/types/span.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "cluster/job/learning_rate_field.h"
-#include "ml/optimizer/learning_rate.h"
 #include "storage/shard_entry.h"
 #include "worker/store/batch_part.h"
 #include "worker/store/host_variables.h"
+#include "worker/store/inner_rate.h"
+#include "worker/store/outer_gradient.h"
 #include "worker/store/variable_fragments.h"
 #include "worker/store/wrapped_model.h"
 
@@ -30,30 +30,6 @@ class WholeBatch : public StagedBatch {
   absl::Span<const Rows> rows() const override { return {}; }
 
   const Batch* batch = nullptr;
-};
-
-// The inner optimizer's learning rate, if it has a schedule.
-class InnerRate {
- public:
-  static absl::StatusOr<std::optional<InnerRate>> Of(
-      const job::Optimizer& inner) {
-    if (!inner.has_learning_rate_schedule()) return std::nullopt;
-    ASSIGN_OR_RETURN(LearningRate rate,
-                     LearningRate::Create(InitialLearningRate(inner),
-                                          inner.learning_rate_schedule()));
-    return InnerRate(std::move(rate));
-  }
-
-  // Gives the optimizer the rate of an update, and no schedule.
-  void Set(int64_t update, job::Optimizer& inner) const {
-    inner.clear_learning_rate_schedule();
-    SetInitialLearningRate(rate_.At(update), inner);
-  }
-
- private:
-  explicit InnerRate(LearningRate rate) : rate_(std::move(rate)) {}
-
-  LearningRate rate_;
 };
 
 // What a shard's local steps have: values and slots.
@@ -298,10 +274,7 @@ class LocalStepsModel : public WrappedModel {
       ASSIGN_OR_RETURN(const absl::Span<const float> end,
                        state_->variables->Read(i, kValueArray));
       std::vector<float>& difference = differences_[0][i];
-      difference.resize(end.size());
-      for (size_t j = 0; j < end.size(); ++j) {
-        difference[j] = share * (begin_[i][j] - end[j]);
-      }
+      WriteOuterGradient(begin_[i], end, share, difference);
       state_->is_given[i] = true;
       if (overlap_ > 0) state_->given[i].assign(end.begin(), end.end());
       sinks.variable(i, difference);
