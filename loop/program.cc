@@ -14,6 +14,7 @@
 #include "cluster/cluster_spec/role_flags.h"
 #include "cluster/object/store_files.h"
 #include "cluster/trust/trust_flags.h"
+#include "loop/peers/local_steps.h"
 #include "loop/peers/peers_of.h"
 #include "loop/peers/program_status.h"
 #include "worker/shown/lone_status.h"
@@ -30,6 +31,11 @@ ABSL_FLAG(std::string, checkpoint_dir, "",
           "none.");
 ABSL_FLAG(int64_t, checkpoint_every, 0,
           "Number of iterations between checkpoints; 0: a job's default.");
+ABSL_FLAG(std::string, local_steps, "",
+          "Iterations that a worker of a cluster with ps makes with values of "
+          "its own before it exchanges what they have changed, as a job has "
+          "them: 'steps: 100 outer { sgd { learning_rate: 0.7 momentum: 0.9 } "
+          "}'. Empty: each iteration is exchanged.");
 ABSL_FLAG(absl::Duration, peer_timeout, absl::Minutes(5),
           "How long a process that is missing, or takes no part, is waited "
           "for.");
@@ -92,6 +98,11 @@ absl::StatusOr<std::unique_ptr<Strategy>> Program::CreateStrategy() {
       .status = status_.get()};
   if (absl::GetFlag(FLAGS_checkpoint_every) > 0) {
     program.checkpoint.set_every_steps(absl::GetFlag(FLAGS_checkpoint_every));
+  }
+  const std::string local = absl::GetFlag(FLAGS_local_steps);
+  if (!local.empty()) {
+    ASSIGN_OR_RETURN(program.local_steps, ParseLocalSteps(local),
+                     _ << "--local_steps");
   }
   ASSIGN_OR_RETURN(
       std::unique_ptr<Peers> peers,

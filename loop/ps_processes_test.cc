@@ -36,9 +36,11 @@ namespace {
 namespace fs = std::filesystem;
 
 using ::testing::AllOf;
+using ::testing::DoubleNear;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::Pointwise;
 using ::testing::StartsWith;
 
 constexpr absl::Duration kLimit = absl::Minutes(2);
@@ -167,6 +169,16 @@ class PsProcessesTest : public testing::Test {
     }
     return iterations;
   }
+  // Returns the step of the record's last line.
+  int64_t LastRecordedStep() const {
+    std::ifstream file(root_ + "/checkpoints/training.jsonl");
+    int64_t step = 0;
+    for (std::string line; std::getline(file, line);) {
+      step =
+          nlohmann::json::parse(line, nullptr, false).value("global_step", 0);
+    }
+    return step;
+  }
   // Returns the value of "count", which each iteration has added 1 to.
   static double CountIn(const std::string& values) {
     const std::vector<std::string> parts = absl::StrSplit(values, ' ');
@@ -174,6 +186,20 @@ class PsProcessesTest : public testing::Test {
     EXPECT_TRUE(parts.size() > 4 && absl::SimpleAtod(parts[4], &count))
         << values;
     return count;
+  }
+
+  static std::vector<double> NumbersIn(const std::string& values) {
+    std::vector<double> numbers;
+    for (absl::string_view word : absl::StrSplit(values, ' ')) {
+      double number = 0;
+      if (absl::SimpleAtod(word, &number)) numbers.push_back(number);
+    }
+    return numbers;
+  }
+  // A flag whose exchanges are applied as they are.
+  static std::string LocalSteps(int steps) {
+    return absl::StrCat("--local_steps=steps: ", steps,
+                        " outer { sgd { learning_rate: 1 } }");
   }
 
   const std::string root_;
@@ -308,6 +334,143 @@ TEST_F(PsProcessesTest, AKilledPsAndAKilledChiefComeBack) {
   ExpectAllEndWell();
   const std::multiset<int> done = IterationsOf("worker/0");
   EXPECT_EQ((std::set<int>(done.begin(), done.end()).size()), 400u);
+}
+
+// An exchange of one iteration that is applied as it is, is the iteration.
+TEST_F(PsProcessesTest, OneLocalStepHasTheValuesOfOneProcess) {
+  Start("");
+  EXPECT_EQ(CodeOf(""), 0) << TextOf("");
+  const std::vector<double> alone = NumbersIn(ValuesOf(""));
+  ASSERT_EQ(alone.size(), 5u);
+  processes_.clear();
+  fs::remove_all(root_ + "/checkpoints");
+  StartAll(1, 1, {LocalSteps(1)});
+  ExpectAllEndWell();
+  EXPECT_THAT(NumbersIn(ValuesOf("worker/0")),
+              Pointwise(DoubleNear(1e-5), alone))
+      << TextOf("worker/0");
+}
+
+TEST_F(PsProcessesTest, WorkersOfLocalStepsShareTheIterations) {
+  // The last exchange has five.
+  StartAll(2, 2, {"--iterations=205", LocalSteps(10)});
+  ExpectAllEndWell();
+  std::multiset<int> done = IterationsOf("worker/0");
+  done.merge(IterationsOf("worker/1"));
+  ASSERT_EQ(done.size(), 205u);
+  EXPECT_EQ((std::set<int>(done.begin(), done.end()).size()), 205u);
+  EXPECT_EQ(*done.rbegin(), 204);
+  const std::string values = ValuesOf("worker/0");
+  EXPECT_EQ(CountIn(values), 205) << values;
+  EXPECT_EQ(ValuesOf("worker/1").substr(0, values.find(" seen")),
+            values.substr(0, values.find(" seen")));
+  EXPECT_EQ(LastRecordedStep(), 21);
+}
+
+// What it had done since its last exchange is done again, by the other one, and
+// once.
+TEST_F(PsProcessesTest, AWorkerIsKilledBetweenExchanges) {
+  const std::vector<std::string> flags = {"--iterations=200", LocalSteps(5)};
+  MakeCluster(2, 1);
+  Start("chief/0", flags);
+  Start("ps/0");
+  Start("worker/0", {"--iterations=200", LocalSteps(5), "--hold_at=3"});
+  AwaitText("worker/0", "iteration 3\n");
+  Start("worker/1", flags);
+  AwaitText("worker/1", "iteration 112\n");
+  KillAndStart("worker/0", flags);
+  ExpectAllEndWell();
+  std::multiset<int> done = IterationsOf("worker/0");
+  done.merge(IterationsOf("worker/1"));
+  EXPECT_EQ((std::set<int>(done.begin(), done.end()).size()), 200u);
+  EXPECT_EQ(done.count(0), 2u);
+  EXPECT_EQ(CountIn(ValuesOf("worker/1")), 200);
+}
+
+TEST_F(PsProcessesTest, AKilledPsAndAKilledChiefComeBackToLocalSteps) {
+  const std::vector<std::string> flags = {"--iterations=400",
+                                          "--checkpoint_every=2",
+                                          "--hold_at=63", LocalSteps(5)};
+  StartAll(1, 2, flags);
+  AwaitText("worker/0", "iteration 63\n");
+  KillAndStart("ps/1", {});
+  KillAndStart("chief/0", flags);
+  fs::remove(root_ + "/hold");
+  ExpectAllEndWell();
+  const std::multiset<int> done = IterationsOf("worker/0");
+  EXPECT_EQ((std::set<int>(done.begin(), done.end()).size()), 400u);
+}
+
+TEST_F(PsProcessesTest, LocalStepsGoOnFromACheckpointOfAsMany) {
+  StartAll(1, 1, {"--iterations=20", LocalSteps(5)});
+  ExpectAllEndWell();
+  Start("chief/0", {"--iterations=40", LocalSteps(10)});
+  EXPECT_EQ(CodeOf("chief/0"), 2);
+  EXPECT_THAT(TextOf("chief/0"),
+              HasSubstr("counts exchanges of 5 iterations, and this program "
+                        "exchanges of 10 iterations"));
+  Start("chief/0", {"--iterations=40"});
+  EXPECT_EQ(CodeOf("chief/0"), 2);
+  EXPECT_THAT(TextOf("chief/0"), HasSubstr("and this program iterations; go "));
+  processes_.clear();
+  StartAll(1, 2, {"--iterations=40", LocalSteps(5)});
+  ExpectAllEndWell();
+  const std::string values = ValuesOf("worker/0");
+  EXPECT_EQ(CountIn(values), 40) << values;
+  EXPECT_THAT(values, HasSubstr("seen 320"));
+  // Each once, in both runs' log.
+  EXPECT_EQ(IterationsOf("worker/0").size(), 40u);
+  EXPECT_EQ(LastRecordedStep(), 8);
+}
+
+TEST_F(PsProcessesTest, LocalStepsPushAFractionOfTheBytes) {
+  const auto pushed = [&](const std::string& local_steps) {
+    StartAll(1, 1,
+             {"--iterations=60", "--hold_at=40", local_steps,
+              "--metrics_address=127.0.0.1:0"});
+    AwaitText("worker/0", "iteration 40\n");
+    const std::string page =
+        BodyAt(PortIn("worker/0", ", /metrics on port "), "/metrics");
+    fs::remove(root_ + "/hold");
+    ExpectAllEndWell();
+    fs::remove_all(root_ + "/checkpoints");
+    std::ofstream(root_ + "/hold") << "here";
+    fs::remove(LogOf("worker/0"));
+    const std::string name = "\nparasol_worker_push_bytes_total ";
+    const size_t at = page.find(name);
+    EXPECT_NE(at, std::string::npos) << page;
+    return at == std::string::npos ? 0 : atof(&page[at + name.size()]);
+  };
+  // Its iteration 40 has pushed its updates of four elements, too.
+  const double of_each = pushed("--local_steps=") - 4 * sizeof(float);
+  EXPECT_GT(of_each, 0);
+  EXPECT_EQ(10 * pushed(LocalSteps(10)), of_each);
+}
+
+TEST_F(PsProcessesTest, WrongLocalStepsAreRefused) {
+  Start("", {LocalSteps(5)});
+  EXPECT_EQ(CodeOf(""), 2);
+  EXPECT_THAT(TextOf(""),
+              HasSubstr("--local_steps: there are no parameter servers"));
+  MakeCluster(1, 1);
+  Start("chief/0", {"--local_steps=steps: 5 fragments: 2 outer { sgd {} }"});
+  EXPECT_EQ(CodeOf("chief/0"), 2);
+  EXPECT_THAT(TextOf("chief/0"),
+              HasSubstr("--local_steps: fragments: a program exchanges all"));
+  Start("chief/0", {LocalSteps(5)});
+  Start("ps/0");
+  Start("worker/0", {LocalSteps(6)});
+  EXPECT_EQ(CodeOf("worker/0"), 2);
+  EXPECT_THAT(TextOf("worker/0"),
+              AllOf(HasSubstr("another program than the chief"),
+                    HasSubstr("local_steps.steps: 5 -> 6")));
+  // The second optimizer is compared, too.
+  Start("worker/0", {LocalSteps(5), "--offset_rate=.5"});
+  EXPECT_EQ(CodeOf("worker/0"), 2);
+  EXPECT_THAT(TextOf("worker/0"), HasSubstr("learning_rate: 0.5"));
+  Start("worker/0", {LocalSteps(5), "--without_training"});
+  EXPECT_EQ(CodeOf("worker/0"), 2);
+  EXPECT_THAT(TextOf("worker/0"), HasSubstr("before there is a Training"));
 }
 
 TEST_F(PsProcessesTest, ErrorsEndTheJobWithALine) {

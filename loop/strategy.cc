@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "loop/core/program_variables.h"
 #include "loop/core/reduce.h"
+#include "loop/peers/local_steps.h"
 #include "loop/peers/lone_peers.h"
 #include "ml/device/device.h"
 #include "ml/device/device_name.h"
@@ -70,6 +71,9 @@ Strategy::Strategy(std::vector<std::string> names,
       world_(devices_, std::move(devices), *peers_) {
   // What is drawn at random depends on it.
   CHECK(Keep("strategy/steps", &world_.kept_steps()).ok());
+  if (peers_->local_steps() != nullptr) {
+    local_.emplace(peers_->local_steps()->steps());
+  }
 }
 
 Strategy::~Strategy() = default;
@@ -117,10 +121,18 @@ Strategy::Scope::~Scope() { in_scope = before_; }
 
 absl::Status Strategy::RunOnReplicas(
     const std::function<absl::Status(int local)>& step) {
+  if (local_ && !has_iterations_) {
+    return absl::InvalidArgumentError(
+        "--local_steps: Run() is called before there is a Training, whose "
+        "iterations are exchanged; make one first");
+  }
   RETURN_IF_ERROR(Start());
   if (peers_->shared() == nullptr) return world_.Run(step);
   if (!has_iterations_) return RunAsIteration(step);
-  RETURN_IF_ERROR(PullShared());
+  const bool is_held = local_ && local_->is_under_way();
+  if (!is_held) {
+    RETURN_IF_ERROR(PullShared());
+  }
   return world_.Run(step);
 }
 
@@ -140,17 +152,34 @@ absl::Status Strategy::PullShared() {
 
 void Strategy::EndAfter(int64_t iterations) {
   has_iterations_ = true;
+  if (local_) {
+    local_->EndAfter(iterations);
+    iterations = local_->exchanges();
+  }
   peers_->EndAfter(iterations);
 }
 
 absl::StatusOr<std::optional<int64_t>> Strategy::NextIteration(int64_t done) {
   ASSIGN_OR_RETURN(const std::optional<int64_t> next,
-                   peers_->NextIteration(done));
+                   local_ ? NextLocalIteration() : peers_->NextIteration(done));
   // A worker that was lost draws other numbers when it goes on.
   if (shared_ != nullptr && next) {
     world_.kept_steps() = std::max(world_.steps(), *next);
   }
   return next;
+}
+
+absl::StatusOr<std::optional<int64_t>> Strategy::NextLocalIteration() {
+  if (!local_->is_under_way()) {
+    ASSIGN_OR_RETURN(const std::optional<int64_t> exchange,
+                     peers_->NextIteration(0));
+    if (!exchange) return std::nullopt;
+    const InnerPart pull(peers_->reporter(), StepPart::kPull);
+    RETURN_IF_ERROR(shared_->BeginExchange());
+    local_->Begin(*exchange);
+  }
+  RETURN_IF_ERROR(shared_->BeginIteration(local_->next()));
+  return local_->next();
 }
 
 absl::Status Strategy::Start() {
@@ -160,12 +189,24 @@ absl::Status Strategy::Start() {
 
 absl::Status Strategy::Open() {
   registry_.Close();
-  variables_ = std::make_unique<ProgramVariables>(registry_);
-  store_ = StoreOf(*variables_, JobOf(registry_, "program", options_.seed));
+  const job::LocalSteps* const local = peers_->local_steps();
+  for (const auto& optimizer : registry_.optimizers()) {
+    if (local == nullptr) continue;
+    RETURN_IF_ERROR(CheckMakesLocalSteps(optimizer->spec(), *local))
+        << "--local_steps: optimizer " << optimizer->name();
+  }
+  variables_ = std::make_unique<ProgramVariables>(registry_, local);
+  store_ =
+      StoreOf(*variables_, JobOf(registry_, "program", options_.seed, local));
   ASSIGN_OR_RETURN(committed_, peers_->Begin(*store_, registry_.parts()));
+  if (local_) committed_ = local_->IterationsOf(committed_);
   variables_->TakeUpdates();
   if (peers_->shared() != nullptr) {
     shared_ = std::make_unique<SharedVariables>(registry_, *peers_->shared());
+    if (local_) {
+      RETURN_IF_ERROR(shared_->StepLocally(
+          1.0f / static_cast<float>(peers_->num_places())));
+    }
   }
   return absl::OkStatus();
 }
@@ -173,11 +214,12 @@ absl::Status Strategy::Open() {
 absl::StatusOr<bool> Strategy::Commit(const Iteration& iteration) {
   RETURN_IF_ERROR(Start());
   variables_->NoteIteration();
+  if (local_ && !local_->Add(iteration)) return peers_->GoesOn();
   if (peers_->shared() != nullptr) {
     const InnerPart push(peers_->reporter(), StepPart::kPush);
     RETURN_IF_ERROR(shared_->Commit(/*keeps=*/is_chief()));
   }
-  return peers_->Commit(iteration, *store_);
+  return peers_->Commit(local_ ? local_->Take() : iteration, *store_);
 }
 
 absl::Status Strategy::End(const absl::Status& result) {

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "loop/core/local_iterations.h"
 #include "loop/core/registry.h"
 #include "loop/core/shared_variables.h"
 #include "loop/core/world.h"
@@ -184,6 +185,8 @@ class Strategy {
   absl::Status Open();
   absl::Status RunOnReplicas(
       const std::function<absl::Status(int local)>& step);
+  // Does what NextIteration() says where exchanges have several.
+  absl::StatusOr<std::optional<int64_t>> NextLocalIteration();
   // Pulls the variables that ps hold.
   absl::Status PullShared();
   // Runs a step that is an iteration of its own.
@@ -200,6 +203,7 @@ class Strategy {
   std::unique_ptr<ProgramVariables> variables_;
   std::unique_ptr<ParameterStore> store_;
   std::unique_ptr<SharedVariables> shared_;  // null: no ps hold them
+  std::optional<LocalIterations> local_;     // nullopt: no local steps
   bool has_iterations_ = false;              // EndAfter() was called
   absl::Status started_;
   int64_t committed_ = 0;

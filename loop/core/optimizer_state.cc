@@ -25,7 +25,6 @@ absl::StatusOr<std::shared_ptr<OptimizerState>> OptimizerState::Create(
   RETURN_IF_ERROR(CheckClipping(spec)) << "optimizer " << name;
   std::shared_ptr<OptimizerState> state(
       new OptimizerState(std::move(name), spec, std::move(variables)));
-  std::map<std::string, std::shared_ptr<const parasol::Optimizer>> distinct;
   for (const auto& variable : state->variables_) {
     const VariableSpec& of = variable->spec();
     if (!of.trained) {
@@ -33,22 +32,18 @@ absl::StatusOr<std::shared_ptr<OptimizerState>> OptimizerState::Create(
                                                      ": variable ", of.name,
                                                      " is not trainable"));
     }
-    const job::Optimizer own =
-        VariableOptimizerOf(spec, of.name, of.learning_rate_multiplier);
-    auto& rule = distinct[own.SerializeAsString()];
-    if (rule == nullptr) {
-      ASSIGN_OR_RETURN(rule, MakeVariableOptimizer(own),
-                       _ << "optimizer " << state->name_);
-      RETURN_IF_ERROR(rule->CheckCode()) << "optimizer " << state->name_;
-    }
-    state->rules_.push_back(rule);
     state->gradient_names_.push_back(absl::StrCat("gradient of ", of.name));
+  }
+  RETURN_IF_ERROR(state->MakeRules(spec)) << "optimizer " << state->name_;
+  const size_t count = state->variables_.size();
+  for (size_t i = 0; i < count; ++i) {
+    const parasol::Optimizer& rule = *state->rules_[i];
     auto& slots = state->slots_.emplace_back();
-    for (size_t slot = 0; slot < rule->slot_names().size(); ++slot) {
-      slots.emplace_back(of.elements(), rule->InitialSlotValue(slot));
+    for (size_t slot = 0; slot < rule.slot_names().size(); ++slot) {
+      slots.emplace_back(state->variables_[i]->spec().elements(),
+                         rule.InitialSlotValue(slot));
     }
   }
-  const size_t count = state->variables_.size();
   absl::MutexLock lock(&state->mu_);
   state->brought_.resize(count);
   for (auto& of_variable : state->brought_) {
@@ -63,6 +58,44 @@ absl::StatusOr<std::shared_ptr<OptimizerState>> OptimizerState::Create(
         return absl::OkStatus();
       });
   return state;
+}
+
+absl::Status OptimizerState::MakeRules(const job::Optimizer& spec) {
+  std::map<std::string, std::shared_ptr<const parasol::Optimizer>> distinct;
+  rules_.clear();
+  for (const auto& variable : variables_) {
+    const job::Optimizer own = VariableOptimizerOf(
+        spec, variable->spec().name, variable->spec().learning_rate_multiplier);
+    auto& rule = distinct[own.SerializeAsString()];
+    if (rule == nullptr) {
+      ASSIGN_OR_RETURN(rule, MakeVariableOptimizer(own));
+      RETURN_IF_ERROR(rule->CheckCode());
+    }
+    rules_.push_back(rule);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OptimizerState::StepLocally(int64_t iteration) {
+  if (!local_.has_value()) {
+    ASSIGN_OR_RETURN(std::optional<InnerRate> rate, InnerRate::Of(spec_),
+                     _ << "optimizer " << name_);
+    local_ = {.rate = std::move(rate)};
+  }
+  if (!local_->rate.has_value()) return absl::OkStatus();
+  job::Optimizer spec = spec_;
+  local_->rate->Set(iteration, spec);
+  RETURN_IF_ERROR(MakeRules(spec)) << "optimizer " << name_;
+  return absl::OkStatus();
+}
+
+absl::Status OptimizerState::CheckMayStepLocally() const {
+  if (variables_.front()->is_held()) return absl::OkStatus();
+  if (world().peers().shared() == nullptr) return JobIsComplete();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "optimizer ", name_,
+      " makes local steps, and updates outside of an iteration: call it behind "
+      "the Next() of a Training, which begins one"));
 }
 
 absl::Status OptimizerState::Apply(absl::Span<const Tensor> gradients) {
@@ -186,7 +219,7 @@ void OptimizerState::BeginSum(size_t variable) {
 // Sums with ps are a process's own, and there at once. What is clipped has to
 // wait for all.
 void OptimizerState::PushIfWorthIt() {
-  if (!variables_.front()->is_shared() || is_clipped() ||
+  if (!is_with_ps() || is_clipped() ||
       waiting_elements_ < TrainingParameters::kPackElements) {
     return;
   }
@@ -217,6 +250,9 @@ absl::Status OptimizerState::Update() {
 absl::Status OptimizerState::UpdateAll() {
   absl::MutexLock lock(&mu_);
   RETURN_IF_ERROR(early_);
+  if (local_.has_value()) {
+    RETURN_IF_ERROR(CheckMayStepLocally());
+  }
   if (updated_.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "optimizer ", name_,
@@ -229,7 +265,7 @@ absl::Status OptimizerState::UpdateAll() {
   }
   RETURN_IF_ERROR(CheckFinite());
   if (is_clipped()) Clip();
-  if (variables_.front()->is_shared()) {
+  if (is_with_ps()) {
     RETURN_IF_ERROR(Push()) << "optimizer " << name_;
     RETURN_IF_ERROR(push_->Finish()) << "optimizer " << name_;
   } else {

@@ -18,6 +18,7 @@
 #include "ml/optimizer/optimizer.h"
 #include "ml/tape/tensor.h"
 #include "proto/job.pb.h"
+#include "worker/store/inner_rate.h"
 
 namespace parasol::loop {
 
@@ -25,7 +26,8 @@ namespace parasol::loop {
 // gradients of all replicas of all processes are added, in the order of the
 // replicas, and the sum is applied once. Where ps hold the variables it is
 // pushed to them, large gradients while others are still computed, and the
-// slots here are not used.
+// slots here are not used, unless updates are local steps: then they are made
+// here, as without ps.
 //
 // Used as VariableState is.
 class OptimizerState {
@@ -54,7 +56,8 @@ class OptimizerState {
   //   InvalidArgument     a gradient's shape, or their number, does not fit.
   //   OutOfRange          the sum of a gradient is not finite: names it, and is
   //                       not applied.
-  //   FailedPrecondition  outside of a step.
+  //   FailedPrecondition  outside of a step, or a local step outside of an
+  //                       iteration.
   absl::Status Apply(absl::Span<const Tensor> gradients);
 
   // Do so in parts: bring one gradient after the other, each once, and then
@@ -64,6 +67,11 @@ class OptimizerState {
   absl::Status Bring(size_t variable, const Tensor& gradient)
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Update() ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Says that updates are local steps, which are made while the variables are
+  // held, and that the next ones are in this iteration: a schedule goes by the
+  // iterations of all workers. Returns errors of InnerRate::Of().
+  absl::Status StepLocally(int64_t iteration);
 
   // Number of updates that were made.
   int64_t iterations() const { return iterations_; }
@@ -105,6 +113,13 @@ class OptimizerState {
   absl::Status CheckFinite(size_t variable, absl::Span<const float> sum) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status UpdateOne(size_t variable, absl::Span<const float> gradient);
+  // Makes the rules that an optimizer has for the variables.
+  absl::Status MakeRules(const job::Optimizer& spec);
+  // Returns true if ps make the updates.
+  bool is_with_ps() const {
+    return variables_.front()->is_shared() && !local_.has_value();
+  }
+  absl::Status CheckMayStepLocally() const;
   // Has ps make the updates of sums that were not sent yet.
   absl::Status Push() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -114,7 +129,11 @@ class OptimizerState {
   std::vector<std::shared_ptr<const parasol::Optimizer>> rules_;
   std::vector<std::vector<std::vector<float>>> slots_;
   int64_t iterations_ = 0;
-  const std::string update_name_;            // for errors
+  struct LocalSteps {
+    std::optional<InnerRate> rate;
+  };
+  std::optional<LocalSteps> local_;  // nullopt: updates are no local steps
+  const std::string update_name_;    // for errors
   std::vector<std::string> gradient_names_;  // index: variable
 
   // The update that is being prepared.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "loop/peers/local_steps.h"
 #include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/assigned/plain_subtraction.h"
 #include "storage/shard_entry.h"
@@ -60,11 +61,13 @@ job::Layer& AddLayer(const std::string& name, job::Model& model) {
 
 }  // namespace
 
-std::vector<VariableSpec> SpecsOf(const Registry& registry) {
+std::vector<VariableSpec> SpecsOf(const Registry& registry,
+                                  bool has_local_steps) {
   std::vector<VariableSpec> specs;
   for (const auto& variable : registry.variables()) {
     VariableSpec& spec = specs.emplace_back(variable->spec());
     spec.trained = OptimizerOf(*variable, registry) != nullptr;
+    if (has_local_steps) spec.learning_rate_multiplier = 1;
   }
   for (const KeptValue& value : registry.kept()) {
     specs.push_back(SpecOf(value));
@@ -73,17 +76,32 @@ std::vector<VariableSpec> SpecsOf(const Registry& registry) {
   return specs;
 }
 
-ProgramVariables::ProgramVariables(const Registry& registry)
-    : StoredVariables(SpecsOf(registry)),
+ProgramVariables::ProgramVariables(const Registry& registry,
+                                   const job::LocalSteps* local)
+    : StoredVariables(SpecsOf(registry, local != nullptr)),
       registry_(registry),
       places_(specs().size()) {
   const std::shared_ptr<const parasol::Optimizer> none =
       *MakeOptimizer(PlainSubtraction());
   std::vector<std::shared_ptr<const parasol::Optimizer>> rules(specs().size(),
                                                                none);
-  for (const auto& optimizer : registry.optimizers()) {
+  if (local == nullptr) TakeOptimizers(rules);
+  for (size_t i = 0; i < specs().size() && local != nullptr; ++i) {
+    if (!specs()[i].trained) continue;
+    // The outer optimizer was checked.
+    rules[i] = *MakeVariableOptimizer(
+        VariableOptimizerOf(local->outer(), specs()[i].name, 1));
+  }
+  SetOptimizers(std::move(rules));
+  kept_.resize(registry.kept().size());
+  NoteKept();
+}
+
+void ProgramVariables::TakeOptimizers(
+    std::vector<std::shared_ptr<const parasol::Optimizer>>& rules) {
+  for (const auto& optimizer : registry_.optimizers()) {
     for (size_t i = 0; i < optimizer->variables().size(); ++i) {
-      const auto& all = registry.variables();
+      const auto& all = registry_.variables();
       const size_t variable =
           std::find(all.begin(), all.end(), optimizer->variables()[i]) -
           all.begin();
@@ -92,9 +110,6 @@ ProgramVariables::ProgramVariables(const Registry& registry)
       places_[variable] = {.optimizer = optimizer.get(), .number = i};
     }
   }
-  SetOptimizers(std::move(rules));
-  kept_.resize(registry.kept().size());
-  NoteKept();
 }
 
 void ProgramVariables::NoteKept() {
@@ -136,7 +151,12 @@ absl::StatusOr<absl::Span<const float>> ProgramVariables::Read(size_t variable,
   }
   if (array != kValueArray) {
     const Place& place = places_[variable];
-    return place.optimizer->slot(place.number, array - 1);
+    if (place.optimizer != nullptr) {
+      return place.optimizer->slot(place.number, array - 1);
+    }
+    read_.assign(specs()[variable].elements(),
+                 optimizer(variable).InitialSlotValue(array - 1));
+    return read_;
   }
   const Tensor value = variables[variable]->ReadSaved();
   RETURN_IF_ERROR(value.status());
@@ -161,6 +181,7 @@ absl::Status ProgramVariables::Write(size_t variable, int array,
   }
   if (array != kValueArray) {
     const Place& place = places_[variable];
+    if (place.optimizer == nullptr) return absl::OkStatus();
     const absl::Span<float> slot =
         place.optimizer->slot(place.number, array - 1);
     CHECK_EQ(elements.size(), slot.size());
@@ -174,8 +195,8 @@ absl::Status ProgramVariables::Write(size_t variable, int array,
   return absl::OkStatus();
 }
 
-job::Job JobOf(const Registry& registry, const std::string& name,
-               uint64_t seed) {
+job::Job JobOf(const Registry& registry, const std::string& name, uint64_t seed,
+               const job::LocalSteps* local) {
   job::Job job;
   job.set_name(name);
   job.set_seed(seed);
@@ -200,6 +221,7 @@ job::Job JobOf(const Registry& registry, const std::string& name,
   *AddLayer("program", *job.mutable_model())
        .mutable_custom()
        ->mutable_variable() = others.custom().variable();
+  if (local != nullptr) UseLocalSteps(*local, job);
   return job;
 }
 

@@ -21,8 +21,12 @@ namespace parasol::loop {
 // them, with one element for each byte; kIterationsVariable is the last one.
 class ProgramVariables : public StoredVariables {
  public:
-  // `registry` must be closed, and outlive this object.
-  explicit ProgramVariables(const Registry& registry);
+  // `registry` must be closed, and outlive this object. `local`: the local
+  // steps, as ParseLocalSteps() returns them, whose outer optimizer the
+  // variables have then, with slots that are with the ps: here they have their
+  // initial values. Null: there are none.
+  explicit ProgramVariables(const Registry& registry,
+                            const job::LocalSteps* local = nullptr);
 
   // Notes, at the end of an iteration, how many updates each variable has had,
   // and the kept values: a checkpoint of the last iteration is written when the
@@ -46,6 +50,8 @@ class ProgramVariables : public StoredVariables {
     size_t number = 0;
   };
 
+  void TakeOptimizers(
+      std::vector<std::shared_ptr<const parasol::Optimizer>>& rules);
   const Registry& registry_;
   std::vector<Place> places_;      // index: variable
   std::vector<std::string> kept_;  // bytes of kept values, as they were noted
@@ -53,15 +59,17 @@ class ProgramVariables : public StoredVariables {
 };
 
 // Returns the variables that a program has declared, as a job's. Those that no
-// optimizer has are not trained.
-std::vector<VariableSpec> SpecsOf(const Registry& registry);
+// optimizer has are not trained. `has_local_steps`: their factors of the rate
+// are the local steps'.
+std::vector<VariableSpec> SpecsOf(const Registry& registry,
+                                  bool has_local_steps = false);
 
 // Returns the job that stands for the program in checkpoints, named `name`. Its
 // optimizer is the program's first one; the model has a custom layer of type
 // kProgramLayer for each optimizer, with the variables that it trains, and one
-// with the others.
-job::Job JobOf(const Registry& registry, const std::string& name,
-               uint64_t seed);
+// with the others. `local`: as ProgramVariables has it; with UseLocalSteps().
+job::Job JobOf(const Registry& registry, const std::string& name, uint64_t seed,
+               const job::LocalSteps* local = nullptr);
 
 }  // namespace parasol::loop
 

@@ -14,6 +14,7 @@ StepChanges::StepChanges(std::string name,
                          std::vector<std::shared_ptr<VariableState>> variables)
     : name_(std::move(name)), variables_(std::move(variables)) {
   if (variables_.empty()) return;
+  for (const auto& variable : variables_) variable->BeStatistic();
   parts_.resize(variables_.front()->world().num_local());
   weighted_.resize(parts_.size());
 }

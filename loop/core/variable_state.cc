@@ -49,7 +49,7 @@ Tensor VariableState::Read() {
   if (!ours.ok()) return Tensor::Error(ours);
   const int local = world_.current_local();
   if (local >= 0) return values_[local];
-  if (is_shared() && world_.peers().shared() != nullptr) {
+  if (is_with_ps() && world_.peers().shared() != nullptr) {
     VariableState* const own = this;
     const absl::Status pulled =
         PullShared(absl::MakeConstSpan(&own, 1), *world_.peers().shared());
@@ -111,7 +111,7 @@ absl::Status VariableState::ApplyTogether(int local, Change change,
         }
         const Tensor total = Aggregated(std::move(locals));
         RETURN_IF_ERROR(total.status()) << what;
-        if (is_shared()) return ApplyShared(change, total);
+        if (is_with_ps()) return ApplyShared(change, total);
         const Tensor changed = Changed(values_[0], change, total);
         RETURN_IF_ERROR(changed.status()) << what;
         SetAll(changed);
@@ -127,7 +127,7 @@ absl::Status VariableState::ApplyOutside(Change change, const Tensor& by) {
         " is a sum over replicas: outside of a step it can be assigned, but "
         "not changed by an amount"));
   }
-  if (is_shared()) return ApplyShared(change, by);
+  if (is_with_ps()) return ApplyShared(change, by);
   if (change == Change::kAssign) {
     Restore(by);
     return absl::OkStatus();

@@ -72,6 +72,15 @@ class VariableState {
   // The optimizer that trains the variable where it is shared; null: none.
   const OptimizerState* trainer() const { return trainer_; }
   void SetTrainer(const OptimizerState* trainer) { trainer_ = trainer; }
+  // While a shared variable is held, its changes stay in this process, and so
+  // does what is read, until an exchange takes them to the ps.
+  void Hold(bool holds) { is_held_ = holds; }
+  bool is_held() const { return is_held_; }
+  // Says that the variable is a statistic of the examples, a moving mean or
+  // variance: the changes of several workers that hold it are averaged, and
+  // those of other variables added up.
+  void BeStatistic() { is_statistic_ = true; }
+  bool is_statistic() const { return is_statistic_; }
   // Returns true if each replica has a value for itself.
   bool has_own_values() const {
     return synchronization_ == Synchronization::kOnRead ||
@@ -90,6 +99,8 @@ class VariableState {
   absl::Status ApplyOutside(Change change, const Tensor& by);
   absl::Status CheckFits(const Tensor& by) const;
   absl::Status CheckMayChange(Change change) const;
+  // Returns true if ps have what is read, and get each change at once.
+  bool is_with_ps() const { return is_shared() && !is_held_; }
   // Changes the value that ps hold.
   absl::Status ApplyShared(Change change, const Tensor& by);
 
@@ -101,6 +112,8 @@ class VariableState {
   std::vector<Tensor> values_;    // index: replica of this process
   std::optional<size_t> number_;  // nullopt: no ps holds it
   const OptimizerState* trainer_ = nullptr;
+  bool is_held_ = false;
+  bool is_statistic_ = false;
 };
 
 }  // namespace parasol::loop

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "loop/peers/local_steps.h"
 #include "loop/peers/program_status.h"
 #include "worker/store/parameter_store.h"
 
@@ -37,6 +38,8 @@ absl::Status ChiefPeers::Lead(ParameterStore& store) {
         "--checkpoint_dir: is not set, but needed: ps load what a program "
         "begins with from a checkpoint");
   }
+  RETURN_IF_ERROR(
+      CheckGoesOnWith(local_steps(), options_.settings.checkpoint_directory));
   ChiefTaskOptions options;
   options.job = JobOfProgram(store.job(), options_.settings, end());
   options.variables = store.variables().specs();

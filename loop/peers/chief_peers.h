@@ -48,6 +48,9 @@ class ChiefPeers : public LocalPeers {
   // Worker 0 prints.
   int place() const override { return -1; }
   int num_places() const override { return options_.config.num_workers; }
+  const job::LocalSteps* local_steps() const override {
+    return LocalStepsOf(options_.settings);
+  }
   //   Cancelled  the job has ended.
   using Peers::Begin;
   absl::StatusOr<int64_t> Begin(ParameterStore& store,

@@ -15,6 +15,7 @@
 #include "cluster/collective/collective.h"
 #include "cluster/job/training_end.h"
 #include "parameters/training_parameters.h"
+#include "proto/job.pb.h"
 
 namespace parasol {
 
@@ -118,6 +119,11 @@ class Peers {
   // null: each process updates its own. The numbers are the store's.
   virtual TrainingParameters* shared() { return nullptr; }
 
+  // The local steps that the program makes between exchanges with the ps, as
+  // ParseLocalSteps() returns them: what is an iteration here is an exchange
+  // then. Null: it makes none.
+  virtual const job::LocalSteps* local_steps() const { return nullptr; }
+
   // Told of the parts of an iteration, each within the program's own work;
   // null: nobody asks for them.
   virtual TrainingReporter* reporter() { return nullptr; }
@@ -134,6 +140,10 @@ class Peers {
   // end: all processes alike.
   virtual absl::StatusOr<bool> Commit(const Iteration& iteration,
                                       ParameterStore& store) = 0;
+
+  // Asked within an iteration that takes long: returns false if the program was
+  // told to stop, as Commit() does.
+  virtual absl::StatusOr<bool> GoesOn() { return true; }
 
   // Ends this process's part, with the error of the program, if there is one:
   // the others end with it. Otherwise waits for the others, and for a

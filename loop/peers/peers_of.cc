@@ -121,6 +121,11 @@ absl::StatusOr<std::unique_ptr<Peers>> PeersAtPs(
 
 absl::StatusOr<std::unique_ptr<Peers>> PeersOf(
     const TaskConfig& config, const ProcessSettings& settings) {
+  if (settings.program.local_steps && config.num_ps == 0) {
+    return absl::InvalidArgumentError(
+        "--local_steps: there are no parameter servers to exchange with; add "
+        "ps and a chief to the cluster, or leave it out");
+  }
   if (!config.cluster) {
     return std::make_unique<LonePeers>(settings.replicas, settings.program,
                                        Clock::Real());

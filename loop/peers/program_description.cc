@@ -21,6 +21,13 @@ job::Job WhatProgramsShare(const job::Job& job) {
   *shared.mutable_optimizer() = job.optimizer();
   shared.set_seed(job.seed());
   *shared.mutable_end() = job.end();
+  if (job.parameter_server().has_local_steps()) {
+    job::LocalSteps& local =
+        *shared.mutable_parameter_server()->mutable_local_steps();
+    local = job.parameter_server().local_steps();
+    // A chief's is filled in.
+    local.clear_batch_size();
+  }
   return shared;
 }
 

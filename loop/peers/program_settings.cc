@@ -19,6 +19,10 @@ LoneStatus* ShownBy(const ProgramSettings& settings) {
   return settings.status == nullptr ? nullptr : &settings.status->shown();
 }
 
+const job::LocalSteps* LocalStepsOf(const ProgramSettings& settings) {
+  return settings.local_steps ? &*settings.local_steps : nullptr;
+}
+
 job::Job JobOfProgram(job::Job job, const ProgramSettings& settings,
                       int64_t iterations) {
   *job.mutable_checkpoint() = settings.checkpoint;

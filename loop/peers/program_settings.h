@@ -2,6 +2,7 @@
 #define PARASOL_LOOP_PEERS_PROGRAM_SETTINGS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -24,6 +25,8 @@ struct ProgramSettings {
   job::CheckpointPolicy checkpoint = {};
   job::SummaryPolicy summary = {};
   bool tensorboard = true;
+  // What ParseLocalSteps() returns; nullopt: each iteration is exchanged.
+  std::optional<job::LocalSteps> local_steps = {};
   // Time for which the first and the last checkpoint are tried again, and a
   // directory that is full at the start.
   absl::Duration checkpoint_timeout = absl::Minutes(10);
@@ -41,6 +44,9 @@ void ShowChief(const ProgramSettings& settings, const ProgramChief* chief);
 
 // Returns what shows this process to those who look on; null: nothing does.
 LoneStatus* ShownBy(const ProgramSettings& settings);
+
+// Returns the settings' local steps; null: there are none.
+const job::LocalSteps* LocalStepsOf(const ProgramSettings& settings);
 
 // Returns the registry of the settings, or `own`.
 MetricsRegistry& MetricsOf(const ProgramSettings& settings,

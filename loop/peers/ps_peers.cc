@@ -188,8 +188,10 @@ absl::Status PsPeers::PullAll(ParameterStore& store) {
 absl::StatusOr<std::optional<int64_t>> PsPeers::NextIteration(int64_t) {
   if (end() != begun_end_ && begun_end_ != kEndless) {
     return absl::FailedPreconditionError(
-        absl::StrCat("a Training of ", end(), " iterations behind one of ",
-                     begun_end_, ": under parameter_server a program has one"));
+        absl::StrCat("a Training of ", end(),
+                     local_steps() == nullptr ? " iterations" : " exchanges",
+                     " behind one of ", begun_end_,
+                     ": under parameter_server a program has one"));
   }
   if (is_over_) return std::nullopt;
   ChiefStepSource* steps = nullptr;
@@ -249,6 +251,12 @@ absl::StatusOr<bool> PsPeers::Commit(const Iteration& iteration,
   absl::MutexLock lock(&mu_);
   RETURN_IF_ERROR(lost_);
   steps_->Complete();
+  return !stopping_;
+}
+
+absl::StatusOr<bool> PsPeers::GoesOn() {
+  absl::MutexLock lock(&mu_);
+  RETURN_IF_ERROR(lost_);
   return !stopping_;
 }
 

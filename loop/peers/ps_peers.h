@@ -71,10 +71,14 @@ class PsPeers : public LocalPeers {
   TrainingParameters* shared() override {
     return is_over_ ? nullptr : parameters_.get();
   }
+  const job::LocalSteps* local_steps() const override {
+    return LocalStepsOf(options_.settings);
+  }
   TrainingReporter* reporter() override { return &reporter_; }
   absl::StatusOr<std::optional<int64_t>> NextIteration(int64_t done) override;
   absl::StatusOr<bool> Commit(const Iteration& iteration,
                               ParameterStore& store) override;
+  absl::StatusOr<bool> GoesOn() override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status End(const absl::Status& result) override;
   void Stop() override ABSL_LOCKS_EXCLUDED(mu_);
 
