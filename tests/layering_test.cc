@@ -94,6 +94,7 @@ const std::map<std::string, int> kFloor = {{"cluster/cluster_spec", 0},
                                            {"ml/input/record", 5},
                                            {"ml/input/format", 6},
                                            {"ml/input", 6},
+                                           {"ml/input/topic", 7},
                                            {"ml/loss", 6},
                                            {"ml/metric", 7},
                                            {"ml/model/memory", 1},
@@ -424,6 +425,10 @@ TEST(LayeringTest, OnlyStorageKnowsRocksDb) {
 
 TEST(LayeringTest, OnlyPublishedVersionsKnowZstd) {
   EXPECT_THAT(Strangers("^zstd", "^tool/publish/"), IsEmpty());
+}
+
+TEST(LayeringTest, OnlyTopicsKnowLibrdkafka) {
+  EXPECT_THAT(Strangers("^librdkafka/", "^ml/input/topic/"), IsEmpty());
 }
 
 TEST(LayeringTest, OnlyMetricsKnowsPrometheus) {

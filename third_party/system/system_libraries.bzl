@@ -18,6 +18,7 @@ _PKG_CONFIG = {
     "openssl": ("openssl", "libssl-dev"),
     "prometheus_core": ("prometheus-cpp-core", "prometheus-cpp-dev"),
     "protobuf": ("protobuf", "libprotobuf-dev"),
+    "rdkafka": ("rdkafka", "librdkafka-dev"),
     "re2": ("re2", "libre2-dev"),
     "rocksdb": ("rocksdb", "librocksdb-dev"),
     "yaml-cpp": ("yaml-cpp", "libyaml-cpp-dev"),

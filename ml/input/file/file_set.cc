@@ -20,6 +20,7 @@
 #include "base/status_macros.h"
 #include "ml/input/file/open_error.h"
 #include "ml/input/object/find_objects.h"
+#include "ml/input/object/object_cache.h"
 #include "ml/input/object/object_uri.h"
 
 namespace parasol {
@@ -172,9 +173,14 @@ std::string FixedFolder(const std::string& pattern) {
 
 absl::Status AddFilesOf(const std::string& data_dir, const std::string& pattern,
                         FoundFiles& files) {
-  if (IsUri(JoinedPath(data_dir, pattern))) {
-    ASSIGN_OR_RETURN(const std::vector<FoundObject> found,
-                     FindObjects(JoinedPath(data_dir, pattern)));
+  const std::string joined = JoinedPath(data_dir, pattern);
+  if (IsUri(joined)) {
+    if (const auto bytes = ObjectCache::OfProcess().LentBytes(joined)) {
+      files.paths.push_back(joined);
+      files.bytes += *bytes;
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(const std::vector<FoundObject> found, FindObjects(joined));
     for (const FoundObject& object : found) {
       files.paths.push_back(object.uri);
       files.bytes += object.bytes;

@@ -272,7 +272,8 @@ absl::Status ObjectCache::Note(const Task& task) {
   const std::string& uri = task.object->uri();
   const Copy copy = {.path = task.path,
                      .version = task.object->version(),
-                     .bytes = task.object->bytes()};
+                     .bytes = task.object->bytes(),
+                     .is_lent = false};
   const auto [known, is_new] = copies_.emplace(uri, copy);
   if (is_new || known->second.path == copy.path) return absl::OkStatus();
   return absl::DataLossError(
@@ -353,6 +354,25 @@ std::optional<std::string> ObjectCache::Find(const std::string& uri) const {
     return std::nullopt;
   }
   return copy->second.path;
+}
+
+void ObjectCache::Lend(const std::string& uri, std::string path,
+                       uint64_t bytes) {
+  const absl::MutexLock lock(&mu_);
+  copies_[uri] = {
+      .path = std::move(path), .version = "", .bytes = bytes, .is_lent = true};
+}
+
+void ObjectCache::TakeBack(const std::string& uri) {
+  const absl::MutexLock lock(&mu_);
+  copies_.erase(uri);
+}
+
+std::optional<uint64_t> ObjectCache::LentBytes(const std::string& uri) const {
+  const absl::MutexLock lock(&mu_);
+  const auto copy = copies_.find(uri);
+  if (copy == copies_.end() || !copy->second.is_lent) return std::nullopt;
+  return copy->second.bytes;
 }
 
 }  // namespace parasol

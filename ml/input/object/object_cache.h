@@ -89,11 +89,21 @@ class ObjectCache {
   std::optional<std::string> Find(const std::string& uri) const
       ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Has a file of `bytes` bytes stand for a URI that is of no store, until
+  // TakeBack().
+  void Lend(const std::string& uri, std::string path, uint64_t bytes)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void TakeBack(const std::string& uri) ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns the size of the file that stands for a URI; nullopt: none does.
+  std::optional<uint64_t> LentBytes(const std::string& uri) const
+      ABSL_LOCKS_EXCLUDED(mu_);
+
  private:
   struct Copy {
     std::string path;
     std::string version;
     uint64_t bytes = 0;
+    bool is_lent = false;
   };
   // An object and the path of its copy.
   struct Task {
