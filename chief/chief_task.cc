@@ -19,6 +19,7 @@
 #include "cluster/client/ps_client.h"
 #include "cluster/cluster_spec/tf_config.h"
 #include "cluster/job/defaults.h"
+#include "cluster/job/followed/followed_set.h"
 #include "cluster/job/strategy.h"
 #include "cluster/job/task/task_job.h"
 #include "cluster/placement/placement.h"
@@ -35,6 +36,8 @@ namespace {
 // Descriptors of a chief without tasks, and of those who ask for the status.
 constexpr int64_t kOtherDescriptors = 64;
 constexpr absl::Duration kRpcGrace = absl::Seconds(1);
+// Slices of a topic that are kept in the log. Their names may have kilobytes.
+constexpr size_t kMostSlices = size_t{1} << 13;
 // Time that a look at the directory's owner may take before a new process gets
 // its place without it.
 constexpr absl::Duration kOwnerLook = absl::Seconds(1);
@@ -315,10 +318,16 @@ absl::Status ChiefTask::PrepareToFollow(const std::string& directory,
   ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(coordinator.job.model()));
   ASSIGN_OR_RETURN(ModelInputs inputs,
                    TrainingInputsOf(coordinator.job.model(), graph));
-  ASSIGN_OR_RETURN(
-      FollowedLog log,
-      FollowedLog::Open(directory, coordinator.run_id, *coordinator.followed));
+  FollowedLogLimits limits;
+  if (FollowedTopic(coordinator.job.train())) limits.lines = kMostSlices;
+  ASSIGN_OR_RETURN(FollowedLog log,
+                   FollowedLog::Open(directory, coordinator.run_id,
+                                     *coordinator.followed, limits));
   RETURN_IF_ERROR(CheckFollowed(coordinator));
+  std::shared_ptr<TopicSource> topic;
+  if (const auto uri = FollowedTopic(coordinator.job.train())) {
+    ASSIGN_OR_RETURN(topic, TopicSource::Open(*uri, coordinator.job.train()));
+  }
   follower_ = std::make_unique<DataFollower>(
       DataFollower::Options{
           .dataset = coordinator.job.train(),
@@ -328,7 +337,8 @@ absl::Status ChiefTask::PrepareToFollow(const std::string& directory,
               [this](const FollowedLook& look) {
                 return server_->Follow(look);
               },
-          .check_owner = [this] { return ownership_->Check(); }},
+          .check_owner = [this] { return ownership_->Check(); },
+          .topic = std::move(topic)},
       std::move(log), *coordinator.followed, clock_);
   return absl::OkStatus();
 }

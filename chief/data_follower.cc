@@ -99,6 +99,70 @@ bool DataFollower::Pause() {
 void DataFollower::Look() {
   look_.trouble.clear();
   was_full_ = false;
+  if (options_.topic == nullptr) {
+    LookAtFolders();
+  } else {
+    LookAtTopic();
+  }
+}
+
+std::optional<SliceCut> DataFollower::Cut(
+    const std::vector<PartitionOffsets>& offsets) {
+  const std::string& topic = options_.topic->topic().topic;
+  std::optional<TopicSlice> last;
+  if (!files_.last_path().empty()) {
+    absl::StatusOr<TopicSlice> parsed = ParseSlice(files_.last_path(), topic);
+    if (!parsed.ok()) {
+      look_.failure = absl::InvalidArgumentError(
+          absl::StrCat("train.follow: what was taken last is unknown: ",
+                       parsed.status().message()));
+      return std::nullopt;
+    }
+    last = *std::move(parsed);
+  }
+  const absl::Time now = clock_.Now();
+  SliceCut cut = NextSlice(topic, last, offsets, options_.dataset.batch_size(),
+                           now >= takes_rest_at_);
+  if (!cut.trouble.empty()) {
+    look_.trouble = cut.trouble;
+    LOG_EVERY(WARNING, kLogInterval) << cut.trouble;
+  }
+  const int64_t of_cut = cut.slice ? cut.slice->offsets() : 0;
+  look_.left = of_cut == 0 ? 0 : 1 + cut.left / of_cut;
+  look_.left_records = of_cut + cut.left;
+  takes_rest_at_ = of_cut > 0 || cut.left == 0
+                       ? absl::InfiniteFuture()
+                       : std::min(takes_rest_at_, now + options_.rest_waits);
+  return cut;
+}
+
+void DataFollower::LookAtTopic() {
+  const absl::StatusOr<std::vector<PartitionOffsets>> offsets =
+      options_.topic->Offsets();
+  if (absl::IsUnavailable(offsets.status())) {
+    look_.trouble = std::string(offsets.status().message());
+    LOG_EVERY(WARNING, kLogInterval)
+        << "can't look for new records: " << look_.trouble;
+    return;
+  }
+  if (!offsets.ok()) {
+    look_.failure = absl::InvalidArgumentError(
+        absl::StrCat("train.follow: ", offsets.status().message()));
+    return;
+  }
+  while (true) {
+    const std::optional<SliceCut> cut = Cut(*offsets);
+    if (!cut || !cut->slice) return;
+    was_full_ = !has_room_;
+    if (was_full_ || IsStopping()) return;
+    // To bring it may take long.
+    has_room_ = options_.on_look(look_);
+    if (!Take(cut->slice->Name())) return;
+    if (cut->deleted > 0) LeaveOut(cut->deleted_why);
+  }
+}
+
+void DataFollower::LookAtFolders() {
   const absl::Time start = clock_.Now();
   auto first = NamesOfGrowingSet(options_.data_dir, patterns_);
   auto second =
@@ -132,7 +196,8 @@ void DataFollower::Look() {
 }
 
 bool DataFollower::Take(const std::string& name) {
-  const Counted counted = Count(name);
+  const bool is_slice = options_.topic != nullptr;
+  const Counted counted = is_slice ? CountSlice(name) : Count(name);
   if (IsStopping()) return false;
   switch (counted.kind) {
     case Counted::Kind::kLater:
@@ -145,6 +210,8 @@ bool DataFollower::Take(const std::string& name) {
       return false;
     case Counted::Kind::kLeftOut:
       LeaveOut(counted.why);
+      // The next slice follows this one, so it is taken, without records.
+      if (is_slice) break;
       names_.Take(name);
       return true;
     case Counted::Kind::kWhole:
@@ -206,7 +273,33 @@ DataFollower::Counted DataFollower::Count(const std::string& name) const {
                          " changes while it is read: write it under another "
                          "name, and rename it when it is whole")};
   }
-  if (records.ok()) return {Kind::kWhole, before.st_size, *records};
+  return OutcomeOf(records, before.st_size, name);
+}
+
+DataFollower::Counted DataFollower::CountSlice(const std::string& name) {
+  const bool skips = options_.dataset.on_corrupt() == job::Dataset::SKIP;
+  const absl::StatusOr<TopicSource::Brought> brought =
+      options_.topic->Bring(name, skips);
+  if (absl::IsNotFound(brought.status())) {
+    // The next look cuts what is still there.
+    return {Counted::Kind::kLater, 0, 0,
+            std::string(brought.status().message())};
+  }
+  if (!brought.ok()) return OutcomeOf(brought.status(), 0, name);
+  if (brought->malformed > 0) {
+    LeaveOut(absl::StrCat(brought->malformed, " records of a slice, as of ",
+                          brought->malformed_why));
+  }
+  const auto bytes = static_cast<int64_t>(brought->copy->bytes());
+  return OutcomeOf(bytes == 0 ? 0 : CountRecords(brought->copy->uri()), bytes,
+                   name);
+}
+
+DataFollower::Counted DataFollower::OutcomeOf(
+    const absl::StatusOr<int64_t>& records, int64_t bytes,
+    const std::string& name) const {
+  using Kind = Counted::Kind;
+  if (records.ok()) return {Kind::kWhole, bytes, *records};
   std::string why(records.status().message());
   if (!absl::StrContains(why, name)) why = absl::StrCat(name, ": ", why);
   if (absl::IsUnavailable(records.status()) ||
@@ -232,7 +325,9 @@ absl::StatusOr<int64_t> DataFollower::CountRecords(
 void DataFollower::LeaveOut(const std::string& why) {
   ++look_.skipped;
   look_.skipped_why = why;
-  LOG(WARNING) << "leaves a file out: " << why;
+  LOG(WARNING) << (options_.topic == nullptr ? "leaves a file out: "
+                                             : "leaves records out: ")
+               << why;
 }
 
 }  // namespace parasol

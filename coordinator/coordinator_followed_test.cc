@@ -204,6 +204,26 @@ TEST_F(FollowedTest, ARunFollowsTheFilesThatItHasFollowed) {
                              HasSubstr("has followed clicks/*.csv"))));
 }
 
+TEST_F(FollowedTest, ATopicStaysWhicheverBrokersAreNamed) {
+  Resume(12);
+  const auto name = [](job::Job& job, const std::string& topic) {
+    job.mutable_train()->mutable_csv()->set_file(0, topic);
+  };
+  name(options_.job, "kafka://a:1,b:1/clicks");
+  *options_.resumed->mutable_job() = options_.job;
+  durable::FollowedSet& set = *options_.resumed->mutable_followed();
+  set.set_batches(12);
+  set.set_last_path("clicks/000000000003@0:0-48");
+  name(options_.job, "kafka://c:1/clicks");
+  EXPECT_OK(ResumeFollowed(options_));
+  for (const char* const other : {"kafka://a:1,b:1/views", "clicks/*.csv"}) {
+    name(options_.job, other);
+    EXPECT_THAT(ResumeFollowed(options_),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("has followed kafka://a:1,b:1/clicks")));
+  }
+}
+
 TEST_F(FollowedTest, AJobOfAnotherKindBeginsWithItsFirstFile) {
   Resume(12);
   options_.resumed->add_unfinished_batch()->set_count(3);

@@ -35,7 +35,7 @@ absl::Status CheckFollowed(const CoordinatorOptions& options) {
   const job::Dataset& was =
       has_followed ? options.resumed->job().train() : train;
   if (!options.followed->last_path().empty() &&
-      FilePatterns(was) != FilePatterns(train)) {
+      !AreOneFollowedSet(was, train)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "train.follow: the files are ", FollowedPattern(train),
         ", but this run has followed ", FollowedPattern(was),

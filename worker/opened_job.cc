@@ -63,12 +63,17 @@ absl::Status OpenedJob::Follow(const Options& options, ModelInputs inputs) {
   // A wrong data_dir is a fault of `check`, before the first step. Later ones
   // wait until the folder is back.
   if (!folders.ok()) return absl::UnavailableError(folders.message());
+  std::shared_ptr<TopicSource> topic;
+  if (const auto uri = FollowedTopic(job_.train())) {
+    ASSIGN_OR_RETURN(topic, TopicSource::Open(*uri, job_.train()));
+  }
   files_ = std::make_unique<TrainingFiles>();
   input_ = std::make_unique<FollowedInput>(
       FollowedInput::Options{.dataset = job_.train(),
                              .inputs = std::move(inputs),
                              .data_dir = options.data_dir,
-                             .seed = job_.seed()},
+                             .seed = job_.seed(),
+                             .topic = std::move(topic)},
       *files_);
   points_ = {0, job_.summary().every_steps()};
   LOG(INFO) << "training on " << DescribeDevices(devices_)

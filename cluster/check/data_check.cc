@@ -14,6 +14,7 @@
 #include "base/did_you_mean.h"
 #include "base/shown_text.h"
 #include "base/status_macros.h"
+#include "base/uri/topic_uri.h"
 #include "cluster/check/class_shares.h"
 #include "cluster/check/example_text.h"
 #include "cluster/check/id_columns.h"
@@ -213,8 +214,9 @@ bool DataCheck::FindAllFiles(const std::string& name,
     if (!files.ok()) {
       found_all = false;
       absl::Status fault = files.status();
-      // They may be yet to come, to a folder that is there.
-      if (dataset.follow() && absl::IsNotFound(fault)) {
+      // They may be yet to come, to a folder that is there, or to a topic.
+      if (dataset.follow() &&
+          (absl::IsNotFound(fault) || IsTopicUri(use.pattern))) {
         fault = CheckFoldersOfGrowingSet(options_.data_dir, {use.pattern});
       }
       if (fault.ok() || IsLeftOut(fault)) continue;

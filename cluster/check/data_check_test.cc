@@ -65,6 +65,7 @@ TEST(DataCheckTest, FilesOfASetThatGrowsAreYetToComeButToAFolder) {
     return check.found().faults;
   };
   EXPECT_THAT(faults("part*.csv"), IsEmpty());
+  EXPECT_THAT(faults("kafka://broker:9092/clicks"), IsEmpty());
   EXPECT_THAT(faults("clicks/part*.csv"),
               ElementsAre(AllOf(HasSubstr("train.csv.file[0]"),
                                 HasSubstr("no folder " + directory + "/clicks"),

@@ -1,6 +1,7 @@
 #include "cluster/job/validate.h"
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -319,6 +320,75 @@ TEST(ValidateTest, WhatStandsAgainstASetThatGrowsIsNamed) {
     ASSERT_OK(ApplyOverride(faulty, c.override));
     EXPECT_THAT(Validate(faulty), IsFault(c.fault));
   }
+}
+
+TEST(ValidateTest, ATopicIsATrainingSetThatGrowsWithoutAHeader) {
+  job::Job job = ParseJob(R"pb(
+                            model {
+                              input {
+                                name: "x"
+                                dense { column { name: "a" } }
+                              }
+                              layer {
+                                input: "x"
+                                dense { units: 1 }
+                              }
+                              loss { mean_squared_error {} }
+                            }
+                            train {
+                              csv {
+                                file: "kafka://b:9092/t"
+                                column: [ "a", "b" ]
+                                label { column: "b" }
+                              }
+                              follow: true
+                            }
+                            eval { csv { file: "c.csv" } }
+                            optimizer { adam {} }
+                            end { never {} }
+                          )pb",
+                          "topic")
+                     .value();
+  FillDefaults(job);
+  EXPECT_OK(Validate(job));
+  const auto with = [&job](const std::function<void(job::Job&)>& change) {
+    job::Job changed = job;
+    change(changed);
+    return Validate(changed);
+  };
+  const auto named = [&with](const std::string& file) {
+    return with([&](job::Job& changed) {
+      changed.mutable_train()->mutable_csv()->set_file(0, file);
+    });
+  };
+  EXPECT_THAT(named("kafka://b/t"),
+              IsFault("train.follow: kafka://b/t: a broker is not host:port"));
+  EXPECT_THAT(named("kafka://me:secret@b:9092/t"),
+              IsFault("train.follow: kafka://: a topic's name has no cred"));
+  EXPECT_THAT(with([](job::Job& changed) {
+                changed.mutable_train()->mutable_csv()->clear_column();
+              }),
+              IsFault("train.csv.column: a topic has no header"));
+  EXPECT_THAT(with([](job::Job& changed) {
+                changed.mutable_train()->mutable_csv()->set_skip_lines(1);
+              }),
+              IsFault("train.csv.skip_lines: a topic has no lines"));
+  EXPECT_THAT(with([](job::Job& changed) {
+                changed.mutable_train()->mutable_csv()->add_file("c/*");
+              }),
+              IsFault("train.follow: kafka://b:9092/t: a set is one topic"));
+  EXPECT_THAT(with([](job::Job& changed) {
+                job::ParquetDataset& parquet =
+                    *changed.mutable_train()->mutable_parquet();
+                parquet.add_file("kafka://b:9092/t");
+                parquet.mutable_label()->set_column("b");
+              }),
+              IsFault("train.follow: kafka://b:9092/t: records of a topic"));
+  EXPECT_THAT(with([](job::Job& changed) {
+                changed.mutable_eval()->mutable_csv()->set_file(
+                    0, "kafka://b:9092/t");
+              }),
+              IsFault("eval: kafka://b:9092/t: a topic has no end"));
 }
 
 TEST(ValidateTest, APartitionerOutsideItsRangeIsNamed) {

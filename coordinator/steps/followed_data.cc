@@ -41,7 +41,7 @@ void FollowedData::AddTo(wire::JobStatus& status, int64_t global_step,
   data.set_newest(files_.last_path());
   if (newest_at_) *data.mutable_newest_age() = ToProto(now - *newest_at_);
   const int64_t left = files_.batches() - global_step;
-  data.set_waiting_records(files_.RecordsOfLast(left));
+  data.set_waiting_records(files_.RecordsOfLast(left) + look_.left_records);
   data.set_waiting_files(look_.left);
   if (waits_since_) *data.mutable_waited() = ToProto(now - *waits_since_);
   data.set_skipped_files(look_.skipped);

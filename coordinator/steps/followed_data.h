@@ -21,6 +21,8 @@ struct FollowedLook {
   std::vector<durable::FollowedFile> files = {};
   // Number of files that were found and are not taken yet.
   int64_t left = 0;
+  // Number of records, about, that were found and are in no file yet.
+  int64_t left_records = 0;
   // Number of files that were left out since the start, and why the last was.
   int64_t skipped = 0;
   std::string skipped_why = {};

@@ -30,9 +30,29 @@ absl::StatusOr<std::unique_ptr<InputPipeline>> FollowedInput::OpenAgain(
   return absl::UnimplementedError("a set that grows has one reader");
 }
 
+absl::StatusOr<std::string> FollowedInput::NameOf(Reader& reader) const {
+  const wire::TrainingFile& file = reader.file;
+  if (options_.topic == nullptr) {
+    RETURN_IF_ERROR(CheckBytes(file));
+    return file.path();
+  }
+  const bool skips = options_.dataset.on_corrupt() == job::Dataset::SKIP;
+  ASSIGN_OR_RETURN(TopicSource::Brought brought,
+                   options_.topic->Bring(file.path(), skips));
+  reader.slice = std::move(brought.copy);
+  if (static_cast<int64_t>(reader.slice->bytes()) == file.bytes()) {
+    return reader.slice->uri();
+  }
+  return absl::DataLossError(absl::StrCat(
+      OneLine(reader.slice->uri()), " has changed: it had ", file.bytes(),
+      " bytes of records when the chief counted them, and has ",
+      reader.slice->bytes(), "; is the topic compacted, or made anew?"));
+}
+
 absl::StatusOr<std::unique_ptr<InputPipeline>> FollowedInput::Open(
-    const wire::TrainingFile& file) const {
-  RETURN_IF_ERROR(CheckBytes(file));
+    Reader& reader) const {
+  const wire::TrainingFile& file = reader.file;
+  ASSIGN_OR_RETURN(const std::string name, NameOf(reader));
   InputOptions input;
   input.data_dir = options_.data_dir;
   input.seed = RandomBits(options_.seed, file.first_batch());
@@ -40,7 +60,7 @@ absl::StatusOr<std::unique_ptr<InputPipeline>> FollowedInput::Open(
   input.memory.whole = kMostInMemory;
   input.memory.cache_bytes = kCacheBytes;
   absl::StatusOr<std::unique_ptr<InputPipeline>> pipeline = InputPipeline::Open(
-      DatasetOfFile(options_.dataset, file.path()), options_.inputs, input);
+      DatasetOfFile(options_.dataset, name), options_.inputs, input);
   if (absl::IsNotFound(pipeline.status())) {
     // Where nothing is, no file has gone.
     const absl::Status folders = CheckFoldersOfGrowingSet(
@@ -83,7 +103,7 @@ FollowedInput::Reader& FollowedInput::ReaderOf(const wire::TrainingFile& file) {
   reader = std::make_unique<Reader>();
   reader->file = file;
   reader->opening = std::thread([this, reader = reader.get()] {
-    reader->pipeline = Open(reader->file);
+    reader->pipeline = Open(*reader);
     reader->is_opened.Notify();
   });
   return *reader;

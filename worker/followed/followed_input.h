@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
 #include "ml/input/input_pipeline.h"
+#include "ml/input/topic/topic_source.h"
 #include "proto/job.pb.h"
 #include "worker/step/training_files.h"
 
@@ -31,6 +32,8 @@ class FollowedInput : public InputPipeline {
     ModelInputs inputs;
     std::string data_dir;
     uint64_t seed = 0;
+    // The topic that the set is; null: it is files.
+    std::shared_ptr<TopicSource> topic = nullptr;
   };
 
   // `files` must outlive this object.
@@ -50,9 +53,10 @@ class FollowedInput : public InputPipeline {
   void SetNext(const std::vector<int64_t>& numbers) override;
   int64_t skipped_records() const override { return skipped_; }
   // Errors as for InputPipeline::Next() and Open(), and
-  //   NotFound     the file has gone since the chief has counted it.
+  //   NotFound     the file, or a part of the slice, has gone since the chief
+  //                has counted it.
   //   DataLoss     it has changed since.
-  //   Unavailable  the folder has gone that it was in.
+  //   Unavailable  the folder has gone that it was in, or brokers don't answer.
   // If corrupt records are skipped, so are all batches of a file that has gone
   // or changed. A batch that the chief has seen trained has nothing in it.
   absl::StatusOr<const Batch*> Next() override;
@@ -66,6 +70,9 @@ class FollowedInput : public InputPipeline {
 
     wire::TrainingFile file;
     std::thread opening;
+    // Set before is_opened. The file of a topic's slice, which the pipeline
+    // reads; null: it reads another one.
+    std::unique_ptr<const SliceCopy> slice;
     absl::Notification is_opened;
     // Set before is_opened. Null if the file is left out.
     absl::StatusOr<std::unique_ptr<InputPipeline>> pipeline = nullptr;
@@ -81,8 +88,9 @@ class FollowedInput : public InputPipeline {
   std::optional<wire::TrainingFile> FileOf(int64_t batch) const;
   // Returns the reader of a file, and begins to open it if there is none.
   Reader& ReaderOf(const wire::TrainingFile& file);
-  absl::StatusOr<std::unique_ptr<InputPipeline>> Open(
-      const wire::TrainingFile& file) const;
+  absl::StatusOr<std::unique_ptr<InputPipeline>> Open(Reader& reader) const;
+  // Returns the name that a data set has the file under. Brings a slice.
+  absl::StatusOr<std::string> NameOf(Reader& reader) const;
   // Returns DataLoss if the file has not as many bytes as the chief has seen.
   absl::Status CheckBytes(const wire::TrainingFile& file) const;
   // Closes files that are not wanted and none of whose batches is in use.

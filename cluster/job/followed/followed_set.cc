@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "base/field_checks.h"
 #include "base/shown_text.h"
+#include "base/uri/topic_uri.h"
 #include "google/protobuf/repeated_ptr_field.h"
 
 namespace parasol {
@@ -40,6 +41,56 @@ const Patterns* PatternsOf(const job::Dataset& dataset) {
   return nullptr;
 }
 
+// Returns a topic as people are shown it; one with credentials is not.
+std::string ShownTopic(const std::string& pattern) {
+  return absl::StrContains(pattern, '@') ? "kafka://" : ShownText(pattern);
+}
+
+// Whether a set may be a topic, whose values are records without a file.
+absl::Status ValidateTopic(const job::Dataset& train,
+                           const std::string& pattern) {
+  const absl::StatusOr<TopicUri> topic = ParseTopicUri(pattern);
+  if (!topic.ok()) {
+    return Fault("train.follow", absl::StrCat(ShownTopic(pattern), ": ",
+                                              topic.status().message()));
+  }
+  if (PatternsOf(train)->size() > 1) {
+    return Fault("train.follow",
+                 absl::StrCat(ShownTopic(pattern),
+                              ": a set is one topic and nothing else; remove "
+                              "the other files"));
+  }
+  if (train.has_parquet() || train.has_cifar()) {
+    return Fault("train.follow",
+                 absl::StrCat(ShownTopic(pattern),
+                              ": records of a topic are tfrecord, csv, "
+                              "libsvm, criteo or ratings"));
+  }
+  if (train.has_csv() && train.csv().column().empty()) {
+    return Fault("train.csv.column",
+                 "a topic has no header; name the columns of its records");
+  }
+  if (train.has_csv() && train.csv().skip_lines() > 0) {
+    return Fault("train.csv.skip_lines",
+                 "a topic has no lines before its records; remove it");
+  }
+  return absl::OkStatus();
+}
+
+// Whether a set that does not grow is a topic.
+absl::Status RefuseTopic(const std::string& name, const job::Dataset& dataset) {
+  const Patterns* const patterns = PatternsOf(dataset);
+  if (dataset.follow() || patterns == nullptr) return absl::OkStatus();
+  for (const std::string& pattern : *patterns) {
+    if (!IsTopicUri(pattern)) continue;
+    return Fault(name,
+                 absl::StrCat(ShownTopic(pattern),
+                              ": a topic has no end: only train can be one, "
+                              "with train.follow: true"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ValidateSource(const job::Dataset& train) {
   const Patterns* const patterns = PatternsOf(train);
   if (patterns == nullptr) {
@@ -48,6 +99,7 @@ absl::Status ValidateSource(const job::Dataset& train) {
                  "libsvm, tfrecord, parquet or cifar");
   }
   for (const std::string& pattern : *patterns) {
+    if (IsTopicUri(pattern)) return ValidateTopic(train, pattern);
     if (!absl::StrContains(pattern, "://")) continue;
     return Fault("train.follow",
                  absl::StrCat(ShownText(pattern),
@@ -76,6 +128,26 @@ std::string FollowedPattern(const job::Dataset& dataset) {
                    more > 0 ? absl::StrCat(" and ", more, " more") : ""));
 }
 
+std::optional<std::string> FollowedTopic(const job::Dataset& dataset) {
+  const Patterns* const patterns = PatternsOf(dataset);
+  if (!dataset.follow() || patterns == nullptr || patterns->size() != 1 ||
+      !IsTopicUri(patterns->Get(0))) {
+    return std::nullopt;
+  }
+  return patterns->Get(0);
+}
+
+bool AreOneFollowedSet(const job::Dataset& one, const job::Dataset& other) {
+  if (FilePatterns(one) == FilePatterns(other)) return true;
+  const auto topic_of = [](const job::Dataset& dataset) -> std::string {
+    const absl::StatusOr<TopicUri> topic =
+        ParseTopicUri(FollowedTopic(dataset).value_or(""));
+    return topic.ok() ? topic->topic : "";
+  };
+  const std::string topic = topic_of(one);
+  return !topic.empty() && topic == topic_of(other);
+}
+
 job::Dataset DatasetOfFile(const job::Dataset& dataset,
                            const std::string& path) {
   job::Dataset of_file = dataset;
@@ -96,6 +168,8 @@ Faults ValidateFollow(const job::Job& job) {
     faults.Add(Fault("end.never", "the job has steps or epochs; remove one"));
   }
   const job::Dataset& train = job.train();
+  faults.Add(RefuseTopic("train", train));
+  faults.Add(RefuseTopic("eval", job.eval()));
   if (!train.follow()) return faults;
   faults.Add(ValidateSource(train));
   if (end.has_epochs()) {

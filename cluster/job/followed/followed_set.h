@@ -1,6 +1,7 @@
 #ifndef PARASOL_CLUSTER_JOB_FOLLOWED_FOLLOWED_SET_H_
 #define PARASOL_CLUSTER_JOB_FOLLOWED_FOLLOWED_SET_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,13 @@ std::vector<std::string> FilePatterns(const job::Dataset& dataset);
 
 // Returns the patterns of a set that grows as people are shown them.
 std::string FollowedPattern(const job::Dataset& dataset);
+
+// Returns the URI of the topic that a set that grows is; nullopt: it is files.
+std::optional<std::string> FollowedTopic(const job::Dataset& dataset);
+
+// Returns true if a run that has followed one of the sets goes on with the
+// other: they have the same patterns, or are one topic, of whichever brokers.
+bool AreOneFollowedSet(const job::Dataset& one, const job::Dataset& other);
 
 // Returns `dataset` with this one file, whose examples are trained in an order
 // of its own.

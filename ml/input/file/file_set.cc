@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/shown_text.h"
 #include "base/status_macros.h"
+#include "base/uri/topic_uri.h"
 #include "ml/input/file/open_error.h"
 #include "ml/input/object/find_objects.h"
 #include "ml/input/object/object_cache.h"
@@ -222,12 +223,14 @@ absl::StatusOr<FoundFiles> FindFiles(const std::string& data_dir,
 
 absl::Status CheckFoldersOfGrowingSet(const std::string& data_dir,
                                       absl::Span<const std::string> patterns) {
-  if (IsUri(data_dir)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--data_dir=", data_dir,
-        ": object stores are not followed; bring the files to a folder"));
-  }
   for (const std::string& pattern : patterns) {
+    // A topic is in no folder.
+    if (IsTopicUri(pattern)) continue;
+    if (IsUri(data_dir)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--data_dir=", data_dir,
+          ": object stores are not followed; bring the files to a folder"));
+    }
     const std::string fixed = FixedFolder(pattern);
     std::string folder = fixed.empty() ? data_dir : JoinedPath(data_dir, fixed);
     if (folder.empty()) folder = ".";

@@ -16,6 +16,10 @@
 
 namespace parasol {
 
+// How long brokers may give nothing that is awaited. A task that is told to end
+// waits no longer.
+inline constexpr absl::Duration kBrokerPatience = absl::Seconds(20);
+
 // The topic that a data set is, read in slices. Thread-safe; one request at a
 // time. Connects at the first one.
 class TopicSource {
@@ -33,7 +37,7 @@ class TopicSource {
   static absl::StatusOr<std::unique_ptr<TopicSource>> Open(
       const std::string& uri, const job::Dataset& dataset,
       std::string settings = TopicConsumer::SettingsOfEnvironment(),
-      absl::Duration patience = absl::Seconds(60));
+      absl::Duration patience = kBrokerPatience);
 
   const TopicUri& topic() const { return topic_; }
 
