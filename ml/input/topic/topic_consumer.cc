@@ -32,17 +32,20 @@ struct Property {
   const char* name;
   const char* value;
 };
-constexpr std::array<Property, 10> kOwn = {{
+constexpr std::array<Property, 11> kOwn = {{
     {"enable.auto.commit", "false"},
     {"isolation.level", "read_committed"},
     {"auto.offset.reset", "error"},
     {"enable.partition.eof", "true"},
     {"allow.auto.create.topics", "false"},
     {"check.crcs", "true"},
-    // Nothing is read far ahead: the next slice may be another worker's.
-    {"queued.min.messages", "10000"},
-    {"queued.max.messages.kbytes", "16384"},
+    // More than a slice has: librdkafka rests for a second when its queue is
+    // full.
+    {"queued.min.messages", "100000"},
+    {"queued.max.messages.kbytes", "65536"},
     {"fetch.error.backoff.ms", "100"},
+    // What is read is there: a broker that has nothing more answers soon.
+    {"fetch.wait.max.ms", "20"},
     {"reconnect.backoff.max.ms", "2000"},
 }};
 
