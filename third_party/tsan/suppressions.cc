@@ -1,6 +1,7 @@
 // What ThreadSanitizer is told to leave alone: what Debian's gRPC, OpenSSL,
-// Protobuf, oneDNN, Abseil, prometheus-cpp and CivetWeb do themselves. Of these
-// libraries it sees malloc, memcpy and the like but not what orders them.
+// Protobuf, oneDNN, Abseil, prometheus-cpp, CivetWeb and librdkafka do
+// themselves. Of these libraries it sees malloc, memcpy and the like but not
+// what orders them.
 // Compiled in, so that a binary that is started by hand, or by a test, has them
 // too. Each line matches one library. CivetWeb's threads call localtime() for
 // their log at once.
@@ -31,5 +32,7 @@ extern "C" const char* __tsan_default_suppressions() {
          // Two libraries. They lock and free in a thread of CivetWeb what they
          // have made in another one. Nothing of this repository's that they
          // call is looked at.
-         "race:libprometheus-cpp\n";
+         "race:libprometheus-cpp\n"
+         // Its mutexes are seen (c11_threads.cc), its atomics are not.
+         "race:librdkafka.so\n";
 }
