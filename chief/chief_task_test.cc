@@ -8,9 +8,9 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "base/process.h"
 #include "base/status_matchers.h"
 #include "chief/kubeflow/testing/https_stub.h"
@@ -279,12 +279,14 @@ TEST_F(ChiefTaskTest, TheTrainerIsToldTheEndAndMayHang) {
   WriteCheckpoint(FinalManifest());
   const std::string token_file = testing::TempDir() + "/trainer_token";
   std::ofstream(token_file) << "secret";
-  std::vector<std::string> bodies;
+  absl::Mutex mu;
+  std::string last_body;
   bool hangs = false;
   HttpsStub stub(
       testing::TempDir(),
       [&](const HttpsStub::Request& request) -> std::optional<std::string> {
-        bodies.push_back(request.body);
+        const absl::MutexLock lock(&mu);
+        last_body = request.body;
         if (hangs) return std::nullopt;
         return "200 OK";
       });
@@ -296,9 +298,11 @@ TEST_F(ChiefTaskTest, TheTrainerIsToldTheEndAndMayHang) {
     ASSERT_OK_AND_ASSIGN(auto task, Start());
     EXPECT_OK(task->Wait());
   }
-  ASSERT_FALSE(bodies.empty());
-  EXPECT_THAT(bodies.back(), HasSubstr(R"("progressPercentage":100)"));
-  hangs = true;
+  {
+    const absl::MutexLock lock(&mu);
+    EXPECT_THAT(last_body, HasSubstr(R"("progressPercentage":100)"));
+    hangs = true;
+  }
   ASSERT_OK_AND_ASSIGN(auto task, Start());
   EXPECT_OK(task->Wait());
 }
