@@ -84,6 +84,10 @@ class DataFollowerTest : public testing::Test {
     if (!look.trouble.empty()) troubles_.push_back(look.trouble);
     return taken_.size() < room_;
   }
+  FollowedLook Last() {
+    absl::MutexLock lock(&mu_);
+    return look_;
+  }
   void Await(const std::function<bool()>& reached) {
     absl::MutexLock lock(&mu_);
     EXPECT_TRUE(
@@ -170,7 +174,7 @@ TEST_F(DataFollowerTest, AFileThatComesLateIsLeftOutAndNamed) {
   });
   MoveIn("a.csv", "x,y\n1,2\n");
   Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return look_.skipped == 1; });
-  EXPECT_THAT(look_.skipped_why, HasSubstr("a.csv has come too late"));
+  EXPECT_THAT(Last().skipped_why, HasSubstr("a.csv has come too late"));
   EXPECT_THAT(taken_, ElementsAre("in/m.csv:1"));
 }
 
@@ -187,8 +191,8 @@ TEST_F(DataFollowerTest, TheNextChiefNamesFilesThatCameLateToo) {
   Start();
   Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return look_.skipped > 0; });
   follower_->Stop();
-  EXPECT_EQ(look_.skipped, 1);
-  EXPECT_THAT(look_.skipped_why, HasSubstr("c.csv has come too late"));
+  EXPECT_EQ(Last().skipped, 1);
+  EXPECT_THAT(Last().skipped_why, HasSubstr("c.csv has come too late"));
 }
 
 TEST_F(DataFollowerTest, AFileThatChangesWhileItIsReadIsTakenWhenItStays) {
@@ -205,7 +209,7 @@ TEST_F(DataFollowerTest, AFileThatChangesWhileItIsReadIsTakenWhenItStays) {
   follower_->Stop();
   EXPECT_THAT(taken_, ElementsAre("in/a.csv:3", "in/b.csv:4"));
   EXPECT_THAT(troubles_, Contains(HasSubstr("a.csv changes while it is read")));
-  EXPECT_EQ(look_.skipped, 0);
+  EXPECT_EQ(Last().skipped, 0);
 }
 
 TEST_F(DataFollowerTest, AFileThatMayNotBeReadIsWaitedFor) {
@@ -220,7 +224,7 @@ TEST_F(DataFollowerTest, AFileThatMayNotBeReadIsWaitedFor) {
   follower_->Stop();
   EXPECT_THAT(taken_, ElementsAre("in/a.csv:5"));
   EXPECT_THAT(troubles_, Contains(HasSubstr("in/a.csv: may not read")));
-  EXPECT_OK(look_.failure);
+  EXPECT_OK(Last().failure);
 }
 
 TEST_F(DataFollowerTest, ADirectoryWithAnotherOwnerGetsNoLine) {
@@ -254,7 +258,7 @@ TEST_F(DataFollowerTest, AFolderThatIsNotThereIsNamedAndWaitedFor) {
   fs::rename(directory_ + "/away", directory_ + "/in");
   AwaitFiles(1);
   follower_->Stop();
-  EXPECT_EQ(look_.skipped, 0);
+  EXPECT_EQ(Last().skipped, 0);
 }
 
 // A clock that a look takes time of, and whose waits are short.
@@ -330,7 +334,7 @@ TEST_F(DataFollowerTest, AFileOfNoUseEndsTheJobByName) {
   MoveIn("a.csv", "x,z\n1,2\n");
   Start();
   Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return !look_.failure.ok(); });
-  EXPECT_THAT(look_.failure,
+  EXPECT_THAT(Last().failure,
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a.csv")));
 }
 
@@ -344,8 +348,8 @@ TEST_F(DataFollowerTest, ADamagedFileIsLeftOutIfCorruptRecordsAre) {
   Start();
   AwaitFiles(1);
   EXPECT_THAT(taken_, ElementsAre("in/b.csv:1"));
-  EXPECT_EQ(look_.skipped, 1);
-  EXPECT_THAT(look_.skipped_why, HasSubstr("a.csv"));
+  EXPECT_EQ(Last().skipped, 1);
+  EXPECT_THAT(Last().skipped_why, HasSubstr("a.csv"));
 }
 
 }  // namespace

@@ -89,6 +89,10 @@ class TopicFollowerTest : public testing::Test {
     if (!look.trouble.empty()) troubles_.push_back(look.trouble);
     return taken_.size() < room_;
   }
+  FollowedLook Last() {
+    absl::MutexLock lock(&mu_);
+    return look_;
+  }
   void Await(const std::function<bool()>& reached) {
     absl::MutexLock lock(&mu_);
     EXPECT_TRUE(
@@ -134,7 +138,7 @@ TEST_F(TopicFollowerTest, TakesWholeBatchesAsTheyCome) {
   Write(1, 3);
   Await([this]()
             ABSL_NO_THREAD_SAFETY_ANALYSIS { return look_.left_records == 3; });
-  EXPECT_EQ(look_.left, 0) << "the job waits for more";
+  EXPECT_EQ(Last().left, 0) << "the job waits for more";
 }
 
 TEST_F(TopicFollowerTest, RecordsThatMakeNoBatchAreTakenWhenTheyHaveWaited) {
@@ -170,7 +174,7 @@ TEST_F(TopicFollowerTest, TakesNoMoreThanThereIsRoomFor) {
   Await([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     return taken_.size() == 1 && look_.left == 1;
   });
-  EXPECT_EQ(look_.left_records, 1 << 16);
+  EXPECT_EQ(Last().left_records, 1 << 16);
   {
     absl::MutexLock lock(&mu_);
     room_ = 2;
@@ -202,8 +206,9 @@ TEST_F(TopicFollowerTest, WhatWasDeletedBeforeItWasTakenIsNamed) {
   rest_waits_ = absl::ZeroDuration();
   Start();
   Await([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return look_.skipped > 0; });
-  EXPECT_EQ(look_.skipped, 1);
-  EXPECT_THAT(look_.skipped_why, HasSubstr("t partition 0: the offsets 4 to "));
+  EXPECT_EQ(Last().skipped, 1);
+  EXPECT_THAT(Last().skipped_why,
+              HasSubstr("t partition 0: the offsets 4 to "));
 }
 
 TEST_F(TopicFollowerTest, AValueThatIsNoRecordEndsTheJobByItsPlace) {
@@ -213,7 +218,7 @@ TEST_F(TopicFollowerTest, AValueThatIsNoRecordEndsTheJobByItsPlace) {
   Start();
   Await([this]()
             ABSL_NO_THREAD_SAFETY_ANALYSIS { return !look_.failure.ok(); });
-  EXPECT_THAT(look_.failure.message(),
+  EXPECT_THAT(Last().failure.message(),
               AllOf(HasSubstr("train.follow: "),
                     HasSubstr("/t partition 0 offset 3: ")));
 }
@@ -227,8 +232,8 @@ TEST_F(TopicFollowerTest, OrIsLeftOutIfCorruptRecordsAre) {
   Start();
   AwaitBatches(2);
   EXPECT_EQ(Records(), 7);
-  EXPECT_EQ(look_.skipped, 1);
-  EXPECT_THAT(look_.skipped_why, HasSubstr("offset 3"));
+  EXPECT_EQ(Last().skipped, 1);
+  EXPECT_THAT(Last().skipped_why, HasSubstr("offset 3"));
 }
 
 TEST_F(TopicFollowerTest, ATopicThatIsNotThereIsWaitedFor) {
@@ -237,7 +242,7 @@ TEST_F(TopicFollowerTest, ATopicThatIsNotThereIsWaitedFor) {
   Start();
   Await([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return !troubles_.empty(); });
   EXPECT_THAT(troubles_.front(), HasSubstr(kafka_.Uri("t")));
-  EXPECT_OK(look_.failure);
+  EXPECT_OK(Last().failure);
   rd_kafka_mock_topic_set_error(kafka_.cluster(), "t",
                                 RD_KAFKA_RESP_ERR_NO_ERROR);
   Write(0, 4);
@@ -254,7 +259,7 @@ TEST_F(TopicFollowerTest, ABrokerThatComesBackIsGoneOnWith) {
   rd_kafka_mock_broker_set_up(kafka_.cluster(), 1);
   Write(0, 4);
   AwaitBatches(2);
-  EXPECT_OK(look_.failure);
+  EXPECT_OK(Last().failure);
 }
 
 TEST_F(TopicFollowerTest, TooManyPartitionsEndTheJob) {
@@ -262,7 +267,7 @@ TEST_F(TopicFollowerTest, TooManyPartitionsEndTheJob) {
   Start();
   Await([this]()
             ABSL_NO_THREAD_SAFETY_ANALYSIS { return !look_.failure.ok(); });
-  EXPECT_THAT(look_.failure.message(), HasSubstr("257 partitions"));
+  EXPECT_THAT(Last().failure.message(), HasSubstr("257 partitions"));
 }
 
 TEST_F(TopicFollowerTest, APositionOfSomethingElseEndsTheJob) {
@@ -272,7 +277,8 @@ TEST_F(TopicFollowerTest, APositionOfSomethingElseEndsTheJob) {
   Start();
   Await([this]()
             ABSL_NO_THREAD_SAFETY_ANALYSIS { return !look_.failure.ok(); });
-  EXPECT_THAT(look_.failure.message(), HasSubstr("is no slice of the topic t"));
+  EXPECT_THAT(Last().failure.message(),
+              HasSubstr("is no slice of the topic t"));
   EXPECT_THAT(taken_, IsEmpty());
 }
 
