@@ -16,9 +16,9 @@ namespace parasol::loop {
 // what optimizers train, and what all replicas change together. The others
 // are each worker's own: each replica has a value for itself.
 //
-// With local steps a worker changes values of its own for several iterations,
-// by its optimizers, then pushes the difference of each variable as its outer
-// gradient, which the ps apply by the job's optimizer.
+// Workers that make local steps change values of their own for several
+// iterations, by their optimizers. Then each pushes the difference of each
+// variable as its outer gradient, which the ps apply by the job's optimizer.
 //
 // Used by the program's thread, while no step is under way.
 class SharedVariables {

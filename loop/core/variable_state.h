@@ -77,8 +77,8 @@ class VariableState {
   void Hold(bool holds) { is_held_ = holds; }
   bool is_held() const { return is_held_; }
   // Says that the variable is a statistic of the examples, a moving mean or
-  // variance: the changes of several workers that hold it are averaged, and
-  // those of other variables added up.
+  // variance: the changes of several workers that hold it are averaged, where
+  // changes of other variables are added up.
   void BeStatistic() { is_statistic_ = true; }
   bool is_statistic() const { return is_statistic_; }
   // Returns true if each replica has a value for itself.

@@ -22,8 +22,8 @@ absl::Status CheckMakesLocalSteps(const job::Optimizer& optimizer,
                                   const job::LocalSteps& local);
 
 // Turns a program's job into one with local steps, as jobs are whose defaults
-// are filled in: its optimizer becomes that of the local steps, and `outer` the
-// job's. Optimizers of layers, which make local steps, too, become parameters
+// are filled in: the job's optimizer moves to `local_steps.inner`, and `outer`
+// takes its place. Optimizers of layers, which make local steps, too, become parameters
 // of the layers: the ps apply `outer` to all variables.
 void UseLocalSteps(const job::LocalSteps& local, job::Job& job);
 

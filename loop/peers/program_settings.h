@@ -25,7 +25,8 @@ struct ProgramSettings {
   job::CheckpointPolicy checkpoint = {};
   job::SummaryPolicy summary = {};
   bool tensorboard = true;
-  // What ParseLocalSteps() returns; nullopt: each iteration is exchanged.
+  // Local steps, as ParseLocalSteps() returns them; nullopt: each iteration is
+  // exchanged.
   std::optional<job::LocalSteps> local_steps = {};
   // Time for which the first and the last checkpoint are tried again, and a
   // directory that is full at the start.
