@@ -24,7 +24,6 @@
 #include "ps/shard/ps_metrics.h"
 #include "storage/checkpoint_store.h"
 #include "tests/benchmark/contents.h"
-#include "tests/benchmark/exchange_lane.h"
 #include "tests/benchmark/parasol_contender.h"
 #include "tests/benchmark/workloads.h"
 
@@ -185,25 +184,7 @@ void ServeCheckpoints(const Contents& contents) {
 }
 
 void RunCheckpoint(const Settings& settings, const TakeComparison& take) {
-  const Contents dense = {.variables = 32, .elements = (1 << 20) / 4};
-  take({.workload = "checkpoint, 1 MiB",
-        .unit = {"GB/s", 1e-9},
-        .measurements = CompareCheckpoints(
-            settings, dense, dense.variable_bytes(),
-            [&](Session& session, const Share& share) {
-              return MakeVariableLane(session, dense, Direction::kPush, share);
-            })});
-  const Contents rows = {.row_width = 16};
-  take({.workload = "checkpoint, rows",
-        .unit = {"M rows/s", 1e-6},
-        .measurements = CompareCheckpoints(
-            settings, rows,
-            kRowsPerRequest *
-                (sizeof(uint64_t) + rows.row_width * sizeof(float)),
-            [&](Session& session, const Share& share) {
-              return MakeRowLane(session, rows, Direction::kPush, share,
-                                 settings.rows);
-            })});
+  TakePushes("checkpoint", settings, CompareCheckpoints, take);
   take({.workload = "checkpoint, idle",
         .unit = {"GB/s", 1e-9},
         .measurements = CompareWriters(settings)});

@@ -2,7 +2,6 @@
 
 #include "proto/parameter.pb.h"
 #include "tests/benchmark/contents.h"
-#include "tests/benchmark/exchange_lane.h"
 #include "tests/benchmark/parasol_contender.h"
 #include "tests/benchmark/workloads.h"
 
@@ -51,25 +50,7 @@ std::vector<Measurement> CompareJournals(const Settings& settings,
 }  // namespace
 
 void RunJournal(const Settings& settings, const TakeComparison& take) {
-  const Contents dense = {.variables = 32, .elements = (1 << 20) / 4};
-  take({.workload = "journal, 1 MiB",
-        .unit = {"GB/s", 1e-9},
-        .measurements = CompareJournals(
-            settings, dense, dense.variable_bytes(),
-            [&](Session& session, const Share& share) {
-              return MakeVariableLane(session, dense, Direction::kPush, share);
-            })});
-  const Contents rows = {.row_width = 16};
-  take({.workload = "journal, rows",
-        .unit = {"M rows/s", 1e-6},
-        .measurements = CompareJournals(
-            settings, rows,
-            kRowsPerRequest *
-                (sizeof(uint64_t) + rows.row_width * sizeof(float)),
-            [&](Session& session, const Share& share) {
-              return MakeRowLane(session, rows, Direction::kPush, share,
-                                 settings.rows);
-            })});
+  TakePushes("journal", settings, CompareJournals, take);
 }
 
 }  // namespace parasol

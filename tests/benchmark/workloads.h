@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "parameters/client/parameter_client.h"
+#include "tests/benchmark/contents.h"
 #include "tests/benchmark/lineup.h"
 #include "tests/benchmark/report.h"
 
@@ -16,6 +17,14 @@ using TakeComparison = std::function<void(EntrantComparison)>;
 
 // The contender whose tensors lie in memory that worker and ps share.
 inline constexpr char kOneMachine[] = "Parasol, one machine";
+
+// Measures pushes of variables of 1 MiB, then of rows of 16 float32, with the
+// contenders of `compare`.
+using ComparePushes = std::function<std::vector<Measurement>(
+    const Settings& settings, const Contents& contents, size_t bytes,
+    const MakeLane& make_lane)>;
+void TakePushes(const std::string& workload, const Settings& settings,
+                const ComparePushes& compare, const TakeComparison& take);
 
 // A workload that the command line can name. Each one starts the servers that
 // it needs, gives its comparisons to `take` as they are done, and ends its
