@@ -15,11 +15,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_matchers.h"
-#include "cluster/job/defaults.h"
-#include "cluster/job/job_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/cluster/cluster_runs.h"
+#include "tests/cluster/followed_runs.h"
 #include "tests/cluster/test_cluster.h"
 
 namespace parasol {
@@ -29,39 +27,7 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr int kBatch = 4;
-
-// The label is far away: the gradient of an absolute error is its sign alone,
-// and a row counts how often its example was trained. Files have whole batches.
-job::Job CountingJob() {
-  absl::StatusOr<job::Job> job = ParseJob(R"(
-      name: "clicks"
-      seed: 3
-      model {
-        input {
-          name: "ids"
-          ids { column { name: "number" identity { num_ids: 1000000 } } }
-        }
-        sparse_table { name: "seen" width: 1 initializer { zeros {} } }
-        layer { input: "ids" embedding_bag { table: "seen" } }
-        loss { mean_absolute_error {} }
-      }
-      train {
-        csv { file: "clicks/*.csv" label { column: "label" } }
-        follow: true
-        batch_size: 4
-      }
-      optimizer { sgd { learning_rate: 4 } }
-      checkpoint { every_steps: 20 }
-      end { never {} }
-  )",
-                                          "clicks.textproto");
-  EXPECT_OK(job);
-  FillDefaults(*job);
-  return *std::move(job);
-}
-
-class FollowedDataTest : public ClusterRunsTest {
+class FollowedDataTest : public FollowedRunsTest {
  protected:
   FollowedDataTest()
       : data_(fs::path(getenv("TEST_TMPDIR")) / "data" /
@@ -69,6 +35,8 @@ class FollowedDataTest : public ClusterRunsTest {
     fs::remove_all(data_);
     fs::remove_all(Directory("run"));
     fs::create_directories(data_ / "clicks");
+    job_ = CountingJobOf(
+        R"(csv { file: "clicks/*.csv" label { column: "label" } })");
   }
 
   void MakeCluster(int workers, const std::string& run = "run") {
@@ -76,20 +44,6 @@ class FollowedDataTest : public ClusterRunsTest {
                                              Directory(run).string());
     cluster_->SetDataDirectory(data_.string());
   }
-  void StartAll(int workers) {
-    ASSERT_OK(cluster_->StartChief());
-    for (int ps = 0; ps < 2; ++ps) ASSERT_OK(cluster_->StartPs(ps));
-    for (int i = 0; i < workers; ++i) ASSERT_OK(cluster_->StartWorker(i));
-  }
-  // Tells all tasks to end, the chief last.
-  void StopAll(int workers) {
-    EXPECT_THAT(cluster_->StopChief(), StatusIs(absl::StatusCode::kCancelled));
-    for (int i = 0; i < workers; ++i) {
-      cluster_->StopWorker(i).IgnoreError();
-    }
-    for (int ps = 0; ps < 2; ++ps) cluster_->StopPs(ps).IgnoreError();
-  }
-
   // Moves a file of `batches` batches in, whose records go on from the file
   // before it.
   void AddFile(int batches) {
@@ -98,43 +52,13 @@ class FollowedDataTest : public ClusterRunsTest {
       std::ofstream out(data_ / name);
       out << "number,label\n";
       for (int i = 0; i < kBatch * batches; ++i) {
-        out << records_++ << ",100000000\n";
+        out << records_++ << "," << kCountedLabel << "\n";
       }
     }
     fs::rename(data_ / name, data_ / "clicks" / name);
   }
-  // Blocks until all records are trained and the job says so.
-  void AwaitAll() {
-    const int64_t steps = records_ / kBatch;
-    EXPECT_OK(cluster_->AwaitStatus(absl::StrCat("step ", steps),
-                                    [&](const wire::JobStatus& status) {
-                                      return status.global_step() >= steps &&
-                                             status.followed().has_waited();
-                                    }));
-  }
-  // Returns how many examples were trained so many times; 1: of ids that lack.
-  std::map<int, int> Counts(const std::string& run = "run") {
-    std::map<int, int> counts;
-    const auto checkpoint = Newest(run);
-    int rows = 0;
-    EXPECT_OK(checkpoint->ReadRows("seen", [&](const RowBatch& batch) {
-      for (size_t i = 0; i < batch.ids.size(); ++i) {
-        ++rows;
-        EXPECT_LT(batch.ids[i], records_);
-        ++counts[static_cast<int>(batch.rows[i])];
-      }
-      return absl::OkStatus();
-    }));
-    if (rows < static_cast<int>(records_)) counts[0] = records_ - rows;
-    return counts;
-  }
-  std::map<int, int> Once() { return {{1, static_cast<int>(records_)}}; }
-
-  job::Job job_ = CountingJob();
   const fs::path data_;
   int files_ = 0;
-  uint64_t records_ = 0;
-  std::unique_ptr<TestCluster> cluster_;
 };
 
 TEST_F(FollowedDataTest, FilesAreTrainedAsTheyComeEachRecordOnce) {

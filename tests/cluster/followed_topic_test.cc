@@ -8,13 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
-#include "cluster/job/defaults.h"
-#include "cluster/job/job_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/input/topic/testing/mock_kafka.h"
 #include "ml/input/topic/topic_slice.h"
-#include "tests/cluster/cluster_runs.h"
+#include "tests/cluster/followed_runs.h"
 #include "tests/cluster/test_cluster.h"
 
 namespace parasol {
@@ -24,7 +22,6 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr int kTopicBatch = 4;
 constexpr int kTopicPartitions = 3;
 constexpr int kEmptyLines = 16 * kTopicPartitions;
 
@@ -37,47 +34,15 @@ int64_t Ends(const std::string& name) {
   return sum;
 }
 
-// A row counts how often its example was trained.
-job::Job CountingTopicJob(const std::string& topic) {
-  absl::StatusOr<job::Job> job = ParseJob(absl::StrCat(R"(
-      name: "clicks"
-      seed: 3
-      model {
-        input {
-          name: "ids"
-          ids { column { name: "number" identity { num_ids: 1000000 } } }
-        }
-        sparse_table { name: "seen" width: 1 initializer { zeros {} } }
-        layer { input: "ids" embedding_bag { table: "seen" } }
-        loss { mean_absolute_error {} }
-      }
-      train {
-        csv {
-          file: ")",
-                                                       topic, R"("
-          column: [ "number", "label" ]
-          label { column: "label" }
-        }
-        follow: true
-        shuffle_buffer: 100
-        batch_size: 4
-      }
-      optimizer { sgd { learning_rate: 4 } }
-      checkpoint { every_steps: 20 }
-      end { never {} }
-  )"),
-                                          "clicks.textproto");
-  EXPECT_OK(job);
-  FillDefaults(*job);
-  return *std::move(job);
-}
-
-class FollowedTopicTest : public ClusterRunsTest {
+class FollowedTopicTest : public FollowedRunsTest {
  protected:
   FollowedTopicTest() {
     fs::remove_all(Directory("run"));
     kafka_.Create("clicks", kTopicPartitions);
-    job_ = CountingTopicJob(kafka_.Uri("clicks"));
+    job_ = CountingJobOf(absl::StrCat(
+        "csv { file: \"", kafka_.Uri("clicks"),
+        R"(" column: ["number", "label"] label { column: "label" } }
+           shuffle_buffer: 100)"));
   }
 
   void MakeCluster(int workers) {
@@ -86,21 +51,10 @@ class FollowedTopicTest : public ClusterRunsTest {
     // Nothing is read there.
     cluster_->SetDataDirectory("/none");
   }
-  void StartAll(int workers) {
-    ASSERT_OK(cluster_->StartChief());
-    for (int ps = 0; ps < 2; ++ps) ASSERT_OK(cluster_->StartPs(ps));
-    for (int i = 0; i < workers; ++i) ASSERT_OK(cluster_->StartWorker(i));
-  }
-  // Tells all tasks to end, the chief last.
-  void StopAll(int workers) {
-    EXPECT_THAT(cluster_->StopChief(), StatusIs(absl::StatusCode::kCancelled));
-    for (int i = 0; i < workers; ++i) cluster_->StopWorker(i).IgnoreError();
-    for (int ps = 0; ps < 2; ++ps) cluster_->StopPs(ps).IgnoreError();
-  }
   void Write(int batches) {
-    for (int i = 0; i < kTopicBatch * batches; ++i, ++records_) {
+    for (int i = 0; i < kBatch * batches; ++i, ++records_) {
       kafka_.Add("clicks", static_cast<int>(records_ % kTopicPartitions),
-                 absl::StrCat(records_, ",100000000"));
+                 absl::StrCat(records_, ",", kCountedLabel));
     }
     kafka_.Flush();
   }
@@ -113,42 +67,13 @@ class FollowedTopicTest : public ClusterRunsTest {
     }
     kafka_.Flush();
   }
-  void AwaitAll() {
-    const int64_t steps = static_cast<int64_t>(records_) / kTopicBatch;
-    EXPECT_OK(cluster_->AwaitStatus(absl::StrCat("step ", steps),
-                                    [&](const wire::JobStatus& status) {
-                                      return status.global_step() >= steps &&
-                                             status.followed().has_waited();
-                                    }));
-  }
   void AwaitTaken() {
     ASSERT_OK(cluster_->AwaitStatus("taken", [](const wire::JobStatus& status) {
       return status.followed().files() > 0;
     }));
   }
-  // Returns how many examples were trained so many times; 0: those that lack.
-  std::map<int, int> Counts() {
-    std::map<int, int> counts;
-    const auto checkpoint = Newest("run");
-    int rows = 0;
-    EXPECT_OK(checkpoint->ReadRows("seen", [&](const RowBatch& batch) {
-      for (size_t i = 0; i < batch.ids.size(); ++i) {
-        ++rows;
-        EXPECT_LT(batch.ids[i], records_);
-        ++counts[static_cast<int>(batch.rows[i])];
-      }
-      return absl::OkStatus();
-    }));
-    const int lacking = static_cast<int>(records_) - rows;
-    if (lacking > 0) counts[0] = lacking;
-    return counts;
-  }
-  std::map<int, int> Once() { return {{1, static_cast<int>(records_)}}; }
 
   MockKafka kafka_;
-  job::Job job_;
-  uint64_t records_ = 0;
-  std::unique_ptr<TestCluster> cluster_;
 };
 
 TEST_F(FollowedTopicTest, RecordsAreTrainedAsTheyComeEachOnce) {
@@ -232,14 +157,14 @@ TEST_F(FollowedTopicTest, OrArePassedOverIfCorruptRecordsAre) {
   ASSERT_OK(cluster_->StartWorker(0));
   ASSERT_OK(cluster_->AwaitStatus("all", [&](const wire::JobStatus& status) {
     return Ends(status.followed().newest()) ==
-               (20 + 5) * kTopicBatch + kEmptyLines &&
+               (20 + 5) * kBatch + kEmptyLines &&
            status.followed().has_waited() &&
            status.followed().waiting_records() == 0;
   }));
   StopAll(1);
   // Slices that have empty lines have batches that are not whole, whose records
   // count for more.
-  EXPECT_EQ(Counts().at(0), 20 * kTopicBatch);
+  EXPECT_EQ(Counts().at(0), 20 * kBatch);
 }
 
 }  // namespace
