@@ -46,11 +46,19 @@ constexpr int64_t kPageBufferBytes = 256 << 10;
 constexpr int64_t kMostOfAnyFile = int64_t{1} << 30;
 constexpr int64_t kMostOfAByte = 1000;  // packed
 
+// Bytes of the file that the thread reads.
+thread_local int64_t file_bytes = INT64_MAX;
 // Bytes that the thread lacked last.
 thread_local int64_t lacked_bytes = 0;
 
-// Memory of the system, which notes what it can't give. What Arrow takes of
-// its own pools stays with it; the system's is given back.
+// Returns true of a buffer that a sound file of file_bytes does not have.
+bool IsDamagedLength(int64_t bytes) {
+  return bytes > kMostOfAnyFile && bytes / kMostOfAByte > file_bytes;
+}
+
+// Memory of the system, which notes what it can't give, and gives nothing for
+// a damaged length. What Arrow takes of its own pools stays with it; the
+// system's is given back.
 class NotingPool final : public arrow::ProxyMemoryPool {
  public:
   NotingPool() : ProxyMemoryPool(arrow::system_memory_pool()) {}
@@ -58,15 +66,23 @@ class NotingPool final : public arrow::ProxyMemoryPool {
   using ProxyMemoryPool::Reallocate;
 
   Status Allocate(int64_t size, int64_t alignment, uint8_t** out) override {
-    return Noted(size, ProxyMemoryPool::Allocate(size, alignment, out));
+    return Noted(size, IsDamagedLength(size)
+                           ? Refused(size)
+                           : ProxyMemoryPool::Allocate(size, alignment, out));
   }
   Status Reallocate(int64_t old_size, int64_t new_size, int64_t alignment,
                     uint8_t** bytes) override {
-    return Noted(new_size, ProxyMemoryPool::Reallocate(old_size, new_size,
-                                                       alignment, bytes));
+    return Noted(new_size, IsDamagedLength(new_size)
+                               ? Refused(new_size)
+                               : ProxyMemoryPool::Reallocate(old_size, new_size,
+                                                             alignment, bytes));
   }
 
  private:
+  static Status Refused(int64_t size) {
+    return Status::OutOfMemory("a buffer of ", size, " bytes in a file of ",
+                               file_bytes);
+  }
   static Status Noted(int64_t size, Status status) {
     if (status.IsOutOfMemory()) lacked_bytes = size;
     return status;
@@ -300,29 +316,27 @@ int Fail(const char* what, char* error, int code = 1) {
   return code;
 }
 
-// Returns what a lack of memory is, of a file of so many bytes.
-int Lack(int64_t file_bytes) {
-  const bool is_damage =
-      lacked_bytes > kMostOfAnyFile && lacked_bytes / kMostOfAByte > file_bytes;
-  return is_damage ? 1 : PARASOL_ARROW_NO_MEMORY;
+// Returns what a lack of memory is.
+int Lack() {
+  return IsDamagedLength(lacked_bytes) ? 1 : PARASOL_ARROW_NO_MEMORY;
 }
 
-// Calls `function`, which returns a Status; whatever it throws becomes an
-// error.
+// Calls `function`, which reads a file of so many bytes and returns a Status;
+// whatever it throws becomes an error.
 template <typename Function>
-int Guarded(int64_t file_bytes, char* error, const Function& function) {
+int Guarded(int64_t bytes, char* error, const Function& function) {
+  file_bytes = bytes;
   lacked_bytes = 0;
   try {
     const Status status = function();
     if (status.ok()) return 0;
     return Fail(status.message().c_str(), error,
-                status.IsOutOfMemory() ? Lack(file_bytes) : 1);
+                status.IsOutOfMemory() ? Lack() : 1);
   } catch (const std::bad_alloc&) {
-    return Fail("no memory for what the file says that it has", error,
-                Lack(file_bytes));
+    return Fail("no memory for what the file says that it has", error, Lack());
   } catch (const parquet::ParquetStatusException& thrown) {
     return Fail(thrown.what(), error,
-                thrown.status().IsOutOfMemory() ? Lack(file_bytes) : 1);
+                thrown.status().IsOutOfMemory() ? Lack() : 1);
   } catch (const std::exception& thrown) {
     return Fail(thrown.what(), error);
   } catch (...) {
