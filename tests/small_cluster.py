@@ -52,6 +52,18 @@ def build(*more):
         stdout=sys.stderr)
 
 
+def take_binaries(folder, *more):
+    """Has tasks run from `folder`, which is laid out as bazel-bin is, in place
+    of what `build` makes."""
+    global BIN
+    for name in ("ps/ps", "worker/worker", "chief/chief",
+                 "evaluator/evaluator", "tool/parasol", *more):
+        if not os.path.exists(os.path.join(folder, name)):
+            sys.exit(f"--bin_dir={folder}: has no {name}; copy it from "
+                     "bazel-bin")
+    BIN = os.path.abspath(folder)
+
+
 def limit_memory():
     """A task that is harmed does not take the machine's memory."""
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_LIMIT, MEMORY_LIMIT))

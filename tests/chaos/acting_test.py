@@ -85,7 +85,7 @@ def main():
     flags.add_argument("--bin_dir", default="")
     options = flags.parse_args()
     if options.bin_dir:
-        small_cluster.BIN = options.bin_dir
+        small_cluster.take_binaries(options.bin_dir)
     else:
         small_cluster.build()
     for case in [("REPLICATE", False, "", False),
