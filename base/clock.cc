@@ -1,5 +1,9 @@
 #include "base/clock.h"
 
+#include <time.h>
+
+#include <fstream>
+
 #include "base/alarm_thread.h"
 
 namespace parasol {
@@ -67,6 +71,19 @@ bool SimulatedClock::AwaitWithTimeout(absl::Mutex& mu,
 void SimulatedClock::Advance(absl::Duration duration) {
   absl::MutexLock lock(&now_mu_);
   now_ += duration;
+}
+
+std::string BootId() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+absl::Duration SinceBoot() {
+  timespec time = {};
+  clock_gettime(CLOCK_BOOTTIME, &time);
+  return absl::DurationFromTimespec(time);
 }
 
 }  // namespace parasol

@@ -1,6 +1,8 @@
 #ifndef PARASOL_BASE_CLOCK_H_
 #define PARASOL_BASE_CLOCK_H_
 
+#include <string>
+
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
@@ -47,6 +49,14 @@ class SimulatedClock : public Clock {
   absl::Mutex now_mu_;
   absl::Time now_ ABSL_GUARDED_BY(now_mu_) = absl::FromUnixSeconds(1000000000);
 };
+
+// Returns the id that this machine's kernel drew when it started; containers of
+// one machine have one. Empty if it can't be read.
+std::string BootId();
+
+// Returns the time since this machine's kernel started, suspended or not. No
+// clock that is set moves it.
+absl::Duration SinceBoot();
 
 }  // namespace parasol
 

@@ -28,12 +28,14 @@ absl::Status Replaced(const TaskId& id, const std::string& by) {
       " after this one; run one process for each task of TF_CONFIG"));
 }
 
-// Returns true if both times are known, and `a` is before `b`.
-bool IsBefore(absl::Time a, absl::Time b) {
-  return a > absl::InfinitePast() && a < b;
-}
-
 }  // namespace
+
+bool Membership::JoinTime::IsBefore(const JoinTime& other) const {
+  if (!boot_id.empty() && boot_id == other.boot_id) {
+    return boot_micros < other.boot_micros;
+  }
+  return clock > absl::InfinitePast() && clock < other.clock;
+}
 
 Membership::Arrival Membership::Arrival::Of(
     const wire::RegisterRequest& request) {
@@ -42,9 +44,12 @@ Membership::Arrival Membership::Arrival::Of(
                      .collective_address = request.collective_address(),
                      .process = request.process()};
   // One that acts for a lost process follows that one, whatever clocks say.
-  if (request.join_unix_micros() > 0 && !request.task().has_host_index()) {
-    arrival.joined_at = absl::FromUnixMicros(request.join_unix_micros());
+  if (request.task().has_host_index()) return arrival;
+  if (request.join_unix_micros() > 0) {
+    arrival.joined_at.clock = absl::FromUnixMicros(request.join_unix_micros());
   }
+  arrival.joined_at.boot_id = request.boot_id();
+  arrival.joined_at.boot_micros = request.join_boot_micros();
   return arrival;
 }
 
@@ -125,7 +130,7 @@ absl::StatusOr<int64_t> Membership::EpochOf(const wire::Task& task,
   // an earlier chief knew.
   const bool holder_is_new = member.epoch >> kEpochShift == chief_epoch_ &&
                              epoch >> kEpochShift < chief_epoch_;
-  if (holder_is_new && IsBefore(member.joined_at, arrival.joined_at)) {
+  if (holder_is_new && member.joined_at.IsBefore(arrival.joined_at)) {
     return member.epoch + 1;
   }
   return Replaced(id, member.process);
@@ -133,7 +138,7 @@ absl::StatusOr<int64_t> Membership::EpochOf(const wire::Task& task,
 
 bool Membership::HasPrecedence(const Member& member, const Arrival& arrival,
                                absl::Time now) const {
-  if (arrival.epoch != 0 || !IsBefore(arrival.joined_at, member.joined_at)) {
+  if (arrival.epoch != 0 || !arrival.joined_at.IsBefore(member.joined_at)) {
     return false;
   }
   // The silence of a chief that is cut off from all is nobody's loss.
@@ -152,8 +157,8 @@ absl::StatusOr<Membership::Registration> Membership::Register(
   ASSIGN_OR_RETURN(Member * member, Find(task));
   Hear(now);
   Arrival arrival = presented;
-  if (arrival.joined_at > now + kMaxClockError) {
-    arrival.joined_at = absl::InfinitePast();
+  if (arrival.joined_at.clock > now + kMaxClockError) {
+    arrival.joined_at.clock = absl::InfinitePast();
   }
   Registration registration;
   ASSIGN_OR_RETURN(registration.epoch, EpochOf(task, *member, arrival));
@@ -245,7 +250,7 @@ Membership::Lost Membership::End(const TaskId& id, Member& member,
   if (member.predecessor == 0) return lost;
   const uint64_t predecessor = std::exchange(member.predecessor, 0);
   if (!member.predecessor_is_heard ||
-      IsBefore(member.predecessor_joined_at, member.joined_at)) {
+      member.predecessor_joined_at.IsBefore(member.joined_at)) {
     Replace(member, {predecessor, member.predecessor_process});
     return lost;
   }

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -38,7 +39,9 @@ namespace parasol {
 // and the predecessor was heard meanwhile, the predecessor has the place again,
 // unless it began to join before the newcomer. A process that an earlier chief
 // knew takes the place of a process that is new to this chief, but began to
-// join before it. The processes' clocks decide nothing else.
+// join before it. Which of two processes began first is known whatever was done
+// to clocks if both run on one machine; else their clocks decide it, and
+// nothing more.
 class Membership {
  public:
   static constexpr size_t kMaxReplaced = 64;
@@ -62,6 +65,23 @@ class Membership {
     std::string process;
   };
 
+  // The time at which a process began to join.
+  struct JoinTime {
+    // NOLINTNEXTLINE(google-explicit-constructor)
+    JoinTime(absl::Time on_clock = absl::InfinitePast()) : clock(on_clock) {}
+    JoinTime(absl::Time on_clock, std::string of_machine, int64_t since)
+        : clock(on_clock), boot_id(std::move(of_machine)), boot_micros(since) {}
+
+    // Returns true if this time is known to be before `other`.
+    bool IsBefore(const JoinTime& other) const;
+
+    absl::Time clock;  // the process's own; InfinitePast if unknown
+    // The start of the process's machine, which BootId() names, and the time
+    // since then. Empty and 0 if unknown.
+    std::string boot_id;
+    int64_t boot_micros = 0;
+  };
+
   struct Member {
     // The process that holds the place; 0 if none has held it yet.
     uint64_t incarnation = 0;
@@ -81,7 +101,7 @@ class Membership {
     std::string collective_address;
     // Name of the process for people.
     std::string process;
-    absl::Time joined_at = absl::InfinitePast();
+    JoinTime joined_at;
     std::deque<Former> replaced;
     // Names the process at the place and an older one that was heard after it:
     // both ran at a time, or the older one stood still. Empty if none was
@@ -95,7 +115,7 @@ class Membership {
     // The predecessor may have the place again if it was heard since, and is
     // not known to have begun to join before the newcomer.
     bool predecessor_is_heard = false;
-    absl::Time predecessor_joined_at;
+    JoinTime predecessor_joined_at;
   };
 
   // A process's own description when it registers.
@@ -105,9 +125,7 @@ class Membership {
     // The place epoch that it has been given before, by this chief or an
     // earlier one; 0 if none.
     int64_t epoch = 0;
-    // The time at which it began to join, on its own clock; InfinitePast if
-    // unknown.
-    absl::Time joined_at = absl::InfinitePast();
+    JoinTime joined_at = {};
     std::string metrics_address = {};
     std::string collective_address = {};
     std::string process = {};

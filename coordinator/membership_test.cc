@@ -343,6 +343,47 @@ TEST(Membership, AProcessThatBeganEarlierWaitsUntilTheOneAtThePlaceIsGone) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
+// The clock was set back between two processes of one machine, or forward
+// before the first one.
+TEST(Membership, ProcessesOfOneMachineAreNotToldApartByItsClock) {
+  for (const int set_to : {-86400, 5}) {
+    Membership membership = OfChief(1);
+    const Membership::Arrival first = {.joined_at = {At(5), "boot", 5000000}};
+    const Membership::Arrival second = {
+        .joined_at = {At(set_to), "boot", 6000000}};
+    ASSERT_OK(membership.Register(Task("ps", 0, 7), first, At(5)));
+    EXPECT_OK(membership.Register(Task("ps", 0, 8), second, At(6))) << set_to;
+    ASSERT_OK(membership.Renew(Task("ps", 0, 8), At(7)));
+    EXPECT_THAT(membership.Register(Task("ps", 0, 7), first, At(7)),
+                StatusIs(absl::StatusCode::kFailedPrecondition));
+  }
+}
+
+TEST(Membership, AnEarlierProcessOfOneMachineWaitsWhateverItsClockSays) {
+  Membership membership = OfChief(1);
+  ASSERT_OK(membership.Register(
+      Task("ps", 0, 8), {.joined_at = {At(0), "boot", 6000000}}, At(6)));
+  EXPECT_THAT(
+      membership.Register(Task("ps", 0, 7),
+                          {.joined_at = {At(6), "boot", 5000000}}, At(7)),
+      StatusIs(absl::StatusCode::kUnavailable));
+}
+
+// Each kernel counts from its own start.
+TEST(Membership, ProcessesOfTwoMachinesAreToldApartByTheirClocks) {
+  for (const std::string other : {"other", ""}) {
+    Membership membership = OfChief(1);
+    ASSERT_OK(membership.Register(
+        Task("ps", 0, 8), {.joined_at = {At(5), "boot", 9000000}}, At(6)));
+    EXPECT_THAT(
+        membership.Register(Task("ps", 0, 7),
+                            {.joined_at = {At(4), other, 9900000}}, At(7)),
+        StatusIs(absl::StatusCode::kUnavailable));
+    EXPECT_OK(membership.Register(Task("ps", 0, 9),
+                                  {.joined_at = {At(7), other, 10}}, At(7)));
+  }
+}
+
 // The chief was cut off from all: the one at the place may be well.
 TEST(Membership, AProcessThatBeganEarlierWaitsAnewAfterASilenceOfAll) {
   Membership membership = OfChief(1);

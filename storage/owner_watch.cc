@@ -4,15 +4,13 @@
 
 #include <climits>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "storage/durable_file.h"
+#include "base/clock.h"
 
 namespace parasol {
 namespace {
 
-constexpr size_t kMaxIdBytes = 100;
 constexpr int kMostChanges = 20;
 
 // The part behind the host's name: containers of one machine have different
@@ -54,9 +52,7 @@ OwnerWatch::Verdict OwnerWatch::Look(const OwnerSight& sight, absl::Time now) {
 std::string ThisMachine() {
   char name[HOST_NAME_MAX + 1] = {};
   if (gethostname(name, HOST_NAME_MAX) != 0) name[0] = '\0';
-  const auto kernel =
-      ReadFile("/proc/sys/kernel/random/boot_id", kMaxIdBytes).value_or("");
-  return absl::StrCat(name, "/", absl::StripAsciiWhitespace(kernel));
+  return absl::StrCat(name, "/", BootId());
 }
 
 std::string HostOf(const durable::DirectoryOwner& owner) {

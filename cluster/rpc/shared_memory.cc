@@ -17,12 +17,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/status_macros.h"
 
@@ -51,21 +51,11 @@ absl::Status BadOffer(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("shared memory: ", what));
 }
 
-absl::StatusOr<std::string> ReadSmallFile(const char* path) {
-  const Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
-  std::array<char, 128> text;
-  const ssize_t size =
-      file.is_open() ? read(file.get(), text.data(), text.size()) : -1;
-  if (size < 0) return SystemError(path);
-  return std::string(
-      absl::StripAsciiWhitespace({text.data(), static_cast<size_t>(size)}));
-}
-
 // Returns the name of the processes that a number under /proc refers to here:
 // one machine since its start, one pid namespace.
 absl::StatusOr<std::string> ProcessSpace() {
-  ASSIGN_OR_RETURN(const std::string boot,
-                   ReadSmallFile("/proc/sys/kernel/random/boot_id"));
+  const std::string boot = BootId();
+  if (boot.empty()) return SystemError("/proc/sys/kernel/random/boot_id");
   std::array<char, 64> link;
   const ssize_t size = readlink("/proc/self/ns/pid", link.data(), link.size());
   if (size < 0) return SystemError("/proc/self/ns/pid");

@@ -38,7 +38,16 @@ void Session::Register() {
   *request.mutable_task() = task_.task();
   callbacks_.describe(request);
   request.set_place_epoch(place_epoch_);
-  request.set_join_unix_micros(absl::ToUnixMicros(joined_at_));
+  // The clocks of every second place are set back before each of its processes,
+  // which run on one machine.
+  const bool is_set_back = task_.place().index % 2 == 1;
+  request.set_join_unix_micros(
+      absl::ToUnixMicros(joined_at_ - (is_set_back ? absl::Hours(task_.number())
+                                                   : absl::ZeroDuration())));
+  if (is_set_back) {
+    request.set_boot_id(task_.place().ToString());
+    request.set_join_boot_micros(absl::ToUnixMicros(joined_at_));
+  }
   world_.Call<ChiefProcess, Registration>(
       task_, Chief(), kSessionDeadline,
       [request = std::move(request)](ChiefProcess& chief,
