@@ -147,6 +147,14 @@ std::vector<std::string> ParseCommandLine(int argc, char** argv,
   return std::move(line->positional);
 }
 
+void ParseFlagsAlone(int argc, char** argv, absl::string_view usage) {
+  const std::vector<std::string> rest = ParseCommandLine(argc, argv, usage);
+  if (rest.empty()) return;
+  PrintError(absl::StrCat("unexpected argument ", rest[0], "; try --help"),
+             ExitCode::kBadConfiguration);
+  exit(static_cast<int>(ExitCode::kBadConfiguration));
+}
+
 std::string VersionString() {
   return absl::StrCat("parasol ", kVersion, " (commit ", BuildCommit(), ")");
 }

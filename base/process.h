@@ -47,6 +47,9 @@ std::vector<std::string> ParseCommandLine(int argc, char** argv,
                                           absl::string_view usage,
                                           FlagNames flags = {});
 
+// Does it for a program that takes no other arguments: one is an error, too.
+void ParseFlagsAlone(int argc, char** argv, absl::string_view usage);
+
 // Returns "parasol 0.1.0 (commit 0123456789ab)"; only binaries that depend on
 // //base:version_stamp know the commit.
 std::string VersionString();

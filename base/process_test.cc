@@ -89,6 +89,16 @@ TEST(ParseCommandLineDeathTest, UnknownFlagExitsWithTwo) {
               "^process_test: unknown flag --jbo; try --help\n$");
 }
 
+TEST(ParseCommandLineDeathTest, AnArgumentOfAProgramWithoutAnyExitsWithTwo) {
+  std::string name = "process_test";
+  std::string flag = "--log_format=text";
+  std::string argument = "end.epochs=1";
+  char* argv[] = {name.data(), flag.data(), argument.data()};
+  ParseFlagsAlone(2, argv, "Tests a process.");
+  EXPECT_EXIT(ParseFlagsAlone(3, argv, "Tests a process."), ExitedWithCode(2),
+              "^process_test: unexpected argument end.epochs=1; try --help\n$");
+}
+
 TEST(ParseCommandLineDeathTest, BadLogFormatExitsWithTwo) {
   EXPECT_EXIT(Parse({"--log_format=xml"}), ExitedWithCode(2),
               "^process_test: --log_format=xml: it is text or json; "

@@ -160,7 +160,7 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
 }  // namespace parasol
 
 int main(int argc, char** argv) {
-  parasol::ParseCommandLine(argc, argv, "Leads TF_CONFIG's cluster in a job.");
+  parasol::ParseFlagsAlone(argc, argv, "Leads TF_CONFIG's cluster in a job.");
   parasol::ApplySystemLimits();
   parasol::ApplyDataCacheFlag();
   const parasol::Role role = absl::GetFlag(FLAGS_beside_worker)

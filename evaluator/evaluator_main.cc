@@ -32,7 +32,7 @@ ABSL_FLAG(absl::Duration, poll_interval, absl::Seconds(1),
           "How often to look for a new checkpoint.");
 
 int main(int argc, char** argv) {
-  parasol::ParseCommandLine(
+  parasol::ParseFlagsAlone(
       argc, argv,
       "Evaluates the checkpoints of a job, one after the other, in a cluster "
       "given by TF_CONFIG.");

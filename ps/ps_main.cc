@@ -170,8 +170,8 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
 }  // namespace parasol
 
 int main(int argc, char** argv) {
-  parasol::ParseCommandLine(argc, argv,
-                            "Holds variables of a cluster given by TF_CONFIG.");
+  parasol::ParseFlagsAlone(argc, argv,
+                           "Holds variables of a cluster given by TF_CONFIG.");
   parasol::ApplySystemLimits();
   parasol::ApplyDataCacheFlag();
   const auto config = parasol::TaskConfigOrExit(parasol::Role::kPs);

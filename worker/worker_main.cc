@@ -83,7 +83,7 @@ void ExitIfJobIsFaulty() {
 }  // namespace parasol
 
 int main(int argc, char** argv) {
-  parasol::ParseCommandLine(
+  parasol::ParseFlagsAlone(
       argc, argv,
       "Computes gradients for a cluster given by TF_CONFIG, or, without one, "
       "trains --job in this process alone.");
