@@ -1,15 +1,23 @@
 #include "coordinator/taken_run.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "cluster/checkpoint/disk_patience.h"
 #include "cluster/checkpoint/evaluation_decisions.h"
 #include "cluster/checkpoint/resume.h"
 #include "cluster/checkpoint/run_history.h"
 #include "cluster/checkpoint/store_checkpoint.h"
 #include "cluster/checkpoint/warm_start.h"
+#include "cluster/job/durability.h"
+#include "storage/checkpoint_reader.h"
+#include "storage/durable_file.h"
+#include "storage/journal/journal_reader.h"
 
 namespace parasol {
 namespace {
@@ -63,6 +71,44 @@ absl::Status ResumeFrom(const TakeRunOptions& take, CheckOwner check_owner,
   return absl::OkStatus();
 }
 
+// Requires that the ps take the journals that the checkpoint's shards have kept
+// since. Those in a --journal_dir only the ps see.
+//   InvalidArgument  they would be left out, with acknowledged pushes.
+absl::Status CheckJournals(const std::string& directory,
+                           const CoordinatorOptions& options) {
+  const std::string folder = JoinedPath(directory, "journal");
+  if (!options.resumed || IsUri(directory) || !ListDirectory(folder).ok()) {
+    return absl::OkStatus();
+  }
+  const auto reader = CheckpointReader::Open(options.resumed_from);
+  // Whoever loads it says what is wrong with it.
+  if (!reader.ok()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<ShardJournal> journals,
+                   (*reader)->Journals());
+  for (const ShardJournal& journal : journals) {
+    if (KeepsJournals(options.job) &&
+        journal.shard.num_shards == NumPsShards(options)) {
+      continue;
+    }
+    const std::string path =
+        absl::StrFormat("%s/shard-%05d-of-%05d", folder, journal.shard.shard,
+                        journal.shard.num_shards);
+    ASSIGN_OR_RETURN(const bool has_records,
+                     HasRecordsBehind(path, journal.place));
+    if (!has_records) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, " has acknowledged pushes that the newest checkpoint, of step ",
+        options.resumed->global_step(),
+        ", lacks, and this job would leave them out: start it once with ",
+        journal.shard.num_shards, " ps and parameter_server.durability ",
+        job::ParameterServerStrategy::Durability_Name(
+            options.resumed->job().parameter_server().durability()),
+        ", as it was, and stop it in good order; or, to give them up, remove ",
+        folder));
+  }
+  return absl::OkStatus();
+}
+
 // Makes one attempt.
 absl::StatusOr<CheckpointStore> TryResume(
     const TakeRunOptions& take, Clock& clock, Clock& owner_clock,
@@ -89,6 +135,7 @@ absl::StatusOr<CheckpointStore> TryResume(
   if (absl::IsFailedPrecondition(store.status())) return store.status();
   RETURN_IF_ERROR(AsConfiguration(store.status()));
   RETURN_IF_ERROR(ResumeFrom(take, check_owner, clock.Now(), *store, options));
+  RETURN_IF_ERROR(CheckJournals(take.directory, options));
   if (!GoesByEvaluations(options.job)) return store;
   const RunHistory history(options.resumed, ownership->chief_epoch());
   ASSIGN_OR_RETURN(options.evaluations,

@@ -11,6 +11,20 @@ constexpr char kDurabilityField[] = "parameter_server.durability";
 
 }  // namespace
 
+bool KeepsJournals(const job::Job& job) {
+  switch (job.parameter_server().durability()) {
+    case job::ParameterServerStrategy::CHECKPOINT:
+    case job::ParameterServerStrategy::REPLICATE:
+      return false;
+    case job::ParameterServerStrategy::JOURNAL:
+    case job::ParameterServerStrategy::JOURNAL_SYNC:
+    case job::ParameterServerStrategy::REPLICATE_JOURNAL:
+    case job::ParameterServerStrategy::REPLICATE_JOURNAL_SYNC:
+      return true;
+  }
+  return false;
+}
+
 bool Replicates(const job::Job& job) {
   switch (job.parameter_server().durability()) {
     case job::ParameterServerStrategy::CHECKPOINT:

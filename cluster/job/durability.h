@@ -6,6 +6,9 @@
 
 namespace parasol {
 
+// Returns true if the job's ps write pushes to journals.
+bool KeepsJournals(const job::Job& job);
+
 // Returns true if each shard of the job's ps has a standby on another one.
 bool Replicates(const job::Job& job);
 

@@ -72,6 +72,20 @@ absl::StatusOr<bool> HasAnyRecord(const std::string& directory,
   return HasRecord(file, path, 0, size, /*record=*/1);
 }
 
+// Returns the number of the journal that a segment is of; 0 if its header is
+// damaged.
+absl::StatusOr<uint64_t> JournalOf(const std::string& directory,
+                                   uint64_t segment) {
+  const std::string path = absl::StrCat(directory, "/", SegmentName(segment));
+  ASSIGN_OR_RETURN(const FileDescriptor file,
+                   FileDescriptor::OpenForReading(path));
+  std::string bytes;
+  RETURN_IF_ERROR(ReadBytes(file, path, 0, kMaxSegmentHeaderBytes, bytes));
+  size_t header_bytes = 0;
+  const auto header = SegmentHeader::Decode(bytes, header_bytes);
+  return header.ok() ? header->journal : 0;
+}
+
 absl::StatusOr<std::set<uint64_t>> SegmentsIn(const std::string& directory) {
   std::set<uint64_t> numbers;
   const auto names = ListDirectory(directory);
@@ -105,6 +119,19 @@ absl::StatusOr<JournalReader::Segment> JournalReader::OpenSegment(
         absl::StrCat(segment.path, ": is segment ", segment.header.segment));
   }
   return segment;
+}
+
+absl::StatusOr<bool> HasRecordsBehind(const std::string& directory,
+                                      const JournalPlace& place) {
+  ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, SegmentsIn(directory));
+  for (auto number = numbers.lower_bound(place.segment);
+       number != numbers.end(); ++number) {
+    ASSIGN_OR_RETURN(const uint64_t journal, JournalOf(directory, *number));
+    if (journal != place.journal) continue;
+    ASSIGN_OR_RETURN(const bool has_records, HasAnyRecord(directory, *number));
+    if (has_records) return true;
+  }
+  return false;
 }
 
 absl::StatusOr<JournalReader> JournalReader::Open(

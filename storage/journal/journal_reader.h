@@ -17,6 +17,12 @@
 
 namespace parasol {
 
+// Returns true if the journal in `directory` has records that follow `place`;
+// false without a journal. For who does not read it.
+//   Unavailable  the file system refuses.
+absl::StatusOr<bool> HasRecordsBehind(const std::string& directory,
+                                      const JournalPlace& place);
+
 // The segments of a shard's journal that follow a checkpoint, in order.
 class JournalReader {
  public:

@@ -410,6 +410,23 @@ TEST_F(JournalTest, ASegmentThatWasJustBegunHasNothing) {
   EXPECT_THAT(Read().records, ElementsAre("a", "b"));
 }
 
+TEST_F(JournalTest, WhoDoesNotReadItLearnsWhetherItHasRecords) {
+  const auto has = [this](uint64_t journal, uint64_t segment) {
+    return HasRecordsBehind(directory_, {journal, segment});
+  };
+  EXPECT_THAT(has(77, 1), IsOkAndHolds(false)) << "there is none";
+  auto writer = Write(First());
+  EXPECT_THAT(has(77, 1), IsOkAndHolds(false));
+  ASSERT_OK(writer->Append({"a"}));
+  EXPECT_THAT(has(77, 1), IsOkAndHolds(true));
+  EXPECT_THAT(has(78, 1), IsOkAndHolds(false)) << "another journal";
+  ASSERT_OK(writer->BeginSegment(3).status());
+  EXPECT_THAT(has(77, 2), IsOkAndHolds(false)) << "a checkpoint follows";
+  ASSERT_OK(writer->Append({"b"}));
+  EXPECT_THAT(has(77, 2), IsOkAndHolds(true));
+  EXPECT_THAT(has(77, 3), IsOkAndHolds(false));
+}
+
 TEST_F(JournalTest, OthersJournalsAreNotRead) {
   Write(First());
   EXPECT_THAT(Read(JournalPlace{78, 1}).status,
