@@ -364,7 +364,10 @@ void ChiefServer::CarryOut(const LoadOrder& order) {
   absl::MutexLock lock(&mu_);
   order_.reset();
   for (size_t i = 0; i < results.size(); ++i) {
-    coordinator_.Done(LoadResult{order.targets[i], results[i]}, clock_.Now());
+    const LoadOrder::Target& target = order.targets[i];
+    coordinator_.Done(
+        LoadResult{target, results[i], executor_->LostBy(target.shard)},
+        clock_.Now());
   }
   Changed();
 }

@@ -388,7 +388,9 @@ Orders::Job Coordinator::ForOrders() const {
           .membership = membership_,
           .grants = grants_,
           .evaluations = evaluations_,
-          .files = followed_ ? &followed_->files() : nullptr};
+          .files = followed_ ? &followed_->files() : nullptr,
+          .has_standbys = standbys_.is_used(),
+          .may_be_acted_for = MayBeActedFor()};
 }
 
 std::optional<Order> Coordinator::NextOrder(absl::Time now) {
@@ -404,6 +406,10 @@ std::optional<Order> Coordinator::NextOrder(absl::Time now) {
 
 std::optional<absl::Status> Coordinator::Note(const LoadResult& result,
                                               absl::Time now) {
+  if (!result.lost.empty()) {
+    account_.Warn(absl::StrCat(
+        "ps/", board_.shard(result.target.shard).ps_index, ": ", result.lost));
+  }
   return orders_.LoadDone(result.target, result.status, board_, now);
 }
 

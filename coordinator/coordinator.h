@@ -186,6 +186,8 @@ class Coordinator {
   absl::Status ForActedFor(const wire::Task& task, absl::Status status) const;
   // Returns true if nobody is at a ps's place, and its host is to act for it.
   bool IsActingWanted(int ps_index, absl::Time now) const;
+  // Returns true if a shard that is not ready has a standby on a live ps.
+  bool MayBeActedFor() const;
   // Returns true if a lost ps, should its process come back, has what nobody
   // has now: a shard's standby, or a shard for which it acts.
   bool MayBringBack(int host, absl::Time now) const;

@@ -60,7 +60,7 @@ absl::Status Coordinator::CheckActing(const wire::RegisterRequest& request,
 bool Coordinator::IsActingWanted(int ps_index, absl::Time now) const {
   const auto member = membership_.members().find({"ps", ps_index});
   if (!standbys_.is_used() || !ShardOfPs(ps_index) || phases_.HasEnded() ||
-      phases_.HasGivenUp() || orders_.stop_requested() ||
+      phases_.HasGivenUp() || orders_.stopped() ||
       member == membership_.members().end() || member->second.alive ||
       MayActingReturn(ps_index, now)) {
     return false;
@@ -77,6 +77,21 @@ bool Coordinator::IsActingWanted(int ps_index, absl::Time now) const {
   return acting_.HasLeft(ps_index) && absent >= options_.lease &&
          standbys_.KeptFor(ps_index) == StandbyBoard::kSaved &&
          orders_.schedule().newest_step().has_value();
+}
+
+bool Coordinator::MayBeActedFor() const {
+  if (!standbys_.is_used()) return false;
+  for (size_t shard = 0; shard < NumPsShards(options_); ++shard) {
+    const int index = board_.shard(shard).ps_index;
+    const auto host =
+        membership_.members().find({"ps", standbys_.HostOf(index)});
+    if (!board_.IsReadyAt(shard, board_.incarnation(shard)) &&
+        IsReal(standbys_.KeptFor(index)) &&
+        host != membership_.members().end() && host->second.alive) {
+      return true;
+    }
+  }
+  return false;
 }
 
 bool Coordinator::MayBringBack(int host, absl::Time now) const {
@@ -183,7 +198,7 @@ std::vector<Coordinator::Suspect> Coordinator::Suspects(
     const wire::HeartbeatRequest& request) const {
   std::vector<Suspect> suspects;
   if (!standbys_.is_used() || phases_.HasEnded() || phases_.HasGivenUp() ||
-      orders_.stop_requested()) {
+      orders_.stopped()) {
     return suspects;
   }
   std::set<int> found;

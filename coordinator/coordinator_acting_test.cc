@@ -78,6 +78,15 @@ class CoordinatorActingTest : public CoordinatorTest {
     ASSERT_OK(Heartbeat(ps0_));
   }
 
+  void MakeSteps() {
+    ASSERT_OK(Register(worker0_));
+    now_ += absl::Seconds(3);
+    ASSERT_OK(Heartbeat(ps0_));
+    ASSERT_OK(Heartbeat(ps1_));
+    Tick();
+    TrainTo(20);
+  }
+
   static wire::RegisterRequest ActingEntry(uint64_t order = kNumber) {
     wire::RegisterRequest request;
     *request.mutable_task() = Acting();
@@ -396,6 +405,50 @@ TEST_F(CoordinatorActingTest, StatusNamesWhoActs) {
     EXPECT_EQ(task.acted_by(), is_acted_for ? "ps/0" : "");
     EXPECT_EQ(task.address() == kAddress, is_acted_for);
   }
+}
+
+// A machine falls silent, and the job is told to end: the standby has what the
+// last checkpoint is to have.
+TEST_F(CoordinatorActingTest, AChiefThatIsToldToEndWaitsForWhoActs) {
+  Train();
+  MakeSteps();
+  Stop();
+  const CheckpointOrder first = NextCheckpoint();
+  CheckpointDone(first, absl::UnavailableError("ps/1 is silent"));
+  // Not tried again at once, and not given up.
+  EXPECT_FALSE(HasOrder());
+  EXPECT_FALSE(outcome());
+  ASSERT_EQ(FindGone().act_for_size(), 1);
+  EXPECT_FALSE(HasOrder());
+  EXPECT_FALSE(outcome());
+  ASSERT_OK(chief().Register(ActingEntry(), now_));
+  Load();
+  now_ += absl::Seconds(3);
+  const CheckpointOrder second = NextCheckpoint();
+  EXPECT_GT(second.manifest.global_step(), 10);
+  CheckpointDone(second, absl::OkStatus());
+  EXPECT_FALSE(HasOrder());
+  EXPECT_TRUE(outcome());
+}
+
+TEST_F(CoordinatorActingTest, AChiefThatIsToldToEndDoesNotWaitForEver) {
+  Train();
+  MakeSteps();
+  Stop();
+  FindGone();
+  EXPECT_FALSE(HasOrder());
+  EXPECT_FALSE(outcome());
+  now_ += kStandbyLimit;
+  EXPECT_FALSE(HasOrder());
+  EXPECT_TRUE(outcome());
+}
+
+TEST_F(CoordinatorActingTest, WithoutStepsAChiefThatIsToldToEndWaitsForNobody) {
+  Train();
+  Stop();
+  FindGone();
+  EXPECT_FALSE(HasOrder());
+  EXPECT_TRUE(outcome());
 }
 
 }  // namespace

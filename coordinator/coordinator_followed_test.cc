@@ -184,6 +184,44 @@ TEST_F(FollowedTest, AFileTrainedInPartNeedsItsOwnSizeOfBatches) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is 3")));
 }
 
+// Batch 5 of another order has other records.
+TEST_F(FollowedTest, AFileTrainedInPartNeedsItsOwnOrder) {
+  Resume(1);
+  *options_.resumed->mutable_job() = options_.job;
+  ASSERT_OK(files_.Add(files_.Next("1", 1, 9, 4)));
+  files_.AddTo(*options_.resumed->mutable_followed());
+  options_.job.set_seed(options_.job.seed() + 1);
+  EXPECT_THAT(ResumeFollowed(options_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("seed is "),
+                             HasSubstr("the 9 records of 1, which"))));
+  options_.job = options_.resumed->job();
+  options_.job.mutable_train()->set_shuffle_buffer(77);
+  EXPECT_THAT(ResumeFollowed(options_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("train.shuffle_buffer is 77")));
+  files_.Forget(files_.batches());
+  options_.resumed->clear_followed();
+  files_.AddTo(*options_.resumed->mutable_followed());
+  EXPECT_OK(ResumeFollowed(options_)) << "all is trained";
+}
+
+TEST_F(FollowedTest, ARunDoesNotCeaseToFollow) {
+  Resume(12);
+  *options_.resumed->mutable_job() = options_.job;
+  durable::FollowedSet& set = *options_.resumed->mutable_followed();
+  set.set_batches(12);
+  options_.job.mutable_train()->clear_follow();
+  EXPECT_OK(ResumeFollowed(options_)) << "nothing is taken yet";
+  *options_.resumed->mutable_followed() = set;
+  options_.resumed->mutable_followed()->set_last_path("clicks/3.csv");
+  EXPECT_THAT(
+      ResumeFollowed(options_),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("train.follow is not set"),
+                     HasSubstr("clicks/*.csv"), HasSubstr("warm_start"))));
+}
+
 TEST_F(FollowedTest, ARunFollowsTheFilesThatItHasFollowed) {
   Resume(12);
   *options_.resumed->mutable_job() = options_.job;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "absl/strings/str_cat.h"
 #include "cluster/job/durability.h"
 #include "cluster/job/followed/followed_set.h"
 #include "cluster/job/strategy.h"
@@ -19,12 +20,21 @@ namespace {
 // alone, and a chief may come back on a machine whose clock is behind.
 constexpr int kVersionShift = 32;
 
+// Returns true if two jobs end at one step.
+bool AreOneEnd(const job::Job& a, const job::Job& b) {
+  using google::protobuf::util::MessageDifferencer;
+  return MessageDifferencer::Equals(a.end(), b.end()) &&
+         (!a.end().has_epochs() ||
+          (MessageDifferencer::Equals(a.train(), b.train()) &&
+           MessageDifferencer::Equals(a.parameter_server(),
+                                      b.parameter_server())));
+}
+
 // Returns the largest total that an earlier chief, whose job had another end,
 // can have let the run reach; 0 if the end is the same.
 int64_t EarlierEnd(const CoordinatorOptions& options) {
   if (!options.resumed || !options.resumed->job().has_end() ||
-      google::protobuf::util::MessageDifferencer::Equals(
-          options.resumed->job().end(), options.job.end())) {
+      AreOneEnd(options.resumed->job(), options.job)) {
     return 0;
   }
   return TrainingEnd(options.resumed->job())
@@ -33,6 +43,45 @@ int64_t EarlierEnd(const CoordinatorOptions& options) {
 }
 
 }  // namespace
+
+std::string ChangedOrder(const job::Job& was, const job::Job& job) {
+  const auto changed = [](absl::string_view name, auto before, auto now) {
+    return absl::StrCat(name, " is ", now, ", but was ", before);
+  };
+  if (was.seed() != job.seed()) {
+    return changed("seed", was.seed(), job.seed());
+  }
+  if (was.train().shuffle_buffer() != job.train().shuffle_buffer()) {
+    return changed("train.shuffle_buffer", was.train().shuffle_buffer(),
+                   job.train().shuffle_buffer());
+  }
+  return "";
+}
+
+std::vector<std::string> WarningsOf(const CoordinatorOptions& options) {
+  if (!options.resumed || !options.resumed->has_job() ||
+      options.already_complete || options.followed) {
+    return {};
+  }
+  const durable::EpochsSeen& seen = options.resumed->epochs_seen();
+  const int64_t step = options.resumed->global_step();
+  const bool is_between_epochs =
+      seen.steps_per_epoch() > 0
+          ? (step - seen.step()) % seen.steps_per_epoch() == 0
+          : step == 0;
+  if (is_between_epochs) return {};
+  const job::Job& was = options.resumed->job();
+  std::string changed = ChangedOrder(was, options.job);
+  if (was.train().batch_size() != options.job.train().batch_size()) {
+    changed =
+        absl::StrCat("train.batch_size is ", options.job.train().batch_size(),
+                     ", but was ", was.train().batch_size());
+  }
+  if (changed.empty()) return {};
+  return {absl::StrCat(changed, " up to step ", step,
+                       ", in the middle of an epoch: some of its examples are "
+                       "trained once more, others once less")};
+}
 
 bool IsState(const CoordinatorOptions& options, const TaskId& id) {
   return options.is_mirrored && id == TaskId{"ps", options.state_place};
@@ -87,6 +136,10 @@ StepGrants::Options GrantsOf(const CoordinatorOptions& options) {
                                 .worker_timeout = options.worker_timeout};
   for (const auto& [id, address] : options.tasks) {
     grants.places += id.role == "worker";
+  }
+  if (options.resumed) {
+    grants.epochs_seen = options.resumed->epochs_seen();
+    grants.resumed_step = options.resumed->global_step();
   }
   return grants;
 }

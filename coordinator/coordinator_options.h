@@ -92,6 +92,14 @@ struct CoordinatorOptions {
   absl::Duration finish_timeout = absl::Seconds(30);
 };
 
+// Returns what gives the records of a training set another order than they had:
+// "seed is 7, but was 1"; empty: nothing does.
+std::string ChangedOrder(const job::Job& was, const job::Job& job);
+
+// Returns lines about examples that the run trains once more or once less than
+// others, since the job has changed in the middle of an epoch.
+std::vector<std::string> WarningsOf(const CoordinatorOptions& options);
+
 // Returns true if the task is the ps that is a part of worker/0.
 bool IsState(const CoordinatorOptions& options, const TaskId& id);
 

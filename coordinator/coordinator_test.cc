@@ -14,8 +14,11 @@
 namespace parasol::coordinator_testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 TEST_F(CoordinatorTest, WaitsForEveryPsAndNamesThoseThatAreMissing) {
   ASSERT_OK(Register(ps0_));
@@ -352,6 +355,39 @@ TEST_F(CoordinatorTest, ATaskThatHasHeardOfANewerChiefIsToldToAskThat) {
   *failure.mutable_task() = worker;
   EXPECT_THAT(chief().ReportFailure(failure, now_), is_refused);
   EXPECT_NE(phase(), wire::FAILED);
+}
+
+TEST_F(CoordinatorTest, AnotherOrderInTheMiddleOfAnEpochIsWarnedOf) {
+  options_.job.mutable_train()->set_batch_size(64);
+  Resume(25);
+  *options_.resumed->mutable_job() = options_.job;
+  options_.resumed->mutable_epochs_seen()->set_step(5);
+  options_.resumed->mutable_epochs_seen()->set_steps_per_epoch(10);
+  options_.job.set_seed(options_.job.seed() + 1);
+  EXPECT_THAT(WarningsOf(options_), IsEmpty()) << "two epochs are whole";
+  options_.resumed->set_global_step(26);
+  EXPECT_THAT(WarningsOf(options_),
+              ElementsAre(AllOf(HasSubstr("seed is"),
+                                HasSubstr("up to step 26, in the middle"))));
+  options_.job = options_.resumed->job();
+  EXPECT_THAT(WarningsOf(options_), IsEmpty());
+  options_.job.mutable_train()->set_batch_size(32);
+  EXPECT_THAT(WarningsOf(options_),
+              ElementsAre(HasSubstr("train.batch_size is 32, but was 64")));
+  ASSERT_THAT(chief().Status(now_).warning(), SizeIs(1));
+  EXPECT_THAT(chief().Status(now_).warning(0), HasSubstr("but was 64"));
+}
+
+TEST_F(CoordinatorTest, WhatAPsHasLostIsWarnedOf) {
+  RegisterPs();
+  RegisterWorkers();
+  for (const auto& target : NextLoad().targets) {
+    chief().Done(LoadResult{target, absl::OkStatus(),
+                            target.shard == 1 ? "9 pushes\nare lost" : ""},
+                 now_);
+  }
+  EXPECT_THAT(chief().Status(now_).warning(),
+              ElementsAre(HasSubstr("ps/1: 9 pushes")));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/shown_text.h"
@@ -9,10 +10,37 @@
 #include "cluster/job/followed/followed_set.h"
 
 namespace parasol {
+namespace {
+
+// Requires that files which may be trained in part have their records in the
+// order that they had.
+absl::Status CheckOrder(const CoordinatorOptions& options) {
+  if (!options.resumed || options.resumed->followed().file().empty()) {
+    return absl::OkStatus();
+  }
+  const std::string changed = ChangedOrder(options.resumed->job(), options.job);
+  if (changed.empty()) return absl::OkStatus();
+  const durable::FollowedFile& file = options.resumed->followed().file(0);
+  return absl::InvalidArgumentError(absl::StrCat(
+      changed, ", and the ", file.records(), " records of ",
+      OneLine(file.path()),
+      ", which are not all trained, would be in another order: keep it, or "
+      "change it in a job that was stopped when it waited for data"));
+}
+
+}  // namespace
 
 absl::Status ResumeFollowed(CoordinatorOptions& options) {
   const bool follows = options.job.train().follow();
   const bool has_followed = options.resumed && options.resumed->has_followed();
+  if (has_followed && !follows &&
+      !options.resumed->followed().last_path().empty()) {
+    const job::Dataset& was = options.resumed->job().train();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "train.follow is not set, but this run follows ", FollowedPattern(was),
+        ", and would forget which files it has trained: set it, or begin a run "
+        "in another checkpoint directory (warm_start takes the values)"));
+  }
   if (options.resumed && follows != has_followed) {
     options.resumed->clear_unfinished_batch();
     options.resumed->clear_followed();
@@ -42,6 +70,7 @@ absl::Status CheckFollowed(const CoordinatorOptions& options) {
         ", and knows new files by their names: keep these, or begin a run in "
         "another checkpoint directory"));
   }
+  RETURN_IF_ERROR(CheckOrder(options));
   const int64_t size = std::max(1, train.batch_size());
   const bool is_changed = was.batch_size() != train.batch_size();
   for (const durable::FollowedFile& file : options.followed->kept()) {

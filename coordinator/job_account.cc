@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "base/shown_text.h"
 #include "cluster/checkpoint/evaluation_decisions.h"
 #include "cluster/job/learning_rate_field.h"
 #include "cluster/job/training_end.h"
@@ -114,6 +115,7 @@ TaskReports::Names NamesOf(const JobView& job) {
 JobAccount::JobAccount(const CoordinatorOptions& options)
     : options_(options),
       rate_(RateOf(options.job.optimizer())),
+      warnings_(WarningsOf(options)),
       reports_(options.resumed ? options.resumed->global_step() : 0),
       paces_(options.pace, options.job.parameter_server().has_synchronous()) {}
 
@@ -135,6 +137,11 @@ void JobAccount::Keep(const wire::HeartbeatRequest& task, absl::Time now) {
 void JobAccount::Forget(int worker) {
   reports_.Forget(worker);
   paces_.Forget(worker);
+}
+
+void JobAccount::Warn(absl::string_view line) {
+  constexpr size_t kMostWarnings = 16;
+  if (warnings_.size() < kMostWarnings) warnings_.push_back(OneLine(line));
 }
 
 void JobAccount::Reach(const StepGrants& grants, absl::Time now) {
@@ -176,6 +183,7 @@ wire::JobStatus JobAccount::Status(const JobView& job, absl::Time now) const {
   AddTrouble(TroubleOf(job), status);
   status.set_steps_per_epoch(job.grants.end().steps_per_epoch().value_or(0));
   status.set_doubled_batches(plan.doubled_batches());
+  status.mutable_warning()->Assign(warnings_.begin(), warnings_.end());
   if (plan.staleness()) status.set_staleness(*plan.staleness());
   status.set_placement_skew(options_.is_mirrored ? 1 : job.board.Skew());
   status.set_num_replicas_in_sync(

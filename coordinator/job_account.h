@@ -32,6 +32,8 @@ class JobAccount {
   // curves are reached.
   void Look(const JobView& job, absl::Time now);
   void Reach(const StepGrants& grants, absl::Time now);
+  // Keeps a line about what is lost, for people: the first 16.
+  void Warn(absl::string_view line);
 
   // Returns the answer to GetStatus, without the checkpoint's path.
   wire::JobStatus Status(const JobView& job, absl::Time now) const;
@@ -46,6 +48,7 @@ class JobAccount {
   const CoordinatorOptions& options_;
   // The rate by the job alone; nullopt if it has no optimizer.
   const std::optional<LearningRate> rate_;
+  std::vector<std::string> warnings_;
   WorkerReports reports_;
   TaskReports tasks_;
   WorkerPaces paces_;

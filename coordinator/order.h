@@ -68,6 +68,8 @@ using Order = std::variant<LoadOrder, CheckpointOrder>;
 struct LoadResult {
   LoadOrder::Target target;
   absl::Status status;
+  // Line about acknowledged pushes that the shard lacks; empty as a rule.
+  std::string lost = {};
 };
 struct CheckpointResult {
   // The order, with the global_step that the checkpoint has.

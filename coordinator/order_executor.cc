@@ -101,6 +101,7 @@ wire::OrderHeader OrderExecutor::HeaderFor(uint64_t incarnation) const {
 }
 
 std::vector<absl::Status> OrderExecutor::Load(const LoadOrder& order) {
+  lost_.clear();
   const absl::Status recorded = directory_.record_places(order);
   if (!recorded.ok()) {
     // Nothing is wrong with the shards: the disk may be full, or the directory
@@ -146,6 +147,7 @@ std::vector<absl::Status> OrderExecutor::LoadFrom(
     const std::vector<LoadOrder::Target>& targets, const LoadOrder& order) {
   const int64_t number = ++orders_;
   std::vector<absl::Status> results(targets.size());
+  std::vector<std::string> lost(targets.size());
   ForEachAtOnce(targets.size(), [&](size_t i) {
     const size_t shard = targets[i].shard;
     wire::LoadRequest request = load_requests_[shard];
@@ -159,8 +161,13 @@ std::vector<absl::Status> OrderExecutor::LoadFrom(
     *request.mutable_order() = HeaderFor(targets[i].incarnation);
     request.mutable_order()->set_number(number);
     clients_[shard]->MoveTo(targets[i].address, targets[i].host);
-    results[i] = clients_[shard]->Load(request).status();
+    const auto loaded = clients_[shard]->Load(request);
+    results[i] = loaded.status();
+    if (loaded.ok()) lost[i] = loaded->lost();
   });
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (!lost[i].empty()) lost_[targets[i].shard] = std::move(lost[i]);
+  }
   return results;
 }
 

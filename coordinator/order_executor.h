@@ -70,6 +70,12 @@ class OrderExecutor {
   //   Unavailable  the disk, or a ps, can't be read now: nothing older was
   //                tried, because an intact checkpoint may be there.
   std::vector<absl::Status> Load(const LoadOrder& order);
+  // Returns a line about acknowledged pushes that the shard lacks since the
+  // last Load(); empty as a rule.
+  std::string LostBy(size_t shard) const {
+    const auto lost = lost_.find(shard);
+    return lost == lost_.end() ? "" : lost->second;
+  }
 
   // Writes the checkpoint and returns its step. With the job's full_every, of
   // what has changed since the run's newest checkpoint, to whose files it gives
@@ -177,6 +183,7 @@ class OrderExecutor {
   int64_t orders_ = 0;
   // Steps of damaged checkpoints, which no ps is to load.
   std::set<int64_t> damaged_;
+  std::map<size_t, std::string> lost_;  // key: the shard
   // Steps of checkpoints that a ps has found damaged, but that another one may
   // be able to load: no file of theirs goes into another checkpoint.
   std::set<int64_t> found_damaged_;

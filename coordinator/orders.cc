@@ -66,16 +66,20 @@ std::optional<Order> Orders::Next(const Job& job, ShardBoard& board,
     given_rate_ = rate;
     board.GiveJobAgain();
   }
-  std::vector<LoadOrder::Target> targets = loads_.Due(board, now);
-  if (!targets.empty()) {
-    return LoadOrder{.targets = std::move(targets),
-                     .from_checkpoint = schedule_.newest_step().has_value(),
-                     .ps_epochs = PsEpochs(job.membership),
-                     .global_step = job.grants.plan().global_step(),
-                     .learning_rate = given_rate_};
-  }
+  if (std::optional<Order> load = NextLoad(job, board, now)) return load;
   if (!board.AllReady() || !IsCheckpointDue(job, now)) return std::nullopt;
   return OrderCheckpoint(job, board, now);
+}
+
+std::optional<Order> Orders::NextLoad(const Job& job, const ShardBoard& board,
+                                      absl::Time now) {
+  std::vector<LoadOrder::Target> targets = loads_.Due(board, now);
+  if (targets.empty()) return std::nullopt;
+  return LoadOrder{.targets = std::move(targets),
+                   .from_checkpoint = schedule_.newest_step().has_value(),
+                   .ps_epochs = PsEpochs(job.membership),
+                   .global_step = job.grants.plan().global_step(),
+                   .learning_rate = given_rate_};
 }
 
 bool Orders::MayHaveNext(const Job& job, absl::Time now) const {
@@ -112,6 +116,17 @@ bool Orders::AwaitsLastReports(const Job& job, absl::Time now) const {
 
 std::optional<Order> Orders::NextStop(const Job& job, const ShardBoard& board,
                                       absl::Time now) {
+  if (job.has_standbys && now - *stop_requested_at_ < kStandbyLimit) {
+    if (job.may_be_acted_for && HasSteps(job)) {
+      stop_ordered_ = false;
+      return NextLoad(job, board, now);
+    }
+    // A ps that is silent is lost when its lease ends.
+    if (stop_ordered_ && schedule_.failures() > 0) {
+      if (!schedule_.MayTry(now)) return std::nullopt;
+      stop_ordered_ = false;
+    }
+  }
   if (!stop_ordered_ && AwaitsLastSteps(job, board, now)) return std::nullopt;
   // The last checkpoint lacks updates of a ps that asked after it was ordered.
   // A checkpoint that failed is not tried again.
@@ -135,8 +150,12 @@ bool Orders::HasNews(const Job& job) const {
   const bool may_have_steps = is_synchronous_
                                   ? job.membership.CountAlive("worker") > 0
                                   : job.grants.claims().HoldSteps(plan);
-  return plan.global_step() > schedule_.newest_step().value_or(-1) ||
-         leaving_.NeedCheckpoint() || (may_have_steps && !leaving_.IsStay());
+  return HasSteps(job) || leaving_.NeedCheckpoint() ||
+         (may_have_steps && !leaving_.IsStay());
+}
+
+bool Orders::HasSteps(const Job& job) const {
+  return job.grants.plan().global_step() > schedule_.newest_step().value_or(-1);
 }
 
 // Steps of synchronous training end with the cut. With a ps that leaves none is
@@ -176,6 +195,7 @@ CheckpointOrder Orders::OrderCheckpoint(const Job& job, const ShardBoard& board,
   leaving_.Ordered();
   manifest.set_run_id(options_.run_id);
   RunHistory(options_.resumed, options_.chief_epoch).AddTo(manifest);
+  *manifest.mutable_epochs_seen() = job.grants.end().Seen();
   *manifest.mutable_job() = options_.job;
   options_.contents.AddTo(manifest);
   const std::vector<durable::WorkerProgress> progress = plan.Progress();

@@ -41,6 +41,10 @@ class Orders {
     const RunEvaluations& evaluations;
     // The files of a training set that grows; null: it does not.
     const FollowedFiles* files = nullptr;
+    // True if shards have standbys; and if one that is not served has a standby
+    // with all of it, whose process may yet act.
+    bool has_standbys = false;
+    bool may_be_acted_for = false;
   };
 
   // `options` must outlive this object. The ps have, or are given first, the
@@ -90,6 +94,8 @@ class Orders {
  private:
   std::optional<Order> NextStop(const Job& job, const ShardBoard& board,
                                 absl::Time now);
+  std::optional<Order> NextLoad(const Job& job, const ShardBoard& board,
+                                absl::Time now);
   bool IsCheckpointDue(const Job& job, absl::Time now) const;
   // Returns true if a worker of synchronous training may have sent gradients of
   // the last step that are not applied yet.
@@ -100,6 +106,8 @@ class Orders {
   // Returns true if the checkpoint of a chief that was told to end would have
   // something that the newest checkpoint lacks.
   bool HasNews(const Job& job) const;
+  // Returns true if the newest checkpoint lacks steps that are known.
+  bool HasSteps(const Job& job) const;
   bool AwaitsNobody(const Membership& membership) const;
   // Has shards that stay with a checkpoint go on, when the ps that left with it
   // has a successor.
@@ -132,6 +140,9 @@ inline constexpr absl::Duration kLastReportLimit = absl::Seconds(2);
 // Longest time that the last checkpoint of a chief that was told to end waits
 // for the workers to complete the steps that they were granted.
 inline constexpr absl::Duration kLastStepsLimit = absl::Seconds(1);
+// How long a chief that was told to end waits for a standby to act for a lost
+// ps, so that its checkpoint has all: a lease, and what follows it.
+inline constexpr absl::Duration kStandbyLimit = absl::Seconds(20);
 
 }  // namespace parasol
 

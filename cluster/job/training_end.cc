@@ -16,6 +16,8 @@ namespace {
 // Limits of what a worker may report: sums of them do not overflow.
 constexpr int64_t kMaxExamples = int64_t{1} << 40;
 constexpr size_t kMaxShards = 1 << 16;
+// As many as a checkpoint may say that a run has seen.
+constexpr double kMaxEpochs = 1e15;
 // Number of shards that a message names.
 constexpr size_t kMaxNamed = 16;
 
@@ -35,6 +37,33 @@ TrainingEnd::TrainingEnd(const job::Job& job)
       batch_size_(std::max<int64_t>(1, job.train().batch_size())),
       total_replicas_(job.parameter_server().synchronous().total_replicas()),
       has_whole_shards_(job.train().auto_shard() == job::Dataset::OFF) {}
+
+void TrainingEnd::GoOn(const durable::EpochsSeen& seen, int64_t step) {
+  const bool is_sane = seen.step() >= 0 && seen.step() <= step &&
+                       seen.epochs() >= 0 && seen.epochs() <= kMaxEpochs &&
+                       seen.steps_per_epoch() >= 0;
+  seen_ = is_sane ? seen : durable::EpochsSeen();
+  resumed_step_ = step;
+}
+
+durable::EpochsSeen TrainingEnd::Base() const {
+  durable::EpochsSeen base = seen_;
+  if (!steps_per_epoch() || base.steps_per_epoch() == 0 ||
+      base.steps_per_epoch() == *steps_per_epoch()) {
+    return base;
+  }
+  base.set_epochs(base.epochs() +
+                  static_cast<double>(resumed_step_ - base.step()) /
+                      static_cast<double>(base.steps_per_epoch()));
+  base.set_step(resumed_step_);
+  return base;
+}
+
+durable::EpochsSeen TrainingEnd::Seen() const {
+  durable::EpochsSeen seen = Base();
+  seen.set_steps_per_epoch(steps_per_epoch().value_or(seen_.steps_per_epoch()));
+  return seen;
+}
 
 absl::Status TrainingEnd::ObserveExamples(
     int64_t train_examples, absl::Span<const int64_t> shard_examples) {
@@ -98,7 +127,9 @@ std::optional<int64_t> TrainingEnd::step() const {
                             : std::nullopt;
   }
   if (!train_examples_) return std::nullopt;
-  const int64_t steps = StepsOfEpochs(end_.epochs(), StepsPerEpoch());
+  const durable::EpochsSeen base = Base();
+  const double left = std::max(0.0, end_.epochs() - base.epochs());
+  const int64_t steps = base.step() + StepsOfEpochs(left, StepsPerEpoch());
   return end_.has_steps() ? std::min<int64_t>(steps, end_.steps()) : steps;
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "proto/checkpoint.pb.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -21,10 +22,18 @@ inline constexpr int64_t kEndless = int64_t{1} << 50;
 // has batches, counted shard by shard; in synchronous training, where a step
 // has a batch of every shard, as many as the largest shard has. A fraction is
 // rounded up to a step. An end in epochs needs a worker's report of the number
-// of examples. Pure.
+// of examples. What a run has seen before it goes on counts as it was: its
+// epochs may have had more or fewer steps. Pure.
 class TrainingEnd {
  public:
   explicit TrainingEnd(const job::Job& job);
+
+  // Goes on from a checkpoint of the step `step`, whose manifest has `seen`.
+  // What no chief can have written counts as not known. Call it before all
+  // others.
+  void GoOn(const durable::EpochsSeen& seen, int64_t step);
+  // Returns what a checkpoint is to have.
+  durable::EpochsSeen Seen() const;
 
   // Takes a worker's count of the examples of the whole training set, and of
   // each of its shards; without shards, they are as even as can be.
@@ -56,14 +65,17 @@ class TrainingEnd {
                                                     : train_examples_;
   }
 
-  // Returns the last step; nullopt while it depends on a count that no worker
-  // has reported.
+  // Returns the last step, which may be one that the run has behind it; nullopt
+  // while it depends on a count that no worker has reported.
   std::optional<int64_t> step() const;
 
  private:
   absl::Status CheckExamples(int64_t train_examples,
                              absl::Span<const int64_t> shard_examples) const;
   int64_t StepsPerEpoch() const;
+  // Returns the step and the epochs from which on epochs have the present
+  // number of steps.
+  durable::EpochsSeen Base() const;
 
   const job::TrainingEnd end_;
   const int64_t batch_size_;
@@ -73,6 +85,10 @@ class TrainingEnd {
   const bool has_whole_shards_;
   std::optional<int64_t> train_examples_;
   std::vector<int64_t> shard_examples_;
+  // What the checkpoint has that the run goes on from, and the checkpoint's
+  // step.
+  durable::EpochsSeen seen_;
+  int64_t resumed_step_ = 0;
 };
 
 }  // namespace parasol

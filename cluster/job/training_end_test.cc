@@ -1,5 +1,6 @@
 #include "cluster/job/training_end.h"
 
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -89,6 +90,69 @@ TEST(TrainingEnd, ReplicasThatAllHaveTheWholeSetSeeEachExampleOnceTogether) {
   TrainingEnd end(job);
   ASSERT_OK(end.ObserveExamples(100, {100, 100}));
   EXPECT_EQ(end.step(), 2 * 5);
+}
+
+durable::EpochsSeen Seen(int64_t step, double epochs, int64_t steps_per_epoch) {
+  durable::EpochsSeen seen;
+  seen.set_step(step);
+  seen.set_epochs(epochs);
+  seen.set_steps_per_epoch(steps_per_epoch);
+  return seen;
+}
+
+// 1,000 examples.
+TrainingEnd Resumed(double epochs, int batch_size,
+                    const durable::EpochsSeen& seen, int64_t step) {
+  job::Job job;
+  job.mutable_end()->set_epochs(epochs);
+  job.mutable_train()->set_batch_size(batch_size);
+  TrainingEnd end(job);
+  end.GoOn(seen, step);
+  EXPECT_OK(end.ObserveExamples(1000));
+  return end;
+}
+
+TEST(TrainingEnd, EpochsThatARunHasSeenCountAsTheyWere) {
+  // 20 epochs of 10 steps; each of the other 10 has 4.
+  const TrainingEnd second = Resumed(30, 250, Seen(0, 0, 10), 200);
+  EXPECT_EQ(second.step(), 240);
+  // Once more, in the 25th epoch: each of the other 5 has 20.
+  const TrainingEnd third = Resumed(30, 50, second.Seen(), 220);
+  EXPECT_EQ(third.step(), 320);
+  EXPECT_EQ(third.Seen().epochs(), 25);
+  EXPECT_EQ(third.Seen().step(), 220);
+  // As it was.
+  const TrainingEnd fourth = Resumed(30, 50, third.Seen(), 300);
+  EXPECT_EQ(fourth.step(), 320);
+  EXPECT_EQ(fourth.Seen().step(), 220);
+  // In the middle of an epoch: half a step more is a step.
+  EXPECT_EQ(Resumed(30, 250, Seen(0, 0, 10), 205).step(), 205 + 38);
+}
+
+TEST(TrainingEnd, ARunThatHasSeenMoreEpochsHasItsEndBehindIt) {
+  EXPECT_LE(Resumed(20, 250, Seen(0, 0, 10), 250).step(), 250);
+  EXPECT_EQ(Resumed(20, 100, Seen(0, 0, 10), 250).step(), 200);
+}
+
+TEST(TrainingEnd, EpochsOfARunAreNotKnownUntilTheyAreCounted) {
+  // A checkpoint that says nothing: epochs had always as many steps as now.
+  EXPECT_EQ(Resumed(30, 250, {}, 200).step(), 120);
+  job::Job job;
+  job.mutable_end()->set_epochs(30);
+  TrainingEnd end(job);
+  end.GoOn(Seen(100, 10, 20), 200);
+  EXPECT_EQ(end.step(), std::nullopt);
+  EXPECT_EQ(end.Seen().step(), 100);
+  EXPECT_EQ(end.Seen().steps_per_epoch(), 20);
+}
+
+TEST(TrainingEnd, WhatNoChiefHasWrittenIsNotKnown) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const durable::EpochsSeen& seen :
+       {Seen(-1, 1, 10), Seen(201, 1, 10), Seen(0, -1, 10), Seen(0, nan, 10),
+        Seen(0, 1e300, 10), Seen(0, 0, -1)}) {
+    EXPECT_EQ(Resumed(30, 250, seen, 200).step(), 120) << seen.DebugString();
+  }
 }
 
 TEST(TrainingEnd, WorkersThatSplitTheSetDifferentlyAreRefused) {

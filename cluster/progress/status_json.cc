@@ -162,6 +162,7 @@ Json StatusJson(const wire::JobStatus& status) {
          {"task", finding.task()},
          {"text", finding.text()}});
   }
+  json["warnings"] = Strings(status.warning());
   json["followed"] =
       status.has_followed() ? FollowedJson(status.followed()) : Json(nullptr);
   json["absent_tasks"] = Json::array();

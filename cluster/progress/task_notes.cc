@@ -16,6 +16,7 @@ std::vector<TaskNotes::Note> TaskNotes::Notes(const wire::JobStatus& status) {
   NoteSlow(status, notes);
   NoteAbsent(status, notes);
   NoteDoubled(status, notes);
+  NoteWarnings(status, notes);
   return notes;
 }
 
@@ -71,6 +72,14 @@ void TaskNotes::NoteDoubled(const wire::JobStatus& status,
                                   "; run one process for each task of "
                                   "TF_CONFIG"),
                      /*is_warning=*/true});
+  }
+}
+
+void TaskNotes::NoteWarnings(const wire::JobStatus& status,
+                             std::vector<Note>& notes) {
+  for (const std::string& line : status.warning()) {
+    if (!warnings_.insert(line).second) continue;
+    notes.push_back({line, /*is_warning=*/true});
   }
 }
 

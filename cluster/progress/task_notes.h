@@ -12,7 +12,8 @@ namespace parasol {
 
 // Lines about tasks that are slower than others, and about those without which
 // a training goes on: one when this begins, and one when it is over; and about
-// tasks as which two processes run. Pure.
+// tasks as which two processes run; and the
+// warnings of the status. Pure.
 class TaskNotes {
  public:
   struct Note {
@@ -27,10 +28,12 @@ class TaskNotes {
   void NoteSlow(const wire::JobStatus& status, std::vector<Note>& notes);
   void NoteAbsent(const wire::JobStatus& status, std::vector<Note>& notes);
   void NoteDoubled(const wire::JobStatus& status, std::vector<Note>& notes);
+  void NoteWarnings(const wire::JobStatus& status, std::vector<Note>& notes);
 
   std::set<std::string> slow_;
   std::set<std::string> absent_;
   std::map<std::string, std::string> doubled_;  // key: the task's name
+  std::set<std::string> warnings_;
 };
 
 // Returns "worker/1", or "chief".

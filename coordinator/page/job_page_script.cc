@@ -130,6 +130,10 @@ function showNumbers(state) {
     items.push(make("div", {class: "wide"}, make("dt", null, "Last error"),
                     make("dd", null, trouble)));
   }
+  for (const line of job.warnings || []) {
+    items.push(make("div", {class: "wide"}, make("dt", null, "Warning"),
+                    make("dd", null, line)));
+  }
   $("numbers").replaceChildren(...items);
 }
 

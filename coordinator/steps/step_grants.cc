@@ -28,6 +28,7 @@ StepGrants::StepGrants(const job::Job& job, std::unique_ptr<StepPlan> plan,
       plan_(std::move(plan)),
       end_(job),
       claims_(StillNamed(job, options.worker_timeout)) {
+  end_.GoOn(options.epochs_seen, options.resumed_step);
   if (end_.step()) plan_->SetEnd(*end_.step());
 }
 

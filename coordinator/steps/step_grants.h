@@ -12,6 +12,7 @@
 #include "coordinator/steps/applied_updates.h"
 #include "coordinator/steps/step_plan.h"
 #include "coordinator/steps/worker_claims.h"
+#include "proto/checkpoint.pb.h"
 #include "proto/chief.pb.h"
 #include "proto/job.pb.h"
 
@@ -27,6 +28,9 @@ class StepGrants {
     int places = 0;
     // True if the run goes on from a checkpoint.
     bool is_resumed = false;
+    // What that checkpoint says, and its step.
+    durable::EpochsSeen epochs_seen = {};
+    int64_t resumed_step = 0;
     // True if the workers have the variables.
     bool is_mirrored = false;
     // Time after which the steps of a worker that completes none are taken

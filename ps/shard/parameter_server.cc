@@ -156,7 +156,9 @@ absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
     options_.on_loaded(loaded->parameters, request, is_new);
   }
   loaded->parameters->GoOn();
-  return SizesOf(*loaded->parameters);
+  wire::LoadResponse response = SizesOf(*loaded->parameters);
+  response.set_lost(std::exchange(lost_, ""));
+  return response;
 }
 
 absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,

@@ -237,6 +237,9 @@ class ParameterServer {
 
   // `is_of_standby`: the shard has a standby's state, and lost nothing.
   void NoteJournal(const RestoredJournal& journal, bool is_of_standby);
+  // Logs a line about acknowledged pushes that are lost, and tells the chief of
+  // it with the load's answer.
+  void TellLost(std::string line);
 
   // Ends the waits of all operations and snapshots of `shard`.
   void Abandon(std::shared_ptr<Shard> shard) const;
@@ -307,6 +310,8 @@ class ParameterServer {
   // The standby's shard that was taken for a load which has not succeeded yet,
   // and its number: nobody else has what is in it. Used by one load at a time.
   std::optional<std::pair<uint64_t, StandbyShard>> taken_;
+  // What TellLost() has, until a load has succeeded. Used by one load at a time.
+  std::string lost_;
   // The snapshot's file that is being written; empty if there is none.
   std::string snapshot_file_ ABSL_GUARDED_BY(mu_);
 };

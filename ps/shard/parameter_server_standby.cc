@@ -50,6 +50,11 @@ absl::StatusOr<LoadLimits> ParameterServer::LimitsFor(
   return limits;
 }
 
+void ParameterServer::TellLost(std::string line) {
+  LOG(ERROR) << line;
+  lost_ = std::move(line);
+}
+
 void ParameterServer::NoteJournal(const RestoredJournal& journal,
                                   bool is_of_standby) {
   if (journal.pushes > 0 && !is_of_standby) {
@@ -61,7 +66,7 @@ void ParameterServer::NoteJournal(const RestoredJournal& journal,
     LOG(ERROR) << journal.lost
                << "; a new one begins, and helps from the next checkpoint on";
   } else {
-    LOG(ERROR) << "acknowledged pushes are lost: " << journal.lost;
+    TellLost(absl::StrCat("acknowledged pushes are lost: ", journal.lost));
   }
   metrics_.lost_journals_total.Add();
 }
@@ -106,10 +111,10 @@ ParameterServer::TakeStandby(const wire::LoadRequest& request) {
     LOG(INFO) << "the journal has what the standby had: " << gone.message();
     return std::nullopt;
   }
-  LOG(ERROR) << "acknowledged pushes since "
-             << (request.checkpoint().empty() ? "the initial values"
-                                              : request.checkpoint())
-             << " are lost: " << gone.message();
+  TellLost(absl::StrCat("acknowledged pushes since ",
+                        request.checkpoint().empty() ? "the initial values"
+                                                     : request.checkpoint(),
+                        " are lost: ", gone.message()));
   metrics_.lost_standbys_total.Add();
   return std::nullopt;
 }

@@ -19,6 +19,7 @@
 namespace parasol {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
@@ -134,6 +135,55 @@ TEST_F(ChangedJobTest, AWorkerOfAnotherBatchSizeStartsAgain) {
   ASSERT_OK(cluster.StartWorker(0));
   ASSERT_OK_AND_ASSIGN(const wire::JobStatus status, cluster.Status());
   ASSERT_OK(cluster.AwaitStep(status.global_step() + 100));
+}
+
+// Two epochs of one batch size and one of another are three.
+TEST_F(ChangedJobTest, EpochsThatAreDoneCountAsTheyWere) {
+  job::Job job = QuadrantsJob(kLong);
+  job.mutable_end()->clear_steps();
+  job.mutable_end()->set_epochs(2);
+  const auto train = [&] {
+    TestCluster cluster(job, /*num_ps=*/1, /*num_workers=*/1, checkpoints_);
+    EXPECT_OK(cluster.Start());
+    EXPECT_OK(cluster.WaitForChief());
+    return CheckpointStore(checkpoints_).ListSteps()->back();
+  };
+  const int64_t first = train();
+  job.mutable_end()->set_epochs(3);
+  job.mutable_train()->set_batch_size(2 * job.train().batch_size());
+  EXPECT_EQ(train() - first, (first / 2 + 1) / 2);
+}
+
+// As after a loss of all tasks, of which only the files are left.
+TEST_F(ChangedJobTest, PushesInAJournalAreNotLeftOut) {
+  using Ps = job::ParameterServerStrategy;
+  const fs::path left = checkpoints_.string() + "-left";
+  job::Job job = QuadrantsJob(kLong);
+  job.mutable_parameter_server()->set_durability(Ps::JOURNAL);
+  job.mutable_checkpoint()->set_every_steps(kLong);
+  {
+    TestCluster cluster(job, /*num_ps=*/2, /*num_workers=*/1, checkpoints_);
+    ASSERT_OK(cluster.Start());
+    ASSERT_OK(cluster.AwaitStep(300));
+    fs::copy(checkpoints_, left, fs::copy_options::recursive);
+    EXPECT_THAT(cluster.StopChief(), StatusIs(absl::StatusCode::kCancelled));
+  }
+  const auto result = [&left](const job::Job& next, int num_ps) {
+    TestCluster cluster(next, num_ps, /*num_workers=*/1, left);
+    const absl::Status started = cluster.StartChief();
+    return started.ok() ? cluster.WaitForChief() : started;
+  };
+  EXPECT_THAT(result(job, 3), StatusIs(absl::StatusCode::kInvalidArgument,
+                                       AllOf(HasSubstr("acknowledged pushes"),
+                                             HasSubstr("shard-00000-of-00002"),
+                                             HasSubstr("with 2 ps and"))));
+  job::Job without = job;
+  without.mutable_parameter_server()->set_durability(Ps::CHECKPOINT);
+  EXPECT_THAT(result(without, 2), StatusIs(absl::StatusCode::kInvalidArgument,
+                                           HasSubstr("durability JOURNAL")));
+  TestCluster cluster(job, /*num_ps=*/2, /*num_workers=*/1, left);
+  ASSERT_OK(cluster.Start());
+  EXPECT_OK(cluster.AwaitPhase(wire::TRAINING));
 }
 
 }  // namespace

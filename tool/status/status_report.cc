@@ -152,6 +152,9 @@ std::string StatusReport::ToText() const {
   if (!status_.trouble().empty()) {
     absl::StrAppend(&text, "trouble     ", status_.trouble(), "\n");
   }
+  for (const std::string& line : status_.warning()) {
+    absl::StrAppend(&text, "warning     ", line, "\n");
+  }
   for (const wire::TaskStatus& task : status_.task()) {
     if (task.slow().empty()) continue;
     absl::StrAppend(&text, "slow        ", NameOfTask(task), ": ", task.slow(),
