@@ -48,8 +48,12 @@ DataFollower::DataFollower(Options options, FollowedLog log,
       patterns_(FilePatterns(options_.dataset)),
       clock_(clock),
       log_(std::move(log)),
-      files_(files),
-      names_(files.last_path(), log_.TakePaths()) {
+      files_(files) {
+  const FollowedLog::Known known = log_.TakeKnown();
+  names_ = NewFiles(files.last_path(), known.paths, known.are_all);
+  for (const durable::FollowedFile& file : known.newest) {
+    sizes_.Take(file.path(), file.bytes());
+  }
   files_.Forget(files_.batches());
 }
 
@@ -185,6 +189,7 @@ void DataFollower::LookAtFolders() {
         ", whose name is greater, was taken before",
         is_first ? "; or the chief before this one has left it out" : ""));
   }
+  LookAtSizes();
   look_.left = static_cast<int64_t>(found.fresh.size());
   // To count them may take long.
   if (look_.left > 0) has_room_ = options_.on_look(look_);
@@ -192,6 +197,23 @@ void DataFollower::LookAtFolders() {
     was_full_ = !has_room_;
     if (was_full_ || IsStopping() || !Take(name)) return;
     --look_.left;
+  }
+}
+
+void DataFollower::LookAtSizes() {
+  const auto size_of =
+      [this](const std::string& name) -> std::optional<int64_t> {
+    struct stat file = {};
+    const std::string path = JoinedPath(options_.data_dir, name);
+    if (stat(path.c_str(), &file) != 0) return std::nullopt;
+    return file.st_size;
+  };
+  for (const GrownFiles::Grown& file : sizes_.Look(size_of)) {
+    LeaveOut(absl::StrCat(
+        OneLine(file.name), " has ", file.bytes, " bytes, but had ",
+        file.taken_bytes,
+        " when it was taken, and what has come since is not trained: write a "
+        "file under another name, and rename it when it is whole"));
   }
 }
 
@@ -231,6 +253,7 @@ bool DataFollower::Take(const std::string& name) {
   }
   files_.Forget(files_.batches());
   names_.Take(name);
+  sizes_.Take(name, counted.bytes);
   LOG(INFO) << "takes " << OneLine(name) << ", " << counted.records
             << " records";
   look_.files = {file};

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "chief/followed_log.h"
+#include "chief/grown_files.h"
 #include "chief/new_files.h"
 #include "coordinator/steps/followed_data.h"
 #include "ml/input/feature/model_inputs.h"
@@ -90,6 +91,8 @@ class DataFollower {
   std::optional<SliceCut> Cut(const std::vector<PartitionOffsets>& offsets);
   // Takes the file, or leaves it out. Returns false if the look ends with it.
   bool Take(const std::string& name);
+  // Names files that have grown since they were taken.
+  void LookAtSizes();
   Counted Count(const std::string& name) const;
   Counted CountSlice(const std::string& name);
   // Returns the outcome of counting the `bytes` bytes of a file.
@@ -106,6 +109,7 @@ class DataFollower {
   // The position alone: files that are told of are forgotten here.
   FollowedFiles files_;
   NewFiles names_;
+  GrownFiles sizes_;
   FollowedLook look_;
   bool has_room_ = true;
   bool was_full_ = false;  // the last look ended for want of room

@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "base/strict_json.h"
 #include "base/uri/uri_path.h"
+#include "chief/grown_files.h"
 #include "nlohmann/json.hpp"
 
 namespace parasol {
@@ -61,6 +62,7 @@ absl::StatusOr<FollowedLog> FollowedLog::Open(const std::string& directory,
   FollowedLog log(JoinedPath(directory, "followed.jsonl"), run_id, limits);
   ASSIGN_OR_RETURN(const std::string before, log.Read());
   std::vector<absl::string_view> kept;
+  Known& known = log.known_;
   for (const absl::string_view line :
        absl::StrSplit(before, '\n', absl::SkipEmpty())) {
     const std::optional<durable::FollowedFile> file = FileOf(line, run_id);
@@ -74,10 +76,14 @@ absl::StatusOr<FollowedLog> FollowedLog::Open(const std::string& directory,
       }
     }
     kept.push_back(line);
-    log.paths_.push_back(file->path());
+    known.paths.push_back(file->path());
+    known.newest.push_back(*file);
+    if (known.newest.size() > GrownFiles::kWatched) known.newest.pop_front();
   }
   RETURN_IF_ERROR(log.Keep(kept, before));
-  log.paths_.erase(log.paths_.begin(), log.paths_.end() - log.lines_);
+  // Where there is room for another line, no older one was removed.
+  known.are_all = !kept.empty() && kept.size() < limits.lines;
+  known.paths.erase(known.paths.begin(), known.paths.end() - log.lines_);
   return log;
 }
 

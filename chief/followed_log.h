@@ -2,6 +2,7 @@
 #define PARASOL_CHIEF_FOLLOWED_LOG_H_
 
 #include <cstddef>
+#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,8 +42,16 @@ class FollowedLog {
                                           FollowedFiles& files,
                                           const FollowedLogLimits& limits = {});
 
-  // Moves the names out of the files that Open() has found, ascending.
-  std::vector<std::string> TakePaths() { return std::move(paths_); }
+  // The files that Open() has found, in their order.
+  struct Known {
+    std::vector<std::string> paths = {};
+    // True if they are all that the run has taken.
+    bool are_all = false;
+    // The newest ones, GrownFiles::kWatched at most.
+    std::deque<durable::FollowedFile> newest = {};
+  };
+  // Moves them out.
+  Known TakeKnown() { return std::move(known_); }
 
   // Adds a file's line, which survives a loss of power. In a store each attempt
   // asks `may_write` first, as AppendLineDurably() does.
@@ -65,7 +74,7 @@ class FollowedLog {
   FollowedLogLimits limits_;
   bool is_there_ = false;
   size_t lines_ = 0;
-  std::vector<std::string> paths_;
+  Known known_;
 };
 
 }  // namespace parasol

@@ -119,7 +119,11 @@ TEST_F(FollowedLogTest, TheNextChiefHearsWhichFilesWereTaken) {
   FollowedFiles next;
   ASSERT_OK_AND_ASSIGN(FollowedLog log,
                        FollowedLog::Open(directory_, "run", next));
-  EXPECT_THAT(log.TakePaths(), ElementsAre("a", "b", "c"));
+  const FollowedLog::Known known = log.TakeKnown();
+  EXPECT_THAT(known.paths, ElementsAre("a", "b", "c"));
+  EXPECT_TRUE(known.are_all);
+  EXPECT_EQ(known.newest.size(), 3u);
+  EXPECT_EQ(known.newest.back().path(), "c");
 }
 
 TEST_F(FollowedLogTest, TheNewestLinesAreKept) {
@@ -145,7 +149,9 @@ TEST_F(FollowedLogTest, TheNewestLinesAreKept) {
   ASSERT_OK_AND_ASSIGN(
       log, FollowedLog::Open(directory_, "run", next, {.lines = 3}));
   EXPECT_EQ(lines(), 3);
-  EXPECT_THAT(log.TakePaths(), ElementsAre("137", "138", "139"));
+  const FollowedLog::Known known = log.TakeKnown();
+  EXPECT_THAT(known.paths, ElementsAre("137", "138", "139"));
+  EXPECT_FALSE(known.are_all);
 }
 
 TEST_F(FollowedLogTest, AFileThatNoChiefWritesIsNamedAndStays) {

@@ -12,9 +12,13 @@ size_t HashOf(const std::string& name) {
 
 }  // namespace
 
-NewFiles::NewFiles(std::string last, const std::vector<std::string>& taken)
+NewFiles::NewFiles(std::string last, const std::vector<std::string>& taken,
+                   bool are_all)
     : last_(std::move(last)),
       known_until_(taken.empty() ? last_ : taken.front()) {
+  if (are_all) known_until_.clear();
+  // Whoever wrote of it may have been cut off.
+  if (!last_.empty()) known_.insert(HashOf(last_));
   for (const std::string& name : taken) known_.insert(HashOf(name));
 }
 

@@ -17,10 +17,12 @@ namespace parasol {
 class NewFiles {
  public:
   // `last`: the greatest name that was taken; empty: none. `taken`: names,
-  // ascending, of files that were taken last, as far back as it is known. What
-  // a first look finds of older ones may have been taken.
-  explicit NewFiles(std::string last,
-                    const std::vector<std::string>& taken = {});
+  // ascending, of files that were taken last, as far back as it is known;
+  // `are_all`: no others were taken. Otherwise what a first look finds of older
+  // ones may have been taken.
+  explicit NewFiles(std::string last = "",
+                    const std::vector<std::string>& taken = {},
+                    bool are_all = false);
 
   struct Found {
     std::vector<std::string> fresh;  // files to be taken, in order

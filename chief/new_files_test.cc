@@ -54,6 +54,19 @@ TEST(NewFiles, TheNextChiefKnowsWhichFilesCameLate) {
   EXPECT_THAT(files.Look(more, more).late, ElementsAre("0"));
 }
 
+TEST(NewFiles, WhoKnowsAllThatWereTakenKnowsEachLateOne) {
+  NewFiles files("m", {"c", "m"}, /*are_all=*/true);
+  const Names there = {"a", "c", "e", "m", "n"};
+  EXPECT_THAT(files.Look(there, there).late, ElementsAre("a", "e"));
+  EXPECT_THAT(files.Look(there, there).late, IsEmpty());
+}
+
+// A log's last line was cut off.
+TEST(NewFiles, TheLastFileIsNotLateThoughNobodyListsIt) {
+  NewFiles files("m", {"c", "e"}, /*are_all=*/true);
+  EXPECT_THAT(files.Look({"c", "e", "m"}, {"c", "e", "m"}).late, IsEmpty());
+}
+
 TEST(NewFiles, AFileThatWasTakenIsNotLate) {
   NewFiles files("");
   EXPECT_THAT(files.Look({"a", "b"}, {"a", "b"}).fresh, ElementsAre("a", "b"));

@@ -23,6 +23,11 @@ constexpr uint64_t kMostInMemory = uint64_t{64} << 20;
 // Several files may be open at a time.
 constexpr size_t kCacheBytes = size_t{32} << 20;
 
+// What to do about a file that is another one than the chief has counted.
+constexpr char kWayOn[] =
+    ": put it back as it was, or have its records left out with "
+    "train.on_corrupt: SKIP";
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<InputPipeline>> FollowedInput::OpenAgain(
@@ -66,6 +71,9 @@ absl::StatusOr<std::unique_ptr<InputPipeline>> FollowedInput::Open(
     const absl::Status folders = CheckFoldersOfGrowingSet(
         options_.data_dir, FilePatterns(options_.dataset));
     if (!folders.ok()) return absl::UnavailableError(folders.message());
+    return absl::NotFoundError(absl::StrCat(
+        OneLine(file.path()), " has gone since the chief counted its ",
+        file.records(), " records", kWayOn));
   }
   RETURN_IF_ERROR(pipeline.status())
       << "the chief has found " << OneLine(file.path()) << " with "
@@ -73,7 +81,8 @@ absl::StatusOr<std::unique_ptr<InputPipeline>> FollowedInput::Open(
   if ((*pipeline)->total_examples() == file.records()) return pipeline;
   return absl::DataLossError(absl::StrCat(
       OneLine(file.path()), " has changed: the chief has counted ",
-      file.records(), " records, and it has ", (*pipeline)->total_examples()));
+      file.records(), " records, and it has ", (*pipeline)->total_examples(),
+      kWayOn));
 }
 
 absl::Status FollowedInput::CheckBytes(const wire::TrainingFile& file) const {
@@ -85,7 +94,7 @@ absl::Status FollowedInput::CheckBytes(const wire::TrainingFile& file) const {
   if (error || bytes == file.bytes()) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
       OneLine(file.path()), " has changed: it had ", file.bytes(),
-      " bytes when the chief counted its records, and has ", bytes));
+      " bytes when the chief counted its records, and has ", bytes, kWayOn));
 }
 
 std::optional<wire::TrainingFile> FollowedInput::FileOf(int64_t batch) const {
