@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/uri/uri_path.h"
@@ -19,6 +20,11 @@ constexpr absl::string_view kManifestMagic = "PARASOLM";
 constexpr uint32_t kWholeFormatVersion = 2;
 // The version of a checkpoint with increments, of tables without bounds.
 constexpr uint32_t kIncrementFormatVersion = 3;
+// The version of a checkpoint of tables with bounds.
+constexpr uint32_t kBoundsFormatVersion = 4;
+// The version of a checkpoint of tables some of whose slots have another width
+// than their values.
+constexpr uint32_t kSlotWidthFormatVersion = 5;
 
 bool HasIncrements(const durable::CheckpointManifest& manifest) {
   return std::any_of(
@@ -26,14 +32,57 @@ bool HasIncrements(const durable::CheckpointManifest& manifest) {
       [](const durable::CheckpointFile& file) { return file.increment() > 0; });
 }
 
+bool HasSlotWidths(const durable::CheckpointManifest& manifest) {
+  return std::any_of(manifest.table().begin(), manifest.table().end(),
+                     [](const durable::CheckpointTable& table) {
+                       return table.slot_width_size() > 0;
+                     });
+}
+
+// Checks that each slot of a table that says its slots' widths has one.
+absl::Status CheckSlotWidths(const durable::CheckpointManifest& manifest) {
+  for (const durable::CheckpointTable& table : manifest.table()) {
+    if (table.slot_width_size() == 0) continue;
+    if (table.slot_width_size() != table.slot_size()) {
+      return absl::DataLossError(
+          absl::StrCat("its table \"", absl::CHexEscape(table.name()),
+                       "\" has ", table.slot_size(), " slots, and widths of ",
+                       table.slot_width_size()));
+    }
+    for (const uint32_t width : table.slot_width()) {
+      if (width == table.width() || width == 1) continue;
+      return absl::DataLossError(absl::StrCat(
+          "its table \"", absl::CHexEscape(table.name()),
+          "\" has a slot of width ", width, ", not ", table.width(), " or 1"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 uint32_t FormatVersionFor(const durable::CheckpointManifest& manifest) {
+  if (HasSlotWidths(manifest)) return kSlotWidthFormatVersion;
   for (const job::SparseTable& table : manifest.job().model().sparse_table()) {
-    if (table.has_admission() || table.has_eviction()) return kFormatVersion;
+    if (table.has_admission() || table.has_eviction()) {
+      return kBoundsFormatVersion;
+    }
   }
   return HasIncrements(manifest) ? kIncrementFormatVersion
                                  : kWholeFormatVersion;
+}
+
+uint32_t SlotWidthOf(const durable::CheckpointTable& table, int slot) {
+  return slot < table.slot_width_size() ? table.slot_width(slot)
+                                        : table.width();
+}
+
+uint64_t FloatsOfRow(const durable::CheckpointTable& table) {
+  uint64_t floats = table.width();
+  for (int slot = 0; slot < table.slot_size(); ++slot) {
+    floats += SlotWidthOf(table, slot);
+  }
+  return floats;
 }
 
 std::vector<FileChain> ChainsOf(const durable::CheckpointManifest& manifest) {
@@ -119,6 +168,13 @@ absl::StatusOr<durable::CheckpointManifest> DecodeManifest(
         absl::StrCat("its format_version is ", manifest.format_version(),
                      ", which has no increments, and it lists some"));
   }
+  if (manifest.format_version() < kSlotWidthFormatVersion &&
+      HasSlotWidths(manifest)) {
+    return absl::DataLossError(
+        absl::StrCat("its format_version is ", manifest.format_version(),
+                     ", which has no widths of slots, and it has some"));
+  }
+  RETURN_IF_ERROR(CheckSlotWidths(manifest));
   if (const absl::Status names = CheckFileNames(manifest); !names.ok()) {
     return absl::DataLossError(names.message());
   }

@@ -17,13 +17,18 @@ namespace parasol {
 inline constexpr absl::string_view kManifestName = "MANIFEST";
 
 // The newest and the oldest format version that can be read.
-inline constexpr uint32_t kFormatVersion = 4;
+inline constexpr uint32_t kFormatVersion = 5;
 inline constexpr uint32_t kOldestFormatVersion = 1;
 
-// Returns the format version that a manifest is written with: 4 if its job has
-// tables with bounds, 3 if it has increments, and otherwise 2, which older
-// programs read, too.
+// Returns the format version that a manifest is written with: 5 if a table's
+// slots are narrower than its rows, 4 if its job has tables with bounds, 3 if
+// it has increments, and otherwise 2, which older programs read, too.
 uint32_t FormatVersionFor(const durable::CheckpointManifest& manifest);
+
+// Returns the number of elements that slot `slot` of a table has for each row,
+// and the number of elements of a row: its values and all slots.
+uint32_t SlotWidthOf(const durable::CheckpointTable& table, int slot);
+uint64_t FloatsOfRow(const durable::CheckpointTable& table);
 
 // The files of one shard: a whole one, and the increments that follow it, by
 // their positions in the manifest.

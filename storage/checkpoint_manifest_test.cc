@@ -55,20 +55,20 @@ TEST(CheckpointManifestTest, EveryFlippedBitIsDataLoss) {
 
 TEST(CheckpointManifestTest, AnotherFormatVersionIsFailedPrecondition) {
   durable::CheckpointManifest manifest = ManifestWithFile("shard.sst");
-  for (const uint32_t version : {0, 5}) {
+  for (const uint32_t version : {0, 6}) {
     SCOPED_TRACE(version);
     manifest.set_format_version(version);
     EXPECT_THAT(
         DecodeManifest(EncodeManifest(manifest)),
         StatusIs(absl::StatusCode::kFailedPrecondition,
                  HasSubstr(absl::StrCat("format_version is ", version,
-                                        "; this program knows 1 to 4"))));
+                                        "; this program knows 1 to 5"))));
   }
 }
 
 TEST(CheckpointManifestTest, FormatVersionsBackToTheFirstAreRead) {
   durable::CheckpointManifest manifest = ManifestWithFile("shard.sst");
-  for (const uint32_t version : {1, 2, 3, 4}) {
+  for (const uint32_t version : {1, 2, 3, 4, 5}) {
     SCOPED_TRACE(version);
     manifest.set_format_version(version);
     EXPECT_OK(DecodeManifest(EncodeManifest(manifest)));
@@ -101,6 +101,54 @@ TEST(CheckpointManifestTest, TheVersionIsTheOldestThatHasTheForm) {
   EXPECT_EQ(FormatVersionFor(manifest), 2u);
   table.mutable_admission()->set_min_count(2);
   EXPECT_EQ(FormatVersionFor(manifest), 4u);
+  manifest.add_table()->set_width(3);
+  manifest.mutable_table(0)->add_slot("m");
+  EXPECT_EQ(FormatVersionFor(manifest), 4u);
+  manifest.mutable_table(0)->add_slot_width(1);
+  EXPECT_EQ(FormatVersionFor(manifest), 5u);
+  manifest.mutable_job()->Clear();
+  EXPECT_EQ(FormatVersionFor(manifest), 5u);
+}
+
+TEST(CheckpointManifestTest, ARowHasItsValuesAndEachSlot) {
+  durable::CheckpointTable table;
+  table.set_width(3);
+  EXPECT_EQ(FloatsOfRow(table), 3u);
+  table.add_slot("m");
+  table.add_slot("v");
+  EXPECT_EQ(FloatsOfRow(table), 9u);
+  table.add_slot_width(1);
+  table.add_slot_width(3);
+  EXPECT_EQ(SlotWidthOf(table, 0), 1u);
+  EXPECT_EQ(SlotWidthOf(table, 1), 3u);
+  EXPECT_EQ(FloatsOfRow(table), 7u);
+}
+
+TEST(CheckpointManifestTest, WidthsThatDontFitTheSlotsAreDataLoss) {
+  durable::CheckpointManifest manifest = ManifestWithFile("shard.sst");
+  manifest.set_format_version(5);
+  durable::CheckpointTable& table = *manifest.add_table();
+  table.set_name("users");
+  table.set_width(3);
+  table.add_slot("m");
+  table.add_slot_width(1);
+  EXPECT_OK(DecodeManifest(EncodeManifest(manifest)));
+  const auto expect_refused = [&manifest](const std::string& why) {
+    EXPECT_THAT(DecodeManifest(EncodeManifest(manifest)),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr(why)));
+  };
+  manifest.set_format_version(4);
+  expect_refused("format_version is 4, which has no widths of slots");
+  manifest.set_format_version(5);
+  for (const uint32_t width : {uint32_t{0}, uint32_t{2}, UINT32_MAX}) {
+    table.set_slot_width(0, width);
+    expect_refused(absl::StrCat("\"users\" has a slot of width ", width));
+  }
+  table.set_slot_width(0, 1);
+  table.add_slot_width(1);
+  expect_refused("\"users\" has 1 slots, and widths of 2");
+  table.clear_slot();
+  expect_refused("\"users\" has 0 slots, and widths of 2");
 }
 
 TEST(CheckpointManifestTest, ANameThatLeavesTheDirectoryIsRefused) {

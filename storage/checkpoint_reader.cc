@@ -342,8 +342,7 @@ class ShardedCheckpointReader : public CheckpointReader {
             absl::StrCat("has rows of a table that the manifest lacks: ",
                          absl::CHexEscape(rows.prefix)));
       }
-      const uint64_t floats =
-          uint64_t{table->width()} * (1 + table->slot_size());
+      const uint64_t floats = FloatsOfRow(*table);
       if (rows.floats > 0 && rows.floats != floats) {
         return absl::DataLossError(
             absl::StrCat("has rows of ", rows.floats, " float32 of table ",

@@ -9,6 +9,7 @@
 #include "cluster/placement/placement.h"
 #include "ml/model/memory/arena.h"
 #include "ml/model/plan.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/optimizer.h"
 
 namespace parasol {
@@ -30,11 +31,12 @@ absl::StatusOr<int64_t> RowBytes(const job::Job& job,
   int64_t bytes = 0;
   for (int i = 0; i < job.model().sparse_table_size(); ++i) {
     const job::SparseTable& table = job.model().sparse_table(i);
-    ASSIGN_OR_RETURN(
-        const int64_t slots,
-        SlotsOf(table.has_optimizer() ? table.optimizer() : job.optimizer()));
+    ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> optimizer,
+                     MakeOptimizer(RowOptimizerOf(table, job)));
+    const auto floats =
+        static_cast<int64_t>(optimizer->FloatsOfRow(table.width()));
     const int64_t number = static_cast<size_t>(i) < rows.size() ? rows[i] : 0;
-    bytes += number * (table.width() * kFloat * (1 + slots) + kRowBytes);
+    bytes += number * (floats * kFloat + kRowBytes);
   }
   return bytes;
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "cluster/rows/row_form.h"
 #include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/assigned/plain_subtraction.h"
 
@@ -41,11 +42,7 @@ absl::StatusOr<CheckpointContents> ContentsOf(
     ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> optimizer,
                      MakeOptimizer(RowOptimizerOf(table, job)),
                      _ << "table " << table.name());
-    const std::vector<std::string>& slots = optimizer->slot_names();
-    durable::CheckpointTable& entry = contents.tables.emplace_back();
-    entry.set_name(table.name());
-    entry.set_width(table.width());
-    entry.mutable_slot()->Assign(slots.begin(), slots.end());
+    contents.tables.push_back(RowForm(table.name(), table.width(), *optimizer));
   }
   return contents;
 }

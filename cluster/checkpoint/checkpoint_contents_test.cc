@@ -43,6 +43,28 @@ TEST(CheckpointContents, SlotsAreThoseOfTheOptimizerThatUpdatesThem) {
   EXPECT_EQ(manifest.table(0).width(), 3);
   EXPECT_THAT(manifest.table(0).slot(), ElementsAre("m", "v"));
   EXPECT_THAT(manifest.table(1).slot(), ElementsAre("accumulator"));
+  EXPECT_THAT(manifest.table(1).slot_width(), IsEmpty());
+}
+
+TEST(CheckpointContents, SlotsOfRowsHaveTheirWidths) {
+  job::Job job = AdamJobWithTables();
+  job::SparseTable& table = *job.mutable_model()->mutable_sparse_table(1);
+  table.mutable_optimizer()->mutable_rowwise_adagrad();
+  ASSERT_OK_AND_ASSIGN(const CheckpointContents contents, ContentsOf({}, job));
+  EXPECT_THAT(contents.tables[1].slot(), ElementsAre("row_accumulator"));
+  EXPECT_THAT(contents.tables[1].slot_width(), ElementsAre(1));
+  // Of one value it is what other slots are.
+  table.set_width(1);
+  ASSERT_OK_AND_ASSIGN(const CheckpointContents narrow, ContentsOf({}, job));
+  EXPECT_THAT(narrow.tables[1].slot_width(), IsEmpty());
+}
+
+TEST(CheckpointContents, AnOptimizerOfRowsIsNoVariables) {
+  job::Job job;
+  job.mutable_optimizer()->mutable_rowwise_adagrad();
+  EXPECT_THAT(ContentsOf({{.name = "kernel", .shape = {2, 5}}}, job),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("kernel: rowwise_adagrad is for rows")));
 }
 
 TEST(CheckpointContents, AnOptimizerThatCantBeUsedIsNamedByItsTable) {

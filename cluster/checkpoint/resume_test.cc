@@ -76,6 +76,30 @@ TEST(Resume, LocalStepsNeitherBeginNorEnd) {
   EXPECT_OK(CheckResumable(checkpoint, local, {AdamVariables(), {}}));
 }
 
+// As any other change of an optimizer.
+TEST(Resume, ATableWithASlotForEachElementIsNoneWithASlotForEachRow) {
+  const auto contents_of = [](const char* slot) {
+    CheckpointContents contents = {.variables = AdamVariables()};
+    durable::CheckpointTable& table = contents.tables.emplace_back();
+    table.set_name("users");
+    table.set_width(4);
+    table.add_slot(slot);
+    if (std::string(slot) == "row_accumulator") table.add_slot_width(1);
+    return contents;
+  };
+  for (const auto& [was, is] : {std::pair("accumulator", "row_accumulator"),
+                                std::pair("row_accumulator", "accumulator")}) {
+    durable::CheckpointManifest checkpoint = AdamCheckpoint();
+    *checkpoint.add_table() = contents_of(was).tables[0];
+    EXPECT_OK(CheckResumable(checkpoint, AdamJob(), contents_of(was)));
+    EXPECT_THAT(
+        CheckResumable(checkpoint, AdamJob(), contents_of(is)),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 HasSubstr(absl::StrCat("the checkpoint has slots ", was,
+                                        ", the job has slots ", is))));
+  }
+}
+
 TEST(Resume, AnotherModelIsRefusedByItsFirstDifference) {
   job::Job sgd;
   sgd.mutable_optimizer()->mutable_sgd();

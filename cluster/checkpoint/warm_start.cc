@@ -120,20 +120,17 @@ class WarmShard {
                          absl::Span<const uint64_t> ids,
                          absl::Span<const float> rows) {
     const size_t width = table.width();
-    const size_t slots = optimizer.slot_names().size();
-    const size_t floats = width * (1 + slots);
+    const size_t floats = optimizer.FloatsOfRow(width);
     const size_t most = std::max<size_t>(
         1, kRowEntryBytes / (floats * sizeof(float) + sizeof(uint64_t)));
     rows_ += static_cast<int64_t>(ids.size());
     for (size_t first = 0; first < ids.size(); first += most) {
       const size_t count = std::min(most, ids.size() - first);
-      piece_.clear();
-      for (size_t i = first; i < first + count; ++i) {
-        const absl::Span<const float> row = rows.subspan(i * width, width);
-        piece_.insert(piece_.end(), row.begin(), row.end());
-        for (size_t slot = 0; slot < slots; ++slot) {
-          piece_.insert(piece_.end(), width, optimizer.InitialSlotValue(slot));
-        }
+      piece_.resize(count * floats);
+      for (size_t i = 0; i < count; ++i) {
+        float* const row = piece_.data() + i * floats;
+        std::copy_n(rows.data() + (first + i) * width, width, row);
+        optimizer.FillSlots(width, row);
       }
       RETURN_IF_ERROR(writer_.AddRows(
           table.name(),

@@ -355,6 +355,9 @@ TEST(FillDefaultsTest, OptimizersHaveKerasDefaults) {
       {"lamb {}",
        "lamb { learning_rate: 0.001 beta_1: 0.9 beta_2: 0.999 epsilon: 1e-6 "
        "weight_decay: 0 }"},
+      {"rowwise_adagrad {}",
+       "rowwise_adagrad { learning_rate: 0.01 initial_accumulator_value: 0 "
+       "epsilon: 1e-8 }"},
       {"lamb { exclude_from_weight_decay: 'bias' }",
        "lamb { learning_rate: 0.001 beta_1: 0.9 beta_2: 0.999 epsilon: 1e-6 "
        "weight_decay: 0 exclude_from_weight_decay: 'bias' "

@@ -126,7 +126,7 @@ Faults ValidateSparseTable(const std::string& path,
                      "rows have no average: only optimizer.ema, of the job's "
                      "variables, is there"));
   }
-  const Faults of_optimizer = ValidateOptimizer(table.optimizer());
+  const Faults of_optimizer = ValidateRowOptimizer(table.optimizer());
   for (const absl::Status& fault : of_optimizer.all()) faults.Add(path, fault);
   return faults;
 }

@@ -219,6 +219,17 @@ Faults ValidateLocalOptimizers(const job::Job& job) {
 }  // namespace
 
 Faults ValidateOptimizer(const job::Optimizer& optimizer) {
+  Faults faults = ValidateRowOptimizer(optimizer);
+  if (optimizer.has_rowwise_adagrad()) {
+    faults.Add(Fault("optimizer.rowwise_adagrad",
+                     "is for rows of tables alone; set it in "
+                     "model.sparse_table.optimizer, and another one for "
+                     "variables, such as adagrad {}"));
+  }
+  return faults;
+}
+
+Faults ValidateRowOptimizer(const job::Optimizer& optimizer) {
   Faults faults = AllFaults<job::LearningRateSchedule>(
       "optimizer.learning_rate_schedule", optimizer.learning_rate_schedule(),
       CheckLearningRateSchedule, [](job::LearningRateSchedule&) {});

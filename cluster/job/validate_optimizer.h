@@ -7,10 +7,12 @@
 
 namespace parasol {
 
-// Checks an optimizer, of a job, a layer or a table, with its schedule,
+// Checks an optimizer of variables, a job's or a layer's, with its schedule,
 // clipping and average. Names each number that is at fault, as "optimizer:
 // adam.beta_1 is 1.5; …".
 Faults ValidateOptimizer(const job::Optimizer& optimizer);
+// Does the same for the optimizer of a table's rows.
+Faults ValidateRowOptimizer(const job::Optimizer& optimizer);
 
 // Checks the optimizers of the job's layers, and that each variable's name says
 // which layer it is of. `graph` is null if it is not known.

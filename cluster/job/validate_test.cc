@@ -613,6 +613,37 @@ TEST(ValidateTest, LambIsForWholeVariables) {
   EXPECT_THAT(Validate(job), IsFault(fault));
 }
 
+TEST(ValidateTest, RowwiseAdagradIsForTablesAlone) {
+  job::Job job = Good();
+  job::SparseTable& table = *job.mutable_model()->add_sparse_table();
+  table.set_name("ids");
+  table.set_width(4);
+  table.mutable_optimizer()->mutable_rowwise_adagrad();
+  table.mutable_tier()->set_memory_bytes(int64_t{1} << 30);
+  FillDefaults(job);
+  EXPECT_OK(Validate(job));
+  ASSERT_OK(ApplyOverride(
+      job, "model.sparse_table[0].optimizer.rowwise_adagrad={ epsilon: 0 }"));
+  EXPECT_THAT(Validate(job),
+              IsFault("model.sparse_table[0]: optimizer: "
+                      "rowwise_adagrad.epsilon is 0; it must be a float32 "
+                      "above 0"));
+  const std::string why = "rowwise_adagrad: is for rows of tables alone";
+  job::Job of_all = Good();
+  ASSERT_OK(ApplyOverride(of_all, "optimizer.rowwise_adagrad={}"));
+  EXPECT_THAT(Validate(of_all), IsFault("optimizer." + why));
+  job::Job of_layer = Good();
+  of_layer.mutable_model()
+      ->mutable_layer(1)
+      ->mutable_optimizer()
+      ->mutable_rowwise_adagrad();
+  FillDefaults(of_layer);
+  EXPECT_THAT(Validate(of_layer),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("model.layer[1]"),
+                             HasSubstr("optimizer." + why))));
+}
+
 TEST(ValidateTest, HistogramsAreWrittenAtEvaluations) {
   job::Job job = Good();
   ASSERT_TRUE(job.has_eval());

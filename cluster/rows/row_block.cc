@@ -24,9 +24,9 @@ size_t RowBytes(size_t floats) {
 
 }  // namespace
 
-RowLayout::RowLayout(size_t width, size_t slots, bool timed)
+RowLayout::RowLayout(size_t width, size_t floats, bool timed)
     : width(width),
-      floats(width * (1 + slots)),
+      floats(floats),
       row_bytes(RowBytes(floats)),
       block_shift(std::bit_width(std::max(kBlockBytes / row_bytes, size_t{1})) -
                   1),

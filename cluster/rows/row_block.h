@@ -10,11 +10,11 @@
 
 namespace parasol {
 
-// The layout of a table's rows in memory: `width` values, then `width` elements
-// of each slot, float32.
+// The layout of a table's rows in memory: `width` values, then the elements of
+// each slot (Optimizer::FloatsOfRow()), float32.
 struct RowLayout {
   // `timed`: a row has the update that touched it last, beside its elements.
-  RowLayout(size_t width, size_t slots, bool timed = false);
+  RowLayout(size_t width, size_t floats, bool timed = false);
 
   size_t rows_per_block() const { return size_t{1} << block_shift; }
   size_t block_bytes() const;
@@ -23,7 +23,7 @@ struct RowLayout {
 
   size_t width;
   size_t floats;  // number of values and slot elements of a row
-  // distance of two rows, chosen so that a row touches few cache lines
+  // distance of two rows: few cache lines for a row, and little space between
   size_t row_bytes;
   int block_shift;  // log2 of the number of rows of a block
   bool timed;

@@ -10,27 +10,25 @@ namespace {
 
 TEST(RowLayoutTest, ARowTouchesAsFewCacheLinesAsItCan) {
   struct Case {
-    size_t width;
-    size_t slots;
+    size_t floats;
     size_t row_bytes;
     size_t rows_per_block;
   };
-  const Case cases[] = {{1, 0, 4, 4096},   {3, 0, 16, 1024},
-                        {4, 1, 32, 512},   {16, 0, 64, 256},
-                        {16, 1, 128, 128}, {17, 0, 128, 128},
-                        {64, 2, 768, 16},  {65536, 1, 524288, 1}};
+  const Case cases[] = {{1, 4, 4096},   {3, 16, 1024},      {8, 32, 512},
+                        {16, 64, 256},  {32, 128, 128},     {17, 128, 128},
+                        {192, 768, 16}, {131072, 524288, 1}};
   for (const Case& c : cases) {
-    SCOPED_TRACE(c.width);
-    const RowLayout layout(c.width, c.slots);
+    SCOPED_TRACE(c.floats);
+    const RowLayout layout(1, c.floats);
     EXPECT_EQ(layout.row_bytes, c.row_bytes);
     EXPECT_EQ(layout.rows_per_block(), c.rows_per_block);
-    EXPECT_EQ(layout.floats, c.width * (1 + c.slots));
+    EXPECT_EQ(layout.floats, c.floats);
   }
 }
 
 TEST(RowBlockTest, RowsAndIdsDontOverlap) {
   RowArena arena;
-  const RowLayout layout(16, 1);
+  const RowLayout layout(16, 32);
   const RowBlock block = RowBlock::Allocate(arena, layout);
   for (size_t i = 0; i < layout.rows_per_block(); ++i) {
     block.row(i, layout)[0] = i;
@@ -47,7 +45,7 @@ TEST(RowBlockTest, RowsAndIdsDontOverlap) {
 
 TEST(RowBlockTest, ACopyIsItsOwn) {
   RowArena arena;
-  const RowLayout layout(16, 0);
+  const RowLayout layout(16, 16);
   const RowBlock block = RowBlock::Allocate(arena, layout);
   block.row(255, layout)[15] = 3;
   block.ids(layout)[255] = 4;
@@ -64,7 +62,7 @@ TEST(RowBlockTest, ACopyIsItsOwn) {
 
 TEST(RowBlockTest, TheLastReferenceFreesIt) {
   RowArena arena;
-  const RowLayout layout(16, 0);
+  const RowLayout layout(16, 16);
   RowBlock block = RowBlock::Allocate(arena, layout);
   float* const row = block.row(0, layout);
   RowBlock other = block;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "cluster/placement/row_shard.h"
+#include "cluster/rows/row_form.h"
 #include "storage/shard_entry.h"
 
 namespace parasol {
@@ -63,6 +64,14 @@ class RowsOfShard {
   std::vector<uint32_t> counts_;
 };
 
+// "[m, v]", and the widths of slots if they differ from the values'.
+std::string SlotsOf(const durable::CheckpointTable& table) {
+  std::string text = absl::StrCat("[", absl::StrJoin(table.slot(), ", "), "]");
+  if (table.slot_width_size() == 0) return text;
+  return absl::StrCat(text, " of widths [",
+                      absl::StrJoin(table.slot_width(), ", "), "]");
+}
+
 absl::Status CheckComplete(absl::Span<const RowSnapshot> tables) {
   for (const RowSnapshot& table : tables) {
     if (table.is_complete()) continue;
@@ -113,16 +122,11 @@ absl::Status CheckTable(const durable::CheckpointManifest& manifest,
                         const RowTable& table) {
   for (const durable::CheckpointTable& saved : manifest.table()) {
     if (saved.name() != table.name()) continue;
-    const std::vector<std::string>& slots = table.slot_names();
-    if (saved.width() == table.width() &&
-        std::equal(saved.slot().begin(), saved.slot().end(), slots.begin(),
-                   slots.end())) {
-      return absl::OkStatus();
-    }
+    if (HasSameRows(saved, table.form())) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
         "table \"", table.name(), "\" has rows of width ", saved.width(),
-        " and slots [", absl::StrJoin(saved.slot(), ", "), "], the job's ",
-        table.width(), " and [", absl::StrJoin(slots, ", "), "]"));
+        " and slots ", SlotsOf(saved), ", the job's ", table.width(), " and ",
+        SlotsOf(table.form())));
   }
   return absl::NotFoundError(
       absl::StrCat("has no table \"", table.name(), "\""));

@@ -19,7 +19,7 @@
 #include "ml/optimizer/optimizer.h"
 #include "ml/optimizer/testing/update_cases.h"
 #include "proto/checkpoint.pb.h"
-#include "proto/job.pb.h"
+#include "storage/checkpoint_manifest.h"
 #include "storage/shard_entry.h"
 #include "storage/shard_file.h"
 #include "storage/shard_writer.h"
@@ -35,12 +35,12 @@ using Rows = std::map<uint64_t, std::vector<float>>;
 
 constexpr size_t kWidth = 3;
 
-std::unique_ptr<RowTable> MakeTable() {
-  job::Optimizer adagrad;
-  adagrad.mutable_adagrad();
+std::unique_ptr<RowTable> MakeTable(
+    const std::string& optimizer = "adagrad {}") {
   RowTable::Options options = {.name = "items", .width = kWidth, .seed = 3};
   options.initializer.mutable_random_normal();
-  auto table = RowTable::Create(options, *MakeOptimizer(adagrad));
+  auto table =
+      RowTable::Create(options, *MakeOptimizer(ParseOptimizer(optimizer)));
   EXPECT_OK(table);
   return *std::move(table);
 }
@@ -90,10 +90,41 @@ class RowCheckpointTest : public CheckpointFixture {
     return ReadRows(*reader, shard, num_shards, table);
   }
 
+  void ExpectRestoredByAnyNumber(const std::string& optimizer);
+
   durable::CheckpointManifest manifest_;
 };
 
 TEST_F(RowCheckpointTest, AnyNumberOfShardsRestoresTheSameRows) {
+  ExpectRestoredByAnyNumber("adagrad {}");
+}
+
+TEST_F(RowCheckpointTest, SoAreRowsWithOneSlotElement) {
+  *manifest_.mutable_table(0) = MakeTable("rowwise_adagrad {}")->form();
+  manifest_.set_format_version(kFormatVersion);
+  ExpectRestoredByAnyNumber("rowwise_adagrad {}");
+  // A table of the other kind takes none of them.
+  const auto other = MakeTable();
+  EXPECT_THAT(Restore(0, 1, *other),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("width 3 and slots [row_accumulator] of "
+                                 "widths [1], the job's 3 and [accumulator]")));
+  EXPECT_EQ(other->rows(), 0u);
+}
+
+// Slots of the same name that have another width: rows of another size.
+TEST_F(RowCheckpointTest, SlotsOfAnotherWidthAreRefused) {
+  *manifest_.mutable_table(0) = MakeTable("rowwise_adagrad {}")->form();
+  manifest_.mutable_table(0)->clear_slot_width();
+  AddShard(*MakeTable());
+  EXPECT_THAT(Restore(0, 1, *MakeTable("rowwise_adagrad {}")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("and slots [row_accumulator], the job's 3 and "
+                                 "[row_accumulator] of widths [1]")));
+}
+
+void RowCheckpointTest::ExpectRestoredByAnyNumber(
+    const std::string& optimizer) {
   constexpr uint32_t kWriters = 3;
   std::vector<std::vector<uint64_t>> ids(kWriters);
   for (uint64_t i = 0; i < 5000; ++i) {
@@ -102,7 +133,7 @@ TEST_F(RowCheckpointTest, AnyNumberOfShardsRestoresTheSameRows) {
   }
   Rows written;
   for (const auto& ids_of_shard : ids) {
-    const auto table = MakeTable();
+    const auto table = MakeTable(optimizer);
     PushOne(*table, ids_of_shard);
     AddShard(*table);
     AddTo(written, table->TakeSnapshot());
@@ -113,7 +144,7 @@ TEST_F(RowCheckpointTest, AnyNumberOfShardsRestoresTheSameRows) {
     SCOPED_TRACE(readers);
     Rows restored;
     for (uint32_t shard = 0; shard < readers; ++shard) {
-      const auto table = MakeTable();
+      const auto table = MakeTable(optimizer);
       ASSERT_OK(Restore(shard, readers, *table));
       EXPECT_EQ(table->updates(), 1);
       RowSnapshot snapshot = table->TakeSnapshot();

@@ -31,7 +31,8 @@ using ::testing::Not;
 constexpr size_t kLargeWidth = 4096;
 
 size_t BytesOfRows(size_t rows) {
-  return rows * RowRules::BytesPerRow(RowLayout(kLargeWidth, 0, true));
+  return rows *
+         RowRules::BytesPerRow(RowLayout(kLargeWidth, kLargeWidth, true));
 }
 
 std::unique_ptr<RowTable> MakeLarge(const RowBounds& bounds,

@@ -138,11 +138,7 @@ uint32_t RowStripe::MakeRow(uint64_t hash, uint64_t id) {
   const uint32_t number = AddRow(hash, id);
   float* const row = Row(number);
   rules_->initializer.Fill(id, row);
-  const size_t width = rules_->layout.width;
-  for (size_t slot = 0; (1 + slot) * width < rules_->layout.floats; ++slot) {
-    std::fill_n(row + (1 + slot) * width, width,
-                rules_->optimizer->InitialSlotValue(slot));
-  }
+  rules_->optimizer->FillSlots(rules_->layout.width, row);
   return number;
 }
 

@@ -9,6 +9,7 @@
 #include "base/row_hash.h"
 #include "base/status_macros.h"
 #include "cluster/rows/distinct_rows.h"
+#include "cluster/rows/row_form.h"
 
 namespace parasol {
 namespace {
@@ -120,7 +121,7 @@ absl::StatusOr<std::unique_ptr<RowTable>> RowTable::Create(
         max_rows, " rows, but it needs ", kRowStripes,
         " or more: raise it, or use fewer ps"));
   }
-  const RowLayout layout(options.width, optimizer->slot_names().size(),
+  const RowLayout layout(options.width, optimizer->FloatsOfRow(options.width),
                          options.bounds.times());
   if (options.memory == nullptr) options.memory = std::make_shared<RowMemory>();
   std::shared_ptr<RowTier> tier;
@@ -142,7 +143,7 @@ absl::StatusOr<std::unique_ptr<RowTable>> RowTable::Create(
 RowTable::RowTable(Options options, RowRules rules)
     : options_(std::move(options)),
       layout_(rules.layout),
-      slot_names_(rules.optimizer->slot_names()),
+      form_(RowForm(options_.name, options_.width, *rules.optimizer)),
       arena_(std::make_shared<RowArena>()),
       totals_(rules.totals),
       tier_(rules.tier),
@@ -265,11 +266,11 @@ void RowTable::EndInsertions() {
 }
 
 absl::Status RowTable::TakeRulesOf(const RowTable& other) {
-  if (other.width() != width() || other.slot_names() != slot_names()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("table ", name(), " has rows of width ", width(), " with ",
-                     slot_names().size(), " slots, the new one of width ",
-                     other.width(), " with ", other.slot_names().size()));
+  if (!HasSameRows(other.form(), form())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "table ", name(), " has rows of width ", width(), " with ",
+        form().slot_size(), " slots, the new one of width ", other.width(),
+        " with ", other.form().slot_size(), ", or of others"));
   }
   const std::shared_ptr<const RowRules> others = other.rules();
   if (!others->bounds.HasFormOf(options_.bounds)) {

@@ -25,6 +25,7 @@
 #include "cluster/rows/row_tier.h"
 #include "cluster/rows/striped_ids.h"
 #include "ml/optimizer/optimizer.h"
+#include "proto/checkpoint.pb.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -38,11 +39,11 @@ namespace parasol {
 //
 // Thread-safe: requests run in parallel, stripe by stripe of the ids' hashes. A
 // pull sees each row whole; two rows may be one push apart. Memory per row: its
-// values and slots rounded up to a cache line (to a power of two if they are
-// smaller), 8 bytes of id and 17 to 52 bytes of index; 16 more if rows may go.
-// Of an id without a row that is counted, 9 to 22 bytes (IdCounts). With a tier
-// (RowTierOptions) rows that were not used lately lie on the disk, and take 14
-// to 27 bytes of memory (DiskPlaces); what the table gives is the same.
+// values and slots (RowLayout), 8 bytes of id and 17 to 52 bytes of index; 16
+// more if rows may go. Of an id without a row that is counted, 9 to 22 bytes
+// (IdCounts). With a tier (RowTierOptions) rows that were not used lately lie
+// on the disk, and take 14 to 27 bytes of memory (DiskPlaces); what the table
+// gives is the same.
 //
 // Every push goes through the whole table if the optimizer's other_rows() are
 // touched (Adam, RMSprop without momentum, Nadam).
@@ -152,7 +153,8 @@ class RowTable {
 
   const std::string& name() const { return options_.name; }
   size_t width() const { return options_.width; }
-  const std::vector<std::string>& slot_names() const { return slot_names_; }
+  // Returns what a manifest says of the table (RowForm()).
+  const durable::CheckpointTable& form() const { return form_; }
   size_t rows() const;
   // Returns what it has and has done; several numbers are not of one moment.
   const RowTotals& totals() const { return *totals_; }
@@ -193,7 +195,7 @@ class RowTable {
 
   const Options options_;
   const RowLayout layout_;
-  const std::vector<std::string> slot_names_;
+  const durable::CheckpointTable form_;
   const std::shared_ptr<RowArena> arena_;
   const std::shared_ptr<RowTotals> totals_;
   const std::shared_ptr<RowTier> tier_;  // null: all rows are in memory

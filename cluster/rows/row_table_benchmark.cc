@@ -95,6 +95,11 @@ std::vector<uint64_t> SortedIds(size_t rows, uint64_t seed) {
   return ids;
 }
 
+double BytesPerRow(const RowTable& table) {
+  return static_cast<double>(table.memory_bytes()) /
+         static_cast<double>(table.rows());
+}
+
 void CountRows(benchmark::State& state) {
   state.counters["rows"] = benchmark::Counter(
       state.iterations() * kIdsPerRequest, benchmark::Counter::kIsRate);
@@ -114,6 +119,7 @@ void BM_Push(benchmark::State& state, const std::string& optimizer,
         table.Push(Bytes(first), Bytes(gradients.data()), kIdsPerRequest).ok());
   }
   CountRows(state);
+  state.counters["bytes_per_row"] = BytesPerRow(table);
 }
 
 // Several workers push to one table.
@@ -235,8 +241,7 @@ void BM_Grow(benchmark::State& state, const std::string& optimizer) {
                                  cpu_begin);
       wall.milliseconds.push_back(Milliseconds(CLOCK_MONOTONIC) - wall_begin);
     }
-    state.counters["bytes_per_row"] =
-        static_cast<double>(table->memory_bytes()) / table->rows();
+    state.counters["bytes_per_row"] = BytesPerRow(*table);
   }
   state.counters["rows"] = benchmark::Counter(state.iterations() * kRows,
                                               benchmark::Counter::kIsRate);
@@ -270,8 +275,14 @@ void Sizes(benchmark::internal::Benchmark* benchmark) {
   benchmark->Args({16, 1 << 20})->Args({16, 4 << 20})->Args({64, 1 << 20});
 }
 
+// With one slot element for each element, and for each row.
+void Widths(benchmark::internal::Benchmark* benchmark) {
+  for (const int64_t width : {8, 16, 32, 64}) benchmark->Args({width, 1 << 20});
+}
+
 constexpr char kSgd[] = "sgd {}";
 constexpr char kAdagrad[] = "adagrad {}";
+constexpr char kRowwiseAdagrad[] = "rowwise_adagrad {}";
 BENCHMARK(BM_Memcpy)->Apply(Sizes);
 BENCHMARK(BM_Triad)->Apply(Sizes);
 BENCHMARK(BM_UnorderedMapPush)->Apply(Sizes);
@@ -285,6 +296,14 @@ BENCHMARK_CAPTURE(BM_PushTogether, sgd, kSgd)
     ->UseRealTime();
 BENCHMARK_CAPTURE(BM_Push, adagrad, kAdagrad, RandomIds)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Push, adagrad_sorted, kAdagrad, SortedIds)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Push, slots_of_elements, kAdagrad, SortedIds)
+    ->Apply(Widths);
+BENCHMARK_CAPTURE(BM_Push, slots_of_rows, kRowwiseAdagrad, SortedIds)
+    ->Apply(Widths);
+BENCHMARK_CAPTURE(BM_Pull, slots_of_elements, kAdagrad, SortedIds)
+    ->Apply(Widths);
+BENCHMARK_CAPTURE(BM_Pull, slots_of_rows, kRowwiseAdagrad, SortedIds)
+    ->Apply(Widths);
 BENCHMARK_CAPTURE(BM_PushAfterCut, sgd, kSgd)
     ->Args({16, 4 << 20})
     ->Iterations(20);

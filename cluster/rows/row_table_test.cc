@@ -150,12 +150,9 @@ class Oracle {
   Row& Find(uint64_t id) {
     const auto [row, is_new] = rows_.try_emplace(id);
     if (is_new) {
-      row->second.resize(width_);
+      row->second.resize(optimizer_->FloatsOfRow(width_));
       initializer_.Fill(id, row->second.data());
-      for (size_t s = 0; s < optimizer_->slot_names().size(); ++s) {
-        row->second.insert(row->second.end(), width_,
-                           optimizer_->InitialSlotValue(s));
-      }
+      optimizer_->FillSlots(width_, row->second.data());
     }
     return row->second;
   }
@@ -176,7 +173,8 @@ constexpr const char* kOptimizers[] = {"sgd { learning_rate: .5 }",
                                        "rmsprop { momentum: .9 }",
                                        "nadam {}",
                                        "lion { weight_decay: .1 }",
-                                       "ftrl {}"};
+                                       "ftrl {}",
+                                       "rowwise_adagrad {}"};
 
 TEST(RowTableTest, ARowBeginsTheSameHoweverItIsTouched) {
   const Settings settings = {.optimizer = "adagrad {}", .width = 5};

@@ -149,7 +149,7 @@ std::unique_ptr<RowTable> Plain(const TableForm& form) {
 RowTierOptions TierOf(const TableForm& form, std::shared_ptr<TierFile> file,
                       size_t rows, size_t segment_rows) {
   const auto optimizer = *MakeOptimizer(ParseOptimizer(form.optimizer));
-  const RowLayout layout(form.width, optimizer->slot_names().size(),
+  const RowLayout layout(form.width, optimizer->FloatsOfRow(form.width),
                          form.bounds.times());
   const LogRecordFormat format = {.floats = layout.floats,
                                   .timed = layout.timed};
@@ -225,8 +225,9 @@ class Schedule {
   void DrawForm() {
     static const char* const kOptimizers[] = {
         "sgd { learning_rate: .5 }", "adagrad { learning_rate: .5 }",
-        "lazy_adam { learning_rate: .5 }"};
-    form_.optimizer = kOptimizers[Draw(3)];
+        "lazy_adam { learning_rate: .5 }",
+        "rowwise_adagrad { learning_rate: .5 }"};
+    form_.optimizer = kOptimizers[Draw(std::size(kOptimizers))];
     form_.width = 1 + Draw(4);
     if (Draw(2) == 0) form_.bounds.min_count = 2 + Draw(4);
     if (Draw(2) == 0) form_.bounds.idle_steps = 1 + Draw(30);

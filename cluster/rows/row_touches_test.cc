@@ -119,7 +119,7 @@ TEST(RowTouchesTest, APushThatComesLateTouchesNothingEarlier) {
   }();
   const RowBounds bounds = {.min_count = 2, .idle_steps = 100};
   const auto rules = std::make_shared<const RowRules>(
-      RowRules{.layout = RowLayout(1, 0, /*timed=*/true),
+      RowRules{.layout = RowLayout(1, 1, /*timed=*/true),
                .initializer = initializer,
                .optimizer = *MakeOptimizer(ParseOptimizer("sgd {}")),
                .memory = std::make_shared<RowMemory>(),

@@ -46,20 +46,26 @@ void ApplyToTouched(const Optimizer& optimizer, int64_t iterations,
                     const DistinctRows& touched,
                     const VariableArrays& variable) {
   const size_t width = variable.width;
-  const size_t stride = width * (1 + variable.slots.size());
+  const size_t stride = optimizer.FloatsOfRow(width);
   std::vector<float> gathered(touched.rows.size() * stride);
   std::vector<float*> rows;
-  // Calls copy(element of the variable's array, element of the gathered row).
+  // Calls copy(element of the variable's array, element of the gathered row,
+  // number of elements).
   const auto for_each_array = [&](auto copy) {
     for (size_t i = 0; i < touched.rows.size(); ++i) {
-      const size_t first = touched.rows[i] * width;
+      const size_t number = touched.rows[i];
       float* row = gathered.data() + i * stride;
-      copy(variable.values.data() + first, row);
-      for (float* slot : variable.slots) copy(slot + first, row += width);
+      copy(variable.values.data() + number * width, row, width);
+      row += width;
+      for (size_t slot = 0; slot < variable.slots.size(); ++slot) {
+        const size_t of_slot = optimizer.SlotWidth(slot, width);
+        copy(variable.slots[slot] + number * of_slot, row, of_slot);
+        row += of_slot;
+      }
     }
   };
-  for_each_array([width](const float* array, float* row) {
-    std::copy_n(array, width, row);
+  for_each_array([](const float* array, float* row, size_t count) {
+    std::copy_n(array, count, row);
   });
   for (size_t i = 0; i < touched.rows.size(); ++i) {
     rows.push_back(gathered.data() + i * stride);
@@ -68,8 +74,8 @@ void ApplyToTouched(const Optimizer& optimizer, int64_t iterations,
                                    .width = width,
                                    .gradients = Bytes(touched.gradients.data()),
                                    .rows = rows.data()});
-  for_each_array([width](float* array, const float* row) {
-    std::copy_n(row, width, array);
+  for_each_array([](float* array, const float* row, size_t count) {
+    std::copy_n(row, count, array);
   });
 }
 
@@ -108,6 +114,19 @@ absl::Status CheckSlots(const Optimizer& optimizer,
                    " slots, the optimizer ", optimizer.slot_names().size()));
 }
 
+// Of an optimizer for rows alone, only rows of one element are variables.
+absl::Status CheckIsNotOfRows(const Optimizer& optimizer,
+                              const VariableArrays& variable) {
+  for (size_t slot = 0; slot < optimizer.slot_names().size(); ++slot) {
+    if (optimizer.SlotWidth(slot, variable.width) == variable.width) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("slot ", optimizer.slot_names()[slot],
+                     " is one element for each row: the optimizer has no "
+                     "update of a dense gradient"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckRows(absl::Span<const int64_t> rows,
                        absl::Span<const float> gradients,
                        const VariableArrays& variable) {
@@ -137,6 +156,7 @@ absl::Status ApplyDense(const Optimizer& optimizer, int64_t iterations,
                         absl::Span<const float> gradient,
                         const VariableArrays& variable) {
   RETURN_IF_ERROR(CheckSlots(optimizer, variable));
+  RETURN_IF_ERROR(CheckIsNotOfRows(optimizer, variable));
   if (gradient.size() != variable.values.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("a gradient of ", gradient.size(), " elements for ",

@@ -20,8 +20,8 @@ namespace parasol {
 //   }
 struct VariableArrays {
   absl::Span<float> values;
-  // One array for each of the optimizer's slot_names(), each as long as
-  // `values`. The caller fills them with InitialSlotValue() before the first
+  // One array for each of the optimizer's slot_names(), with the SlotWidth() of
+  // each row. The caller fills them with InitialSlotValue() before the first
   // update.
   absl::Span<float* const> slots;
   // Number of values per row: `values` is [rows, width].
@@ -30,7 +30,7 @@ struct VariableArrays {
 
 // Updates `variable` once, by a gradient with an element for each of its
 // elements. `iterations` is the number of updates before this one.
-//   InvalidArgument  a size does not fit.
+//   InvalidArgument  a size does not fit, or the optimizer is for rows alone.
 absl::Status ApplyDense(const Optimizer& optimizer, int64_t iterations,
                         absl::Span<const float> gradient,
                         const VariableArrays& variable);

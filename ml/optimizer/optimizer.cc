@@ -25,6 +25,21 @@ constexpr size_t kElementsAtOnce = 4096;
 
 }  // namespace
 
+size_t Optimizer::FloatsOfRow(size_t width) const {
+  size_t floats = width;
+  for (size_t slot = 0; slot < slot_names().size(); ++slot) {
+    floats += SlotWidth(slot, width);
+  }
+  return floats;
+}
+
+void Optimizer::FillSlots(size_t width, float* row) const {
+  float* next = row + width;
+  for (size_t slot = 0; slot < slot_names().size(); ++slot) {
+    next = std::fill_n(next, SlotWidth(slot, width), InitialSlotValue(slot));
+  }
+}
+
 void Optimizer::ApplyOtherRows(int64_t iterations,
                                const RowUpdate& update) const {
   const OtherRows other = other_rows();
@@ -80,6 +95,8 @@ absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOptimizer(
       return MakeLion(spec.lion(), schedule);
     case job::Optimizer::kLamb:
       return MakeLamb(spec.lamb(), schedule);
+    case job::Optimizer::kRowwiseAdagrad:
+      return MakeRowwiseAdagrad(spec.rowwise_adagrad(), schedule);
     case job::Optimizer::kCustom:
       return MakeCustomOptimizer(spec.custom(), schedule);
     case job::Optimizer::KIND_NOT_SET:
@@ -87,7 +104,7 @@ absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOptimizer(
   }
   return absl::InvalidArgumentError(
       "none is chosen: sgd, adagrad, adam, lazy_adam, rmsprop, adadelta, "
-      "adamax, nadam, ftrl, adamw, lion, lamb or custom");
+      "adamax, nadam, ftrl, adamw, lion, lamb, rowwise_adagrad or custom");
 }
 
 void FillDefaults(job::Optimizer& spec) {
@@ -116,6 +133,8 @@ void FillDefaults(job::Optimizer& spec) {
       return FillDefaults(*spec.mutable_lion());
     case job::Optimizer::kLamb:
       return FillDefaults(*spec.mutable_lamb());
+    case job::Optimizer::kRowwiseAdagrad:
+      return FillDefaults(*spec.mutable_rowwise_adagrad());
     case job::Optimizer::kCustom:
       return FillDefaults(*spec.mutable_custom());
     case job::Optimizer::KIND_NOT_SET:

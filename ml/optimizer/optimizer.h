@@ -44,8 +44,8 @@ struct RowUpdate {
   // Addresses of the rows' gradients, if not null: `width` float32 each, at any
   // alignment; `gradients` is not read then.
   const std::byte* const* gradient_of = nullptr;
-  // Addresses of distinct rows. At rows[i] lie `width` values, then `width`
-  // elements of each slot.
+  // Addresses of distinct rows. At rows[i] lie `width` values, then each slot's
+  // SlotWidth() elements.
   float* const* rows = nullptr;
 
   // Returns the address of the gradient of row `i`.
@@ -57,7 +57,8 @@ struct RowUpdate {
 
 // A rule by which a gradient changes a value. Owns no memory: it works on spans
 // of a table that owns values and slots (on plain arrays through apply.h).
-// Formulas and defaults come from Keras optimizer_v2, TensorFlow 2.10.
+// Formulas and defaults come from Keras optimizer_v2, TensorFlow 2.10, unless
+// an optimizer's header says otherwise.
 // Immutable; thread-safe.
 class Optimizer {
  public:
@@ -71,11 +72,23 @@ class Optimizer {
 
   virtual ~Optimizer() = default;
 
-  // Names of the slots. Each slot is an array of the variable's size.
+  // Names of the slots. Each slot is an array of the variable's size; of a
+  // table it has SlotWidth() elements for each row.
   virtual const std::vector<std::string>& slot_names() const = 0;
 
   // Returns the value of every element of slot `index` before the first update.
   virtual float InitialSlotValue(size_t index) const = 0;
+
+  // Returns the number of elements that slot `index` has for a row of `width`
+  // values: as many, or 1 that all of them share. Where it is 1, the optimizer
+  // is for tables alone (MakeVariableOptimizer()).
+  virtual size_t SlotWidth(size_t index, size_t width) const { return width; }
+
+  // Returns the number of elements of a row: its `width` values and its slots.
+  size_t FloatsOfRow(size_t width) const;
+
+  // Writes the slots that a row begins with behind its `width` values.
+  void FillSlots(size_t width, float* row) const;
 
   // Returns true if the change of an element depends on all elements of its
   // variable (LAMB): an UpdateSpan must have the whole variable then. So what

@@ -49,7 +49,7 @@ TEST(MakeOptimizerTest, EachFollowsTheScheduleByTheUpdatesDone) {
         "nadam { learning_rate: 1 }", "ftrl { learning_rate: 1 }",
         "adamw { learning_rate: 1 }", "lion { learning_rate: 1 }",
         "lamb { learning_rate: 1 exclude_from_layer_adaptation: '' }",
-        "lamb { learning_rate: 1 }"}) {
+        "lamb { learning_rate: 1 }", "rowwise_adagrad { learning_rate: 1 }"}) {
     SCOPED_TRACE(kind);
     const auto constant = Make(kind);
     const auto scheduled = Make(kind + schedule);

@@ -1,4 +1,4 @@
-// Values and slots step by step, beside Keras's and PyTorch's.
+// Values and slots step by step, beside Keras's, PyTorch's and FBGEMM's.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -104,7 +104,8 @@ Trajectory ParseFormulaCase(const json& golden) {
   return trajectory;
 }
 
-// Results of TensorFlow, Keras 3 or PyTorch, which have everything in them.
+// Results of TensorFlow, Keras 3, PyTorch or FBGEMM, which have everything in
+// them.
 Trajectory ParseTensorflowCase(const json& golden) {
   Trajectory trajectory = Parse(golden);
   trajectory.textproto = golden["textproto"];
@@ -142,7 +143,9 @@ void Follow(const Trajectory& want) {
   std::vector<float> values = want.initial;
   std::vector<std::vector<float>> slots;
   for (size_t s = 0; s < names.size(); ++s) {
-    slots.emplace_back(values.size(), optimizer->InitialSlotValue(s));
+    slots.emplace_back(
+        values.size() / want.width * optimizer->SlotWidth(s, want.width),
+        optimizer->InitialSlotValue(s));
   }
   std::vector<float*> pointers;
   for (std::vector<float>& slot : slots) pointers.push_back(slot.data());
@@ -187,6 +190,10 @@ TEST(TrajectoryTest, IsThatOfTensorflow) {
 TEST(TrajectoryTest, OfAdamWAndLionIsThatOfKerasAndPyTorch) {
   EXPECT_EQ(FollowAll("keras_cases.jsonl", ParseTensorflowCase), 20);
   EXPECT_EQ(FollowAll("pytorch_cases.jsonl", ParseTensorflowCase), 2);
+}
+
+TEST(TrajectoryTest, OfRowwiseAdagradIsThatOfFbgemm) {
+  EXPECT_EQ(FollowAll("fbgemm_cases.jsonl", ParseTensorflowCase), 4);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "base/multiversion.h"
 #include "ml/optimizer/optimizer.h"
+#include "ml/optimizer/rule/rowwise_adagrad.h"
 #include "ml/optimizer/rule/rule.h"
 #include "ml/optimizer/simd_level.h"
 
@@ -110,11 +111,40 @@ struct Prefetch {
   size_t rows_ahead;
 };
 
+PARASOL_RULE float SquareOfElement(const std::byte* gradient, size_t i) {
+  float g;
+  std::memcpy(&g, gradient + i * sizeof(float), sizeof(float));
+  return g * g;
+}
+
+// Returns the sum of the squares of `width` elements, in the order of the rules
+// of rows.
+template <size_t kLanes>
+PARASOL_RULE float SumOfSquares(const std::byte* gradient, size_t width) {
+  float lanes[kLanes] = {};
+  size_t i = 0;
+  for (; i + kLanes <= width; i += kLanes) {
+    PARASOL_INDEPENDENT_ITERATIONS
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      lanes[lane] += SquareOfElement(gradient, i + lane);
+    }
+  }
+  for (size_t lane = 0; i < width; ++i, ++lane) {
+    lanes[lane] += SquareOfElement(gradient, i);
+  }
+  for (size_t half = kLanes / 2; half > 0; half /= 2) {
+    for (size_t lane = 0; lane < half; ++lane)
+      lanes[lane] += lanes[lane + half];
+  }
+  return lanes[0];
+}
+
 struct Rows {
   template <typename Rule>
   PARASOL_RULE static void Run(const Rule& rule, const RowUpdate& u) {
     if (u.width == 0) return;
-    const Prefetch prefetch(u.width * sizeof(float) * (1 + Rule::kSlots));
+    const size_t of_slots = Rule::kSlots * (kIsRuleOfRows<Rule> ? 1 : u.width);
+    const Prefetch prefetch((u.width + of_slots) * sizeof(float));
     for (size_t i = 0; i < u.count; ++i) {
       if (i + prefetch.rows_ahead < u.count) {
         prefetch.Fetch(u.rows[i + prefetch.rows_ahead]);
@@ -126,6 +156,18 @@ struct Rows {
   template <typename Rule>
   PARASOL_RULE static void RunRow(const Rule& rule, const std::byte* gradient,
                                   float* row, size_t width) {
+    if constexpr (kIsRuleOfRows<Rule>) {
+      const float sum = SumOfSquares<Rule::kLanes>(gradient, width);
+      RunElements(rule.StepOf(sum, width, row[width]), gradient, row, width);
+    } else {
+      RunElements(rule, gradient, row, width);
+    }
+  }
+
+  template <typename Rule>
+  PARASOL_RULE static void RunElements(const Rule& rule,
+                                       const std::byte* gradient, float* row,
+                                       size_t width) {
     Arrays<Rule::kSlots> arrays{gradient, row, row, {}};
     for (size_t s = 0; s < Rule::kSlots; ++s) {
       arrays.slots[s] = row + (1 + s) * width;

@@ -324,11 +324,7 @@ durable::CheckpointManifest ShardLoad::Manifest() const {
     variable.mutable_slot()->Assign(slots.begin(), slots.end());
   }
   for (const std::unique_ptr<RowTable>& rows : rows_) {
-    durable::CheckpointTable& table = *manifest.add_table();
-    table.set_name(rows->name());
-    table.set_width(static_cast<uint32_t>(rows->width()));
-    const std::vector<std::string>& slots = rows->slot_names();
-    table.mutable_slot()->Assign(slots.begin(), slots.end());
+    *manifest.add_table() = rows->form();
   }
   return manifest;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cluster/rows/row_form.h"
 #include "ps/journal/push_journal.h"
 #include "ps/journal/standby_feed.h"
 #include "ps/shard/parameter_shard.h"
@@ -49,7 +50,7 @@ absl::Status ParameterShard::TakeRules(
         rows.size(), " sparse tables, but the shard has ", tables_.size()));
   }
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i]->slot_names() == tables_[i]->rows().slot_names()) continue;
+    if (HasSameRows(rows[i]->form(), tables_[i]->rows().form())) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "table \"", rows[i]->name(), "\" would have other slots than it has"));
   }

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/status_matchers.h"
+#include "cluster/rows/row_form.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
 #include "gtest/gtest.h"
@@ -42,13 +43,19 @@ wire::LoadRequest MakeOrder(const FieldDescriptor* kind) {
   wire::LoadRequest order;
   order.set_run_id(kRun);
   order.set_num_shards(1);
-  *order.mutable_optimizer() = OptimizerOfKind(kind);
+  job::Optimizer optimizer = OptimizerOfKind(kind);
   *order.add_part() = MakePart(0, "w", kElements, 0, kElements);
   order.mutable_part(0)->mutable_initializer()->mutable_random_uniform();
   wire::TableSpec& table = *order.add_table();
   table.set_name("t");
   table.set_width(kWidth);
   table.mutable_initializer()->mutable_random_uniform();
+  if (optimizer.has_rowwise_adagrad()) {
+    order.mutable_optimizer()->mutable_adagrad();
+    *table.mutable_optimizer() = std::move(optimizer);
+  } else {
+    *order.mutable_optimizer() = std::move(optimizer);
+  }
   return order;
 }
 
@@ -106,11 +113,6 @@ std::string Dump(ParameterShard& table, const wire::LoadRequest& order) {
   CheckpointStore store = *CheckpointStore::OpenForWriting(absl::StrCat(
       testing::TempDir(), "/",
       testing::UnitTest::GetInstance()->current_test_info()->name()));
-  const auto assign_slots = [](const job::Optimizer& spec, auto& entry) {
-    const auto optimizer = *MakeOptimizer(spec);
-    const auto& slots = optimizer->slot_names();
-    entry.mutable_slot()->Assign(slots.begin(), slots.end());
-  };
   durable::CheckpointManifest manifest;
   manifest.set_run_id(kRun);
   manifest.set_global_step(1);
@@ -118,14 +120,15 @@ std::string Dump(ParameterShard& table, const wire::LoadRequest& order) {
     auto& variable = *manifest.add_variable();
     variable.set_name(part.variable());
     variable.add_shape(part.elements());
-    assign_slots(part.has_optimizer() ? part.optimizer() : order.optimizer(),
-                 variable);
+    const auto optimizer = *MakeOptimizer(
+        part.has_optimizer() ? part.optimizer() : order.optimizer());
+    const auto& slots = optimizer->slot_names();
+    variable.mutable_slot()->Assign(slots.begin(), slots.end());
   }
   for (const wire::TableSpec& table : order.table()) {
-    auto& rows = *manifest.add_table();
-    rows.set_name(table.name());
-    rows.set_width(table.width());
-    assign_slots(order.optimizer(), rows);
+    const auto optimizer = *MakeOptimizer(
+        table.has_optimizer() ? table.optimizer() : order.optimizer());
+    *manifest.add_table() = RowForm(table.name(), table.width(), *optimizer);
   }
   const std::string directory = *store.Begin(1);
   *manifest.add_file() = *WriteShard(table.TakeSnapshot(), 0, 1,
@@ -309,8 +312,16 @@ TEST(SynchronousRestoreTest, ACutIsOfTheRunThatThePsHolds) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
+// Optimizers of variables and tables, and the one of tables alone.
+std::vector<const FieldDescriptor*> OptimizersOfShards() {
+  std::vector<const FieldDescriptor*> all = AllOptimizers();
+  all.push_back(
+      job::Optimizer::descriptor()->FindFieldByName("rowwise_adagrad"));
+  return all;
+}
+
 INSTANTIATE_TEST_SUITE_P(Optimizers, RestoreTest,
-                         testing::ValuesIn(AllOptimizers()),
+                         testing::ValuesIn(OptimizersOfShards()),
                          [](const auto& info) {
                            return std::string(info.param->name());
                          });

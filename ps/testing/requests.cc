@@ -198,6 +198,7 @@ std::vector<const google::protobuf::FieldDescriptor*> AllOptimizers() {
   for (int i = 0; i < kinds.field_count(); ++i) {
     const auto optimizer = MakeOptimizer(OptimizerOfKind(kinds.field(i)));
     if (optimizer.ok() && (*optimizer)->needs_whole_variable()) continue;
+    if (OptimizerOfKind(kinds.field(i)).has_rowwise_adagrad()) continue;
     all.push_back(kinds.field(i));
   }
   return all;

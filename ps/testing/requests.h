@@ -74,7 +74,7 @@ std::vector<float> FloatsOf(absl::Span<const PayloadRef> payloads);
 std::unique_ptr<const Optimizer> MakeAddingOptimizer();
 
 // Returns the members of job::Optimizer's choice, one for each optimizer that
-// ps can use: none that needs whole variables.
+// ps can use for variables: none that needs whole ones, and none of rows alone.
 std::vector<const google::protobuf::FieldDescriptor*> AllOptimizers();
 
 // Returns the optimizer that is one of AllOptimizers(). The custom one has a

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/rows/row_form.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/parameter.pb.h"
@@ -44,10 +45,7 @@ inline durable::CheckpointManifest ManifestOf(const wire::LoadRequest& order) {
   variable.add_shape(order.part(0).variable_shape(0));
   variable.mutable_slot()->Assign(slots.begin(), slots.end());
   for (const wire::TableSpec& spec : order.table()) {
-    durable::CheckpointTable& table = *manifest.add_table();
-    table.set_name(spec.name());
-    table.set_width(spec.width());
-    table.mutable_slot()->Assign(slots.begin(), slots.end());
+    *manifest.add_table() = RowForm(spec.name(), spec.width(), *optimizer);
   }
   return manifest;
 }

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "cluster/checkpoint/checkpoint_argument.h"
 #include "storage/checked_file.h"
+#include "storage/checkpoint_manifest.h"
 #include "storage/checkpoint_reader.h"
 #include "tool/checkpoint/checkpoint_values.h"
 
@@ -46,15 +47,20 @@ absl::StatusOr<Inspection::Contents> InspectTable(
     const CheckpointReader& checkpoint, const durable::CheckpointTable& table) {
   Inspection::Contents contents;
   contents.arrays = ArraysOf(table);
-  const size_t width = table.width();
-  // The reader has compared the rows' width with the manifest's.
+  std::vector<size_t> widths = {table.width()};
+  for (int slot = 0; slot < table.slot_size(); ++slot) {
+    widths.push_back(SlotWidthOf(table, slot));
+  }
+  // The reader has compared the rows' elements with the manifest's.
   RETURN_IF_ERROR(checkpoint.ReadRows(table.name(), [&](const RowBatch& batch) {
     contents.updates = std::max(contents.updates, batch.updates);
     contents.rows += static_cast<int64_t>(batch.ids.size());
-    for (size_t first = 0; width > 0 && first < batch.rows.size();
-         first += width) {
-      const size_t array = first / width % contents.arrays.size();
-      contents.arrays[array].statistics.Add(batch.rows.subspan(first, width));
+    absl::Span<const float> left = batch.rows;
+    for (size_t row = 0; row < batch.ids.size(); ++row) {
+      for (size_t array = 0; array < widths.size(); ++array) {
+        contents.arrays[array].statistics.Add(left.subspan(0, widths[array]));
+        left.remove_prefix(widths[array]);
+      }
     }
     return absl::OkStatus();
   }));

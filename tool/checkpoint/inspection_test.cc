@@ -47,6 +47,23 @@ TEST(InspectionTest, RowsOfAllFilesCountTogether) {
   EXPECT_EQ(users["slots"]["v"]["max"], 0.5);
 }
 
+TEST(InspectionTest, ASlotOfRowsHasAnElementForEachRow) {
+  const std::string directory = EmptyTestDirectory();
+  const ModelCheckpoint model = {.users = {{4, {1, 2, 8}}, {7, {3, 4, 9}}},
+                                 .users_have_row_slots = true};
+  ASSERT_OK(model.Write(directory));
+  ASSERT_OK_AND_ASSIGN(const Inspection inspection, Inspect(directory));
+  const nlohmann::json json = nlohmann::json::parse(ToJson(inspection));
+  EXPECT_EQ(json["format_version"], 5);
+  const nlohmann::json& users = json["tables"][0];
+  EXPECT_EQ(users["rows"], 2);
+  EXPECT_EQ(users["value"]["elements"], 4);
+  EXPECT_EQ(users["value"]["max"], 4);
+  EXPECT_EQ(users["slots"]["row_accumulator"]["elements"], 2);
+  EXPECT_EQ(users["slots"]["row_accumulator"]["min"], 8);
+  EXPECT_EQ(users["slots"]["row_accumulator"]["max"], 9);
+}
+
 TEST(InspectionTest, TextNamesWhatIsThere) {
   const std::string directory = EmptyTestDirectory();
   ASSERT_OK(ModelCheckpoint().Write(directory));

@@ -1,6 +1,7 @@
 #include "tool/exchange/exported_tensors.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "base/status_macros.h"
 #include "cluster/checkpoint/evaluated_array.h"
 #include "ml/optimizer/assigned/optimizer_of.h"
+#include "storage/checkpoint_manifest.h"
 #include "tool/checkpoint/checkpoint_values.h"
 #include "tool/exchange/tensor_names.h"
 
@@ -25,22 +27,24 @@ absl::string_view BytesOfSpan(absl::Span<const T> values) {
 // a part of its tensor.
 class RowParts {
  public:
-  RowParts(size_t width, size_t arrays, size_t rows_of_part,
+  // `widths`: of the first arrays of a row, which are to be written.
+  RowParts(std::vector<size_t> widths, size_t rows_of_part,
            TensorWriter& writer)
-      : width_(width),
+      : widths_(std::move(widths)),
         rows_of_part_(rows_of_part),
-        arrays_(arrays),
+        arrays_(widths_.size()),
         writer_(writer) {}
 
   absl::Status Add(const RowBatch& batch) {
     for (size_t i = 0; i < batch.ids.size(); ++i) {
       const size_t floats = batch.rows.size() / batch.ids.size();
       ids_.push_back(batch.ids[i]);
+      absl::Span<const float> left = batch.rows.subspan(i * floats, floats);
       for (size_t array = 0; array < arrays_.size(); ++array) {
-        const auto values =
-            batch.rows.subspan(i * floats + array * width_, width_);
+        const auto values = left.subspan(0, widths_[array]);
         arrays_[array].insert(arrays_[array].end(), values.begin(),
                               values.end());
+        left.remove_prefix(values.size());
       }
       if (ids_.size() == rows_of_part_) {
         RETURN_IF_ERROR(Flush());
@@ -60,7 +64,7 @@ class RowParts {
   }
 
  private:
-  const size_t width_;
+  const std::vector<size_t> widths_;
   const size_t rows_of_part_;
   std::vector<uint64_t> ids_;
   std::vector<std::vector<float>> arrays_;
@@ -114,6 +118,15 @@ absl::Status ExportedTensors::AddVariables() {
   return absl::OkStatus();
 }
 
+std::vector<size_t> ExportedTensors::WidthsOf(
+    const durable::CheckpointTable& table) const {
+  std::vector<size_t> widths = {table.width()};
+  for (int slot = 0; slot + 1 < ArraysOf(table.slot_size()); ++slot) {
+    widths.push_back(SlotWidthOf(table, slot));
+  }
+  return widths;
+}
+
 absl::Status ExportedTensors::AddTable(int index) {
   const durable::CheckpointManifest& manifest = checkpoint_->manifest();
   const durable::CheckpointTable& table = manifest.table(index);
@@ -124,10 +137,11 @@ absl::Status ExportedTensors::AddTable(int index) {
         updates_ = std::max(updates_, batch.updates);
         return absl::OkStatus();
       }));
-  const int64_t width = table.width();
-  const int arrays = ArraysOf(table.slot_size());
-  const int64_t bytes_of_row =
-      static_cast<int64_t>(sizeof(uint64_t) + arrays * width * sizeof(float));
+  const std::vector<size_t> widths = WidthsOf(table);
+  const size_t floats =
+      std::accumulate(widths.begin(), widths.end(), size_t{0});
+  const auto bytes_of_row =
+      static_cast<int64_t>(sizeof(uint64_t) + floats * sizeof(float));
   const int64_t rows_of_part = std::max<int64_t>(
       1, static_cast<int64_t>(options_.part_bytes) / bytes_of_row);
   const int64_t parts =
@@ -135,12 +149,15 @@ absl::Status ExportedTensors::AddTable(int index) {
   tables_.push_back({.rows = rows, .rows_of_part = rows_of_part});
   std::vector<TensorInfo> tensors = {
       {IdsName(table.name()), options_.ids, {rows}},
-      {RowsName(table.name()), ElementType::kFloat32, {rows, width}}};
-  for (int slot = 0; slot + 1 < arrays; ++slot) {
+      {RowsName(table.name()),
+       ElementType::kFloat32,
+       {rows, static_cast<int64_t>(widths[0])}}};
+  for (size_t array = 1; array < widths.size(); ++array) {
     tensors.push_back({SlotName(OptimizerOfTable(table.name(), manifest.job()),
-                                RowsName(table.name()), table.slot(slot)),
+                                RowsName(table.name()),
+                                table.slot(static_cast<int>(array) - 1)),
                        ElementType::kFloat32,
-                       {rows, width}});
+                       {rows, static_cast<int64_t>(widths[array])}});
   }
   for (int64_t part = 0; part < parts; ++part) {
     for (const TensorInfo& tensor : tensors) {
@@ -191,8 +208,7 @@ absl::Status ExportedTensors::WriteVariables(TensorWriter& writer) const {
 absl::Status ExportedTensors::WriteTable(int index,
                                          TensorWriter& writer) const {
   const durable::CheckpointTable& table = checkpoint_->manifest().table(index);
-  RowParts parts(table.width(), ArraysOf(table.slot_size()),
-                 tables_[index].rows_of_part, writer);
+  RowParts parts(WidthsOf(table), tables_[index].rows_of_part, writer);
   RETURN_IF_ERROR(checkpoint_->ReadRows(
       table.name(),
       [&parts](const RowBatch& batch) { return parts.Add(batch); }));

@@ -61,6 +61,8 @@ class ExportedTensors {
   absl::StatusOr<int> SourceOf(const durable::CheckpointVariable& variable,
                                int array) const;
   int ArraysOf(int slots) const { return options_.slots ? 1 + slots : 1; }
+  // Returns the widths of the arrays of a table that are written.
+  std::vector<size_t> WidthsOf(const durable::CheckpointTable& table) const;
   absl::Status WriteVariables(TensorWriter& writer) const;
   absl::Status WriteTable(int index, TensorWriter& writer) const;
 

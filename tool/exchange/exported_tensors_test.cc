@@ -73,6 +73,22 @@ TEST(ExportedTensorsTest, RowsLieBesideTheirIds) {
               ElementsAre(0, 0.5, 0, 0));
 }
 
+TEST(ExportedTensorsTest, ASlotOfRowsHasOneColumn) {
+  const ModelCheckpoint model = {.users = {{4, {1, 2, 8}}, {7, {3, 4, 9}}},
+                                 .users_have_row_slots = true};
+  const std::string slot = "RowwiseAdagrad/users/rows/row_accumulator";
+  ASSERT_OK_AND_ASSIGN(auto tensors, ExportAndRead(model, {}));
+  EXPECT_THAT(Numbers<float>(tensors["users/rows"]), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(Numbers<float>(tensors[slot]), ElementsAre(8, 9));
+  ASSERT_OK_AND_ASSIGN(tensors, ExportAndRead(model, {.slots = false}));
+  EXPECT_THAT(Numbers<float>(tensors["users/rows"]), ElementsAre(1, 2, 3, 4));
+  EXPECT_FALSE(tensors.contains(slot));
+  // A row has 20 bytes, with its id.
+  ASSERT_OK_AND_ASSIGN(tensors, ExportAndRead(model, {.part_bytes = 20}));
+  EXPECT_THAT(Numbers<float>(tensors[slot + ".part-00001-of-00002"]),
+              ElementsAre(9));
+}
+
 TEST(ExportedTensorsTest, TableIsCutIntoPartsThatFitTheMemory) {
   ModelCheckpoint model;
   model.users.clear();

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "base/shown_text.h"
 #include "ml/optimizer/assigned/optimizer_of.h"
+#include "storage/checkpoint_manifest.h"
 #include "tool/exchange/tensor_names.h"
 
 namespace parasol {
@@ -197,11 +198,12 @@ ImportMatch::Table MatchTable(const durable::CheckpointTable& table,
     return {};
   }
   ImportMatch::Table match = {.ids = *ids};
-  const std::vector<int64_t> shape = {tensors[*ids].shape[0], table.width()};
+  const int64_t count = tensors[*ids].shape[0];
   const std::string rows = RowsName(table.name());
-  match.rows = matcher.Require(rows, shape);
-  for (const std::string& slot : table.slot()) {
-    match.slots.push_back(matcher.FindSlot(optimizer, rows, slot, shape));
+  match.rows = matcher.Require(rows, {count, table.width()});
+  for (int slot = 0; slot < table.slot_size(); ++slot) {
+    match.slots.push_back(matcher.FindSlot(optimizer, rows, table.slot(slot),
+                                           {count, SlotWidthOf(table, slot)}));
   }
   return match;
 }

@@ -72,6 +72,30 @@ TEST(ImportMatchTest, NamesOfAnExportAreFound) {
   EXPECT_FALSE(match.lacks_all_slots);
 }
 
+TEST(ImportMatchTest, ASlotOfRowsHasOneColumn) {
+  TestModel model;
+  job::SparseTable& users = *model.job.mutable_model()->mutable_sparse_table(0);
+  users.mutable_optimizer()->mutable_rowwise_adagrad();
+  durable::CheckpointTable& table = model.contents.tables[0];
+  table.clear_slot();
+  table.add_slot("row_accumulator");
+  table.add_slot_width(1);
+  const std::string name = "RowwiseAdagrad/users/rows/row_accumulator";
+  std::vector<TensorInfo> tensors = AllTensors();
+  tensors.resize(7);
+  tensors.push_back({name, kFloat, {5, 1}});
+  ASSERT_OK_AND_ASSIGN(const ImportMatch match,
+                       MatchTensors(tensors, model.contents, model.job,
+                                    /*allow_surplus=*/false));
+  EXPECT_THAT(match.tables[0].slots, ElementsAre(Optional(7)));
+  tensors[7].shape = {5, 2};
+  EXPECT_THAT(
+      MatchTensors(tensors, model.contents, model.job, /*allow_surplus=*/false),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr(name + " is float32 [5, 2], the job's is float32 "
+                                "[5, 1]")));
+}
+
 TEST(ImportMatchTest, NewerKerasNamesSlotsTheOtherWayRound) {
   std::vector<TensorInfo> tensors = AllTensors();
   tensors[1].name = "iteration";

@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/optimizer.h"
+#include "storage/checkpoint_manifest.h"
 #include "tool/checkpoint/checkpoint_values.h"
 #include "tool/exchange/tensor_names.h"
 
@@ -143,13 +144,14 @@ absl::Status WriteTable(TensorReader& reader,
                         const ImportMatch::Table& match,
                         const Optimizer& optimizer, int64_t updates,
                         ShardWriter& writer) {
-  const size_t width = table.width();
   std::vector<FloatSource> sources = {FloatSource(reader, match.rows, 0)};
+  std::vector<size_t> widths = {table.width()};
   for (size_t slot = 0; slot < match.slots.size(); ++slot) {
     sources.emplace_back(reader, match.slots[slot],
                          optimizer.InitialSlotValue(slot));
+    widths.push_back(SlotWidthOf(table, static_cast<int>(slot)));
   }
-  const size_t floats = width * sources.size();
+  const size_t floats = FloatsOfRow(table);
   const uint64_t most = std::max<uint64_t>(
       1, kRowEntryBytes / (floats * sizeof(float) + sizeof(uint64_t)));
   const uint64_t count =
@@ -162,12 +164,15 @@ absl::Status WriteTable(TensorReader& reader,
   std::vector<float> rows;
   for (uint64_t first = 0; first < count; first += ids.size()) {
     ids.resize(std::min(most, count - first));
-    values.resize(ids.size() * width);
     rows.resize(ids.size() * floats);
     RETURN_IF_ERROR(ReadIds(reader, match.ids, first, absl::MakeSpan(ids)));
+    float* of_source = rows.data();
     for (size_t i = 0; i < sources.size(); ++i) {
+      const size_t width = widths[i];
+      values.resize(ids.size() * width);
       RETURN_IF_ERROR(sources[i].Read(first * width, absl::MakeSpan(values)));
-      Scatter(values, width, floats, rows.data() + i * width);
+      Scatter(values, width, floats, of_source);
+      of_source += width;
     }
     RETURN_IF_ERROR(writer.AddRows(
         table.name(), {.updates = updates, .ids = ids, .rows = rows}));

@@ -31,6 +31,8 @@ std::string KerasNameOf(const job::Optimizer& optimizer) {
       return "Lion";
     case job::Optimizer::kLamb:
       return "LAMB";
+    case job::Optimizer::kRowwiseAdagrad:
+      return "RowwiseAdagrad";
     case job::Optimizer::kCustom:
     case job::Optimizer::KIND_NOT_SET:
       break;

@@ -101,6 +101,11 @@ absl::StatusOr<std::unique_ptr<const Optimizer>> MakeVariableOptimizer(
     const job::Optimizer& of_job, double multiplier) {
   ASSIGN_OR_RETURN(std::unique_ptr<const Optimizer> optimizer,
                    MakeOptimizer(of_job));
+  if (of_job.has_rowwise_adagrad()) {
+    return absl::InvalidArgumentError(
+        "rowwise_adagrad is for rows of tables alone; give variables another "
+        "one, such as adagrad {}");
+  }
   if (multiplier != 1) {
     ASSIGN_OR_RETURN(optimizer,
                      MakeOptimizer(WithRateTimes(multiplier, of_job)));

@@ -35,7 +35,8 @@ job::Optimizer VariableOptimizerOf(const job::Optimizer& of_job,
 // Returns the optimizer of variables that are trained: the job's, or their own,
 // with their factor of the learning rate and with the moving average, if it has
 // one.
-//   InvalidArgument  as for MakeOptimizer() and CheckEma().
+//   InvalidArgument  as for MakeOptimizer() and CheckEma(), or the optimizer is
+//                    for tables alone.
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeVariableOptimizer(
     const job::Optimizer& of_job, double multiplier = 1);
 

@@ -10,6 +10,8 @@
 #include "ml/optimizer/device/lane_sum_cuda.h"
 #include "ml/optimizer/device/table_kernels.h"
 #include "ml/optimizer/rule/clip.h"
+#include "ml/optimizer/rule/rowwise_adagrad.h"
+#include "ml/optimizer/rule/sgd.h"
 
 namespace parasol::cuda {
 namespace {
@@ -88,6 +90,52 @@ __global__ void RowUpdateKernel(Rule rule, Tables tables, TableClip clip,
   }
 }
 
+// Returns the sum of the values of the lanes of a row, on each of them, in the
+// order of the rules of rows.
+template <int kLanes>
+__device__ float SumOfLanes(float value) {
+  for (int half = kLanes / 2; half > 0; half /= 2) {
+    value += __shfl_xor_sync(0xffffffff, value, half);
+  }
+  return value;
+}
+
+// Updates the rows of gradients by a rule of rows, which marks none: kLanes
+// threads have a row.
+template <typename Rule>
+__global__ void WholeRowUpdateKernel(Rule rule, Tables tables, TableClip clip) {
+  constexpr int32_t kLanes = Rule::kLanes;
+  const UpdatedTable table = tables.table[blockIdx.y];
+  const TableRows rows = *table.rows;
+  const ClippedRows gradient(table, blockIdx.y, clip);
+  const int32_t width = rows.width;
+  const int64_t count = table.elements / width;
+  const int32_t lane = threadIdx.x % kLanes;
+  const int64_t of_block = blockDim.x / kLanes;
+  const int64_t step = gridDim.x * of_block;
+  // All threads of a warp add up together: some have no row then.
+  for (int64_t first = blockIdx.x * of_block; first < count; first += step) {
+    const int64_t i = first + threadIdx.x / kLanes;
+    float sum = 0;
+    for (int32_t column = lane; i < count && column < width; column += kLanes) {
+      const float g = gradient[i * width + column];
+      sum += g * g;
+    }
+    sum = SumOfLanes<kLanes>(sum);
+    float* const row = i < count ? rows.blocks.row(rows.numbers[i]) : nullptr;
+    // One lane changes the slot. The others get its factor as a sum with zeros,
+    // which changes no bit.
+    const float of_lane =
+        i < count && lane == 0
+            ? rule.StepOf(sum, width, row[width]).learning_rate
+            : 0;
+    const SgdRule step_of_row = {SumOfLanes<kLanes>(of_lane)};
+    for (int32_t column = lane; i < count && column < width; column += kLanes) {
+      row[column] = step_of_row(gradient[i * width + column], row[column]);
+    }
+  }
+}
+
 // All other rows.
 template <typename Rule>
 __global__ void OtherRowUpdateKernel(Rule rule, Tables tables, bool values,
@@ -160,8 +208,14 @@ absl::Status LaunchRowUpdate(Device& device, const UpdateRule& rule,
   ASSIGN_OR_RETURN(CUstream_st * stream, StreamOf(device));
   std::visit(
       [&]<typename Rule>(const Rule& chosen) {
-        Launch(RowUpdateKernel<Rule>, dim3(BlocksFor(most), tables.size()),
-               kThreads, stream, chosen, ArgumentOf(tables), clip, mark);
+        const dim3 blocks(BlocksFor(most), tables.size());
+        if constexpr (kIsRuleOfRows<Rule>) {
+          Launch(WholeRowUpdateKernel<Rule>, blocks, kThreads, stream, chosen,
+                 ArgumentOf(tables), clip);
+        } else {
+          Launch(RowUpdateKernel<Rule>, blocks, kThreads, stream, chosen,
+                 ArgumentOf(tables), clip, mark);
+        }
       },
       rule);
   return LaunchStatus("update of rows");

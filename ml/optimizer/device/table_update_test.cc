@@ -42,9 +42,8 @@ class PlainRows {
     for (size_t i = 0; i < rows; ++i) {
       std::vector<float>& row = rows_.emplace_back(
           values.begin() + i * width, values.begin() + (i + 1) * width);
-      for (size_t s = 0; s < optimizer_->slot_names().size(); ++s) {
-        row.insert(row.end(), width, optimizer_->InitialSlotValue(s));
-      }
+      row.resize(optimizer_->FloatsOfRow(width));
+      optimizer_->FillSlots(width, row.data());
     }
   }
 
@@ -172,7 +171,7 @@ class TableUpdateTest : public DeviceTest {
 TEST_P(TableUpdateTest, EachOptimizerAndLimitGivesTheBitsOfTheHost) {
   const std::vector<std::vector<int32_t>> touched = {
       {3, 0, 8}, {8, 1, 10, 2}, {}, {5}};
-  for (const std::string& optimizer : OptimizersWithBitsOfTheCpu()) {
+  for (const std::string& optimizer : RowOptimizersWithBitsOfTheCpu()) {
     for (const std::string& limits : Limits()) {
       const std::string spec = absl::StrCat(optimizer, " ", limits);
       SCOPED_TRACE(spec);
@@ -214,6 +213,30 @@ TEST_P(TableUpdateTest, LargeGradientsHaveTheBitsOfTheHost) {
   }
 }
 
+// Rows of fewer and of more elements than a rule of rows has lanes, of more
+// rows than a block has, and an even and an odd number of rows of a warp.
+TEST_P(TableUpdateTest, RowsOfEveryWidthHaveTheBitsOfTheHost) {
+  for (const size_t width : {1, 2, 3, 8, 15, 16, 17, 31, 32, 33, 64, 257}) {
+    for (const size_t rows : {1, 2, 7, 33}) {
+      for (const std::string& limits : Limits()) {
+        const std::string spec = "rowwise_adagrad {} " + limits;
+        SCOPED_TRACE(absl::StrCat(rows, " rows of ", width, ", ", limits));
+        std::vector<int32_t> numbers(rows);
+        for (size_t i = 0; i < rows; ++i) numbers[i] = rows - 1 - i;
+        Pair pair(*this, spec, rows + 1, width);
+        const auto update = NewUpdate(pair, spec);
+        for (int step = 0; step < 2; ++step) {
+          ASSERT_OK(update->Apply(
+              step, {pair.Prepare(step, numbers,
+                                  DrawValues(rows * width, 3 + step))}));
+        }
+        pair.ExpectSameBits();
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
 TEST_P(TableUpdateTest, MoreTablesThanALaunchTakesAreAllUpdated) {
   const std::string spec = "adam {} clipnorm: .1";
   std::vector<std::unique_ptr<Pair>> pairs;
@@ -231,14 +254,16 @@ TEST_P(TableUpdateTest, GradientsThatAreNotFiniteHaveTheBitsOfTheHost) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<std::vector<float>> steps = {
       {std::numeric_limits<float>::max(), -1}, {kInf, 1}, {-kInf, kNan}};
-  for (const std::string& limits : Limits()) {
-    const std::string spec = "adagrad {} " + limits;
-    SCOPED_TRACE(spec);
-    Pair pair(*this, spec, /*rows=*/3, 2);
-    const auto update = NewUpdate(pair, spec);
-    for (size_t step = 0; step < steps.size(); ++step) {
-      ASSERT_OK(update->Apply(step, {pair.Prepare(step, {1}, steps[step])}));
-      pair.ExpectSameBits();
+  for (const std::string optimizer : {"adagrad {} ", "rowwise_adagrad {} "}) {
+    for (const std::string& limits : Limits()) {
+      const std::string spec = optimizer + limits;
+      SCOPED_TRACE(spec);
+      Pair pair(*this, spec, /*rows=*/3, 2);
+      const auto update = NewUpdate(pair, spec);
+      for (size_t step = 0; step < steps.size(); ++step) {
+        ASSERT_OK(update->Apply(step, {pair.Prepare(step, {1}, steps[step])}));
+        pair.ExpectSameBits();
+      }
     }
   }
 }

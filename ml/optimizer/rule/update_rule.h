@@ -15,6 +15,7 @@
 #include "ml/optimizer/rule/lion.h"
 #include "ml/optimizer/rule/nadam.h"
 #include "ml/optimizer/rule/rmsprop.h"
+#include "ml/optimizer/rule/rowwise_adagrad.h"
 #include "ml/optimizer/rule/sgd.h"
 
 namespace parasol {
@@ -26,7 +27,8 @@ using UpdateRule = std::variant<
     RmsPropRule, RmsPropCenteredRule, RmsPropMomentumRule,
     RmsPropCenteredMomentumRule, FtrlRule<FtrlSquareRoot>,
     FtrlRule<FtrlAnyPower>, FtrlStandingStill, DecayedRule<AdamRule>,
-    DecayedRule<AmsgradRule>, DecayedRule<LionRule>, LambRule, AverageRule>;
+    DecayedRule<AmsgradRule>, DecayedRule<LionRule>, LambRule, AverageRule,
+    RowwiseAdagradRule>;
 
 // The largest number of slots that a variable has: a rule's, and the average.
 constexpr size_t kMaxSlots = 4;

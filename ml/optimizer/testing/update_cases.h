@@ -42,6 +42,19 @@ inline const std::vector<std::string>& OptimizersWithBitsOfTheCpu() {
   return *all;
 }
 
+// Does the same for tables, which have others, too.
+inline const std::vector<std::string>& RowOptimizersWithBitsOfTheCpu() {
+  static const auto* const all = [] {
+    auto* const of_tables =
+        new std::vector<std::string>(OptimizersWithBitsOfTheCpu());
+    of_tables->push_back("rowwise_adagrad {}");
+    of_tables->push_back(
+        "rowwise_adagrad { initial_accumulator_value: .1 epsilon: .01 }");
+    return of_tables;
+  }();
+  return *all;
+}
+
 inline job::Optimizer ParseOptimizer(const std::string& text) {
   job::Optimizer spec;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec));

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/rows/row_snapshot.h"
+#include "storage/checkpoint_manifest.h"
 #include "worker/group/state/wait_intervals.h"
 #include "worker/store/parameter_store.h"
 
@@ -231,11 +232,6 @@ absl::Status SendState(ParameterStore& parameters, Copy& copy) {
   return absl::OkStatus();
 }
 
-// Returns the number of floats of a row: its value and its slots.
-int64_t FloatsOf(const RowTable& table) {
-  return table.width() * (1 + table.slot_names().size());
-}
-
 RowBounds BoundsOfTable(const ParameterStore& parameters, size_t table) {
   return BoundsOf(
       parameters.job().model().sparse_table(static_cast<int>(table)));
@@ -261,7 +257,7 @@ absl::Status ReceiveCounts(int64_t ids, const RowBounds& bounds, Copy& copy,
 absl::Status ReceiveTable(int64_t rows, int64_t updates,
                           const RowBounds& bounds, Copy& copy,
                           RowTable& table) {
-  const int64_t floats = FloatsOf(table);
+  const auto floats = static_cast<int64_t>(FloatsOfRow(table.form()));
   table.AdvanceTo(updates);
   RowBuffer buffer;
   while (rows > 0) {
@@ -314,7 +310,8 @@ absl::Status WatchCopy(ParameterStore& parameters, Copy& copy) {
     }
   }
   for (size_t i = 0; i < parameters.num_tables(); ++i) {
-    const int64_t floats = FloatsOf(parameters.table(i));
+    const auto floats =
+        static_cast<int64_t>(FloatsOfRow(parameters.table(i).form()));
     const RowBounds bounds = BoundsOfTable(parameters, i);
     for (int64_t rows = counts.rows[i]; rows > 0; rows -= kRowsAtOnce) {
       const int64_t count = std::min(rows, kRowsAtOnce);

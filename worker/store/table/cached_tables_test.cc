@@ -124,6 +124,11 @@ TEST_P(CachedTablesTest, EachOptimizerHasTheBitsOfTheHost) {
   }
 }
 
+TEST_P(CachedTablesTest, ATableMayHaveOneSlotElementForARow) {
+  ExpectSameBits(
+      JobWith("optimizer { adagrad {} }", "optimizer { rowwise_adagrad {} }"));
+}
+
 TEST_P(CachedTablesTest, GradientsAreClippedAsOnTheHost) {
   ExpectSameBits(
       JobWith("optimizer { lazy_adam {} clipvalue: .01 clipnorm: .02 }"));

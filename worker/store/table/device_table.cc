@@ -36,7 +36,7 @@ DeviceTable::DeviceTable(const Options& options, RowInitializer initializer,
       initializer_(std::move(initializer)),
       optimizer_(optimizer),
       device_(device),
-      blocks_({.floats = options.width * (1 + optimizer.slot_names().size()),
+      blocks_({.floats = optimizer.FloatsOfRow(options.width),
                .has_marks =
                    optimizer.other_rows() != Optimizer::OtherRows::kUntouched,
                .block_bytes = options.block_bytes},
@@ -69,11 +69,7 @@ absl::Status DeviceTable::Number(absl::Span<const uint64_t> hashes,
 
 void DeviceTable::Fill(uint64_t id, float* row) const {
   initializer_.Fill(id, row);
-  const size_t width = options_.width;
-  for (size_t slot = 0; (1 + slot) * width < floats(); ++slot) {
-    std::fill_n(row + (1 + slot) * width, width,
-                optimizer_.InitialSlotValue(slot));
-  }
+  optimizer_.FillSlots(options_.width, row);
 }
 
 absl::Status DeviceTable::Insert(const RowBatch& batch) {

@@ -50,6 +50,14 @@ TEST_P(DeviceTablesTest, EachOptimizerHasTheBitsOfTheHost) {
   }
 }
 
+TEST_P(DeviceTablesTest, ATableMayHaveOneSlotElementForARow) {
+  for (const char* const limits : {"", "clipvalue: .02 clipnorm: .03"}) {
+    ExpectSameBits(
+        JobWith("optimizer { adam {} }",
+                absl::StrCat("optimizer { rowwise_adagrad {} ", limits, " }")));
+  }
+}
+
 TEST_P(DeviceTablesTest, EachTableIsClippedAsItsOptimizerSays) {
   ExpectSameBits(JobWith("optimizer { adam {} clipvalue: .01 clipnorm: .02 }"));
   ExpectSameBits(

@@ -60,7 +60,16 @@ absl::Status ModelCheckpoint::Write(const std::string& directory) const {
   table.set_width(2);
   for (const char* slot : {"m", "v"}) {
     variable.add_slot(slot);
-    table.add_slot(slot);
+    if (!users_have_row_slots) table.add_slot(slot);
+  }
+  if (users_have_row_slots) {
+    table.add_slot("row_accumulator");
+    table.add_slot_width(1);
+    job::SparseTable& spec =
+        *manifest.mutable_job()->mutable_model()->add_sparse_table();
+    spec.set_name("users");
+    spec.set_width(2);
+    spec.mutable_optimizer()->mutable_rowwise_adagrad();
   }
   for (int file = 0; file < kFiles; ++file) {
     ASSIGN_OR_RETURN(*manifest.add_file(), WriteFile(*this, working, file));

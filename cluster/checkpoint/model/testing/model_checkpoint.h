@@ -24,6 +24,8 @@ struct ModelCheckpoint {
   // Rows of table "users" of width 2, each with its slots m and v.
   std::map<uint64_t, std::vector<float>> users = {
       {7, {1, 2, 0, 0, 0, 0}}, {uint64_t{1} << 63, {3, 4, 0, 0, 0, 0.5}}};
+  // True: rowwise_adagrad updates them, and each has one slot of one element.
+  bool users_have_row_slots = false;
 
   // Writes the checkpoint into a directory of checkpoints, with the rows spread
   // over two files.
