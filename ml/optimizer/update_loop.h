@@ -111,32 +111,49 @@ struct Prefetch {
   size_t rows_ahead;
 };
 
+// Four lanes of a sum, which every machine adds at once.
+using FourLanes = float __attribute__((vector_size(16)));
+
 PARASOL_RULE float SquareOfElement(const std::byte* gradient, size_t i) {
   float g;
   std::memcpy(&g, gradient + i * sizeof(float), sizeof(float));
   return g * g;
 }
 
+PARASOL_RULE FourLanes SquaresOfFour(const std::byte* gradient, size_t i) {
+  FourLanes g;
+  std::memcpy(&g, gradient + i * sizeof(float), sizeof(g));
+  return g * g;
+}
+
 // Returns the sum of the squares of `width` elements, in the order of the rules
-// of rows.
-template <size_t kLanes>
+// of rows. No lane goes through memory in parts: that would take most of the
+// time of a short row.
 PARASOL_RULE float SumOfSquares(const std::byte* gradient, size_t width) {
-  float lanes[kLanes] = {};
+  static_assert(RowwiseAdagradRule::kLanes == 16);
+  FourLanes lanes[4] = {};
   size_t i = 0;
-  for (; i + kLanes <= width; i += kLanes) {
-    PARASOL_INDEPENDENT_ITERATIONS
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      lanes[lane] += SquareOfElement(gradient, i + lane);
+  for (; i + 16 <= width; i += 16) {
+    for (size_t four = 0; four < 4; ++four) {
+      lanes[four] += SquaresOfFour(gradient, i + 4 * four);
     }
   }
-  for (size_t lane = 0; i < width; ++i, ++lane) {
-    lanes[lane] += SquareOfElement(gradient, i);
+  const size_t fours = (width - i) / 4;
+  for (size_t four = 0; four < 3; ++four) {
+    if (four < fours) lanes[four] += SquaresOfFour(gradient, i + 4 * four);
   }
-  for (size_t half = kLanes / 2; half > 0; half /= 2) {
-    for (size_t lane = 0; lane < half; ++lane)
-      lanes[lane] += lanes[lane + half];
+  i += 4 * fours;
+  if (i < width) {
+    const FourLanes last = {
+        SquareOfElement(gradient, i),
+        i + 1 < width ? SquareOfElement(gradient, i + 1) : 0,
+        i + 2 < width ? SquareOfElement(gradient, i + 2) : 0, 0};
+    for (size_t four = 0; four < 4; ++four) {
+      if (four == fours) lanes[four] += last;
+    }
   }
-  return lanes[0];
+  const FourLanes sum = (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+  return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
 struct Rows {
@@ -157,7 +174,7 @@ struct Rows {
   PARASOL_RULE static void RunRow(const Rule& rule, const std::byte* gradient,
                                   float* row, size_t width) {
     if constexpr (kIsRuleOfRows<Rule>) {
-      const float sum = SumOfSquares<Rule::kLanes>(gradient, width);
+      const float sum = SumOfSquares(gradient, width);
       RunElements(rule.StepOf(sum, width, row[width]), gradient, row, width);
     } else {
       RunElements(rule, gradient, row, width);
