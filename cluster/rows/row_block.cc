@@ -14,12 +14,19 @@ constexpr size_t kCacheLine = 64;
 // worth. Smaller would cost more to refer to, larger more to copy for one row.
 constexpr size_t kBlockBytes = 16 << 10;
 
-// A row that fits a cache line does not straddle two.
+// The part of a row's bytes that may be wasted behind it.
+constexpr size_t kWastedShare = 8;
+
+// A row begins where a cache line does, or does not straddle two, unless that
+// wastes much: then rows lie close together. Such rows are of less than 8
+// lines, so that a block has an even number of them, and the ids behind are
+// aligned.
 size_t RowBytes(size_t floats) {
   const size_t bytes = floats * sizeof(float);
-  return bytes <= kCacheLine
-             ? std::bit_ceil(bytes)
-             : (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+  const size_t aligned =
+      bytes <= kCacheLine ? std::bit_ceil(bytes)
+                          : (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+  return aligned - bytes <= bytes / kWastedShare ? aligned : bytes;
 }
 
 }  // namespace

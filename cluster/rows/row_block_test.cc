@@ -8,21 +8,48 @@
 namespace parasol {
 namespace {
 
-TEST(RowLayoutTest, ARowTouchesAsFewCacheLinesAsItCan) {
+TEST(RowLayoutTest, ARowTouchesFewCacheLinesAndWastesLittle) {
   struct Case {
     size_t floats;
     size_t row_bytes;
     size_t rows_per_block;
   };
-  const Case cases[] = {{1, 4, 4096},   {3, 16, 1024},      {8, 32, 512},
-                        {16, 64, 256},  {32, 128, 128},     {17, 128, 128},
-                        {192, 768, 16}, {131072, 524288, 1}};
+  const Case cases[] = {{1, 4, 4096},
+                        {2, 8, 2048},
+                        {8, 32, 512},
+                        {15, 64, 256},  // not across two lines
+                        {16, 64, 256},
+                        {29, 128, 128},
+                        {32, 128, 128},
+                        {192, 768, 16},
+                        {131072, 524288, 1},
+                        // One slot of a row.
+                        {3, 12, 1024},
+                        {9, 36, 256},
+                        {17, 68, 128},
+                        {33, 132, 64},
+                        {65, 260, 32},
+                        {129, 576, 16},
+                        {65537, 262208, 1}};
   for (const Case& c : cases) {
     SCOPED_TRACE(c.floats);
     const RowLayout layout(1, c.floats);
     EXPECT_EQ(layout.row_bytes, c.row_bytes);
     EXPECT_EQ(layout.rows_per_block(), c.rows_per_block);
     EXPECT_EQ(layout.floats, c.floats);
+  }
+}
+
+// Ids and times lie behind the rows.
+TEST(RowLayoutTest, WhatLiesBehindRowsOfAnySizeIsAligned) {
+  RowArena arena;
+  for (size_t floats = 1; floats < 5000; ++floats) {
+    const RowLayout layout(1, floats, /*timed=*/true);
+    const RowBlock block = RowBlock::Allocate(arena, layout);
+    ASSERT_EQ(reinterpret_cast<uintptr_t>(block.ids(layout)) % 8, 0u) << floats;
+    ASSERT_LE(layout.row_bytes - floats * sizeof(float),
+              floats * sizeof(float) / 8)
+        << floats;
   }
 }
 
