@@ -38,6 +38,7 @@ job::Job BoundedJob(int64_t steps, int replicas) {
   // LazyAdam leaves rows without gradients alone.
   job.mutable_optimizer()->clear_kind();
   job.mutable_optimizer()->mutable_lazy_adam()->set_learning_rate(0.01);
+  model.mutable_sparse_table(1)->mutable_optimizer()->mutable_rowwise_adagrad();
   FillDefaults(job);
   return job;
 }
