@@ -2,6 +2,7 @@
 #define PARASOL_COORDINATOR_CONTINUED_CHAINS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,18 +13,24 @@
 namespace parasol {
 
 // The files of a complete checkpoint to which the shards of the next one add
-// increments. Holds a copy of the manifest; touches the disk where it says so.
+// increments. On a disk they get names in the next one's directory, too; in a
+// store they stay where they are, and the next manifest says where. Holds a
+// copy of the manifest; touches the disk where it says so.
 class ContinuedChains {
  public:
   // Continues nothing: all shards write whole files.
   ContinuedChains() = default;
   // `path`: the directory of the checkpoint with this manifest, in the
   // checkpoint directory. Continues it unless another number of shards wrote
-  // it, or a shard has `full_every` files already.
+  // it, or a shard has `full_every` files already, or its newest file is in
+  // another directory.
   ContinuedChains(std::string path, durable::CheckpointManifest manifest,
                   size_t num_shards, int full_every);
 
   bool empty() const { return chains_.empty(); }
+  // Returns true if a checkpoint of `step` can list the files: in a store one
+  // lists files of earlier checkpoints alone.
+  bool CanBeListedAt(int64_t step) const;
   // Returns the shard's newest file as SnapshotRequest.since names it; empty if
   // empty().
   std::string Since(size_t shard) const;
@@ -31,19 +38,23 @@ class ContinuedChains {
   // `num_shards` is as above.
   std::string NextName(size_t shard, size_t num_shards) const;
 
-  // Gives the shard's files names in `directory`, too (hard links). After an
-  // error none has one.
+  // Gives the shard's files names in `directory`, too (hard links), on a disk.
+  // After an error none has one.
   absl::Status LinkInto(const std::string& directory, size_t shard) const;
   // Takes these names away again. Logs what it can't remove: it is in nobody's
   // way.
   void UnlinkFrom(const std::string& directory, size_t shard) const;
 
-  // Appends the shard's files to a manifest, and `newest`, an increment to
-  // them.
+  // Appends the shard's files to a manifest, which has its step, and `newest`,
+  // an increment to them.
   void AddTo(durable::CheckpointManifest& manifest, size_t shard,
              durable::CheckpointFile newest) const;
 
  private:
+  // Returns what the manifest of the checkpoint of `step` calls a file of this
+  // one's manifest.
+  std::string NameFrom(int64_t step, const std::string& listed) const;
+
   std::string path_;
   durable::CheckpointManifest manifest_;
   std::vector<FileChain> chains_;

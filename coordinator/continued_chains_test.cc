@@ -11,15 +11,18 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_matchers.h"
+#include "base/uri/uri_path.h"
 #include "coordinator/order_executor.h"
 #include "coordinator/testing/fake_ps.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/durable_file.h"
+#include "storage/remote/testing/memory_files.h"
 #include "storage/testing/disk_faults.h"
 
 namespace parasol {
@@ -33,7 +36,9 @@ using ::testing::UnorderedElementsAre;
 // three be whole.
 class IncrementOrdersTest : public testing::Test {
  protected:
-  IncrementOrdersTest() {
+  explicit IncrementOrdersTest(std::string directory = testing::TempDir() +
+                                                       "/increment_orders_test")
+      : directory_(std::move(directory)) {
     std::filesystem::remove_all(directory_);
     job_.mutable_checkpoint()->set_max_to_keep(2);
     job_.mutable_checkpoint()->set_full_every(3);
@@ -91,7 +96,7 @@ class IncrementOrdersTest : public testing::Test {
     return CheckpointStore(directory_).PathOf(step);
   }
 
-  const std::string directory_ = testing::TempDir() + "/increment_orders_test";
+  const std::string directory_;
   job::Job job_;
   bool at_one_step_ = false;
   FakePs ps0_;
@@ -251,6 +256,107 @@ TEST_F(IncrementOrdersTest, WithoutTheFieldAllAreWhole) {
   for (const int64_t step : {1, 2}) ASSERT_OK(Write(*executor, step));
   EXPECT_EQ(ChainsAt(2), "0 | 0");
   EXPECT_EQ(ps0_.last_snapshot().since(), "");
+}
+
+// In a store a file has one name.
+class StoredIncrementOrdersTest : public IncrementOrdersTest {
+ protected:
+  StoredIncrementOrdersTest() : IncrementOrdersTest("s3://b/run") {}
+
+  // The folders of the files that a checkpoint lists, "" for its own.
+  std::vector<std::string> FoldersAt(int64_t step) {
+    std::vector<std::string> folders;
+    const auto manifest = CheckpointStore(directory_).ReadManifest(step);
+    EXPECT_OK(manifest);
+    for (const auto& file : manifest->file()) {
+      folders.push_back(ParentPath(file.name()));
+    }
+    return folders;
+  }
+  size_t NumFiles(absl::string_view ending) const {
+    const std::vector<std::string> paths = files_.Paths();
+    return std::count_if(paths.begin(), paths.end(), [&](const auto& path) {
+      return absl::StrContains(path, ending);
+    });
+  }
+
+  MemoryFiles files_;
+};
+
+TEST_F(StoredIncrementOrdersTest, OneCheckpointOfSoManyIsWhole) {
+  const auto executor = NewExecutor();
+  const std::vector<std::string> chains = {"0 | 0", "0 1 | 0 1",
+                                           "0 1 2 | 0 1 2"};
+  for (int64_t step = 0; step < 8; ++step) {
+    ASSERT_OK(Write(*executor, step));
+    EXPECT_EQ(ChainsAt(step), chains[step % 3]) << step;
+  }
+  EXPECT_THAT(FoldersAt(6), ElementsAre("", ""));
+  EXPECT_THAT(FoldersAt(7),
+              ElementsAre("ckpt-000000000006", "", "ckpt-000000000006", ""));
+  // 6 and 7 stay, and the chain of before, of which 5 is the last: it stays,
+  // for it is whole when a file of the new one is not.
+  EXPECT_THAT(executor->store().ListSteps(),
+              IsOkAndHolds(ElementsAre(5, 6, 7)));
+  EXPECT_EQ(NumFiles(".sst"), 2u * (3 + 2));
+}
+
+TEST_F(StoredIncrementOrdersTest, OlderFilesOutliveTheirCheckpoints) {
+  job_.mutable_checkpoint()->set_full_every(10);
+  const auto executor = NewExecutor();
+  for (int64_t step = 0; step < 9; ++step) ASSERT_OK(Write(*executor, step));
+  EXPECT_THAT(executor->store().ListSteps(), IsOkAndHolds(ElementsAre(7, 8)));
+  EXPECT_EQ(NumFiles(".sst"), 2u * 9);
+  EXPECT_EQ(NumFiles("MANIFEST"), 2u);
+  EXPECT_OK(executor->store().Verify(8));
+  EXPECT_TRUE(absl::StartsWith(ps0_.last_snapshot().since(),
+                               "ckpt-000000000007/shard-00000-of-00002-"));
+}
+
+TEST_F(StoredIncrementOrdersTest, AFailedAttemptLeavesNothingAndCostsNoChain) {
+  const auto executor = NewExecutor();
+  ASSERT_OK(Write(*executor, 1));
+  ps1_.FailSnapshots(absl::ResourceExhaustedError("disk full"));
+  EXPECT_FALSE(Write(*executor, 2).ok());
+  EXPECT_EQ(NumFiles(".sst"), 2u);
+  ps1_.FailSnapshots(absl::OkStatus());
+  ASSERT_OK(Write(*executor, 3));
+  EXPECT_EQ(ChainsAt(3), "0 1 | 0 1");
+  ASSERT_OK(Write(*NewExecutor(), 4));
+  EXPECT_EQ(ChainsAt(4), "0 1 2 | 0 1 2");
+  EXPECT_THAT(FoldersAt(4),
+              ElementsAre("ckpt-000000000001", "ckpt-000000000003", "",
+                          "ckpt-000000000001", "ckpt-000000000003", ""));
+}
+
+TEST_F(StoredIncrementOrdersTest,
+       ACheckpointOfTheSameStepIsContinuedInItsFolder) {
+  const auto executor = NewExecutor();
+  ASSERT_OK(Write(*executor, 1));
+  ASSERT_OK(Write(*executor, 1));
+  EXPECT_EQ(ChainsAt(1), "0 1 | 0 1");
+  EXPECT_THAT(FoldersAt(1), Each(""));
+  EXPECT_OK(executor->store().Verify(1));
+}
+
+TEST_F(StoredIncrementOrdersTest, ACheckpointBehindIsWhole) {
+  const auto executor = NewExecutor();
+  ASSERT_OK(Write(*executor, 5));
+  ASSERT_OK(Write(*executor, 4));
+  EXPECT_EQ(ChainsAt(4), "0 | 0");
+}
+
+TEST_F(StoredIncrementOrdersTest, WhatIsGoneIsNotContinued) {
+  const auto executor = NewExecutor();
+  ASSERT_OK(Write(*executor, 1));
+  ASSERT_OK(Write(*executor, 2));
+  for (const std::string& path : files_.Paths()) {
+    if (absl::StrContains(path, "ckpt-000000000001/shard-00001")) {
+      ASSERT_OK(files_.Remove(path));
+    }
+  }
+  ASSERT_OK(Write(*executor, 3));
+  EXPECT_EQ(ChainsAt(3), "0 | 0");
 }
 
 TEST_F(IncrementOrdersTest, FilesOfOtherNumbersOfShardsAreNotContinued) {

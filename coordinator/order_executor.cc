@@ -65,12 +65,6 @@ OrderExecutor::OrderExecutor(const CoordinatorOptions& options,
       store_(std::move(store)),
       directory_(std::move(directory)),
       damaged_(options.damaged_checkpoints) {
-  refuses_links_ = IsUri(store_.directory());
-  if (refuses_links_ && full_every_ > 1) {
-    LOG(WARNING) << "all checkpoints are whole, also with "
-                    "checkpoint.full_every: "
-                 << store_.directory() << " has no hard links";
-  }
   const std::optional<wire::SyncSpec> sync = SyncSpecOf(options.job);
   const size_t num_ps_shards = NumPsShards(options);
   const bool has_asynchronous_tables =
@@ -211,16 +205,19 @@ absl::StatusOr<int64_t> OrderExecutor::WriteCheckpoint(
   durable::CheckpointManifest manifest = order.manifest;
   manifest.set_created_unix_micros(absl::ToUnixMicros(now));
   int64_t step = manifest.global_step();
-  // The shards wait between the cut and the snapshots: the directory, with what
-  // it has of older checkpoints, is there before.
+  // The shards wait between the cut and the snapshots: what the checkpoint has
+  // of older ones is there before.
   const auto snapshot =
       [&](const std::string& directory,
           durable::CheckpointManifest& files) -> absl::Status {
-    const OlderFiles older = LinkOlderFiles(directory);
+    OlderFiles older = LinkOlderFiles(directory);
     if (order.at_one_step) {
       RETURN_IF_ERROR(ChooseCut(order, files));
       step = files.global_step();
       files.set_evaluation_due(order.IsEvaluatedAt(step));
+    }
+    if (!older.chains.CanBeListedAt(files.global_step())) {
+      older = {.is_linked = std::vector<bool>(clients_.size())};
     }
     return SnapshotShards(
         order, files,
@@ -269,16 +266,25 @@ absl::Status OrderExecutor::ChooseCut(const CheckpointOrder& order,
   return absl::OkStatus();
 }
 
+absl::StatusOr<durable::CheckpointManifest> OrderExecutor::NewestUndamaged()
+    const {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store_.ListSteps());
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    if (damaged_.contains(*step) || IsFoundDamaged(*step)) continue;
+    auto manifest = store_.ReadManifest(*step);
+    if (IsUnreadable(manifest.status())) continue;
+    if (!manifest.ok() || manifest->run_id() == run_id_) return manifest;
+  }
+  return absl::NotFoundError("the run has no checkpoint");
+}
+
 ContinuedChains OrderExecutor::ChainsToContinue() const {
   if (full_every_ <= 1 || refuses_links_) return ContinuedChains();
-  absl::StatusOr<std::vector<int64_t>> steps = RunCheckpoints();
-  if (!steps.ok()) return ContinuedChains();
-  std::erase_if(*steps, [this](int64_t s) { return IsFoundDamaged(s); });
-  if (steps->empty()) return ContinuedChains();
-  // A file that is cut off would fail all checkpoints that it is linked into.
-  if (!store_.CheckComplete(steps->back()).ok()) return ContinuedChains();
-  auto manifest = store_.ReadManifest(steps->back());
+  auto manifest = NewestUndamaged();
   if (!manifest.ok()) return ContinuedChains();
+  const int64_t step = manifest->global_step();
+  // A file that is cut off would fail all checkpoints that it is in.
+  if (!store_.CheckComplete(step).ok()) return ContinuedChains();
   for (const int64_t step : found_damaged_) {
     const auto damaged = store_.ReadManifest(step);
     if (IsUnreadable(damaged.status())) continue;
@@ -286,7 +292,7 @@ ContinuedChains OrderExecutor::ChainsToContinue() const {
       return ContinuedChains();
     }
   }
-  return ContinuedChains(store_.PathOf(steps->back()), *std::move(manifest),
+  return ContinuedChains(store_.PathOf(step), *std::move(manifest),
                          clients_.size(), full_every_);
 }
 

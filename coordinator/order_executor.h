@@ -78,8 +78,8 @@ class OrderExecutor {
   }
 
   // Writes the checkpoint and returns its step. With the job's full_every, of
-  // what has changed since the run's newest checkpoint, to whose files it gives
-  // names in the new one; a shard that does not know writes all. After an error
+  // what has changed since the run's newest checkpoint, whose files are in the
+  // new one, too; a shard that does not know writes all. After an error
   // nothing is left of it. `kept` is asked before old checkpoints are removed.
   // Fails as the shards and StoreCheckpoint() do, and with
   //   Aborted      a shard went past the cut: it was not told of it in time.
@@ -127,6 +127,10 @@ class OrderExecutor {
   bool IsFoundDamaged(int64_t step) const {
     return found_damaged_.contains(step);
   }
+  // Returns the manifest of the run's newest checkpoint that nobody has found
+  // damaged. Reads those that are newer, alone.
+  //   NotFound, Unavailable, …  there is none, or one can't be read.
+  absl::StatusOr<durable::CheckpointManifest> NewestUndamaged() const;
   // Returns the files of the run's newest checkpoint that nobody has found
   // damaged, if the next one may continue them: they are there, with their
   // sizes, and none of them is a file of a damaged one.
@@ -134,7 +138,7 @@ class OrderExecutor {
   // The files that a checkpoint continues, and the shards whose files have
   // names in its directory.
   struct OlderFiles {
-    ContinuedChains chains;
+    ContinuedChains chains = {};
     std::vector<bool> is_linked = {};
   };
   // Gives the files of ChainsToContinue() names in `directory`. Logs which

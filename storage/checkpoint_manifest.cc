@@ -59,17 +59,34 @@ absl::Status CheckSlotWidths(const durable::CheckpointManifest& manifest) {
   return absl::OkStatus();
 }
 
+// Returns true if a file of the checkpoint of `step` can have the name. What it
+// continues was written before it.
+bool IsListable(absl::string_view name, int64_t step) {
+  const std::optional<ListedName> listed = ParseListedName(name);
+  return listed.has_value() && listed->file != kManifestName &&
+         listed->step.value_or(-1) < step;
+}
+
+// Returns the version of the newest of what the manifest has.
+uint32_t NeededVersion(const durable::CheckpointManifest& manifest) {
+  if (ListsOtherDirectories(manifest)) return kFormatVersion;
+  return HasIncrements(manifest) ? kIncrementFormatVersion
+                                 : kOldestFormatVersion;
+}
+
 }  // namespace
 
 uint32_t FormatVersionFor(const durable::CheckpointManifest& manifest) {
-  if (HasSlotWidths(manifest)) return kSlotWidthFormatVersion;
+  uint32_t version = std::max(kWholeFormatVersion, NeededVersion(manifest));
+  if (HasSlotWidths(manifest)) {
+    version = std::max(version, kSlotWidthFormatVersion);
+  }
   for (const job::SparseTable& table : manifest.job().model().sparse_table()) {
     if (table.has_admission() || table.has_eviction()) {
-      return kBoundsFormatVersion;
+      version = std::max(version, kBoundsFormatVersion);
     }
   }
-  return HasIncrements(manifest) ? kIncrementFormatVersion
-                                 : kWholeFormatVersion;
+  return version;
 }
 
 uint32_t SlotWidthOf(const durable::CheckpointTable& table, int slot) {
@@ -97,6 +114,19 @@ std::vector<FileChain> ChainsOf(const durable::CheckpointManifest& manifest) {
   return chains;
 }
 
+bool IsSameFile(const durable::CheckpointFile& a,
+                const durable::CheckpointFile& b) {
+  return a.bytes() == b.bytes() && a.crc32c() == b.crc32c() &&
+         FileNameOf(a.name()) == FileNameOf(b.name());
+}
+
+bool ListsOtherDirectories(const durable::CheckpointManifest& manifest) {
+  return std::any_of(manifest.file().begin(), manifest.file().end(),
+                     [](const durable::CheckpointFile& file) {
+                       return file.name().find('/') != std::string::npos;
+                     });
+}
+
 std::optional<std::vector<int>> FilesInCommon(
     const durable::CheckpointManifest& older,
     const durable::CheckpointManifest& newer) {
@@ -110,10 +140,7 @@ std::optional<std::vector<int>> FilesInCommon(
     for (int i = 0; i < before[chain].count; ++i) {
       const durable::CheckpointFile& a = older.file(before[chain].first + i);
       const durable::CheckpointFile& b = newer.file(now[chain].first + i);
-      if (a.name() != b.name() || a.bytes() != b.bytes() ||
-          a.crc32c() != b.crc32c()) {
-        return std::nullopt;
-      }
+      if (!IsSameFile(a, b)) return std::nullopt;
     }
     common.push_back(before[chain].count);
   }
@@ -124,11 +151,12 @@ absl::Status CheckFileNames(const durable::CheckpointManifest& manifest) {
   std::set<std::string> names;
   int64_t next_increment = 0;  // of the shard whose files these are
   for (const durable::CheckpointFile& file : manifest.file()) {
-    if (!IsPlainName(file.name()) || file.name() == kManifestName) {
+    if (!IsListable(file.name(), manifest.global_step())) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "manifest: '", file.name(), "' is not a plain file name"));
+          "manifest: '", file.name(),
+          "' is not a plain file name, nor a file of an earlier checkpoint"));
     }
-    if (!names.insert(file.name()).second) {
+    if (!names.insert(FileNameOf(file.name())).second) {
       return absl::InvalidArgumentError(
           absl::StrCat("manifest: lists '", file.name(), "' twice"));
     }
@@ -162,11 +190,12 @@ absl::StatusOr<durable::CheckpointManifest> DecodeManifest(
         "its format_version is ", manifest.format_version(),
         "; this program knows ", kOldestFormatVersion, " to ", kFormatVersion));
   }
-  if (manifest.format_version() < kIncrementFormatVersion &&
-      HasIncrements(manifest)) {
-    return absl::DataLossError(
-        absl::StrCat("its format_version is ", manifest.format_version(),
-                     ", which has no increments, and it lists some"));
+  if (manifest.format_version() < NeededVersion(manifest)) {
+    return absl::DataLossError(absl::StrCat(
+        "its format_version is ", manifest.format_version(), ", which has no ",
+        ListsOtherDirectories(manifest) ? "files of other directories"
+                                        : "increments",
+        ", and it lists some"));
   }
   if (manifest.format_version() < kSlotWidthFormatVersion &&
       HasSlotWidths(manifest)) {

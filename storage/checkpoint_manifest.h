@@ -20,9 +20,10 @@ inline constexpr absl::string_view kManifestName = "MANIFEST";
 inline constexpr uint32_t kFormatVersion = 5;
 inline constexpr uint32_t kOldestFormatVersion = 1;
 
-// Returns the format version that a manifest is written with: 5 if a table's
-// slots are narrower than its rows, 4 if its job has tables with bounds, 3 if
-// it has increments, and otherwise 2, which older programs read, too.
+// Returns the format version that a manifest is written with: 5 if it lists
+// files of other checkpoints' directories, or a table's slots are narrower than
+// its rows, 4 if its job has tables with bounds, 3 if it has increments, and
+// otherwise 2, which older programs read, too.
 uint32_t FormatVersionFor(const durable::CheckpointManifest& manifest);
 
 // Returns the number of elements that slot `slot` of a table has for each row,
@@ -43,6 +44,14 @@ struct FileChain {
 // of the shards.
 std::vector<FileChain> ChainsOf(const durable::CheckpointManifest& manifest);
 
+// Returns true if both are one file, whichever directory either manifest has
+// its name with: name, size and checksum are equal.
+bool IsSameFile(const durable::CheckpointFile& a,
+                const durable::CheckpointFile& b);
+
+// Returns true if the manifest lists files of other checkpoints' directories.
+bool ListsOtherDirectories(const durable::CheckpointManifest& manifest);
+
 // Returns, for each chain of `newer`, how many of its files `older` has.
 // nullopt unless both are of one run, and each chain of `newer` begins with the
 // whole chain of `older` of the shard.
@@ -51,7 +60,8 @@ std::optional<std::vector<int>> FilesInCommon(
     const durable::CheckpointManifest& newer);
 
 // Checks the names of the manifest's files, and their order.
-//   InvalidArgument  a name is not plain, or two names are equal, or an
+//   InvalidArgument  a name is not plain, nor that of a file of a checkpoint
+//                    with a smaller step, or two files have one name, or an
 //                    increment does not follow the one before it.
 absl::Status CheckFileNames(const durable::CheckpointManifest& manifest);
 

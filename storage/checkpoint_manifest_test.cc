@@ -90,6 +90,32 @@ TEST(CheckpointManifestTest, OlderFormatVersionsHaveNoIncrements) {
   }
 }
 
+TEST(CheckpointManifestTest, FilesOfOtherDirectoriesAreEarlierOnes) {
+  const durable::CheckpointManifest manifest =
+      ManifestWithFile("ckpt-000000001199/shard.sst");
+  EXPECT_TRUE(ListsOtherDirectories(manifest));
+  EXPECT_EQ(FormatVersionFor(manifest), 5u);
+  EXPECT_OK(DecodeManifest(EncodeManifest(manifest)));
+  durable::CheckpointManifest older = manifest;
+  older.set_format_version(4);
+  EXPECT_THAT(DecodeManifest(EncodeManifest(older)),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("has no files of other")));
+  for (const char* name :
+       {"ckpt-000000001200/shard.sst", "ckpt-000000001201/shard.sst",
+        "ckpt-000000001199/MANIFEST", "other/shard.sst"}) {
+    EXPECT_THAT(
+        CheckFileNames(ManifestWithFile(name)),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not a plain")))
+        << name;
+  }
+  // Each has a name of its own, in whichever directory it is.
+  durable::CheckpointManifest twice = manifest;
+  twice.add_file()->set_name("shard.sst");
+  EXPECT_THAT(CheckFileNames(twice),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("twice")));
+}
+
 TEST(CheckpointManifestTest, TheVersionIsTheOldestThatHasTheForm) {
   durable::CheckpointManifest manifest = ManifestWithFile("shard.sst");
   EXPECT_EQ(FormatVersionFor(manifest), 2u);

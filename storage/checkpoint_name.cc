@@ -21,6 +21,36 @@ bool IsPlainName(absl::string_view name) {
          name.find_first_of(kSeparators) == absl::string_view::npos;
 }
 
+std::optional<ListedName> ParseListedName(absl::string_view name) {
+  ListedName listed = {.step = std::nullopt, .file = name};
+  const size_t slash = name.find('/');
+  if (slash != absl::string_view::npos) {
+    listed.step = StepOfName(name.substr(0, slash));
+    listed.file = name.substr(slash + 1);
+    if (!listed.step.has_value()) return std::nullopt;
+  }
+  if (!IsPlainName(listed.file)) return std::nullopt;
+  return listed;
+}
+
+std::string FileNameOf(absl::string_view listed) {
+  return std::string(listed.substr(listed.rfind('/') + 1));
+}
+
+std::string ListedPath(absl::string_view directory, absl::string_view name) {
+  if (name.find('/') == absl::string_view::npos) {
+    return JoinedPath(directory, name);
+  }
+  absl::string_view checkpoint = directory;
+  while (absl::ConsumeSuffix(&checkpoint, "/")) {
+  }
+  // A directory on a disk may have another name, or be named by a link.
+  if (!IsUri(checkpoint) && !StepOfName(LastName(checkpoint)).has_value()) {
+    return absl::StrCat(directory, "/../", name);
+  }
+  return JoinedPath(ParentPath(checkpoint), name);
+}
+
 std::string StepDigits(int64_t step) {
   return absl::StrFormat("%0*d", static_cast<int>(kStepDigits), step);
 }

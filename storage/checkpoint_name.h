@@ -15,6 +15,25 @@ namespace parasol {
 // with '.', leads to no other directory, and begins no options of a URI ('?').
 bool IsPlainName(absl::string_view name);
 
+// What a manifest calls a file: "x.sst" is in the checkpoint's own directory,
+// "ckpt-000000000005/x.sst" in another checkpoint's, beside it. An increment in
+// a store names the files that it continues so.
+struct ListedName {
+  std::optional<int64_t> step;  // nullopt: of the checkpoint's own directory
+  absl::string_view file;       // "x.sst"
+};
+
+// Returns the parts of a file's name in a manifest, which must outlive them;
+// nullopt if it is neither of the two.
+std::optional<ListedName> ParseListedName(absl::string_view name);
+
+// Returns the name of a file without the directory that a manifest has with it.
+std::string FileNameOf(absl::string_view listed);
+
+// Returns the path of the file that the manifest of the checkpoint in
+// `directory`, which may be a URI, lists as `name`.
+std::string ListedPath(absl::string_view directory, absl::string_view name);
+
 // Returns `step` with the digits that names have: 12, or more if it needs them.
 std::string StepDigits(int64_t step);
 

@@ -33,6 +33,36 @@ TEST(CheckpointNameTest, APlainNameLeadsNowhereElse) {
   }
 }
 
+TEST(CheckpointNameTest, AFileOfAnotherCheckpointIsBesideIt) {
+  const auto own = ParseListedName("x.sst");
+  ASSERT_TRUE(own.has_value());
+  EXPECT_EQ(own->step, std::nullopt);
+  EXPECT_EQ(own->file, "x.sst");
+  const auto other = ParseListedName("ckpt-000000000005/x.sst");
+  ASSERT_TRUE(other.has_value());
+  EXPECT_EQ(other->step, 5);
+  EXPECT_EQ(other->file, "x.sst");
+  for (const char* name :
+       {"", "/x", "a/x", "../x", "ckpt-5/x", "ckpt-000000000005/",
+        "ckpt-000000000005/.x", "ckpt-000000000005/a/x",
+        "ckpt-000000000005/../x", "ckpt-000000000005//x",
+        "./ckpt-000000000005/x", "ckpt-000000000005/x?a=b"}) {
+    EXPECT_FALSE(ParseListedName(name).has_value()) << name;
+  }
+  EXPECT_EQ(FileNameOf("x.sst"), "x.sst");
+  EXPECT_EQ(FileNameOf("ckpt-000000000005/x.sst"), "x.sst");
+  const std::string ckpt7 = "ckpt-000000000007";
+  const std::string listed = "ckpt-000000000005/x.sst";
+  EXPECT_EQ(ListedPath("/d/" + ckpt7, "x.sst"), "/d/" + ckpt7 + "/x.sst");
+  EXPECT_EQ(ListedPath("/d/" + ckpt7, listed), "/d/" + listed);
+  EXPECT_EQ(ListedPath("/d/" + ckpt7 + "/", listed), "/d/" + listed);
+  EXPECT_EQ(ListedPath(ckpt7, listed), listed);
+  EXPECT_EQ(ListedPath(".", listed), "./../" + listed);
+  EXPECT_EQ(ListedPath("/d/best", listed), "/d/best/../" + listed);
+  EXPECT_EQ(ListedPath("s3://b/run/" + ckpt7 + "?region=r", listed),
+            "s3://b/run/" + listed + "?region=r");
+}
+
 TEST(CheckpointNameTest, ADirectoryOfAnotherStepIsDamage) {
   EXPECT_OK(CheckStepOfName("/c/ckpt-000000000010", 10));
   EXPECT_OK(CheckStepOfName("/c/.tmp-ckpt-000000000010-0", 11));

@@ -1,8 +1,10 @@
 #include "storage/checkpoint_reader.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -12,6 +14,7 @@
 #include "base/status_macros.h"
 #include "base/uri/uri_path.h"
 #include "storage/checkpoint_manifest.h"
+#include "storage/checkpoint_name.h"
 #include "storage/durable_file.h"
 #include "storage/remote/remote_files.h"
 #include "storage/remote_checkpoints.h"
@@ -40,14 +43,16 @@ class ShardedCheckpointReader : public CheckpointReader {
         chains_(places_.size()) {}
 
   // Opens the chains that are needed for certain; checks the others' sizes.
-  absl::Status Start() {
+  absl::Status Start(const CheckpointReader* older) {
     RETURN_IF_ERROR(CheckSizes());
     if (IsUri(directory_)) {
       ASSIGN_OR_RETURN(scratch_, LocalScratch::Make(directory_));
-      local_ = scratch_->path();
+      local_ = absl::StrCat(scratch_->path(), "/",
+                            CheckpointName(manifest_.global_step()));
     }
     absl::MutexLock lock(&mu_);
-    RETURN_IF_ERROR(HasChainAt(shard_) ? OpenChain(shard_->shard) : OpenAll());
+    RETURN_IF_ERROR(HasChainAt(shard_) ? OpenChain(shard_->shard, older)
+                                       : OpenAll(older));
     // With another number of shards what a shard needs may be in any file.
     if (HasChainAt(shard_) && !IsOwn(*chains_[shard_->shard], *shard_)) {
       RETURN_IF_ERROR(OpenAll());
@@ -58,7 +63,7 @@ class ShardedCheckpointReader : public CheckpointReader {
   absl::Status CheckSizes() const {
     if (IsUri(directory_)) return CheckRemoteCheckpoint(directory_, manifest_);
     for (const durable::CheckpointFile& file : manifest_.file()) {
-      const std::string path = absl::StrCat(directory_, "/", file.name());
+      const std::string path = ListedPath(directory_, file.name());
       const absl::StatusOr<uint64_t> bytes = FileSize(path);
       if (absl::IsNotFound(bytes.status())) {
         return absl::DataLossError(absl::StrCat(path, ": is missing"));
@@ -175,7 +180,7 @@ class ShardedCheckpointReader : public CheckpointReader {
   }
 
   absl::Status Verify() const override {
-    for (const ShardChain* chain : Opened()) {
+    for (const ShardChain* chain : OpenedChains()) {
       RETURN_IF_ERROR(Explain(chain->Verify()));
     }
     return absl::OkStatus();
@@ -183,8 +188,23 @@ class ShardedCheckpointReader : public CheckpointReader {
 
   uint64_t bytes_read() const override {
     uint64_t bytes = 0;
-    for (const ShardChain* chain : Opened()) bytes += chain->bytes_read();
+    for (const ShardChain* chain : OpenedChains()) bytes += chain->bytes_read();
     return bytes;
+  }
+
+  std::shared_ptr<const ShardFile> Opened(
+      const durable::CheckpointFile& sought) const override {
+    if (scratch_ == nullptr) return nullptr;
+    absl::MutexLock lock(&mu_);
+    for (size_t i = 0; i < chains_.size(); ++i) {
+      if (chains_[i] == nullptr) continue;
+      for (int j = 0; j < places_[i].count; ++j) {
+        if (IsSameFile(manifest_.file(places_[i].first + j), sought)) {
+          return chains_[i]->files()[j].file;
+        }
+      }
+    }
+    return nullptr;
   }
 
  private:
@@ -200,16 +220,20 @@ class ShardedCheckpointReader : public CheckpointReader {
     return chain.writer() == shard;
   }
 
-  absl::Status OpenChain(size_t i) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    RETURN_IF_ERROR(BringChain(places_[i]));
-    auto found = ShardChain::Open(local_, manifest_, places_[i]);
+  absl::Status OpenChain(size_t i,
+                         const CheckpointReader* older = nullptr) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    auto found = ShardChain::Open(local_, manifest_, places_[i],
+                                  [&](const durable::CheckpointFile& file) {
+                                    return OpenFile(file, older);
+                                  });
     if (!found.ok() && scratch_ != nullptr) {
       RETURN_IF_ERROR(found.status()) << directory_;
     }
     ASSIGN_OR_RETURN(auto opened, std::move(found));
     for (const ShardChain::File& file : opened->files()) {
       RETURN_IF_ERROR(CheckTables(file.file->index()))
-          << directory_ << "/" << file.name;
+          << ListedPath(directory_, file.name);
     }
     chains_[i] = std::move(opened);
     for (const Piece& piece : chains_[i]->pieces()) {
@@ -218,27 +242,33 @@ class ShardedCheckpointReader : public CheckpointReader {
     return SortPieces();
   }
 
-  // Brings the files of a chain that are in a store.
-  absl::Status BringChain(const FileChain& chain) const {
-    if (scratch_ == nullptr) return absl::OkStatus();
-    for (int i = chain.first; i < chain.first + chain.count; ++i) {
-      const durable::CheckpointFile& file = manifest_.file(i);
-      RETURN_IF_ERROR(BringFile(JoinedPath(directory_, file.name()),
-                                file.bytes(),
-                                absl::StrCat(local_, "/", file.name())));
+  // Opens a file; one of a store is brought here before, unless `older` has it.
+  absl::StatusOr<std::shared_ptr<const ShardFile>> OpenFile(
+      const durable::CheckpointFile& file,
+      const CheckpointReader* older) const {
+    if (older != nullptr && scratch_ != nullptr) {
+      if (auto opened = older->Opened(file)) return opened;
     }
-    return absl::OkStatus();
+    if (scratch_ != nullptr) {
+      const std::string copy = ListedPath(local_, file.name());
+      std::error_code error;  // BringFile() has one, too
+      std::filesystem::create_directory(ParentPath(copy), error);
+      RETURN_IF_ERROR(
+          BringFile(ListedPath(directory_, file.name()), file.bytes(), copy));
+    }
+    return ShardFile::Open(local_, file);
   }
 
-  absl::Status OpenAll() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+  absl::Status OpenAll(const CheckpointReader* older = nullptr) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     for (size_t i = 0; i < chains_.size(); ++i) {
       if (chains_[i] != nullptr) continue;
-      RETURN_IF_ERROR(OpenChain(i));
+      RETURN_IF_ERROR(OpenChain(i, older));
     }
     return absl::OkStatus();
   }
 
-  Chains Opened() const ABSL_LOCKS_EXCLUDED(mu_) {
+  Chains OpenedChains() const ABSL_LOCKS_EXCLUDED(mu_) {
     absl::MutexLock lock(&mu_);
     Chains chains;
     for (const auto& chain : chains_) {
@@ -248,12 +278,12 @@ class ShardedCheckpointReader : public CheckpointReader {
   }
 
   absl::StatusOr<Chains> AllChains() const {
-    if (Opened().size() < places_.size()) {
+    if (OpenedChains().size() < places_.size()) {
       absl::MutexLock lock(&mu_);
       RETURN_IF_ERROR(Explain(OpenAll()));
       RETURN_IF_ERROR(CheckNotReplaced());
     }
-    return Opened();
+    return OpenedChains();
   }
 
   // The chains in which something of a shard may be, apart from elements.
@@ -406,21 +436,22 @@ class ShardedCheckpointReader : public CheckpointReader {
 
 absl::StatusOr<std::unique_ptr<CheckpointReader>> OpenOnce(
     const std::string& directory, const std::string& manifest_bytes,
-    std::optional<ShardNumber> shard) {
+    std::optional<ShardNumber> shard, const CheckpointReader* older) {
   ASSIGN_OR_RETURN(durable::CheckpointManifest manifest,
                    DecodeManifestIn(directory, manifest_bytes));
   auto reader = std::make_unique<ShardedCheckpointReader>(
       directory, manifest_bytes, std::move(manifest), shard);
-  RETURN_IF_ERROR(reader->Start());
+  RETURN_IF_ERROR(reader->Start(older));
   return reader;
 }
 
 absl::StatusOr<std::unique_ptr<CheckpointReader>> OpenStable(
-    const std::string& directory, std::optional<ShardNumber> shard) {
+    const std::string& directory, std::optional<ShardNumber> shard,
+    const CheckpointReader* older) {
   ASSIGN_OR_RETURN(std::string manifest, ReadManifestBytes(directory));
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     absl::StatusOr<std::unique_ptr<CheckpointReader>> reader =
-        OpenOnce(directory, manifest, shard);
+        OpenOnce(directory, manifest, shard, older);
     if (reader.ok()) return reader;
     // It may have been removed or replaced under our eyes, which is no damage.
     ASSIGN_OR_RETURN(std::string manifest_now, ReadManifestBytes(directory));
@@ -435,14 +466,14 @@ absl::StatusOr<std::unique_ptr<CheckpointReader>> OpenStable(
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
-    const std::string& directory) {
-  return OpenStable(directory, std::nullopt);
+    const std::string& directory, const CheckpointReader* older) {
+  return OpenStable(directory, std::nullopt, older);
 }
 
 absl::StatusOr<std::unique_ptr<CheckpointReader>>
 CheckpointReader::OpenForShard(const std::string& directory,
                                const ShardNumber& shard) {
-  return OpenStable(directory, shard);
+  return OpenStable(directory, shard, nullptr);
 }
 
 }  // namespace parasol

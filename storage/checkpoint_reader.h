@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "proto/checkpoint.pb.h"
 #include "storage/shard_entry.h"
+#include "storage/shard_file.h"
 #include "storage/shard_index.h"
 
 namespace parasol {
@@ -27,7 +28,8 @@ struct ShardJournal {
 // whose checksums are verified. Keeps the files that it has opened open: a
 // checkpoint that is pruned meanwhile stays readable on file systems that keep
 // open files, as Linux's own do. Files of a store are brought to this machine
-// when they are opened, and stay as long as the reader does. Thread-safe.
+// when they are opened, and stay as long as the reader does, or one that has
+// got them from it. Thread-safe.
 class CheckpointReader {
  public:
   // Verifies the manifest, every file's size, and the indexes.
@@ -39,8 +41,11 @@ class CheckpointReader {
   //   Unavailable        the checkpoint was replaced again and again meanwhile.
   //   Unavailable, PermissionDenied, …  the file system refuses; the message
   //                      names the file. The checkpoint may be intact.
+  //
+  // Takes files of a store that are in `older` as well, which may be null, from
+  // there: they are not brought again, nor verified again.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(
-      const std::string& directory);
+      const std::string& directory, const CheckpointReader* older = nullptr);
   // Opens a checkpoint for a shard. Opens its own file alone if this shard of
   // as many has written one; a worker's file may follow the shards' files
   // (hybrid strategy). Opens other files when something is asked for that no
@@ -115,6 +120,10 @@ class CheckpointReader {
 
   // Number of bytes that were read from the checkpoint's files.
   virtual uint64_t bytes_read() const = 0;
+
+  // Returns a file of a store that is open here; null: this one is not.
+  virtual std::shared_ptr<const ShardFile> Opened(
+      const durable::CheckpointFile& file) const = 0;
 };
 
 }  // namespace parasol

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/random/random.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -128,7 +129,7 @@ absl::Status CheckFilesAreThere(const std::string& directory,
                                 const durable::CheckpointManifest& manifest) {
   if (IsUri(directory)) return CheckRemoteCheckpoint(directory, manifest);
   for (const durable::CheckpointFile& file : manifest.file()) {
-    const std::string path = absl::StrCat(directory, "/", file.name());
+    const std::string path = ListedPath(directory, file.name());
     const absl::StatusOr<uint64_t> bytes = FileSize(path);
     if (absl::IsNotFound(bytes.status())) {
       return absl::DataLossError(absl::StrCat(
@@ -141,6 +142,28 @@ absl::Status CheckFilesAreThere(const std::string& directory,
     }
   }
   return absl::OkStatus();
+}
+
+// The checkpoints that stay, as CheckpointStore::Prune() has them.
+struct Kept {
+  int max_to_keep = 0;
+  int64_t newest = INT64_MAX;
+  absl::Span<const int64_t> spared;
+};
+
+// Returns those of the steps, ascending, that don't stay. What has a
+// checkpoint's name and `is_none` takes no other's place. Pure but for that.
+std::vector<int64_t> StepsToRemove(std::vector<int64_t> steps, const Kept& kept,
+                                   absl::FunctionRef<bool(int64_t)> is_none) {
+  if (kept.max_to_keep <= 0) return {};
+  std::erase_if(steps, [&kept](int64_t step) { return step > kept.newest; });
+  for (const int64_t step : kept.spared) std::erase(steps, step);
+  int stay = 0;
+  while (!steps.empty() && stay < kept.max_to_keep) {
+    if (!is_none(steps.back())) ++stay;
+    steps.pop_back();
+  }
+  return steps;
 }
 
 // Gives `working` the name `final`, and what has that name now the name
@@ -221,7 +244,10 @@ absl::StatusOr<CheckpointStore> CheckpointStore::OpenForWriting(
   RETURN_IF_ERROR(ProbeWriting(directory))
       << "checkpoint directory " << directory;
   if (IsUri(directory)) {
-    RETURN_IF_ERROR(RemoveRemoteRest(directory, may_remove))
+    ASSIGN_OR_RETURN(const StoredCheckpoints stored,
+                     StoredCheckpoints::Look(directory),
+                     _ << "checkpoint directory");
+    RETURN_IF_ERROR(RemoveUnlisted(stored, may_remove))
         << "checkpoint directory";
     return CheckpointStore(directory);
   }
@@ -282,7 +308,7 @@ absl::Status CheckpointStore::Verify(
     }
     ASSIGN_OR_RETURN(
         const auto checked,
-        CheckedFile::Open(absl::StrCat(PathOf(step), "/", file.name()), file));
+        CheckedFile::Open(ListedPath(PathOf(step), file.name()), file));
     RETURN_IF_ERROR(checked->Verify());
   }
   return absl::OkStatus();
@@ -359,38 +385,60 @@ absl::Status CheckpointStore::Commit(
   return absl::OkStatus();
 }
 
-void CheckpointStore::Abandon(const std::string& working_directory) {
-  const absl::Status removed = IsUri(directory_)
-                                   ? RemoveRemoteAttempt(working_directory)
-                                   : RemoveTree(working_directory);
+void CheckpointStore::Abandon(const std::string& working_directory,
+                              absl::FunctionRef<absl::Status()> may_remove) {
+  const absl::Status removed =
+      IsUri(directory_) ? RemoveRemoteAttempt(working_directory, may_remove)
+                        : RemoveTree(working_directory);
   if (!removed.ok()) LOG(WARNING) << removed.message();
 }
 
 absl::Status CheckpointStore::Prune(
     int max_to_keep, int64_t newest, absl::Span<const int64_t> spared,
     absl::FunctionRef<absl::Status()> may_remove) {
+  const Kept kept = {
+      .max_to_keep = max_to_keep, .newest = newest, .spared = spared};
   if (IsUri(directory_)) {
-    RETURN_IF_ERROR(RemoveRemoteRest(directory_, may_remove));
-  } else {
-    RETURN_IF_ERROR(RecoverReplaced(directory_));
-    RETURN_IF_ERROR(RemoveUnfinished(directory_));
+    ASSIGN_OR_RETURN(StoredCheckpoints stored,
+                     StoredCheckpoints::Look(directory_));
+    RETURN_IF_ERROR(RemoveUnlisted(stored, may_remove));
+    const std::vector<int64_t> old = StepsToRemove(
+        stored.Steps(), kept,
+        [&stored](int64_t step) { return stored.IsDamaged(step); });
+    return old.empty() ? absl::OkStatus() : stored.Remove(old, may_remove);
   }
-  if (max_to_keep <= 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(std::vector<int64_t> steps, ListSteps());
-  std::erase_if(steps, [newest](int64_t step) { return step > newest; });
-  for (const int64_t step : spared) std::erase(steps, step);
-  // What has a checkpoint's name and is none takes no other's place.
-  size_t kept = 0;
-  auto step = steps.rbegin();
-  while (step != steps.rend() && kept < static_cast<size_t>(max_to_keep)) {
-    if (!absl::IsDataLoss(ReadManifest(*step++).status())) ++kept;
-  }
-  for (auto old = steps.begin(); old != step.base(); ++old) {
-    RETURN_IF_ERROR(IsUri(directory_)
-                        ? RemoveRemoteCheckpoint(PathOf(*old), may_remove)
-                        : RemoveAtOnce(directory_, *old));
+  RETURN_IF_ERROR(RecoverReplaced(directory_));
+  RETURN_IF_ERROR(RemoveUnfinished(directory_));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, ListSteps());
+  std::vector<int64_t> old = StepsToRemove(steps, kept, [this](int64_t step) {
+    return absl::IsDataLoss(ReadManifest(step).status());
+  });
+  if (old.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::set<int64_t> continued, Continued(steps, old));
+  for (const int64_t step : old) {
+    if (continued.contains(step)) continue;
+    RETURN_IF_ERROR(RemoveAtOnce(directory_, step));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::set<int64_t>> CheckpointStore::Continued(
+    absl::Span<const int64_t> steps, absl::Span<const int64_t> old) const {
+  std::set<int64_t> continued;
+  for (const int64_t step : steps) {
+    if (std::find(old.begin(), old.end(), step) != old.end()) continue;
+    const auto manifest = ReadManifest(step);
+    if (absl::IsDataLoss(manifest.status()) ||
+        absl::IsNotFound(manifest.status())) {
+      continue;
+    }
+    RETURN_IF_ERROR(manifest.status());
+    for (const durable::CheckpointFile& file : manifest->file()) {
+      const std::optional<ListedName> name = ParseListedName(file.name());
+      if (name.has_value() && name->step) continued.insert(*name->step);
+    }
+  }
+  return continued;
 }
 
 }  // namespace parasol

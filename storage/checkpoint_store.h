@@ -117,11 +117,15 @@ class CheckpointStore {
 
   // Removes the working directory of a checkpoint that failed, if it is still
   // there. Removes no checkpoint, also after a Commit() that failed.
-  void Abandon(const std::string& working_directory);
+  // Asks `may_remove` before files are removed from a store: after its error
+  // they stay, for the directory's next owner.
+  void Abandon(const std::string& working_directory,
+               absl::FunctionRef<absl::Status()> may_remove = MayAlways);
 
   // Removes the oldest checkpoints so that at most `max_to_keep` stay (0: all
   // stay), and removes all working directories. Keeps the checkpoints of the
-  // steps `spared` besides. Checkpoints after step `newest` do not count: they
+  // steps `spared` besides, and each file that the manifest of one that stays
+  // lists. Checkpoints after step `newest` do not count: they
   // are damaged, and the run has gone back to an earlier one. Nor does a
   // directory count that has a checkpoint's name and is none; it goes once it
   // is older than the checkpoints that stay. Must not be called between Begin()
@@ -133,6 +137,10 @@ class CheckpointStore {
 
  private:
   static absl::Status MayAlways() { return absl::OkStatus(); }
+  // Returns the steps whose files the manifests of `steps` without `old` list.
+  // A directory of a store that was copied to a disk has such.
+  absl::StatusOr<std::set<int64_t>> Continued(
+      absl::Span<const int64_t> steps, absl::Span<const int64_t> old) const;
 
   std::string directory_;
 };

@@ -5,17 +5,26 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/log.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
+#include "base/uri/uri_path.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "storage/checkpoint_manifest.h"
+#include "storage/checkpoint_name.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/durable_file.h"
+#include "storage/remote/testing/memory_files.h"
 #include "storage/shard_writer.h"
 #include "storage/testing/checkpoint_fixture.h"
 #include "storage/testing/disk_faults.h"
@@ -23,11 +32,13 @@
 namespace parasol {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Optional;
+using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
 class CheckpointStoreTest : public CheckpointFixture {
@@ -425,6 +436,263 @@ TEST_F(CheckpointStoreTest, ADirectoryThatCantBeWrittenIsPermissionDenied) {
   EXPECT_THAT(CheckpointStore::OpenForWriting("/sys"),
               StatusIs(absl::StatusCode::kPermissionDenied,
                        HasSubstr("checkpoint directory /sys")));
+}
+
+// A directory of a store with checkpoints of one shard, whose increments list
+// files of earlier ones.
+class StoredChainTest : public testing::Test {
+ protected:
+  // Writes the checkpoint of `step` as a chief does: a whole one, or one of the
+  // row of `step` that continues the newest.
+  absl::Status Write(int64_t step, bool is_whole, int max_to_keep = 0) {
+    ASSIGN_OR_RETURN(CheckpointStore store,
+                     CheckpointStore::OpenForWriting(kRun));
+    ASSIGN_OR_RETURN(const std::string working, store.Begin(step));
+    durable::CheckpointManifest manifest;
+    manifest.set_run_id("run");
+    manifest.set_global_step(step);
+    durable::CheckpointTable& table = *manifest.add_table();
+    table.set_name("t");
+    table.set_width(1);
+    const std::string name = CheckpointStore::NameInWorking(working, "0.sst");
+    ASSIGN_OR_RETURN(
+        const auto writer,
+        ShardWriter::Create(CheckpointStore::PathInWorking(working, name)));
+    writer->SetWriter({.shard = 0, .num_shards = 1});
+    std::vector<uint64_t> ids;
+    for (int64_t id = is_whole ? 1 : step; id <= step; ++id) ids.push_back(id);
+    RETURN_IF_ERROR(writer->AddRows(
+        "t",
+        {.updates = step,
+         .ids = ids,
+         .rows = std::vector<float>(ids.size(), static_cast<float>(step))}));
+    if (!is_whole) {
+      for (const durable::CheckpointFile& file : newest_.file()) {
+        durable::CheckpointFile& listed = *manifest.add_file();
+        listed = file;
+        if (ParseListedName(file.name())->step.has_value()) continue;
+        listed.set_name(absl::StrCat(CheckpointName(newest_.global_step()), "/",
+                                     file.name()));
+      }
+      const durable::CheckpointFile& last = *newest_.file().rbegin();
+      writer->SetBase({last.bytes(), last.crc32c()});
+    }
+    const int number = manifest.file_size();
+    const absl::StatusOr<durable::CheckpointFile> file = writer->Finish();
+    absl::Status status = file.status();
+    if (file.ok()) {
+      *manifest.add_file() = *file;
+      manifest.mutable_file(number)->set_increment(number);
+      status = store.Commit(working, manifest);
+    }
+    if (!status.ok()) {
+      store.Abandon(working);
+      return status;
+    }
+    newest_ = manifest;
+    if (const absl::Status pruned = store.Prune(max_to_keep, step);
+        !pruned.ok()) {
+      LOG(WARNING) << pruned.message();
+    }
+    return absl::OkStatus();
+  }
+
+  // The rows of the checkpoint in a directory, as "id:value" from id 1 on.
+  static absl::StatusOr<std::vector<std::string>> RowsIn(
+      const std::string& path, const CheckpointReader* older = nullptr) {
+    ASSIGN_OR_RETURN(const auto reader, CheckpointReader::Open(path, older));
+    return RowsOf(*reader);
+  }
+  static absl::StatusOr<std::vector<std::string>> RowsOf(
+      const CheckpointReader& reader) {
+    std::map<uint64_t, float> rows;
+    RETURN_IF_ERROR(reader.ReadRows("t", [&rows](const RowBatch& batch) {
+      for (size_t i = 0; i < batch.ids.size(); ++i) {
+        rows[batch.ids[i]] = batch.rows[i];
+      }
+      return absl::OkStatus();
+    }));
+    RETURN_IF_ERROR(reader.Verify());
+    std::vector<std::string> shown;
+    for (const auto& [id, value] : rows) {
+      shown.push_back(absl::StrCat(id, ":", value));
+    }
+    return shown;
+  }
+  absl::StatusOr<std::vector<std::string>> NewestRows() {
+    const CheckpointStore store(kRun);
+    ASSIGN_OR_RETURN(const auto step, store.NewestComplete());
+    if (!step.has_value()) return absl::NotFoundError("no checkpoint");
+    RETURN_IF_ERROR(store.Verify(*step));
+    return RowsIn(store.PathOf(*step));
+  }
+  // The only shard file of a checkpoint's own folder.
+  std::string FileAt(int64_t step) const {
+    for (const std::string& path : files_.Paths()) {
+      if (absl::StartsWith(path, CheckpointStore(kRun).PathOf(step)) &&
+          absl::EndsWith(path, ".sst")) {
+        return path;
+      }
+    }
+    return "";
+  }
+
+  static constexpr char kRun[] = "s3://b/run";
+  MemoryFiles files_;
+  durable::CheckpointManifest newest_;
+};
+
+TEST_F(StoredChainTest, OlderFilesStayAsLongAsAManifestListsThem) {
+  ASSERT_OK(Write(1, /*is_whole=*/true, 1));
+  ASSERT_OK(Write(2, false, 1));
+  ASSERT_OK(Write(3, false, 1));
+  const CheckpointStore store(kRun);
+  EXPECT_THAT(store.ListSteps(), IsOkAndHolds(ElementsAre(3)));
+  EXPECT_THAT(
+      files_.Paths(),
+      UnorderedElementsAre(FileAt(1), FileAt(2),
+                           "s3://b/run/ckpt-000000000003/MANIFEST", FileAt(3)));
+  EXPECT_THAT(NewestRows(), IsOkAndHolds(ElementsAre("1:1", "2:2", "3:3")));
+  // A next owner, too, removes what no manifest lists, and nothing else.
+  files_.Put("s3://b/run/ckpt-000000000001/0-ab.sst", "of an attempt");
+  ASSERT_OK(CheckpointStore::OpenForWriting(kRun));
+  EXPECT_EQ(files_.Paths().size(), 4u);
+  ASSERT_OK(Write(4, true, 1));
+  EXPECT_THAT(
+      files_.Paths(),
+      UnorderedElementsAre("s3://b/run/ckpt-000000000004/MANIFEST", FileAt(4)));
+}
+
+TEST_F(StoredChainTest, ABrokenLinkIsNamedAndItsChainPassedOver) {
+  ASSERT_OK(Write(1, true));
+  ASSERT_OK(Write(2, false));
+  ASSERT_OK(Write(3, true));
+  ASSERT_OK(Write(4, false));
+  const CheckpointStore store(kRun);
+  const std::string base = FileAt(3);
+  ASSERT_OK(files_.Remove(base));
+  const auto names_it =
+      StatusIs(absl::StatusCode::kDataLoss,
+               AllOf(HasSubstr(base), HasSubstr("an increment continues")));
+  EXPECT_THAT(store.CheckComplete(4), names_it);
+  EXPECT_THAT(CheckpointReader::Open(store.PathOf(4)).status(), names_it);
+  EXPECT_THAT(NewestRows(), IsOkAndHolds(ElementsAre("1:1", "2:2")));
+}
+
+TEST_F(StoredChainTest, AnEndAtAnyPointLeavesAWholeChain) {
+  using Fate = MemoryFiles::Fate;
+  int points = 0;
+  for (const Fate fate : {Fate::kDead, Fate::kRefused, Fate::kLost}) {
+    bool was_reached = true;
+    for (int at = 0; was_reached; ++at) {
+      SCOPED_TRACE(absl::StrCat("fate ", static_cast<int>(fate), ", ", at));
+      files_.OnRequest();
+      ASSERT_OK(files_.RemoveFolder(kRun));
+      ASSERT_OK(Write(1, true));
+      ASSERT_OK(Write(2, false));
+      int request = 0;
+      was_reached = false;
+      files_.OnRequest([&](const MemoryFiles::Request&) {
+        if (request++ != at) return Fate::kDone;
+        was_reached = true;
+        return fate;
+      });
+      const absl::Status written = Write(3, false, 1);
+      files_.OnRequest();
+      const auto rows = NewestRows();
+      ASSERT_OK(rows);
+      EXPECT_THAT(*rows, AnyOf(ElementsAre("1:1", "2:2"),
+                               ElementsAre("1:1", "2:2", "3:3")));
+      if (written.ok()) {
+        EXPECT_THAT(*rows, ElementsAre("1:1", "2:2", "3:3"));
+      }
+      ASSERT_OK(Write(5, true, 1));
+      EXPECT_THAT(files_.Paths(), SizeIs(2));
+      ++points;
+    }
+  }
+  EXPECT_GT(points, 40);
+}
+
+// Whoever writes a newer form may list any file of before.
+TEST_F(StoredChainTest, WhatANewerProgramMayListStays) {
+  ASSERT_OK(Write(1, true));
+  ASSERT_OK(Write(2, false));
+  const std::string path = "s3://b/run/ckpt-000000000002/MANIFEST";
+  durable::CheckpointManifest newer = newest_;
+  newer.set_format_version(kFormatVersion + 1);
+  files_.Put(path, EncodeManifest(newer));
+  ASSERT_OK(files_.Remove("s3://b/run/ckpt-000000000001/MANIFEST"));
+  files_.Put("s3://b/run/ckpt-000000000003/0-ab.sst", "of an attempt");
+  ASSERT_OK(CheckpointStore::OpenForWriting(kRun));
+  EXPECT_THAT(files_.Paths(), UnorderedElementsAre(FileAt(1), path, FileAt(2)));
+  // A damaged one says nothing; its own folder stays as it is.
+  files_.Put(path, "no manifest");
+  const std::string kept = FileAt(2);
+  ASSERT_OK(CheckpointStore::OpenForWriting(kRun));
+  EXPECT_THAT(files_.Paths(), UnorderedElementsAre(path, kept));
+}
+
+TEST_F(StoredChainTest, AReaderTakesFilesThatAnOlderOneHas) {
+  ASSERT_OK(Write(1, true));
+  ASSERT_OK(Write(2, false));
+  const CheckpointStore store(kRun);
+  ASSERT_OK_AND_ASSIGN(auto older, CheckpointReader::Open(store.PathOf(2)));
+  ASSERT_OK(Write(3, false, 1));
+  std::vector<std::string> brought;
+  files_.OnRequest([&brought](const MemoryFiles::Request& request) {
+    if (request.what == "read" && absl::EndsWith(request.path, ".sst")) {
+      brought.push_back(request.path);
+    }
+    return MemoryFiles::Fate::kDone;
+  });
+  ASSERT_OK_AND_ASSIGN(const auto newer,
+                       CheckpointReader::Open(store.PathOf(3), older.get()));
+  older.reset();
+  EXPECT_THAT(RowsOf(*newer), IsOkAndHolds(ElementsAre("1:1", "2:2", "3:3")));
+  EXPECT_THAT(brought, ElementsAre(FileAt(3)));
+}
+
+TEST_F(StoredChainTest, ACopyOnADiskIsReadAndKeepsWhatItNeeds) {
+  ASSERT_OK(Write(1, true));
+  ASSERT_OK(Write(2, false));
+  ASSERT_OK(Write(3, false));
+  const std::string directory = testing::TempDir() + "/copied_chain";
+  std::filesystem::remove_all(directory);
+  for (const std::string& path : files_.Paths()) {
+    const std::string copy =
+        absl::StrCat(directory, absl::StripPrefix(path, kRun));
+    std::filesystem::create_directories(ParentPath(copy));
+    std::ofstream(copy, std::ios::binary) << *files_.Read(path, 1 << 20);
+  }
+  CheckpointStore store(directory);
+  EXPECT_OK(store.Verify(3));
+  EXPECT_THAT(RowsIn(store.PathOf(3)),
+              IsOkAndHolds(ElementsAre("1:1", "2:2", "3:3")));
+  ASSERT_OK(store.Prune(1));
+  EXPECT_THAT(RowsIn(store.PathOf(3) + "/"),
+              IsOkAndHolds(ElementsAre("1:1", "2:2", "3:3")));
+  std::filesystem::remove_all(store.PathOf(1));
+  EXPECT_THAT(
+      RowsIn(store.PathOf(3)).status(),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("ckpt-000000000001/0-")));
+}
+
+// It is cut off before it knows that its manifest has come to the store, and
+// the next owner goes on from there.
+TEST_F(StoredChainTest, OneThatHasLostTheDirectoryAbandonsNothing) {
+  ASSERT_OK(Write(1, true));
+  CheckpointStore store(kRun);
+  ASSERT_OK_AND_ASSIGN(const std::string working, store.Begin(2));
+  const std::string file = CheckpointStore::PathInWorking(
+      working, CheckpointStore::NameInWorking(working, "0.sst"));
+  files_.Put(file, "its file");
+  store.Abandon(working, [] {
+    return absl::FailedPreconditionError("it belongs to another");
+  });
+  EXPECT_TRUE(files_.Has(file));
+  store.Abandon(working);
+  EXPECT_FALSE(files_.Has(file));
 }
 
 }  // namespace

@@ -176,8 +176,8 @@ TEST(RemoteCheckpointsTest, AManifestThatComesLateIsPassedOver) {
   ASSERT_OK(WriteCheckpoint(2, 20));
   const std::string manifest = "s3://b/run/ckpt-000000000002/MANIFEST";
   ASSERT_OK_AND_ASSIGN(const std::string bytes, files.Read(manifest, 1 << 20));
-  ASSERT_OK(RemoveRemoteCheckpoint("s3://b/run/ckpt-000000000002",
-                                   [] { return absl::OkStatus(); }));
+  ASSERT_OK_AND_ASSIGN(StoredCheckpoints stored, StoredCheckpoints::Look(kRun));
+  ASSERT_OK(stored.Remove({2}, [] { return absl::OkStatus(); }));
   EXPECT_THAT(NewestValue(), IsOkAndHolds(10));
   files.Put(manifest, bytes);
   EXPECT_THAT(NewestValue(), IsOkAndHolds(10));

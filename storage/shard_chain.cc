@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "storage/checkpoint_name.h"
 
 namespace parasol {
 namespace {
@@ -64,17 +65,17 @@ bool IsBefore(const ShardIndex::Extent& a, const ShardIndex::Extent& b) {
 
 absl::StatusOr<std::unique_ptr<const ShardChain>> ShardChain::Open(
     const std::string& directory, const durable::CheckpointManifest& manifest,
-    const FileChain& chain) {
+    const FileChain& chain, OpenFile open) {
   std::vector<File> files;
   for (int i = chain.first; i < chain.first + chain.count; ++i) {
     const durable::CheckpointFile& file = manifest.file(i);
-    ASSIGN_OR_RETURN(auto opened, ShardFile::Open(directory, file));
+    ASSIGN_OR_RETURN(auto opened, open(file));
     files.push_back({file.name(), std::move(opened)});
   }
   std::unique_ptr<ShardChain> opened(new ShardChain(std::move(files)));
   if (opened->files_[0].file->base().has_value()) {
     return absl::DataLossError(
-        absl::StrCat(directory, "/", opened->files_[0].name,
+        absl::StrCat(ListedPath(directory, opened->files_[0].name),
                      ": is an increment, but the manifest lists it as whole"));
   }
   const ShardIndex& whole = opened->files_[0].file->index();
@@ -93,7 +94,7 @@ absl::Status ShardChain::CheckFollows(
     const std::string& directory, size_t i,
     const durable::CheckpointFile& before) const {
   const ShardFile& file = *files_[i].file;
-  const std::string path = absl::StrCat(directory, "/", files_[i].name);
+  const std::string path = ListedPath(directory, files_[i].name);
   if (!file.base().has_value()) {
     return absl::DataLossError(absl::StrCat(
         path, ": is a whole file, but the manifest lists it as increment ", i));
@@ -120,11 +121,11 @@ absl::Status ShardChain::Overlay(const std::string& directory, size_t i) {
         });
     if (older == pieces_.end() || IsBefore(extent, *older->extent) ||
         older->extent->count != extent.count) {
-      return absl::DataLossError(
-          absl::StrCat(directory, "/", files_[i].name, ": has ", extent.count,
-                       " elements from ", extent.key.first, " on of array \"",
-                       absl::CHexEscape(extent.key.array_prefix),
-                       "\", which are no entry of ", files_[0].name));
+      return absl::DataLossError(absl::StrCat(
+          ListedPath(directory, files_[i].name), ": has ", extent.count,
+          " elements from ", extent.key.first, " on of array \"",
+          absl::CHexEscape(extent.key.array_prefix),
+          "\", which are no entry of ", files_[0].name));
     }
     *older = {&extent, files_[i].file.get()};
   }

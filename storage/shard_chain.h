@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/checkpoint.pb.h"
@@ -34,17 +35,21 @@ class ShardChain {
   // A file of the chain, and its name in the manifest.
   struct File {
     std::string name;
-    std::unique_ptr<const ShardFile> file;
+    std::shared_ptr<const ShardFile> file;
   };
+  // Opens a file that the manifest lists, or returns one that is open.
+  using OpenFile =
+      absl::FunctionRef<absl::StatusOr<std::shared_ptr<const ShardFile>>(
+          const durable::CheckpointFile& file)>;
 
-  // Opens the chain of the manifest of the checkpoint in `directory`. Fails as
-  // ShardFile::Open() does, and with
+  // Opens the chain of the manifest of the checkpoint in `directory`, whose
+  // files `open` opens. Fails as `open` does, and with
   //   DataLoss  an increment does not follow the file before it: it was written
   //             for another one, or by another shard, or has elements that the
   //             whole file lacks.
   static absl::StatusOr<std::unique_ptr<const ShardChain>> Open(
       const std::string& directory, const durable::CheckpointManifest& manifest,
-      const FileChain& chain);
+      const FileChain& chain, OpenFile open);
 
   // The whole file, then the increments.
   const std::vector<File>& files() const { return files_; }

@@ -15,6 +15,7 @@
 #include "rocksdb/table_properties.h"
 #include "storage/byte_order.h"
 #include "storage/checked_file_system.h"
+#include "storage/checkpoint_name.h"
 #include "storage/rocksdb_status.h"
 #include "storage/row_entry.h"
 
@@ -300,7 +301,7 @@ absl::Status CheckFooter(CheckedFile& file) {
 
 absl::StatusOr<std::unique_ptr<const ShardFile>> ShardFile::Open(
     const std::string& directory, const durable::CheckpointFile& file) {
-  const std::string path = absl::StrCat(directory, "/", file.name());
+  const std::string path = ListedPath(directory, file.name());
   absl::StatusOr<std::unique_ptr<CheckedFile>> opened =
       CheckedFile::Open(path, file);
   if (absl::IsNotFound(opened.status())) {

@@ -31,9 +31,9 @@ absl::Status CheckFooter(CheckedFile& file);
 // block by block. Thread-safe.
 class ShardFile {
  public:
-  // Opens `directory`/`file.name()`, and reads its index: the file's end. Reads
-  // a file without an index, as earlier versions wrote it, as a whole. All
-  // messages name the file.
+  // Opens `file` of the checkpoint in `directory` (ListedPath()), and reads its
+  // index: the file's end. Reads a file without an index, as earlier versions
+  // wrote it, as a whole. All messages name the file.
   //   DataLoss     missing, of another size, altered, or not a shard file.
   //   Unavailable  the file system refuses.
   static absl::StatusOr<std::unique_ptr<const ShardFile>> Open(

@@ -17,11 +17,16 @@
 #include "ml/input/object/object_store.h"
 #include "ml/input/object/object_uri.h"
 #include "storage/checkpoint_manifest.h"
+#include "storage/checkpoint_name.h"
 #include "storage/checkpoint_store.h"
 #include "storage/durable_file.h"
+#include "storage/remote_checkpoints.h"
 
 namespace parasol {
 namespace {
+
+// How often a checkpoint may be replaced while it is brought here.
+constexpr int kMostAttempts = 5;
 
 // Returns the newest complete checkpoint of a directory of many.
 absl::StatusOr<std::string> NewestIn(const CheckpointStore& store) {
@@ -34,11 +39,38 @@ absl::StatusOr<std::string> NewestIn(const CheckpointStore& store) {
                    "that has some"));
 }
 
+// Brings a checkpoint's files, also those of other checkpoints' folders.
+absl::StatusOr<std::string> BringCheckpoint(const std::string& uri) {
+  ObjectCache& cache = ObjectCache::OfProcess();
+  const std::string own = LastName(uri);
+  for (int attempt = 1; attempt <= kMostAttempts; ++attempt) {
+    ASSIGN_OR_RETURN(const std::string bytes, ReadManifestBytes(uri));
+    ASSIGN_OR_RETURN(const durable::CheckpointManifest manifest,
+                     DecodeManifestIn(uri, bytes));
+    if (!ListsOtherDirectories(manifest)) return cache.BringNamed(uri);
+    RETURN_IF_ERROR(CheckRemoteCheckpoint(uri, manifest));
+    std::vector<std::string> names = {absl::StrCat(own, "/", kManifestName)};
+    for (const durable::CheckpointFile& file : manifest.file()) {
+      const bool is_own = ParseListedName(file.name())->step == std::nullopt;
+      names.push_back(is_own ? absl::StrCat(own, "/", file.name())
+                             : file.name());
+    }
+    ASSIGN_OR_RETURN(const std::string folder,
+                     cache.BringNamed(ParentPath(uri), names));
+    const std::string brought = absl::StrCat(folder, "/", own);
+    ASSIGN_OR_RETURN(const std::string now, ReadManifestBytes(brought));
+    if (now == bytes) return brought;
+  }
+  return absl::UnavailableError(
+      absl::StrCat(uri, ": was replaced ", kMostAttempts,
+                   " times while it was brought; try again"));
+}
+
 absl::StatusOr<std::string> CheckpointInStore(const std::string& uri) {
   ASSIGN_OR_RETURN(const ObjectUri parts, ParseObjectUri(uri));
   if (LastName(uri) == kBestName) {
     ASSIGN_OR_RETURN(const BestCheckpoint best, ReadBest(ParentPath(uri)));
-    return ObjectCache::OfProcess().BringNamed(best.path);
+    return BringCheckpoint(best.path);
   }
   ASSIGN_OR_RETURN(const std::shared_ptr<const ObjectStore> store,
                    ObjectStore::Open(parts));
@@ -46,12 +78,12 @@ absl::StatusOr<std::string> CheckpointInStore(const std::string& uri) {
                    store->List(parts.path));
   for (const ObjectEntry& entry : entries) {
     if (entry.path == absl::StrCat(parts.path, "/", kManifestName)) {
-      return ObjectCache::OfProcess().BringNamed(uri);
+      return BringCheckpoint(uri);
     }
   }
   // What was not uploaded to its end is not brought.
   ASSIGN_OR_RETURN(const std::string newest, NewestIn(CheckpointStore(uri)));
-  return ObjectCache::OfProcess().BringNamed(newest);
+  return BringCheckpoint(newest);
 }
 
 }  // namespace

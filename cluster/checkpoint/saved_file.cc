@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/uri/uri_path.h"
+#include "storage/checkpoint_manifest.h"
 #include "storage/checkpoint_store.h"
 
 namespace parasol {
@@ -18,9 +19,7 @@ bool HasFile(const durable::CheckpointManifest& manifest,
              const durable::CheckpointFile& file) {
   return std::any_of(manifest.file().begin(), manifest.file().end(),
                      [&file](const durable::CheckpointFile& entry) {
-                       return entry.name() == file.name() &&
-                              entry.bytes() == file.bytes() &&
-                              entry.crc32c() == file.crc32c();
+                       return IsSameFile(entry, file);
                      });
 }
 

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/checkpoint/evaluation_decisions.h"
+#include "storage/checkpoint_manifest.h"
 
 namespace parasol {
 namespace {
@@ -122,10 +123,8 @@ bool ShareFiles(const durable::CheckpointManifest& a,
                 const durable::CheckpointManifest& b) {
   return std::any_of(a.file().begin(), a.file().end(), [&b](const auto& file) {
     return std::any_of(
-        b.file().begin(), b.file().end(), [&file](const auto& other) {
-          return file.name() == other.name() && file.bytes() == other.bytes() &&
-                 file.crc32c() == other.crc32c();
-        });
+        b.file().begin(), b.file().end(),
+        [&file](const auto& other) { return IsSameFile(file, other); });
   });
 }
 
@@ -158,7 +157,7 @@ absl::Status StoreCheckpoint(CheckpointStore& store,
   if (status.ok()) status = owner;
   if (status.ok()) status = store.Commit(directory, manifest, check_owner);
   if (!status.ok()) {
-    store.Abandon(directory);
+    store.Abandon(directory, check_owner);
     return status;
   }
   // What could not be removed is removed next time.

@@ -14,6 +14,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "base/uri/uri_path.h"
 #include "cluster/client/ps_client.h"
 #include "storage/checkpoint_name.h"
 #include "storage/checkpoint_store.h"
@@ -123,8 +124,8 @@ class FakePs {
         if (!ps_.snapshot_status_.ok()) return ps_.snapshot_status_;
         is_increment = ps_.knows_changes_ && !request.since().empty();
       }
-      auto writer = ShardWriter::Create(
-          absl::StrCat(request.directory(), "/", request.file_name()));
+      auto writer = ShardWriter::Create(CheckpointStore::PathInWorking(
+          request.directory(), request.file_name()));
       if (!writer.ok()) return writer.status();
       // No two files of a shard have the same bytes.
       (*writer)->SetJournal({.journal = 1, .segment = ps_.NextSegment()});
@@ -162,8 +163,7 @@ class FakePs {
   // Returns the file since which a request asks for changes.
   static absl::StatusOr<durable::CheckpointFile> FileOf(
       const wire::SnapshotRequest& request) {
-    const std::string root =
-        request.directory().substr(0, request.directory().rfind('/'));
+    const std::string root = ParentPath(request.directory());
     const size_t slash = request.since().find('/');
     auto manifest = CheckpointStore(root).ReadManifest(
         StepOfName(request.since().substr(0, slash)).value_or(-1));

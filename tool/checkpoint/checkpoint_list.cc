@@ -48,7 +48,7 @@ absl::Status VerifyFiles(const std::string& path,
     return absl::OkStatus();
   }
   for (const durable::CheckpointFile& file : manifest.file()) {
-    const std::string name = absl::StrCat(path, "/", file.name());
+    const std::string name = ListedPath(path, file.name());
     const auto checked = CheckedFile::Open(name, file);
     if (absl::IsNotFound(checked.status())) {
       // Its checkpoint may be gone with it.

@@ -108,7 +108,9 @@ absl::Status MakeLinks(
   error.clear();
   fs::create_directories(unfinished, error);
   for (const auto& [copy, name] : copies) {
-    if (!error) fs::create_hard_link(copy, fs::path(unfinished) / name, error);
+    const fs::path link = fs::path(unfinished) / name;
+    if (!error) fs::create_directories(link.parent_path(), error);
+    if (!error) fs::create_hard_link(copy, link, error);
   }
   if (!error) fs::rename(unfinished, folder, error);
   if (!error) return absl::OkStatus();
@@ -294,33 +296,52 @@ absl::StatusOr<std::string> ObjectCache::BringNamed(const std::string& uri) {
     ASSIGN_OR_RETURN(entries, store->List(parts.path));
     std::erase_if(entries, [](const ObjectEntry& e) { return e.is_folder; });
   }
-  std::vector<std::string> uris;
+  std::vector<Named> objects;
   for (const ObjectEntry& entry : entries) {
-    uris.push_back(parts.Of(entry.path));
+    objects.push_back({parts.Of(entry.path), NameIn(entry.path)});
   }
+  const std::string name = NameIn(parts.path);
+  ASSIGN_OR_RETURN(const std::string folder,
+                   BringLinked(uri, objects, itself.is_folder ? name : "file"));
+  return itself.is_folder ? folder : absl::StrCat(folder, "/", name);
+}
+
+absl::StatusOr<std::string> ObjectCache::BringNamed(
+    const std::string& folder, absl::Span<const std::string> names) {
+  ASSIGN_OR_RETURN(const ObjectUri parts, ParseObjectUri(folder));
+  std::vector<Named> objects;
+  for (const std::string& name : names) {
+    objects.push_back({parts.Of(absl::StrCat(parts.path, "/", name)), name});
+  }
+  return BringLinked(folder, objects, "files");
+}
+
+absl::StatusOr<std::string> ObjectCache::BringLinked(
+    const std::string& what, const std::vector<Named>& objects,
+    const std::string& inner) {
+  std::vector<std::string> uris;
+  for (const Named& object : objects) uris.push_back(object.uri);
   RETURN_IF_ERROR(Bring(uris));
   // The folder's name is of all versions that are in it.
   Fingerprint version;
   std::vector<std::pair<std::string, std::string>> copies;
-  for (size_t i = 0; i < uris.size(); ++i) {
-    ASSIGN_OR_RETURN(const Opened opened, Open(uris[i]));
-    copies.emplace_back(opened.copy, NameIn(entries[i].path));
-    version.AddPart(NameIn(opened.copy)).AddPart(copies.back().second);
+  for (const Named& object : objects) {
+    ASSIGN_OR_RETURN(const Opened opened, Open(object.uri));
+    copies.emplace_back(opened.copy, object.name);
+    version.AddPart(NameIn(opened.copy)).AddPart(object.name);
   }
   ASSIGN_OR_RETURN(const std::string directory, Directory());
   const std::string outer =
       absl::StrFormat("%s/%016x.named", directory, version.Get());
   ASSIGN_OR_RETURN(const CopyLock lock,
-                   CopyLock::Take(outer, {.what = OneLine(uri),
+                   CopyLock::Take(outer, {.what = OneLine(what),
                                           .patience = options_.patience,
                                           .clock = options_.clock}));
   std::error_code error;
   fs::create_directory(outer, error);
-  const std::string named = absl::StrCat(outer, "/", NameIn(parts.path));
-  RETURN_IF_ERROR(
-      MakeLinks(itself.is_folder ? named : outer + "/file", copies));
-  return itself.is_folder ? named
-                          : absl::StrCat(outer, "/file/", NameIn(parts.path));
+  const std::string linked = absl::StrCat(outer, "/", inner);
+  RETURN_IF_ERROR(MakeLinks(linked, copies));
+  return linked;
 }
 
 bool ObjectCache::HasBrought(const std::string& uri) const {

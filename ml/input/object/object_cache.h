@@ -72,6 +72,12 @@ class ObjectCache {
   //   any other  as for Bring().
   absl::StatusOr<std::string> BringNamed(const std::string& uri)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // Brings the objects of a folder that have these names, plain ones or such of
+  // folders in it ("a/x"), and returns the path of a folder with these names.
+  // Fails as above, but with NotFound if any is not there.
+  absl::StatusOr<std::string> BringNamed(const std::string& folder,
+                                         absl::Span<const std::string> names)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // An object to be read: as a copy, or in the store.
   struct Opened {
@@ -99,6 +105,18 @@ class ObjectCache {
       ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
+  // An object's URI, and its name in a folder of links.
+  struct Named {
+    std::string uri;
+    std::string name;
+  };
+  // Brings the objects and returns a folder with links to their copies, `inner`
+  // in one whose name is of all their versions.
+  absl::StatusOr<std::string> BringLinked(const std::string& what,
+                                          const std::vector<Named>& objects,
+                                          const std::string& inner)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
   struct Copy {
     std::string path;
     std::string version;

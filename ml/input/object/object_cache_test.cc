@@ -333,6 +333,24 @@ TEST_F(ObjectCacheTest, FilesAndFoldersKeepTheirNamesWhereTheyAreNeeded) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("s3://b/gone")));
 }
 
+TEST_F(ObjectCacheTest, ObjectsOfSeveralFoldersKeepTheirNames) {
+  server_->Put("w/a/x", "1");
+  server_->Put("w/a/other", "not asked for");
+  server_->Put("w/b/y", "2");
+  const std::vector<std::string> names = {"a/x", "b/y"};
+  const auto cache = NewCache();
+  ASSERT_OK_AND_ASSIGN(const std::string folder,
+                       cache->BringNamed(server_->Uri("w"), names));
+  EXPECT_EQ(ContentOf(folder + "/a/x"), "1");
+  EXPECT_EQ(ContentOf(folder + "/b/y"), "2");
+  EXPECT_FALSE(fs::exists(folder + "/a/other"));
+  EXPECT_THAT(NewCache()->BringNamed(server_->Uri("w"), names),
+              IsOkAndHolds(folder));
+  const std::vector<std::string> gone = {"a/x", "c/z"};
+  EXPECT_THAT(cache->BringNamed(server_->Uri("w"), gone),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("s3://b/w/c/z")));
+}
+
 TEST_F(ObjectCacheTest, WhatHasNoRoomIsNotBegun) {
   const std::string uri = server_->Put("x", "");
   constexpr uintmax_t kMoreThanAnyDisk = uintmax_t{1} << 42;

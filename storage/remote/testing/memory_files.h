@@ -34,6 +34,7 @@ class MemoryFiles : public RemoteFiles {
     kDone,
     kRefused,  // Unavailable, and nothing is done
     kLost,     // Unavailable, though it is done
+    kLate,     // Unavailable, and done by DeliverLate()
     kDead,     // end of the process: nothing is done any more
   };
   struct Request {
@@ -70,6 +71,20 @@ class MemoryFiles : public RemoteFiles {
     files_[path] = {std::move(bytes), ++versions_};
   }
   int pauses() const { return pauses_; }
+  // Number of bytes of the files that were written.
+  uint64_t bytes_written() const { return bytes_written_; }
+  // Has the store do what was asked for so many late requests ago, the oldest
+  // ones first.
+  void DeliverLate(size_t requests = SIZE_MAX) {
+    std::vector<std::function<void()>> late;
+    {
+      const absl::MutexLock lock(&mu_);
+      requests = std::min(requests, late_.size());
+      late.assign(late_.begin(), late_.begin() + requests);
+      late_.erase(late_.begin(), late_.begin() + requests);
+    }
+    for (const auto& act : late) act();
+  }
 
   absl::StatusOr<std::vector<Entry>> ListAll(
       const std::string& folder) override {
@@ -121,7 +136,9 @@ class MemoryFiles : public RemoteFiles {
   }
   absl::Status WriteOnce(const std::string& path,
                          absl::string_view bytes) override {
-    return Ask({"write", path}, [&] { Put(path, std::string(bytes)); });
+    bytes_written_ += bytes.size();
+    return Ask({"write", path},
+               [this, path, copy = std::string(bytes)] { Put(path, copy); });
   }
   absl::Status Upload(const std::string& local,
                       const std::string& path) override {
@@ -132,13 +149,13 @@ class MemoryFiles : public RemoteFiles {
   }
 
   absl::Status Remove(const std::string& path) override {
-    return Ask({"remove", path}, [&] {
+    return Ask({"remove", path}, [this, path] {
       const absl::MutexLock lock(&mu_);
       files_.erase(path);
     });
   }
   absl::Status RemoveFolder(const std::string& folder) override {
-    return Ask({"remove", folder}, [&] {
+    return Ask({"remove", folder}, [this, folder] {
       const absl::MutexLock lock(&mu_);
       const std::string prefix = JoinedPath(folder, "");
       std::erase_if(files_, [&](const auto& file) {
@@ -175,6 +192,10 @@ class MemoryFiles : public RemoteFiles {
     const Fate fate = is_dead_ ? Fate::kDead : decide(request);
     if (fate == Fate::kDead) is_dead_ = true;
     if (fate == Fate::kDone || fate == Fate::kLost) act();
+    if (fate == Fate::kLate) {
+      const absl::MutexLock lock(&mu_);
+      late_.emplace_back(act);
+    }
     if (fate == Fate::kDone) return absl::OkStatus();
     return absl::UnavailableError(
         absl::StrCat(request.path, ": the test has it fail"));
@@ -186,6 +207,8 @@ class MemoryFiles : public RemoteFiles {
   Decide decide_ ABSL_GUARDED_BY(mu_) = [](const Request&) {
     return Fate::kDone;
   };
+  std::vector<std::function<void()>> late_ ABSL_GUARDED_BY(mu_);
+  std::atomic<uint64_t> bytes_written_ = 0;
   std::atomic<bool> is_dead_ = false;
   std::atomic<int> pauses_ = 0;
 };
