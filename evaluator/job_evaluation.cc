@@ -39,6 +39,7 @@ JobEvaluation::JobEvaluation(const Options& options,
                  : options.checkpoint_directory),
       clock_(clock),
       metrics_(registry),
+      manifests_(store_),
       watch_(*session_, clock) {
   if (!session_->registration().job().tensorboard()) return;
   events_.emplace(JoinedPath(store_.directory(), "tensorboard/eval"),
@@ -167,7 +168,8 @@ void JobEvaluation::PassOverEvaluated() {
 }
 
 absl::Status JobEvaluation::UpdateListing() {
-  absl::StatusOr<Listing> listing = ListCheckpoints(store_, IsToBeEvaluated);
+  absl::StatusOr<Listing> listing =
+      ListCheckpoints(manifests_, IsToBeEvaluated);
   if (absl::IsUnavailable(listing.status())) {
     LOG_EVERY(WARNING, kLogInterval) << listing.status().message();
     return absl::OkStatus();

@@ -15,6 +15,7 @@
 #include "cluster/checkpoint/evaluation_log.h"
 #include "cluster/checkpoint/model/checkpoint_follower.h"
 #include "cluster/checkpoint/model/evaluated_model.h"
+#include "cluster/checkpoint/model/known_manifests.h"
 #include "cluster/checkpoint/run_history.h"
 #include "cluster/client/chief_session.h"
 #include "cluster/inspection/trace_recorder.h"
@@ -116,6 +117,7 @@ class JobEvaluation {
   std::optional<EventFile> events_;  // nullopt: the job wants none
   // Histograms of the variables and of rows that were loaded last.
   EventFile::Histograms histograms_;
+  KnownManifests manifests_;
   CheckpointFollower follower_;
   Listing listing_;  // newest listing that could be read
   std::optional<ListedCheckpoint> newest_at_start_;

@@ -57,6 +57,20 @@ std::string WholePath(const std::string& path) {
       .string();
 }
 
+// Returns the step of a checkpoint that can be read. To open one of a store
+// would bring it here, which the load does.
+absl::StatusOr<int64_t> StepOf(const std::string& path) {
+  if (IsUri(path)) {
+    ASSIGN_OR_RETURN(const std::string bytes, ReadManifestBytes(path));
+    ASSIGN_OR_RETURN(const durable::CheckpointManifest manifest,
+                     DecodeManifestIn(path, bytes));
+    return manifest.global_step();
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
+                   CheckpointReader::Open(path));
+  return checkpoint->manifest().global_step();
+}
+
 absl::StatusOr<Source> SourceOf(const ModelServer::Options& options) {
   if (const auto directory = DirectoryOfBest(options.path)) {
     ASSIGN_OR_RETURN(const std::vector<std::string> names,
@@ -74,9 +88,7 @@ absl::StatusOr<Source> SourceOf(const ModelServer::Options& options) {
   if (std::find(names.begin(), names.end(), kManifestName) == names.end()) {
     return Source{.directory = path, .pinned = options.version};
   }
-  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
-                   CheckpointReader::Open(path));
-  const int64_t step = checkpoint->manifest().global_step();
+  ASSIGN_OR_RETURN(const int64_t step, StepOf(path));
   const std::string whole = WholePath(path);
   const std::string parent = ParentPath(whole);
   if (CheckpointStore(parent).PathOf(step) != whole ||

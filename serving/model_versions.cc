@@ -39,6 +39,7 @@ ModelVersions::ModelVersions(const Options& options, Load load, Clock& clock,
       clock_(clock),
       metrics_(metrics),
       store_(options.directory),
+      manifests_(store_),
       policy_(options.pinned) {}
 
 std::shared_ptr<ServedModel> ModelVersions::Current() const {
@@ -118,6 +119,7 @@ absl::StatusOr<std::vector<int64_t>> ModelVersions::ListSteps() {
 
 absl::StatusOr<ModelVersions::Listing> ModelVersions::List() {
   ASSIGN_OR_RETURN(const std::vector<int64_t> steps, ListSteps());
+  manifests_.KeepAlone(steps);
   Listing listing;
   size_t candidates = 0;
   for (size_t i = steps.size(); i-- > 0;) {
@@ -126,7 +128,8 @@ absl::StatusOr<ModelVersions::Listing> ModelVersions::List() {
       break;
     }
     const size_t before = listing.checkpoints.size();
-    ListStep(steps[i], listing);
+    // Older ones have their turn when the newest is refused or gone.
+    ListStep(steps[i], /*may_recall=*/candidates > 0, listing);
     if (listing.checkpoints.size() == before) continue;
     const ListedCheckpoint& listed = listing.checkpoints.back();
     absl::MutexLock lock(&mu_);
@@ -136,9 +139,9 @@ absl::StatusOr<ModelVersions::Listing> ModelVersions::List() {
   return listing;
 }
 
-void ModelVersions::ListStep(int64_t step, Listing& listing) {
+void ModelVersions::ListStep(int64_t step, bool may_recall, Listing& listing) {
   const absl::StatusOr<durable::CheckpointManifest> manifest =
-      store_.ReadManifest(step);
+      may_recall ? manifests_.Recall(step) : manifests_.Read(step);
   if (absl::IsNotFound(manifest.status())) return;  // pruned meanwhile
   if (manifest.ok()) {
     listing.checkpoints.push_back(

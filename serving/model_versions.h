@@ -15,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "cluster/checkpoint/model/known_manifests.h"
 #include "serving/served_model.h"
 #include "serving/serving_metrics.h"
 #include "serving/version_policy.h"
@@ -89,8 +90,9 @@ class ModelVersions {
   // Returns the step that BEST names; none while there is no such file, or the
   // checkpoint is not there.
   absl::StatusOr<std::vector<int64_t>> ListBest();
-  // Adds the checkpoint of a step to the listing, unless it is gone.
-  void ListStep(int64_t step, Listing& listing);
+  // Adds the checkpoint of a step to the listing, unless it is gone. With
+  // `may_recall` as it was when it was last looked at.
+  void ListStep(int64_t step, bool may_recall, Listing& listing);
   // Returns the checkpoint whose turn it is; nullopt to go on, or if stopping.
   std::optional<ListedCheckpoint> Next(const Listing& listing);
   void Try(const ListedCheckpoint& checkpoint);
@@ -110,6 +112,7 @@ class ModelVersions {
   Clock& clock_;
   ServingMetrics& metrics_;
   const CheckpointStore store_;
+  KnownManifests manifests_;
   absl::Time next_log_ = absl::InfinitePast();
   std::string no_best_;  // the reason why ListBest() has found none
   std::vector<std::shared_ptr<ServedModel>> retired_;

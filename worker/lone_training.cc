@@ -299,7 +299,9 @@ void LoneTraining::Keep(const Evaluation& evaluation) {
     options_.shown->page().Evaluated(evaluations_);
   }
   if (!HasEvaluationDecisions(job())) return;
-  const absl::Status named = UpdateBest(chief_->store(), job(), evaluations_);
+  const absl::Status named =
+      UpdateBest(chief_->store(), job(), evaluations_,
+                 [this] { return chief_->CheckOwner(); });
   if (!named.ok()) LOG(ERROR) << "BEST: " << named.message();
 }
 

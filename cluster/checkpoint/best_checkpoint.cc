@@ -15,6 +15,7 @@
 #include "storage/checkpoint_manifest.h"
 #include "storage/checkpoint_name.h"
 #include "storage/durable_file.h"
+#include "storage/remote/remote_directory.h"
 
 namespace parasol {
 namespace {
@@ -113,7 +114,8 @@ absl::StatusOr<BestLine> ReadLine(const std::string& directory) {
 }  // namespace
 
 absl::Status UpdateBest(const CheckpointStore& store, const job::Job& job,
-                        absl::Span<const Evaluation> evaluations) {
+                        absl::Span<const Evaluation> evaluations,
+                        MayWrite may_write) {
   if (!job.checkpoint().has_keep_best()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<int64_t> there, store.ListSteps());
   const std::vector<int64_t> best_first =
@@ -130,7 +132,8 @@ absl::Status UpdateBest(const CheckpointStore& store, const job::Job& job,
   const std::string path = PathOfBest(store.directory());
   const absl::StatusOr<std::string> before = ReadFile(path, kMaxBytes);
   if (before.ok() && *before == line) return absl::OkStatus();
-  return ReplaceFileDurably(path, line);
+  return IsUri(path) ? WriteChecked(path, line, may_write)
+                     : ReplaceFileDurably(path, line);
 }
 
 absl::StatusOr<BestCheckpoint> ReadBest(const std::string& directory) {

@@ -11,6 +11,7 @@
 #include "cluster/checkpoint/evaluation_log.h"
 #include "proto/job.pb.h"
 #include "storage/checkpoint_store.h"
+#include "storage/remote/remote_files.h"
 
 namespace parasol {
 
@@ -31,9 +32,12 @@ struct BestCheckpoint {
 //    "value":0.97,"run_id":"9f0c","chief_epoch":7}
 // Replaces the file at once, and only if it changes. Does nothing without
 // keep_best, or while none of the checkpoints has an evaluation. Called by the
-// process that evaluates.
+// process that evaluates. Asks `may_write` before each attempt to write the
+// file in a store, whose error ends it: an owner's says whether it still owns
+// the directory.
 absl::Status UpdateBest(const CheckpointStore& store, const job::Job& job,
-                        absl::Span<const Evaluation> evaluations);
+                        absl::Span<const Evaluation> evaluations,
+                        MayWrite may_write = MayWriteAlways);
 
 // Returns the checkpoint that the file BEST in `directory` names. Reads its
 // manifest alone.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -35,15 +36,31 @@ absl::Status NoteDamage(const absl::Status& status,
   return absl::OkStatus();
 }
 
+// What VerifyRemoteFile() has returned of files of a store, by their paths and
+// what manifests say of them: several checkpoints list one, and it is read
+// once.
+using Verified = std::map<std::string, absl::Status>;
+
+absl::Status VerifyOnce(const std::string& path,
+                        const durable::CheckpointFile& file,
+                        Verified& verified) {
+  const auto [known, is_new] =
+      verified.emplace(absl::StrCat(file.bytes(), " ", file.crc32c(), " ",
+                                    ListedPath(path, file.name())),
+                       absl::OkStatus());
+  if (is_new) known->second = VerifyRemoteFile(path, file);
+  return known->second;
+}
+
 // Compares each file's size, and all of its bytes, with the manifest.
 absl::Status VerifyFiles(const std::string& path,
                          const durable::CheckpointManifest& manifest, Look look,
-                         std::vector<std::string>& damage) {
+                         Verified& verified, std::vector<std::string>& damage) {
   if (IsUri(path)) {
     const absl::Status sizes = CheckRemoteCheckpoint(path, manifest);
     if (!sizes.ok() || look == Look::kEnds) return NoteDamage(sizes, damage);
     for (const durable::CheckpointFile& file : manifest.file()) {
-      RETURN_IF_ERROR(NoteDamage(VerifyRemoteFile(path, file), damage));
+      RETURN_IF_ERROR(NoteDamage(VerifyOnce(path, file, verified), damage));
     }
     return absl::OkStatus();
   }
@@ -80,7 +97,7 @@ void Describe(const durable::CheckpointManifest& manifest,
 // as `bytes`. Its damage goes to `listed`; other errors are returned.
 absl::Status LookAt(const std::string& path,
                     const absl::StatusOr<std::string>& bytes, Look look,
-                    CheckpointSummary& listed) {
+                    Verified& verified, CheckpointSummary& listed) {
   if (absl::IsNotFound(bytes.status()) && IsDirectory(path)) {
     listed.damage.push_back(
         absl::StrCat(JoinedPath(path, kManifestName), ": is missing"));
@@ -90,7 +107,7 @@ absl::Status LookAt(const std::string& path,
   const auto manifest = DecodeManifestIn(path, *bytes);
   if (!manifest.ok()) return NoteDamage(manifest.status(), listed.damage);
   Describe(*manifest, listed);
-  RETURN_IF_ERROR(VerifyFiles(path, *manifest, look, listed.damage));
+  RETURN_IF_ERROR(VerifyFiles(path, *manifest, look, verified, listed.damage));
   // To open it would bring it all here.
   if (IsUri(path)) return absl::OkStatus();
   // Opening compares what the files say of themselves.
@@ -111,14 +128,15 @@ bool IsReplaced(const std::string& path,
 }
 
 // Returns NotFound if there is no checkpoint; any other error is in the result.
-absl::StatusOr<CheckpointSummary> ListOne(const std::string& path, Look look) {
+absl::StatusOr<CheckpointSummary> ListOne(const std::string& path, Look look,
+                                          Verified& verified) {
   CheckpointSummary listed;
   listed.path = path;
   listed.step = StepOfName(LastName(path)).value_or(0);
   for (int i = 0; i < kMostLooks; ++i) {
     CheckpointSummary seen = listed;
     const absl::StatusOr<std::string> manifest = ReadManifestBytes(path);
-    seen.unreadable = LookAt(path, manifest, look, seen);
+    seen.unreadable = LookAt(path, manifest, look, verified, seen);
     // Files of another checkpoint than the manifest's only look damaged.
     if (!seen.damage.empty() && IsReplaced(path, manifest)) continue;
     if (absl::IsNotFound(seen.unreadable)) return seen.unreadable;
@@ -188,8 +206,10 @@ absl::StatusOr<CheckpointList> ListCheckpoints(const std::string& path,
     for (const int64_t step : steps) paths.push_back(store.PathOf(step));
   }
   const absl::StatusOr<BestCheckpoint> best = ReadBest(list.directory);
+  Verified verified;
   for (const std::string& checkpoint : paths) {
-    absl::StatusOr<CheckpointSummary> listed = ListOne(checkpoint, look);
+    absl::StatusOr<CheckpointSummary> listed =
+        ListOne(checkpoint, look, verified);
     if (absl::IsNotFound(listed.status()) && !is_one) continue;
     RETURN_IF_ERROR(listed.status());
     listed->is_best = best.ok() && best->global_step == listed->step;

@@ -10,8 +10,9 @@
 namespace parasol {
 
 // Returns the job of the checkpoint in `directory` with `overrides`
-// ("eval.batch_size=100"). Fails as CheckpointReader::Open() does, and as
-// LoadJob() with the directory in front.
+// ("eval.batch_size=100"). Of a checkpoint in a store it reads the manifest
+// alone. Fails as CheckpointReader::Open() does, and as LoadJob() with the
+// directory in front.
 absl::StatusOr<LoadedJob> JobOfCheckpoint(
     const std::string& directory, absl::Span<const std::string> overrides);
 

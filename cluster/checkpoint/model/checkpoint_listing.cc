@@ -1,11 +1,18 @@
 #include "cluster/checkpoint/model/checkpoint_listing.h"
 
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/status/status.h"
 #include "base/status_macros.h"
 
 namespace parasol {
+namespace {
+
+// Number of the newest checkpoints at which each listing looks.
+constexpr size_t kLookedAt = 8;
+
+}  // namespace
 
 ListedCheckpoint AsListed(const durable::CheckpointManifest& manifest) {
   return {.step = manifest.global_step(),
@@ -16,11 +23,22 @@ ListedCheckpoint AsListed(const durable::CheckpointManifest& manifest) {
 absl::StatusOr<std::vector<ListedCheckpoint>> ListCheckpoints(
     const CheckpointStore& store,
     absl::FunctionRef<bool(const durable::CheckpointManifest&)> is_wanted) {
-  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store.ListSteps());
+  KnownManifests none_known(store);
+  return ListCheckpoints(none_known, is_wanted);
+}
+
+absl::StatusOr<std::vector<ListedCheckpoint>> ListCheckpoints(
+    KnownManifests& manifests,
+    absl::FunctionRef<bool(const durable::CheckpointManifest&)> is_wanted) {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> steps,
+                   manifests.store().ListSteps());
+  manifests.KeepAlone(steps);
   std::vector<ListedCheckpoint> listing;
-  for (const int64_t step : steps) {
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const int64_t step = steps[i];
     const absl::StatusOr<durable::CheckpointManifest> manifest =
-        store.ReadManifest(step);
+        i + kLookedAt < steps.size() ? manifests.Recall(step)
+                                     : manifests.Read(step);
     if (absl::IsNotFound(manifest.status())) continue;  // pruned meanwhile
     if (absl::IsDataLoss(manifest.status())) {
       listing.push_back({.step = step, .damaged = true});

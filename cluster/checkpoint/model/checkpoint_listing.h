@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "cluster/checkpoint/model/checkpoint_follower.h"
+#include "cluster/checkpoint/model/known_manifests.h"
 #include "proto/checkpoint.pb.h"
 #include "storage/checkpoint_store.h"
 
@@ -22,6 +23,12 @@ ListedCheckpoint AsListed(const durable::CheckpointManifest& manifest);
 // for a manifest that can't be read now.
 absl::StatusOr<std::vector<ListedCheckpoint>> ListCheckpoints(
     const CheckpointStore& store,
+    absl::FunctionRef<bool(const durable::CheckpointManifest&)> is_wanted);
+
+// Does so with manifests that may be known. Of many it looks at the newest ones
+// alone: whoever goes back removes or replaces these.
+absl::StatusOr<std::vector<ListedCheckpoint>> ListCheckpoints(
+    KnownManifests& manifests,
     absl::FunctionRef<bool(const durable::CheckpointManifest&)> is_wanted);
 
 // Reads the manifests again that `listing` has as damaged, and calls `visit`

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/uri/uri_path.h"
 #include "cluster/checkpoint/evaluated_array.h"
 #include "storage/checkpoint_manifest.h"
 #include "storage/checkpoint_reader.h"
@@ -28,8 +29,9 @@ absl::StatusOr<std::unique_ptr<CheckpointModel>> CheckpointModel::Create(
 absl::StatusOr<durable::CheckpointManifest> CheckpointModel::LoadBehind(
     const CheckpointModel* served, const std::string& directory,
     VisitValues visit) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
-                   CheckpointReader::Open(directory));
+  const CheckpointModel* const before = served != nullptr ? served : this;
+  ASSIGN_OR_RETURN(std::unique_ptr<CheckpointReader> checkpoint,
+                   CheckpointReader::Open(directory, before->reader_.get()));
   const std::vector<VariableSpec>& variables = model_->variables();
   for (size_t i = 0; i < variables.size(); ++i) {
     const absl::Status read =
@@ -54,6 +56,9 @@ absl::StatusOr<durable::CheckpointManifest> CheckpointModel::LoadBehind(
   RETURN_IF_ERROR(read) << directory;
   RETURN_IF_ERROR(checkpoint->Verify());
   loaded_ = checkpoint->manifest();
+  const bool is_continued =
+      IsUri(directory) && loaded_.job().checkpoint().full_every() > 1;
+  reader_ = is_continued ? std::move(checkpoint) : nullptr;
   return loaded_;
 }
 

@@ -18,6 +18,7 @@
 #include "ml/model/model.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/job.pb.h"
+#include "storage/checkpoint_reader.h"
 
 namespace parasol {
 
@@ -59,10 +60,11 @@ class CheckpointModel {
     return LoadBehind(nullptr, directory, visit);
   }
 
-  // Loads the checkpoint as Load() does, but of the tables only what is newer
-  // in it than in `served`'s, if it has the files of that and increments behind
-  // them. The rest of the rows is shared. `served`, which may be null, may be
-  // used by another thread meanwhile, but not loaded.
+  // Loads the checkpoint as Load() does, without bringing files of a store that
+  // the load before has brought, or that of `served`, but of the tables only
+  // what is newer in it than in `served`'s, if it has the files of that and
+  // increments behind them. The rest of the rows is shared. `served`, which may
+  // be null, may be used by another thread meanwhile, but not loaded.
   absl::StatusOr<durable::CheckpointManifest> LoadBehind(
       const CheckpointModel* served, const std::string& directory,
       VisitValues visit = [](size_t, absl::Span<const float>) {});
@@ -99,6 +101,9 @@ class CheckpointModel {
   std::unique_ptr<StagedBatch> staged_;  // null before the first Outputs()
   std::vector<CheckpointRows> tables_;   // order of the model's tables
   durable::CheckpointManifest loaded_;   // the last load's
+  // Its reader, whose files of a store the next one takes; null if that has no
+  // increments, or is on a disk.
+  std::unique_ptr<CheckpointReader> reader_;
   bool shares_rows_ = false;
 };
 
