@@ -41,11 +41,16 @@ std::string ListedPath(absl::string_view directory, absl::string_view name) {
   if (name.find('/') == absl::string_view::npos) {
     return JoinedPath(directory, name);
   }
+  if (IsUri(directory)) {
+    // A '/' may be behind its name, and options behind that.
+    const std::string checkpoint = ParentPath(JoinedPath(directory, "x"));
+    return JoinedPath(ParentPath(checkpoint), name);
+  }
   absl::string_view checkpoint = directory;
   while (absl::ConsumeSuffix(&checkpoint, "/")) {
   }
   // A directory on a disk may have another name, or be named by a link.
-  if (!IsUri(checkpoint) && !StepOfName(LastName(checkpoint)).has_value()) {
+  if (!StepOfName(LastName(checkpoint)).has_value()) {
     return absl::StrCat(directory, "/../", name);
   }
   return JoinedPath(ParentPath(checkpoint), name);

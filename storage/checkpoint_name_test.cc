@@ -59,8 +59,10 @@ TEST(CheckpointNameTest, AFileOfAnotherCheckpointIsBesideIt) {
   EXPECT_EQ(ListedPath(ckpt7, listed), listed);
   EXPECT_EQ(ListedPath(".", listed), "./../" + listed);
   EXPECT_EQ(ListedPath("/d/best", listed), "/d/best/../" + listed);
-  EXPECT_EQ(ListedPath("s3://b/run/" + ckpt7 + "?region=r", listed),
-            "s3://b/run/" + listed + "?region=r");
+  for (const char* end : {"?region=r", "/?region=r"}) {
+    EXPECT_EQ(ListedPath("s3://b/run/" + ckpt7 + end, listed),
+              "s3://b/run/" + listed + "?region=r");
+  }
 }
 
 TEST(CheckpointNameTest, ADirectoryOfAnotherStepIsDamage) {

@@ -63,7 +63,10 @@ absl::StatusOr<std::vector<int64_t>> RemoteSteps(const std::string& directory) {
 }
 
 absl::Status CheckRemoteCheckpoint(
-    const std::string& path, const durable::CheckpointManifest& manifest) {
+    const std::string& checkpoint,
+    const durable::CheckpointManifest& manifest) {
+  // Without a '/' behind its name.
+  const std::string path = ParentPath(JoinedPath(checkpoint, kManifestName));
   // One list for all: of the folder, or of all of them.
   const bool has_others = ListsOtherDirectories(manifest);
   ASSIGN_OR_RETURN(const RemoteListing listing,

@@ -21,10 +21,10 @@ namespace parasol {
 // Returns the steps that have a manifest, ascending.
 absl::StatusOr<std::vector<int64_t>> RemoteSteps(const std::string& directory);
 
-// Checks that the files that the manifest of the checkpoint `path` lists are
-// there with their sizes, in its folder and in others.
+// Checks that the files that the manifest of a checkpoint lists are there with
+// their sizes, in its folder and in others.
 //   DataLoss  one is missing or has another size.
-absl::Status CheckRemoteCheckpoint(const std::string& path,
+absl::Status CheckRemoteCheckpoint(const std::string& checkpoint,
                                    const durable::CheckpointManifest& manifest);
 
 // Reads a file that the checkpoint `path` lists, without a copy.

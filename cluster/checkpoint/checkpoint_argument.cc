@@ -40,7 +40,9 @@ absl::StatusOr<std::string> NewestIn(const CheckpointStore& store) {
 }
 
 // Brings a checkpoint's files, also those of other checkpoints' folders.
-absl::StatusOr<std::string> BringCheckpoint(const std::string& uri) {
+absl::StatusOr<std::string> BringCheckpoint(const std::string& named) {
+  // Without a '/' behind its name.
+  const std::string uri = ParentPath(JoinedPath(named, kManifestName));
   ObjectCache& cache = ObjectCache::OfProcess();
   const std::string own = LastName(uri);
   for (int attempt = 1; attempt <= kMostAttempts; ++attempt) {
