@@ -90,6 +90,7 @@ const std::map<std::string, int> kFloor = {{"cluster/cluster_spec", 0},
                                            {"ml/input/file", 4},
                                            {"ml/input/library", 4},
                                            {"ml/input/object", 4},
+                                           {"ml/input/web", 3},
                                            {"ml/input/arrow", 5},
                                            {"ml/input/record", 5},
                                            {"ml/input/format", 6},
@@ -444,9 +445,10 @@ TEST(LayeringTest, OnlyTrustKnowsOpenSsl) {
   EXPECT_THAT(Strangers("^openssl/", "^cluster/trust/"), IsEmpty());
 }
 
-TEST(LayeringTest, OnlyTheChiefsPostsKnowCurl) {
-  EXPECT_THAT(Strangers("^curl/", "^chief/kubeflow/https_post\\.cc$"),
-              IsEmpty());
+TEST(LayeringTest, OnlyTheChiefsPostsAndFilesOfWebServersKnowCurl) {
+  EXPECT_THAT(
+      Strangers("^curl/", "^chief/kubeflow/https_post\\.cc$|^ml/input/web/"),
+      IsEmpty());
 }
 
 TEST(LayeringTest, OnlyCpuKernelsKnowOneDnn) {

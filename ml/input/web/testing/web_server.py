@@ -1,0 +1,294 @@
+"""A small web server for tests: files below a folder, and many ways to fail.
+
+  web_server.py ROOT [NAME]
+
+serves ROOT/files/path as http://127.0.0.1:PORT/path, GET with ranges, on a free
+port, which it prints as a line. With a NAME ("IP:127.0.0.1") it speaks TLS, with
+a certificate of that name by an authority whose own is ROOT/authority.pem.
+ROOT/requests has a line for each request. If there is a file ROOT/faults, each
+line of it is a fault, as JSON:
+
+  {"request": "GET /key.*", "times": 2, "skip": 0, "do": "503"}
+
+It strikes the requests whose line "METHOD /path" the regular expression matches
+as a whole, but for the first `skip` ones, and then `times` of them (-1: all).
+What it does:
+
+  "404", "503", …  this status, with "retry_after", if that is set
+  "redirect"     a redirect `to` another URL
+  "whole"        the whole file, whatever part was asked for
+  "unsized"      so, and nothing says how large it is
+  "cut"          half of the body, and the connection ends
+  "reset"        half of the body, and the connection is reset
+  "short"        a byte less than what was asked for, as Content-Length says
+  "long"         a byte more than what was asked for, as Content-Length says
+  "chunks"       the body in chunks, with `more` bytes behind it (-1: one less)
+  "total"        a Content-Range of a file of `bytes` bytes
+  "shifted"      a Content-Range that begins a byte later
+  "nowhere"      206 without a Content-Range
+  "huge"         a Content-Length of `bytes`
+  "hang"         no answer for `seconds`, and then the connection ends
+  "slow"         the body in pieces of `bytes`, with `seconds` between them
+  "head"         a line of the head after the other, for ever, `seconds` apart
+  "garbage"      bytes that are no answer
+  "etag"         another ETag than the file has; "etag": this one
+  "unversioned"  neither an ETag nor a time of change
+  "dated"        no ETag
+  "replace"      the answer is as it should be, and by then the file has other bytes
+  "packed"       the answer says that it is packed, which nobody asked for
+  "random"       one of `of`, or nothing, drawn with `seed`
+"""
+
+import email.utils
+import http.server
+import json
+import os
+import random
+import re
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+
+
+class Faults:
+    """The faults of the file, and how often each has been met."""
+
+    def __init__(self, path):
+        self.path = path
+        self.read_as = None
+        self.faults = []
+        self.lock = threading.Lock()
+
+    def strike(self, line):
+        with self.lock:
+            self.read()
+            for fault in self.faults:
+                if not re.fullmatch(fault["request"], line):
+                    continue
+                fault["met"] = fault.get("met", 0) + 1
+                behind = fault["met"] - fault.get("skip", 0)
+                times = fault.get("times", 1)
+                if behind > 0 and (times < 0 or behind <= times):
+                    return self.drawn(fault) if fault["do"] == "random" else fault
+        return {"do": ""}
+
+    def drawn(self, fault):
+        if "draw" not in fault:
+            fault["draw"] = random.Random(fault["seed"])
+        return fault["draw"].choice([{"do": ""}] + fault["of"])
+
+    def read(self):
+        try:
+            about = os.stat(self.path)
+        except FileNotFoundError:
+            self.faults, self.read_as = [], None
+            return
+        read_as = (about.st_mtime_ns, about.st_size, about.st_ino)
+        if read_as != self.read_as:
+            with open(self.path, encoding="utf-8") as file:
+                self.faults = [json.loads(line) for line in file if line.strip()]
+            self.read_as = read_as
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    # A body does not wait for the acknowledgement of its head.
+    disable_nagle_algorithm = True
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        url = urllib.parse.urlsplit(self.path)
+        path = urllib.parse.unquote(url.path)
+        line = f"GET {path}"
+        note(f"{line} {self.headers.get('Range', '')} {url.query}")
+        self.fault = FAULTS.strike(line)
+        what = self.fault["do"]
+        if what == "hang":
+            time.sleep(self.fault["seconds"])
+            self.close_connection = True
+        elif what == "garbage":
+            self.wfile.write(random.Random(path).randbytes(3000))
+            self.close_connection = True
+        elif what == "head":
+            self.head_for_ever()
+        elif what.isdigit():
+            self.refuse(int(what))
+        elif what == "redirect":
+            self.send_response(302)
+            self.send_header("Location", self.fault["to"])
+            self.send_header("Content-Length", "5")
+            self.end_headers()
+            self.wfile.write(b"moved")
+        else:
+            self.file(os.path.join(ROOT, "files", path.lstrip("/")), what)
+
+    def refuse(self, status):
+        self.send_response(status)
+        self.send_header("Content-Length", "3")
+        if "retry_after" in self.fault:
+            self.send_header("Retry-After", str(self.fault["retry_after"]))
+        self.end_headers()
+        self.wfile.write(b"no\n")
+
+    def head_for_ever(self):
+        self.close_connection = True
+        self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+        while True:
+            self.wfile.write(b"X-More: " + b"x" * 100 + b"\r\n")
+            time.sleep(self.fault["seconds"])
+
+    def file(self, path, what):
+        try:
+            with open(path, "rb") as file:
+                about = os.fstat(file.fileno())
+                tag = f'"{about.st_mtime_ns:x}-{about.st_size:x}-{about.st_ino:x}"'
+                begin, size, is_part = self.range(about.st_size, tag, what)
+                if begin is None:
+                    self.send_response(416)
+                    self.send_header("Content-Range", f"bytes */{about.st_size}")
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
+                file.seek(begin)
+                # What is read in one go is of one version of the file.
+                body = file.read(size)
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            self.refuse(404)
+            return
+        if what == "short":
+            body = body[:-1]
+        if what == "long":
+            body += b"x"
+        self.send_response(206 if is_part else 200)
+        if is_part and what != "nowhere":
+            first = begin + (what == "shifted")
+            total = self.fault["bytes"] if what == "total" else about.st_size
+            self.send_header("Content-Range", f"bytes {first}-{first + size - 1}/{total}")
+        if what != "unversioned":
+            if what != "dated":
+                self.send_header("ETag", self.fault.get("etag", '"other"') if what == "etag" else tag)
+            self.send_header(
+                "Last-Modified", email.utils.formatdate(about.st_mtime, usegmt=True)
+            )
+        if what == "packed":
+            self.send_header("Content-Encoding", "gzip")
+        if what in ("chunks", "unsized"):
+            self.send_header("Transfer-Encoding", "chunked")
+        else:
+            length = self.fault["bytes"] if what == "huge" else len(body)
+            self.send_header("Content-Length", str(length))
+        if what == "replace":
+            replace(path, about.st_size)
+        self.end_headers()
+        self.body(body, what)
+
+    def body(self, body, what):
+        if what in ("cut", "huge"):
+            self.wfile.write(body[: len(body) // 2])
+            self.close_connection = True
+        elif what == "reset":
+            self.wfile.write(body[: len(body) // 2])
+            self.close_connection = True
+            # Closed with what is unsent thrown away.
+            self.connection.setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+            )
+        elif what in ("chunks", "unsized"):
+            more = self.fault.get("more", 0)
+            body = body + b"x" * more if more >= 0 else body[:more]
+            for at in range(0, len(body), 1000):
+                chunk = body[at : at + 1000]
+                self.wfile.write(b"%x\r\n" % len(chunk) + chunk + b"\r\n")
+            self.wfile.write(b"0\r\n\r\n")
+        elif what == "slow":
+            step = self.fault["bytes"]
+            for at in range(0, len(body), step):
+                self.wfile.write(body[at : at + step])
+                self.wfile.flush()
+                time.sleep(self.fault["seconds"])
+        else:
+            self.wfile.write(body)
+
+    def range(self, size, tag, what):
+        """First byte, number of bytes, whether it is a part."""
+        match = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        if not match or what in ("whole", "unsized"):
+            return 0, size, False
+        if self.headers.get("If-Range", tag) != tag:
+            return 0, size, False
+        begin = int(match[1])
+        end = min(int(match[2]) if match[2] else size - 1, size - 1)
+        return (begin, end - begin + 1, True) if begin < size else (None, 0, True)
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, tls):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.tls = tls
+
+    def finish_request(self, request, client_address):
+        # On the thread of the connection: a handshake may hang.
+        if self.tls:
+            request = self.tls.wrap_socket(request, server_side=True)
+        super().finish_request(request, client_address)
+
+    def shutdown_request(self, request):
+        # Without the orderly end of a connection that is to be reset.
+        self.close_request(request)
+
+    def handle_error(self, request, client_address):
+        pass  # clients go away
+
+
+def replace(path, size):
+    with open(path + ".new", "wb") as file:
+        file.write(os.urandom(size))
+    os.replace(path + ".new", path)
+
+
+def note(line):
+    with NOTES_LOCK:
+        NOTES.write(line + "\n")
+        NOTES.flush()
+
+
+def tls_of(name):
+    def path(file):
+        return os.path.join(ROOT, file)
+
+    def openssl(*arguments):
+        subprocess.run(["openssl", *arguments], check=True, capture_output=True, cwd=ROOT)
+
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    openssl("req", "-x509", *key, "-keyout", "authority.key", "-out", "authority.pem",
+            "-days", "30", "-subj", "/CN=authority of a test")
+    openssl("req", "-new", *key, "-keyout", "server.key", "-out", "server.request",
+            "-subj", "/CN=server of a test")
+    with open(path("names"), "w", encoding="utf-8") as file:
+        file.write(f"subjectAltName={name}\n")
+    openssl("x509", "-req", "-in", "server.request", "-CA", "authority.pem",
+            "-CAkey", "authority.key", "-CAcreateserial", "-days", "30",
+            "-extfile", "names", "-out", "server.pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path("server.pem"), path("server.key"))
+    return context
+
+
+ROOT = os.path.abspath(sys.argv[1])
+FAULTS = Faults(os.path.join(ROOT, "faults"))
+NOTES = open(os.path.join(ROOT, "requests"), "a", encoding="utf-8")
+NOTES_LOCK = threading.Lock()
+
+server = Server(tls_of(sys.argv[2]) if len(sys.argv) > 2 else None)
+print(server.server_address[1], flush=True)
+server.serve_forever()
