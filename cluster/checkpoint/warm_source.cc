@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/uri/web_url.h"
 #include "cluster/checkpoint/checkpoint_argument.h"
 #include "cluster/checkpoint/evaluated_array.h"
 #include "cluster/checkpoint/warm_tensors.h"
@@ -92,15 +93,22 @@ bool IsFolderInStore(const std::string& uri) {
   return entry.ok() && entry->is_folder;
 }
 
+// Returns the path of what a URI names: a checkpoint, or a file of other
+// programs, of which alone a web server has any.
+absl::StatusOr<std::string> Brought(const std::string& uri) {
+  if (IsWebUrl(uri)) return ObjectCache::OfProcess().BringNamed(uri);
+  absl::StatusOr<std::string> directory = CheckpointAt(uri);
+  if (absl::IsNotFound(directory.status()) && !IsFolderInStore(uri)) {
+    return ObjectCache::OfProcess().BringNamed(uri);
+  }
+  return directory;
+}
+
 absl::StatusOr<std::unique_ptr<WarmSource>> OpenInStore(
     const std::string& uri) {
-  absl::StatusOr<std::string> directory = CheckpointAt(uri);
-  // It may be a file of other programs.
-  if (absl::IsNotFound(directory.status()) && !IsFolderInStore(uri)) {
-    directory = ObjectCache::OfProcess().BringNamed(uri);
-  }
-  if (!directory.ok()) return AsFaultOfJob(directory.status());
-  return WarmSource::Open(*directory);
+  const absl::StatusOr<std::string> path = Brought(uri);
+  if (!path.ok()) return AsFaultOfJob(path.status());
+  return WarmSource::Open(*path);
 }
 
 }  // namespace

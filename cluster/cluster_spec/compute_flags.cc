@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/uri/web_url.h"
 #include "ml/device/device.h"
 #include "ml/input/object/object_uri.h"
 
@@ -21,7 +22,9 @@ absl::Status CheckComputeFlags(const ComputeFlags& flags) {
 
 absl::Status CheckDataDirFlag(const std::string& data_dir) {
   if (!IsUri(data_dir)) return CheckDirectoryFlag("data_dir", data_dir);
-  RETURN_IF_ERROR(ParseObjectUri(data_dir).status()) << "--data_dir";
+  RETURN_IF_ERROR(IsWebUrl(data_dir) ? CheckWebFolder(data_dir)
+                                     : ParseObjectUri(data_dir).status())
+      << "--data_dir";
   return absl::OkStatus();
 }
 

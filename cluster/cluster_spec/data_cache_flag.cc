@@ -5,8 +5,9 @@
 #include "ml/input/object/object_cache.h"
 
 ABSL_FLAG(std::string, data_cache_dir, "",
-          "Where copies of data in object stores are kept, for all processes "
-          "of the machine that are given the same directory, and files of "
+          "Where copies of data of object stores and web servers are kept, for "
+          "all processes of the machine that are given the same directory, and "
+          "files of "
           "checkpoints there on their way. Empty: "
           "parasol-data-cache-UID in $TMPDIR, or /tmp.");
 

@@ -101,10 +101,12 @@ absl::Status ValidateSource(const job::Dataset& train) {
   for (const std::string& pattern : *patterns) {
     if (IsTopicUri(pattern)) return ValidateTopic(train, pattern);
     if (!absl::StrContains(pattern, "://")) continue;
-    return Fault("train.follow",
-                 absl::StrCat(ShownText(pattern),
-                              ": object stores are not followed; bring the "
-                              "files to a folder of all tasks"));
+    return Fault(
+        "train.follow",
+        absl::StrCat(
+            ShownText(pattern),
+            ": object stores and web servers are not followed; bring the "
+            "files to a folder of all tasks"));
   }
   return absl::OkStatus();
 }

@@ -227,9 +227,10 @@ absl::Status CheckFoldersOfGrowingSet(const std::string& data_dir,
     // A topic is in no folder.
     if (IsTopicUri(pattern)) continue;
     if (IsUri(data_dir)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--data_dir=", data_dir,
-          ": object stores are not followed; bring the files to a folder"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--data_dir=", data_dir,
+                       ": object stores and web servers are not followed; "
+                       "bring the files to a folder"));
     }
     const std::string fixed = FixedFolder(pattern);
     std::string folder = fixed.empty() ? data_dir : JoinedPath(data_dir, fixed);

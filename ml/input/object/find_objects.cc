@@ -11,8 +11,10 @@
 #include "absl/strings/str_split.h"
 #include "base/shown_text.h"
 #include "base/status_macros.h"
+#include "base/uri/web_url.h"
 #include "ml/input/object/object_store.h"
 #include "ml/input/object/object_uri.h"
+#include "ml/input/object/open_object.h"
 
 namespace parasol {
 namespace {
@@ -84,6 +86,10 @@ class ObjectGlob {
 }  // namespace
 
 absl::StatusOr<std::vector<FoundObject>> FindObjects(absl::string_view uri) {
+  if (IsWebUrl(uri)) {
+    ASSIGN_OR_RETURN(const auto object, OpenStoredObject(std::string(uri)));
+    return std::vector<FoundObject>{{object->uri(), object->bytes()}};
+  }
   ASSIGN_OR_RETURN(const ObjectUri parts, ParseObjectUri(uri));
   ASSIGN_OR_RETURN(const std::shared_ptr<const ObjectStore> store,
                    ObjectStore::Open(parts));

@@ -19,10 +19,10 @@ struct FoundObject {
 // Returns the objects that a URI names, whose path may be a glob (*, ?, [a-z];
 // none matches a '/'), in the byte order of their paths. A path that is itself
 // an object's stands for that object. Only folders that the pattern goes
-// through are listed.
+// through are listed. A web server has no lists: of it a URL names one file.
 //   NotFound         there is none.
 //   InvalidArgument  it is a folder, or more than 262,144 are looked at.
-//   any other        as for ParseObjectUri() and ObjectStore.
+//   any other        as for OpenStoredObject() and ObjectStore.
 absl::StatusOr<std::vector<FoundObject>> FindObjects(absl::string_view uri);
 
 }  // namespace parasol

@@ -17,10 +17,13 @@
 #include "base/parallel_calls.h"
 #include "base/shown_text.h"
 #include "base/status_macros.h"
+#include "base/uri/web_url.h"
 #include "ml/input/feature/fingerprint.h"
 #include "ml/input/object/copy_lock.h"
 #include "ml/input/object/object_copy.h"
+#include "ml/input/object/object_store.h"
 #include "ml/input/object/object_uri.h"
+#include "ml/input/object/open_object.h"
 
 namespace parasol {
 namespace {
@@ -89,6 +92,42 @@ void RemoveAbandoned(const std::string& directory) {
 // Returns the last part of a path.
 std::string NameIn(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
+}
+
+// What a URI names, and how the files on this machine are called.
+struct NamedObjects {
+  std::string name;
+  bool is_folder = false;
+  std::vector<std::string> uris;   // the object, or all of the folder
+  std::vector<std::string> names;  // of these files
+};
+
+absl::StatusOr<NamedObjects> NamedObjectsAt(const std::string& uri) {
+  if (IsWebUrl(uri)) {
+    ASSIGN_OR_RETURN(const WebUrl url, ParseWebUrl(uri));
+    return NamedObjects{.name = url.name,
+                        .is_folder = false,
+                        .uris = {uri},
+                        .names = {url.name}};
+  }
+  ASSIGN_OR_RETURN(const ObjectUri parts, ParseObjectUri(uri));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const ObjectStore> store,
+                   ObjectStore::Open(parts));
+  ASSIGN_OR_RETURN(const ObjectEntry itself, store->Find(parts.path));
+  std::vector<ObjectEntry> entries = {itself};
+  if (itself.is_folder) {
+    ASSIGN_OR_RETURN(entries, store->List(parts.path));
+    std::erase_if(entries, [](const ObjectEntry& e) { return e.is_folder; });
+  }
+  NamedObjects named = {.name = NameIn(parts.path),
+                        .is_folder = itself.is_folder,
+                        .uris = {},
+                        .names = {}};
+  for (const ObjectEntry& entry : entries) {
+    named.uris.push_back(parts.Of(entry.path));
+    named.names.push_back(NameIn(entry.path));
+  }
+  return named;
 }
 
 // Makes `folder` of links: a name for each copy, unless all are there. Others
@@ -179,11 +218,8 @@ absl::StatusOr<std::string> ObjectCache::Directory() const {
 
 absl::StatusOr<ObjectCache::Task> ObjectCache::TaskOf(
     const std::string& uri, const std::string& directory) const {
-  ASSIGN_OR_RETURN(const ObjectUri parts, ParseObjectUri(uri));
-  ASSIGN_OR_RETURN(const std::shared_ptr<const ObjectStore> store,
-                   ObjectStore::Open(parts));
   Task task;
-  ASSIGN_OR_RETURN(task.object, store->OpenObject(parts.path));
+  ASSIGN_OR_RETURN(task.object, OpenStoredObject(uri));
   task.path = absl::StrCat(directory, "/", NameOfCopy(*task.object));
   return task;
 }
@@ -287,23 +323,15 @@ absl::Status ObjectCache::Note(const Task& task) {
 }
 
 absl::StatusOr<std::string> ObjectCache::BringNamed(const std::string& uri) {
-  ASSIGN_OR_RETURN(const ObjectUri parts, ParseObjectUri(uri));
-  ASSIGN_OR_RETURN(const std::shared_ptr<const ObjectStore> store,
-                   ObjectStore::Open(parts));
-  ASSIGN_OR_RETURN(const ObjectEntry itself, store->Find(parts.path));
-  std::vector<ObjectEntry> entries = {itself};
-  if (itself.is_folder) {
-    ASSIGN_OR_RETURN(entries, store->List(parts.path));
-    std::erase_if(entries, [](const ObjectEntry& e) { return e.is_folder; });
-  }
+  ASSIGN_OR_RETURN(const NamedObjects named, NamedObjectsAt(uri));
   std::vector<Named> objects;
-  for (const ObjectEntry& entry : entries) {
-    objects.push_back({parts.Of(entry.path), NameIn(entry.path)});
+  for (size_t i = 0; i < named.uris.size(); ++i) {
+    objects.push_back({named.uris[i], named.names[i]});
   }
-  const std::string name = NameIn(parts.path);
-  ASSIGN_OR_RETURN(const std::string folder,
-                   BringLinked(uri, objects, itself.is_folder ? name : "file"));
-  return itself.is_folder ? folder : absl::StrCat(folder, "/", name);
+  ASSIGN_OR_RETURN(
+      const std::string folder,
+      BringLinked(uri, objects, named.is_folder ? named.name : "file"));
+  return named.is_folder ? folder : absl::StrCat(folder, "/", named.name);
 }
 
 absl::StatusOr<std::string> ObjectCache::BringNamed(
@@ -364,7 +392,16 @@ absl::StatusOr<ObjectCache::Opened> ObjectCache::Open(const std::string& uri) {
     RETURN_IF_ERROR(Note(task));
     return Opened{.copy = std::move(task.path), .object = nullptr};
   }
-  return Opened{.copy = "", .object = std::move(task.object)};
+  if (task.object->has_parts()) {
+    return Opened{.copy = "", .object = std::move(task.object)};
+  }
+  // Each part would cost all that is before it.
+  RETURN_IF_ERROR(Bring({uri}));
+  if (std::optional<std::string> copy = Find(uri)) {
+    return Opened{.copy = *std::move(copy), .object = nullptr};
+  }
+  return absl::UnavailableError(
+      absl::StrCat(OneLine(uri), ": its copy was removed while it was opened"));
 }
 
 std::optional<std::string> ObjectCache::Find(const std::string& uri) const {

@@ -17,7 +17,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
-#include "ml/input/object/object_store.h"
+#include "ml/input/object/stored_object.h"
 
 namespace parasol {
 

@@ -22,6 +22,8 @@
 #include "ml/input/object/copy_lock.h"
 #include "ml/input/object/find_objects.h"
 #include "ml/input/object/object_copy.h"
+#include "ml/input/object/object_store.h"
+#include "ml/input/object/object_uri.h"
 #include "ml/input/object/remote_file.h"
 #include "ml/input/object/testing/s3_server.h"
 #include "ml/input/testing/arrow_environment.h"

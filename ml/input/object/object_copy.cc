@@ -5,16 +5,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
 #include "base/descriptor.h"
-#include "base/parallel_calls.h"
 #include "base/status_macros.h"
 
 namespace parasol {
@@ -26,15 +22,11 @@ uint64_t MebiBytes(uint64_t bytes) {
   return (bytes + (uint64_t{1} << kShiftToMebi) - 1) >> kShiftToMebi;
 }
 
-// Writes pieces of an object to its file.
+// Writes an object to its file.
 class CopyWriter {
  public:
-  CopyWriter(const StoredObject& object, std::string path, int descriptor,
-             size_t piece_bytes)
-      : object_(object),
-        path_(std::move(path)),
-        descriptor_(descriptor),
-        piece_bytes_(piece_bytes) {}
+  CopyWriter(const StoredObject& object, std::string path, int descriptor)
+      : object_(object), path_(std::move(path)), descriptor_(descriptor) {}
 
   // Has the disk's room for all bytes, where the file system can say so.
   absl::Status Reserve() const {
@@ -46,18 +38,11 @@ class CopyWriter {
     return WriteError(errno);
   }
 
-  absl::Status WriteAll(size_t threads) {
-    const uint64_t pieces = (object_.bytes() + piece_bytes_ - 1) / piece_bytes_;
-    threads = std::clamp<uint64_t>(pieces, 1, threads);
-    return ParallelCalls(threads).Run([&](size_t) -> absl::Status {
-      std::string piece;
-      for (uint64_t i = next_++; i < pieces && !has_failed_; i = next_++) {
-        const absl::Status status = WritePiece(i * piece_bytes_, piece);
-        if (!status.ok()) has_failed_ = true;
-        RETURN_IF_ERROR(status);
-      }
-      return absl::OkStatus();
-    });
+  absl::Status WriteAll(size_t piece_bytes, size_t threads) const {
+    return object_.ReadAll(piece_bytes, threads,
+                           [this](uint64_t offset, absl::string_view piece) {
+                             return Write(offset, piece);
+                           });
   }
 
  private:
@@ -69,10 +54,7 @@ class CopyWriter {
     return absl::ErrnoToStatus(error, path_);
   }
 
-  absl::Status WritePiece(uint64_t offset, std::string& piece) const {
-    piece.resize(std::min<uint64_t>(piece_bytes_, object_.bytes() - offset));
-    RETURN_IF_ERROR(object_.Read(offset, absl::MakeSpan(piece)));
-    absl::string_view left = piece;
+  absl::Status Write(uint64_t offset, absl::string_view left) const {
     while (!left.empty()) {
       const ssize_t n = pwrite(descriptor_, left.data(), left.size(),
                                static_cast<off_t>(offset));
@@ -87,9 +69,6 @@ class CopyWriter {
   const StoredObject& object_;
   const std::string path_;
   const int descriptor_;
-  const size_t piece_bytes_;
-  std::atomic<uint64_t> next_ = 0;  // piece
-  std::atomic<bool> has_failed_ = false;
 };
 
 }  // namespace
@@ -124,9 +103,9 @@ absl::Status WriteCopy(const StoredObject& object, const std::string& path,
   const Descriptor file(open(
       unfinished.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, kOwnersOnly));
   if (!file.is_open()) return absl::ErrnoToStatus(errno, unfinished);
-  CopyWriter writer(object, unfinished, file.get(), piece_bytes);
+  const CopyWriter writer(object, unfinished, file.get());
   absl::Status status = writer.Reserve();
-  if (status.ok()) status = writer.WriteAll(threads);
+  if (status.ok()) status = writer.WriteAll(piece_bytes, threads);
   // The pieces may be of two versions.
   if (status.ok()) status = object.CheckIsSame();
   if (status.ok() && (fdatasync(file.get()) != 0 ||

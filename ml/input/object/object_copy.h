@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "ml/input/object/object_store.h"
+#include "ml/input/object/stored_object.h"
 
 namespace parasol {
 

@@ -7,15 +7,11 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
-#include "base/log.h"
 #include "base/shown_text.h"
 #include "base/status_macros.h"
 
 namespace parasol {
 namespace {
-
-constexpr absl::Duration kFirstPause = absl::Milliseconds(200);
 
 // What to do if a store refuses.
 absl::string_view HowToBeLetIn(const ObjectUri& uri) {
@@ -42,20 +38,58 @@ absl::string_view HowToGetHadoop(const ObjectUri& uri) {
 
 }  // namespace
 
-absl::Status Attempts::Make(absl::FunctionRef<absl::Status()> attempt) const {
-  absl::Duration pause = kFirstPause;
-  for (int i = 1;; ++i, pause *= 2) {
-    const absl::Status status = attempt();
-    if (!absl::IsUnavailable(status)) return status;
-    if (i == kMost) {
-      return absl::UnavailableError(absl::StrCat(
-          status.message(), "; given up after ", kMost, " attempts"));
-    }
-    LOG(WARNING) << status.message() << "; attempt " << i + 1 << " of " << kMost
-                 << " in " << absl::FormatDuration(pause);
-    clock_.Pause(pause);
+// An object of a bucket, or a file of Hadoop's.
+class ArrowObject final : public StoredObject {
+ public:
+  using Handle =
+      std::unique_ptr<ParasolArrowObject, void (*)(ParasolArrowObject*)>;
+
+  ArrowObject(std::shared_ptr<const ObjectStore> store, std::string path,
+              Handle handle, uint64_t bytes, std::string version)
+      : StoredObject({.uri = store->uri_.Of(path),
+                      .bytes = bytes,
+                      .version = std::move(version)}),
+        store_(std::move(store)),
+        path_(std::move(path)),
+        handle_(std::move(handle)) {}
+
+  absl::Status Read(uint64_t offset, absl::Span<char> out) const override {
+    return store_->attempts_.Make([&] {
+      const absl::Status read = store_->Call(path_, [&](char* error) {
+        return store_->library_.object_read(
+            handle_.get(), static_cast<int64_t>(offset),
+            static_cast<int64_t>(out.size()), out.data(), error);
+      });
+      if (read.ok()) return read;
+      const absl::Status failed(
+          read.code(), absl::StrCat(read.message(), " (at byte ", offset,
+                                    " of ", bytes(), ")"));
+      // The answer of a store to a small range may hide why it fails.
+      const absl::Status same = CheckIsSameOnce();
+      return same.ok() || absl::IsUnavailable(same) ? failed : same;
+    });
   }
-}
+
+  absl::Status CheckIsSame() const override {
+    return store_->attempts_.Make([this] { return CheckIsSameOnce(); });
+  }
+
+ private:
+  // CheckIsSame() without a second attempt.
+  absl::Status CheckIsSameOnce() const {
+    const auto now = store_->OpenOnce(path_);
+    if (absl::IsNotFound(now.status())) return Gone();
+    RETURN_IF_ERROR(now.status());
+    if ((*now)->version() == version() && (*now)->bytes() == bytes()) {
+      return absl::OkStatus();
+    }
+    return Changed((*now)->bytes());
+  }
+
+  const std::shared_ptr<const ObjectStore> store_;
+  const std::string path_;
+  const Handle handle_;
+};
 
 absl::Status ObjectStore::ErrorOf(const ObjectUri& uri,
                                   const std::string& shown, int code,
@@ -150,26 +184,28 @@ absl::StatusOr<ObjectEntry> ObjectStore::Find(const std::string& path) const {
       .is_folder = bytes < 0};
 }
 
-absl::Status ObjectStore::OpenOnce(StoredObject& object) const {
+absl::StatusOr<std::shared_ptr<const StoredObject>> ObjectStore::OpenOnce(
+    const std::string& path) const {
   ParasolArrowObject* opened = nullptr;
   int64_t bytes = 0;
   char version[PARASOL_ARROW_VERSION_BYTES] = {};
-  RETURN_IF_ERROR(Call(object.path_, [&](char* error) {
-    return library_.object(store_, object.path_.c_str(), &opened, &bytes,
-                           version, error);
+  RETURN_IF_ERROR(Call(path, [&](char* error) {
+    return library_.object(store_, path.c_str(), &opened, &bytes, version,
+                           error);
   }));
-  object.handle_ = StoredObject::Handle(opened, library_.object_close);
-  object.bytes_ = static_cast<uint64_t>(bytes);
-  object.version_ = version;
-  return absl::OkStatus();
+  return std::make_shared<ArrowObject>(
+      shared_from_this(), path,
+      ArrowObject::Handle(opened, library_.object_close),
+      static_cast<uint64_t>(bytes), version);
 }
 
 absl::StatusOr<std::shared_ptr<const StoredObject>> ObjectStore::OpenObject(
     const std::string& path) const {
-  std::shared_ptr<StoredObject> object(
-      new StoredObject(shared_from_this(), path));
-  object->uri_ = uri_.Of(path);
-  RETURN_IF_ERROR(attempts_.Make([&] { return OpenOnce(*object); }));
+  std::shared_ptr<const StoredObject> object;
+  RETURN_IF_ERROR(attempts_.Make([&]() -> absl::Status {
+    ASSIGN_OR_RETURN(object, OpenOnce(path));
+    return absl::OkStatus();
+  }));
   return object;
 }
 
@@ -216,48 +252,6 @@ absl::Status ObjectStore::RemoveFolder(const std::string& folder) const {
       return library_.remove(store_, folder.c_str(), /*is_folder=*/1, error);
     });
   });
-}
-
-absl::Status StoredObject::Read(uint64_t offset, absl::Span<char> out) const {
-  return store_->attempts_.Make([&] {
-    const absl::Status read = store_->Call(path_, [&](char* error) {
-      return store_->library_.object_read(
-          handle_.get(), static_cast<int64_t>(offset),
-          static_cast<int64_t>(out.size()), out.data(), error);
-    });
-    if (read.ok()) return read;
-    const absl::Status failed(
-        read.code(), absl::StrCat(read.message(), " (at byte ", offset, " of ",
-                                  bytes_, ")"));
-    // The answer of a store to a small range may hide why it fails.
-    const absl::Status same = CheckIsSameOnce();
-    return same.ok() || absl::IsUnavailable(same) ? failed : same;
-  });
-}
-
-absl::Status StoredObject::CheckIsSame() const {
-  return store_->attempts_.Make([this] { return CheckIsSameOnce(); });
-}
-
-absl::Status StoredObject::CheckIsSameOnce() const {
-  StoredObject now(store_, path_);
-  const absl::Status opened = store_->OpenOnce(now);
-  if (absl::IsNotFound(opened)) {
-    return absl::DataLossError(
-        absl::StrCat(OneLine(uri_),
-                     ": the object is gone, and was there when it was "
-                     "opened; leave data as they are while they are read"));
-  }
-  RETURN_IF_ERROR(opened);
-  if (now.version_ == version_ && now.bytes_ == bytes_) {
-    return absl::OkStatus();
-  }
-  return absl::DataLossError(
-      absl::StrCat(OneLine(uri_),
-                   ": the object has changed since it was opened, when it "
-                   "had ",
-                   bytes_, " bytes (now ", now.bytes_,
-                   "); leave data as they are while they are read"));
 }
 
 }  // namespace parasol

@@ -14,73 +14,17 @@
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "ml/input/library/arrow_library.h"
+#include "ml/input/object/attempts.h"
 #include "ml/input/object/object_uri.h"
+#include "ml/input/object/stored_object.h"
 
 namespace parasol {
-
-// Attempts of what may pass: a network that is cut, a server that is busy.
-class Attempts {
- public:
-  explicit Attempts(Clock& clock = Clock::Real()) : clock_(clock) {}
-
-  // Calls `attempt` until it returns anything but Unavailable, kMost times at
-  // most, and waits longer and longer in between, 25 s in all. Logs each one
-  // that failed. Returns what it returned last, with how often it was tried.
-  absl::Status Make(absl::FunctionRef<absl::Status()> attempt) const;
-
-  static constexpr int kMost = 8;
-
- private:
-  Clock& clock_;
-};
 
 // A file or a folder in a store.
 struct ObjectEntry {
   std::string path;
   uint64_t bytes = 0;
   bool is_folder = false;
-};
-
-// One version of an object, read at any place. Thread-safe.
-//
-// All functions of objects and stores return, with the object's URI,
-//   NotFound            there is no such object, bucket or host.
-//   PermissionDenied    the store refuses, or has no credentials: says what
-//                       to do.
-//   Unavailable         network or server fail, also after Attempts: another
-//                       try may succeed.
-//   FailedPrecondition  Arrow, or Hadoop, is not installed: says how to do it.
-//   InvalidArgument     options that the store does not understand.
-class StoredObject {
- public:
-  const std::string& uri() const { return uri_; }
-  uint64_t bytes() const { return bytes_; }
-  // A text that no other version of the object has.
-  const std::string& version() const { return version_; }
-
-  // Fills `out` with the object's bytes from `offset` on, which it has.
-  absl::Status Read(uint64_t offset, absl::Span<char> out) const;
-
-  // Returns OK if the store has this version of the object.
-  //   DataLoss  it has another one, or none: names it.
-  absl::Status CheckIsSame() const;
-
- private:
-  friend class ObjectStore;
-  // CheckIsSame() without a second attempt.
-  absl::Status CheckIsSameOnce() const;
-  using Handle =
-      std::unique_ptr<ParasolArrowObject, void (*)(ParasolArrowObject*)>;
-
-  StoredObject(std::shared_ptr<const class ObjectStore> store, std::string path)
-      : store_(std::move(store)), path_(std::move(path)) {}
-
-  std::shared_ptr<const class ObjectStore> store_;
-  std::string path_;
-  std::string uri_;
-  uint64_t bytes_ = 0;
-  std::string version_;
-  Handle handle_{nullptr, nullptr};
 };
 
 // A bucket of an object store, or the files of a Hadoop cluster, by Apache
@@ -122,7 +66,7 @@ class ObjectStore : public std::enable_shared_from_this<ObjectStore> {
   absl::Status RemoveFolder(const std::string& folder) const;
 
  private:
-  friend class StoredObject;
+  friend class ArrowObject;
 
   ObjectStore(ArrowLibrary library, ObjectUri uri, ParasolArrowStore* store,
               Clock& clock)
@@ -137,7 +81,8 @@ class ObjectStore : public std::enable_shared_from_this<ObjectStore> {
   absl::Status Call(absl::string_view path,
                     absl::FunctionRef<int(char* error)> call) const;
   // Opens the object without a second attempt.
-  absl::Status OpenOnce(StoredObject& object) const;
+  absl::StatusOr<std::shared_ptr<const StoredObject>> OpenOnce(
+      const std::string& path) const;
 
   const ArrowLibrary library_;
   const ObjectUri uri_;

@@ -61,10 +61,17 @@ absl::Status CheckOptions(const Scheme& scheme, absl::string_view shown,
 absl::StatusOr<const Scheme*> KnownScheme(absl::string_view name) {
   const Scheme* const scheme = FindScheme(name);
   if (scheme != nullptr) return scheme;
+  if (name == "http" || name == "https") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name,
+        "://: web servers have only files of data, and of other programs' "
+        "models; name a folder, or s3://bucket/key or gs://bucket/key"));
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       ShownText(name),
       "://: files of this scheme are not read; they are in "
-      "folders, or s3://bucket/key, gs://bucket/key or hdfs://host:port/path"));
+      "folders, or s3://bucket/key, gs://bucket/key, hdfs://host:port/path or "
+      "https://host/path"));
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ TEST(ObjectUriTest, WhatIsNoObjectIsRefusedByName) {
   struct Case {
     std::string uri, says;
   };
-  const Case cases[] = {{"http://h/x", "http://: files of this scheme"},
+  const Case cases[] = {{"http://h/x", "http://: web servers have only"},
                         {"file:///x", "file://"},
                         {"s3a://b/x", "s3a://"},
                         {"s3:///x", "has no bucket"},

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
-#include "ml/input/object/object_store.h"
+#include "ml/input/object/stored_object.h"
 
 namespace parasol {
 

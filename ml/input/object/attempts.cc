@@ -1,0 +1,33 @@
+#include "ml/input/object/attempts.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "ml/input/web/web_client.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::Duration kFirstPause = absl::Milliseconds(200);
+
+}  // namespace
+
+absl::Status Attempts::Make(absl::FunctionRef<absl::Status()> attempt) const {
+  absl::Duration pause = kFirstPause;
+  for (int i = 1;; ++i, pause *= 2) {
+    const absl::Status status = attempt();
+    if (!absl::IsUnavailable(status)) return status;
+    if (i == kMost) {
+      return absl::UnavailableError(absl::StrCat(
+          status.message(), "; given up after ", kMost, " attempts"));
+    }
+    const absl::Duration wait =
+        std::max(pause, std::min(WebClient::WaitOf(status), kMostWait));
+    LOG(WARNING) << status.message() << "; attempt " << i + 1 << " of " << kMost
+                 << " in " << absl::FormatDuration(wait);
+    clock_.Pause(wait);
+  }
+}
+
+}  // namespace parasol
