@@ -7,7 +7,7 @@ set -euo pipefail
 root=$(dirname "$(readlink -f WORKSPACE)")
 (cd "$root" && tests/mutate --check tests/simulation/mutants.txt \
   tests/simulation/group/mutants.txt third_party/cuda_on_host/mutants.txt \
-  storage/mutants.txt)
+  storage/mutants.txt ml/input/web/mutants.txt)
 
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
