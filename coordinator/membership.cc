@@ -42,7 +42,8 @@ Membership::Arrival Membership::Arrival::Of(
   Arrival arrival = {.epoch = request.place_epoch(),
                      .metrics_address = request.metrics_address(),
                      .collective_address = request.collective_address(),
-                     .process = request.process()};
+                     .process = request.process(),
+                     .acts = request.task().has_host_index()};
   // One that acts for a lost process follows that one, whatever clocks say.
   if (request.task().has_host_index()) return arrival;
   if (request.join_unix_micros() > 0) {
@@ -79,6 +80,7 @@ absl::StatusOr<Membership::Member*> Membership::Find(const wire::Task& task) {
   Member& member = it->second;
   for (const Former& former : member.replaced) {
     if (former.incarnation != task.incarnation()) continue;
+    if (former.is_of_acting) return Replaced(id, member.process);
     member.doubled = absl::StrCat(
         "two processes run as it: the one", InBrackets(member.process),
         " that came last has its place, the one", InBrackets(former.process),
@@ -175,11 +177,13 @@ absl::StatusOr<Membership::Registration> Membership::Register(
     if (member->alive && member->predecessor == 0) {
       member->predecessor = member->incarnation;
       member->predecessor_process = member->process;
+      member->predecessor_acts = member->acts;
       member->predecessor_epoch = member->epoch;
       member->predecessor_is_heard = false;
       member->predecessor_joined_at = member->joined_at;
     } else {
-      Replace(*member, {member->incarnation, member->process});
+      Replace(*member, {member->incarnation, member->process,
+                        member->acts || arrival.acts});
     }
     member->doubled.clear();
   }
@@ -191,6 +195,7 @@ absl::StatusOr<Membership::Registration> Membership::Register(
   member->metrics_address = arrival.metrics_address;
   member->collective_address = arrival.collective_address;
   member->process = arrival.process;
+  member->acts = arrival.acts;
   member->joined_at = arrival.joined_at;
   return registration;
 }
@@ -204,8 +209,9 @@ absl::Status Membership::Renew(const wire::Task& task, absl::Time now) {
   }
   member->lease_end = now + lease_;
   if (member->predecessor != 0) {
-    Replace(*member, {std::exchange(member->predecessor, 0),
-                      member->predecessor_process});
+    Replace(*member,
+            {std::exchange(member->predecessor, 0), member->predecessor_process,
+             member->acts || member->predecessor_acts});
   }
   return absl::OkStatus();
 }
@@ -249,14 +255,16 @@ Membership::Lost Membership::End(const TaskId& id, Member& member,
   member.absent_since = now;
   if (member.predecessor == 0) return lost;
   const uint64_t predecessor = std::exchange(member.predecessor, 0);
+  const bool is_of_acting = member.acts || member.predecessor_acts;
   if (!member.predecessor_is_heard ||
       member.predecessor_joined_at.IsBefore(member.joined_at)) {
-    Replace(member, {predecessor, member.predecessor_process});
+    Replace(member, {predecessor, member.predecessor_process, is_of_acting});
     return lost;
   }
-  Replace(member, {member.incarnation, member.process});
+  Replace(member, {member.incarnation, member.process, is_of_acting});
   member.incarnation = predecessor;
   member.process = member.predecessor_process;
+  member.acts = member.predecessor_acts;
   member.joined_at = member.predecessor_joined_at;
   // Its predecessor is to have the larger one, wherever both come.
   ++member.epoch;

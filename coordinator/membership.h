@@ -63,6 +63,9 @@ class Membership {
   struct Former {
     uint64_t incarnation = 0;
     std::string process;
+    // True if it acted for a lost process, or one that acts took its place:
+    // both were meant to be.
+    bool is_of_acting = false;
   };
 
   // The time at which a process began to join.
@@ -105,12 +108,15 @@ class Membership {
     std::deque<Former> replaced;
     // Names the process at the place and an older one that was heard after it:
     // both ran at a time, or the older one stood still. Empty if none was
-    // heard.
+    // heard, or one of them acted for a lost process.
     std::string doubled;
+    // True if the process acts for a lost one, in another ps's.
+    bool acts = false;
     // The live process whose place a newcomer has taken, while the newcomer has
     // not been heard again, and its place epoch; 0 if there is none.
     uint64_t predecessor = 0;
     std::string predecessor_process;
+    bool predecessor_acts = false;
     int64_t predecessor_epoch = 0;
     // The predecessor may have the place again if it was heard since, and is
     // not known to have begun to join before the newcomer.
@@ -129,6 +135,8 @@ class Membership {
     std::string metrics_address = {};
     std::string collective_address = {};
     std::string process = {};
+    // True if it acts for a lost process, in another ps's.
+    bool acts = false;
   };
 
   struct Registration {

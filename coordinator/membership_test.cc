@@ -193,6 +193,45 @@ TEST(Membership, ATaskThatStoodStillAndReturnsIsNamedWithItsSuccessor) {
             "the one before is told to end");
 }
 
+// A ps that stood still while another one acted for it, and the one that acted:
+// each is told to end, and neither was started twice.
+TEST(Membership, WhoeverActsForALostProcessIsNoSecondOne) {
+  Membership membership = TwoPsAndAWorker();
+  const auto doubled = [&membership] {
+    return membership.members().at({"ps", 0}).doubled;
+  };
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), {}, At(0)));
+  membership.Expire(At(20));
+  ASSERT_OK(membership.Register(Task("ps", 0, 8), {.acts = true}, At(21)));
+  EXPECT_THAT(membership.Renew(Task("ps", 0, 7), At(22)),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(doubled(), "");
+  ASSERT_OK(membership.Renew(Task("ps", 0, 8), At(22)));
+  ASSERT_OK(membership.Register(Task("ps", 0, 9), {}, At(23)));
+  ASSERT_OK(membership.Renew(Task("ps", 0, 9), At(24)));
+  for (const uint64_t former : {7, 8}) {
+    EXPECT_THAT(membership.Renew(Task("ps", 0, former), At(25)),
+                StatusIs(absl::StatusCode::kFailedPrecondition));
+    EXPECT_EQ(doubled(), "") << former;
+  }
+  ASSERT_OK(membership.Register(Task("ps", 0, 10), {}, At(26)));
+  ASSERT_OK(membership.Renew(Task("ps", 0, 10), At(27)));
+  EXPECT_THAT(membership.Renew(Task("ps", 0, 9), At(28)),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_NE(doubled(), "") << "none of both acted";
+}
+
+// It was still alive when the one that acts came, and is put off first.
+TEST(Membership, ALiveProcessWhosePlaceOneThatActsTakesIsNoSecondOne) {
+  Membership membership = TwoPsAndAWorker();
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), {}, At(0)));
+  ASSERT_OK(membership.Register(Task("ps", 0, 8), {.acts = true}, At(1)));
+  ASSERT_OK(membership.Renew(Task("ps", 0, 8), At(2)));
+  EXPECT_THAT(membership.Renew(Task("ps", 0, 7), At(3)),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(membership.members().at({"ps", 0}).doubled, "");
+}
+
 TEST(Membership, AbsentNamesThoseOfTheRoleThatAreNotAlive) {
   Membership membership = TwoPsAndAWorker();
   ASSERT_OK(membership.Register(Task("ps", 0, 7), {}, At(0)));
