@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,6 +44,17 @@ absl::StatusCode CodeOf(int code) {
     default:
       return absl::StatusCode::kUnavailable;
   }
+}
+
+// What is said of the limit that a file is beyond.
+std::string LimitHint(int code) {
+  struct rlimit limit;
+  if (code != EFBIG || getrlimit(RLIMIT_FSIZE, &limit) != 0 ||
+      limit.rlim_cur == RLIM_INFINITY) {
+    return "";
+  }
+  return absl::StrCat(" (this process may write ", limit.rlim_cur,
+                      " bytes to a file, RLIMIT_FSIZE: raise ulimit -f)");
 }
 
 absl::StatusCode CodeOfReading(int code) {
@@ -130,8 +142,9 @@ absl::StatusOr<std::vector<std::string>> NamesInRemote(
 
 absl::Status FileError(int code, absl::string_view action,
                        absl::string_view path) {
-  return absl::Status(CodeOf(code), absl::StrCat("can't ", action, " ", path,
-                                                 ": ", std::strerror(code)));
+  return absl::Status(CodeOf(code),
+                      absl::StrCat("can't ", action, " ", path, ": ",
+                                   std::strerror(code), LimitHint(code)));
 }
 
 absl::Status ReadError(int code, absl::string_view action,

@@ -92,7 +92,8 @@ void RowTier::NoteWrite(const absl::Status& status) {
     LOG(ERROR) << "table " << table_
                << ": rows can't be written to its tier: " << status.message()
                << "; they stay in memory, and pushes are refused when that is "
-                  "full: free space, or choose another --tier_dir";
+                  "full: free space or raise the limit, or choose another "
+                  "--tier_dir";
   }
 }
 
@@ -121,7 +122,7 @@ absl::Status RowTier::NoRoom(const absl::Status& why) const {
   return absl::ResourceExhaustedError(absl::StrCat(
       "table ", table_, ": tier.memory_bytes of ", memory_bytes_.load(),
       " are in use, and rows can't be written to the disk: ", why.message(),
-      "; free space, or choose another --tier_dir"));
+      "; free space or raise the limit, or choose another --tier_dir"));
 }
 
 absl::Status RowTier::AwaitAllRoom() {

@@ -1,6 +1,8 @@
 #include "storage/tier/row_log.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
@@ -353,6 +356,30 @@ TEST(RowLogTest, RowsOfAFileOnTheDiskAreTheSame) {
                      seed % 2 == 0 ? ReadWith::kRings : ReadWith::kThreads));
     RunSchedule(seed, std::move(file), /*steps=*/2000);
     if (HasFailure()) return;
+  }
+}
+
+// The process's own limit is none of the disk's room.
+TEST(TierFileTest, TheLimitOfFilesIsNamed) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<TierFile> file,
+                       OpenTierFile(TempDir()));
+  const BlockMemory block(TierFile::kBlockBytes);
+  struct rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, SIG_IGN);
+  for (const rlim_t limit : {rlim_t{8192}, rlim_t{8192 + 100}}) {
+    const struct rlimit small = {.rlim_cur = limit,
+                                 .rlim_max = before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const absl::Status fits =
+        file->Write(4096, absl::MakeConstSpan(block.data(), block.size()));
+    const absl::Status beyond =
+        file->Write(8192, absl::MakeConstSpan(block.data(), block.size()));
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_OK(fits);
+    EXPECT_THAT(beyond, StatusIs(absl::StatusCode::kResourceExhausted,
+                                 HasSubstr(absl::StrCat("may write ", limit,
+                                                        " bytes to a file"))));
   }
 }
 

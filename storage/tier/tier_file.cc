@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -25,6 +27,13 @@ namespace {
 // under way. They do nothing else, so cores are no limit.
 constexpr size_t kReaders = 32;
 
+// True if this process may not write a file of so many bytes.
+bool IsBeyondLimit(uint64_t bytes) {
+  struct rlimit limit;
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+         limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur;
+}
+
 class UnnamedTierFile : public TierFile {
  public:
   UnnamedTierFile(std::string path, Descriptor descriptor, bool has_rings)
@@ -44,7 +53,14 @@ class UnnamedTierFile : public TierFile {
       const ssize_t written =
           pwrite(descriptor_.get(), bytes.data(), bytes.size(), offset);
       if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return FileError(errno, "write rows to", path_);
+      const int error = errno;
+      if (written < static_cast<ssize_t>(kBlockBytes) &&
+          IsBeyondLimit(offset + bytes.size())) {
+        // Past the page cache the limit is "Invalid argument", or a part of a
+        // block.
+        return FileError(EFBIG, "write rows to", path_);
+      }
+      if (written < 0) return FileError(error, "write rows to", path_);
       // What is left of a write past the page cache must be whole blocks.
       const size_t whole = written / kBlockBytes * kBlockBytes;
       if (whole == 0) return FileError(ENOSPC, "write rows to", path_);
