@@ -53,7 +53,12 @@ absl::Status SetFlag(absl::CommandLineFlag& flag, const std::string& value) {
     text = AbslUnparseFlag(*repeated);
   }
   std::string error;
-  if (flag.ParseFrom(text, &error)) return absl::OkStatus();
+  if (flag.ParseFrom(text, &error)) {
+    const auto time = flag.TryGet<absl::Duration>();
+    if (!time || *time >= absl::ZeroDuration()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--", flag.Name(), "=", value, ": below 0; write a time such as 5s"));
+  }
   // Abseil: "Illegal value 'x' specified for flag 'y'; <the type's words>".
   const std::pair<std::string, std::string> parts =
       absl::StrSplit(error, absl::MaxSplits("; ", 1));

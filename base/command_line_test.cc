@@ -94,6 +94,8 @@ TEST_F(CommandLineTest, ErrorNamesFlagAndValue) {
       {{"--lease=5"},
        "--lease=5: a time needs a unit; write --lease=5s for seconds"},
       {{"--lease=soon"}, "--lease=soon: not a time; write 5s, 10m or 1h30m"},
+      {{"--lease=-5s"}, "--lease=-5s: below 0; write a time such as 5s"},
+      {{"--lease", "-inf"}, "--lease=-inf: below 0; write a time such as 5s"},
   };
   for (const Case& c : cases) {
     EXPECT_THAT(ParseFlags(c.arguments),

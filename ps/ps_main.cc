@@ -14,6 +14,7 @@
 #include "ps/machine_memory.h"
 #include "ps/ps_process.h"
 #include "ps/ps_task.h"
+#include "ps/written_directory.h"
 
 namespace parasol {
 
@@ -133,6 +134,16 @@ absl::Status CheckFlags() {
   if (acting_port < 0 || acting_port > 65535) {
     return absl::InvalidArgumentError(
         absl::StrCat("--acting_port=", acting_port, ": not 0 to 65535"));
+  }
+  const std::string journal_dir = absl::GetFlag(FLAGS_journal_dir);
+  if (!journal_dir.empty()) {
+    RETURN_IF_ERROR(CheckWrittenDirectory("journal_dir", journal_dir,
+                                          /*make=*/true));
+  }
+  const std::string tier_dir = absl::GetFlag(FLAGS_tier_dir);
+  if (!tier_dir.empty()) {
+    RETURN_IF_ERROR(
+        CheckWrittenDirectory("tier_dir", tier_dir, /*make=*/false));
   }
   return absl::OkStatus();
 }
