@@ -164,6 +164,34 @@ TEST_F(LauncherTest, SignalDrainsAllTasksAndLeavesNoneBehind) {
               HasSubstr(R"({"status":"interrupted")"));
 }
 
+// The ps would be waited for as long as the launcher waits.
+TEST_F(LauncherTest, TheSecondSignalEndsAllAtOnceWithTheResult) {
+  SetRole("ps",
+          "trap '' TERM; touch $HERE/ready; while :; do sleep 0.02; done");
+  SetRole("worker", kStays);
+  SubprocessOptions options = Launch();
+  options.standard_output = OutputTo::File(here_ + "/stdout");
+  options.standard_error = OutputTo::File(here_ + "/stderr");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Subprocess> launcher,
+                       Subprocess::Start(options));
+  const auto text = [this](const std::string& name) {
+    std::ifstream file(here_ + "/" + name);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  while (!fs::exists(here_ + "/ready")) {
+    ASSERT_EQ(launcher->Poll(), std::nullopt);
+  }
+  launcher->Signal(SIGINT);
+  while (text("stderr").find("once more") == std::string::npos) {
+    ASSERT_EQ(launcher->Poll(), std::nullopt);
+  }
+  launcher->Signal(SIGINT);
+  ASSERT_OK_AND_ASSIGN(const ProcessEnd end, launcher->Wait(kLimit));
+  EXPECT_EQ(end.code(), 130);
+  EXPECT_THAT(text("stdout"), HasSubstr(R"({"status":"interrupted")"));
+  EXPECT_THAT(text("stderr"), Not(HasSubstr("waiting for ps/0")));
+}
+
 TEST_F(LauncherTest, CheckpointsWithoutADirectoryAreUnderTheUsersData) {
   SetRole("chief", "echo \"$@\"; touch $HERE/go");
   SubprocessOptions options = Launch({"--checkpoint_dir="});

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "base/status_macros.h"
 #include "base/uri/uri_path.h"
 #include "cluster/client/chief_client.h"
@@ -65,10 +66,10 @@ std::shared_ptr<const Trust> OwnTrust(const StoredToken& token, Clock& clock) {
 class LocalRun {
  public:
   LocalRun(const LocalJob& job, LocalPlan plan, StoredToken token,
-           const TerminationSignal& termination, Clock& clock)
+           const StopSignals& signals, Clock& clock)
       : job_(job),
         token_(std::move(token)),
-        termination_(termination),
+        signals_(signals),
         clock_(clock),
         start_(clock.Now()),
         display_(ProgressDisplay::ForStderr()),
@@ -97,11 +98,13 @@ class LocalRun {
   void Observe();
   void Interrupt(RunResult& result);
   void Fail(RunResult& result);
+  // Stops all tasks, at once if another signal comes.
+  void StopAll();
   void AddOutcome(RunResult& result) const;
 
   const LocalJob& job_;
   const StoredToken token_;
-  const TerminationSignal& termination_;
+  const StopSignals& signals_;
   Clock& clock_;
   const absl::Time start_;
   ProgressDisplay display_;
@@ -146,7 +149,7 @@ RunResult LocalRun::Run() {
 void LocalRun::Supervise(RunResult& result) {
   absl::Time finish_by = absl::InfiniteFuture();
   while (true) {
-    if (termination_.signal() != 0) return Interrupt(result);
+    if (signals_.first() != 0) return Interrupt(result);
     const Supervisor::State state = supervisor_.Poll();
     if (state == Supervisor::State::kFailed) return Fail(result);
     if (state == Supervisor::State::kEnded) return;
@@ -154,7 +157,7 @@ void LocalRun::Supervise(RunResult& result) {
       finish_by = std::min(finish_by, clock_.Now() + kFinishLimit);
       if (clock_.Now() >= finish_by) {
         display_.Tell("some tasks did not leave after the job; stopping them");
-        supervisor_.Stop(kDrainLimit);
+        StopAll();
         return;
       }
     }
@@ -192,9 +195,9 @@ void LocalRun::Observe() {
 
 void LocalRun::Interrupt(RunResult& result) {
   display_.Tell("stopping (once more to stop at once)");
-  supervisor_.Stop(kDrainLimit);
+  StopAll();
   result.status = RunResult::Status::kInterrupted;
-  result.exit_code = 128 + termination_.signal();
+  result.exit_code = 128 + signals_.first();
 }
 
 void LocalRun::Fail(RunResult& result) {
@@ -203,7 +206,13 @@ void LocalRun::Fail(RunResult& result) {
   result.error = failure.reason;
   result.exit_code = failure.exit_code;
   display_.Tell(absl::StrCat(failure.task, " failed; stopping the others"));
-  supervisor_.Stop(kDrainLimit);
+  StopAll();
+}
+
+void LocalRun::StopAll() {
+  supervisor_.Stop(kDrainLimit, [this, before = signals_.count()] {
+    return signals_.count() > before;
+  });
 }
 
 void LocalRun::AddOutcome(RunResult& result) const {
@@ -258,15 +267,15 @@ RunResult Failed(const absl::Status& status) {
 
 }  // namespace
 
-RunResult RunJob(const LocalJob& job, const TerminationSignal& termination,
-                 Clock& clock) {
+RunResult RunJob(const LocalJob& job, StopSignals& signals, Clock& clock) {
   absl::StatusOr<LocalPlan> plan = PlanJob(job);
   if (!plan.ok()) return Failed(plan.status());
   absl::StatusOr<StoredToken> token =
       StoredToken::Draw(job.token_folders, plan->chief_address);
   if (!token.ok()) return Failed(token.status());
   GiveToken(job, *token, *plan);
-  return LocalRun(job, *std::move(plan), *std::move(token), termination, clock)
+  signals.ExpectSecond();
+  return LocalRun(job, *std::move(plan), *std::move(token), signals, clock)
       .Run();
 }
 

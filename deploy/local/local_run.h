@@ -2,8 +2,8 @@
 #define PARASOL_DEPLOY_LOCAL_LOCAL_RUN_H_
 
 #include "base/clock.h"
-#include "base/process.h"
 #include "deploy/local/run_result.h"
+#include "deploy/local/stop_signals.h"
 #include "deploy/local/task_plan.h"
 
 namespace parasol {
@@ -13,9 +13,10 @@ namespace parasol {
 // when no process is left here; those on other hosts end with the connections.
 //   kSucceeded    the chief has exited with 0, and all others have ended.
 //   kFailed       a task failed for good; exit_code is the task's exit code.
-//   kInterrupted  `termination` has come; exit_code is 128 plus the signal.
-RunResult RunJob(const LocalJob& job, const TerminationSignal& termination,
-                 Clock& clock);
+//   kInterrupted  one of `signals` has come; exit_code is 128 plus the first.
+//   At
+//                 the second one all processes are killed.
+RunResult RunJob(const LocalJob& job, StopSignals& signals, Clock& clock);
 
 }  // namespace parasol
 

@@ -435,7 +435,7 @@ absl::StatusOr<LocalJob> LocalJobFromFlags(LoadedJob& loaded) {
   return job;
 }
 
-absl::StatusOr<RunResult> RunFromFlags(const TerminationSignal& termination) {
+absl::StatusOr<RunResult> RunFromFlags(StopSignals& signals) {
   LoadedJob loaded;
   ASSIGN_OR_RETURN(const LocalJob job, LocalJobFromFlags(loaded));
   // Another launcher must not take this run for an old one.
@@ -447,7 +447,7 @@ absl::StatusOr<RunResult> RunFromFlags(const TerminationSignal& termination) {
   std::optional<RunResult> complete = FindCompleteRun(
       loaded, job.checkpoint_dir, job.has_evaluator || job.is_alone);
   if (complete) return *std::move(complete);
-  return RunJob(job, termination, Clock::Real());
+  return RunJob(job, signals, Clock::Real());
 }
 
 RunResult FailedAtStart(const absl::Status& status) {
@@ -479,8 +479,8 @@ int Main(int argc, char** argv) {
     return ExitWith(absl::InvalidArgumentError(
         absl::StrCat("unexpected argument ", rest[0], "; try --help")));
   }
-  const TerminationSignal termination;
-  const absl::StatusOr<RunResult> run = RunFromFlags(termination);
+  StopSignals signals;
+  const absl::StatusOr<RunResult> run = RunFromFlags(signals);
   const RunResult result = run.ok() ? *run : FailedAtStart(run.status());
   fprintf(stderr, "%s", Summary(result).c_str());
   LogReason(result);

@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "deploy/local/file_tail.h"
@@ -19,6 +20,11 @@ constexpr int64_t kLogTailBytes = 64 << 10;
 
 // The exit code also of a task that only repeats why the job has failed.
 constexpr int kPermanentFailure = static_cast<int>(ExitCode::kPermanentFailure);
+
+// After which those are named that have not ended, and how often it is asked
+// whether all are to end at once.
+constexpr absl::Duration kNamedAfter = absl::Seconds(5);
+constexpr absl::Duration kLook = absl::Milliseconds(100);
 
 }  // namespace
 
@@ -157,11 +163,13 @@ std::string Supervisor::Reason(const Task& task) const {
   return reason.empty() ? "" : absl::StrCat(": ", reason);
 }
 
-void Supervisor::Stop(absl::Duration limit) {
+void Supervisor::Stop(absl::Duration limit,
+                      const std::function<bool()>& at_once) {
   const absl::Time start = clock_.Now();
-  Drain({"worker", "evaluator"}, start + limit / 2);
-  Drain({"chief"}, start + limit * 0.75);
-  Drain({"ps"}, start + limit);
+  const absl::Time end = start + limit;
+  Drain({"worker", "evaluator"}, start + limit / 2, end, at_once);
+  Drain({"chief"}, start + limit * 0.75, end, at_once);
+  Drain({"ps"}, end, end, at_once);
   // The destructor of a process kills it.
   for (Task& task : tasks_) task.process.reset();
 }
@@ -180,26 +188,50 @@ void Supervisor::Beat() {
 }
 
 void Supervisor::Drain(const std::vector<std::string>& roles,
-                       absl::Time deadline) {
-  std::vector<Subprocess*> processes;
+                       absl::Time deadline, absl::Time killed_at,
+                       const std::function<bool()>& at_once) {
+  if (at_once()) return;
+  std::vector<Task*> left;
   for (Task& task : tasks_) {
     if (task.process == nullptr ||
         !absl::c_linear_search(roles, task.plan.role)) {
       continue;
     }
-    processes.push_back(task.process.get());
+    left.push_back(&task);
     if (task.plan.is_remote) {
       task.process->WriteInput(kTerminate);
     } else {
       task.process->Terminate();
     }
   }
-  for (Subprocess* process : processes) {
-    while (!process->Poll().has_value() && clock_.Now() < deadline) {
-      Beat();
-      process->Wait(std::min(deadline - clock_.Now(), kBeatPeriod))
-          .IgnoreError();
+  absl::Time named_at = clock_.Now() + kNamedAfter;
+  while (true) {
+    std::erase_if(left, [](const Task* task) {
+      return task->process->Poll().has_value();
+    });
+    const absl::Time now = clock_.Now();
+    if (left.empty() || now >= deadline || at_once()) return;
+    if (now >= named_at) {
+      NameAwaited(left, killed_at - now);
+      named_at = absl::InfiniteFuture();
     }
+    Beat();
+    left[0]->process->Wait(std::min(deadline - now, kLook)).IgnoreError();
+  }
+}
+
+void Supervisor::NameAwaited(const std::vector<Task*>& tasks,
+                             absl::Duration left) {
+  const std::string killed =
+      absl::StrCat("still runs; it is killed in ",
+                   absl::FormatDuration(absl::Ceil(left, absl::Seconds(1))));
+  for (const Task* task : tasks) {
+    tell_(absl::StrCat(
+        "waiting for ", task->plan.name,
+        task->plan.is_remote
+            ? ""
+            : absl::StrCat(" (process ", task->process->pid(), ")"),
+        ", which ", killed));
   }
 }
 

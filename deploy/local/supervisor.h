@@ -70,8 +70,10 @@ class Supervisor {
   // Sends SIGTERM in the order in which a cluster drains: first to the tasks
   // that push, then to the chief, which may write a checkpoint, then to the
   // tasks that hold the variables. Sends SIGKILL to all that are left after
-  // `limit`. Blocks until all here have ended.
-  void Stop(absl::Duration limit);
+  // `limit`, or as soon as `at_once`, which it asks every .1 s, returns true.
+  // Names those that it has waited for some seconds. Blocks until all here have
+  // ended.
+  void Stop(absl::Duration limit, const std::function<bool()>& at_once);
 
  private:
   struct Task {
@@ -96,8 +98,12 @@ class Supervisor {
   std::string Reason(const Task& task) const;
   // Gives the guards of tasks on other hosts a sign of life where one is due.
   void Beat();
-  // Terminates the processes of `roles` and waits for them.
-  void Drain(const std::vector<std::string>& roles, absl::Time deadline);
+  // Terminates the processes of `roles` and waits for them. `killed_at`: when
+  // all that are left are killed.
+  void Drain(const std::vector<std::string>& roles, absl::Time deadline,
+             absl::Time killed_at, const std::function<bool()>& at_once);
+  // Says of each of `tasks` that it is waited for.
+  void NameAwaited(const std::vector<Task*>& tasks, absl::Duration left);
 
   std::vector<Task> tasks_;
   const std::function<void(const std::string&)> tell_;

@@ -1,5 +1,6 @@
 #include "deploy/local/supervisor.h"
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -12,10 +13,15 @@
 #include "deploy/local/restart_policy.h"
 #include "deploy/local/task_plan.h"
 #include "deploy/remote/guard_protocol.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace parasol {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // A task on another host, whose connection writes the first `bytes` bytes that
 // it hears to a file and then ends.
@@ -44,10 +50,61 @@ TEST(SupervisorTest, ATaskOnAnotherHostHearsBeatsAndThenTheRequestToEnd) {
     clock.Advance(kBeatPeriod);
   }
   // Returns as soon as the task has ended.
-  supervisor.Stop(absl::Seconds(60));
+  supervisor.Stop(absl::Seconds(60), [] { return false; });
   std::ifstream heard(path);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(heard), {}),
             absl::StrCat(kBeat, kBeat, kBeat, kTerminate));
+}
+
+// A ps that takes no notice of SIGTERM, of which the time does not go on by
+// itself.
+TaskPlan Stubborn(const std::string& path) {
+  TaskPlan plan;
+  plan.role = "ps";
+  plan.name = "ps/1";
+  plan.argv = {"/bin/sh", "-c",
+               absl::StrCat("trap '' TERM; echo > ", path,
+                            "; while :; do sleep 1; done")};
+  plan.log_file = path + ".log";
+  return plan;
+}
+
+class StubbornTaskTest : public testing::Test {
+ protected:
+  StubbornTaskTest()
+      : supervisor_(
+            {Stubborn(path_)}, RestartLimits(),
+            [this](const std::string& line) { told_.push_back(line); },
+            clock_) {
+    std::filesystem::remove(path_);
+    EXPECT_OK(supervisor_.Start());
+    while (!std::filesystem::exists(path_)) supervisor_.Poll();
+  }
+
+  const std::string path_ = testing::TempDir() + "/stubborn";
+  std::vector<std::string> told_;
+  SimulatedClock clock_;
+  Supervisor supervisor_;
+};
+
+TEST_F(StubbornTaskTest, IsNamedOnceAndKilledAtTheLimit) {
+  const absl::Time start = clock_.Now();
+  supervisor_.Stop(absl::Seconds(60), [this] {
+    clock_.Advance(absl::Seconds(10));
+    return false;
+  });
+  EXPECT_GE(clock_.Now() - start, absl::Seconds(60));
+  EXPECT_LE(clock_.Now() - start, absl::Seconds(80));
+  ASSERT_EQ(told_.size(), 1);
+  EXPECT_THAT(told_[0],
+              AllOf(StartsWith("waiting for ps/1 (process "),
+                    HasSubstr("), which still runs; it is killed in ")));
+}
+
+TEST_F(StubbornTaskTest, IsKilledAtOnceIfThatIsWanted) {
+  supervisor_.Stop(absl::Seconds(60),
+                   [asked = 0]() mutable { return ++asked > 3; });
+  EXPECT_EQ(told_.size(), 0);
 }
 
 }  // namespace
