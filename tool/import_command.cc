@@ -13,6 +13,7 @@
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "cluster/job/defaults.h"
+#include "cluster/job/evaluation_policy.h"
 #include "cluster/job/job_file.h"
 #include "ml/input/object/object_cache.h"
 #include "ml/input/object/object_uri.h"
@@ -75,9 +76,9 @@ absl::StatusOr<ImportOptions> ImportOptionsFromFlags() {
     return absl::InvalidArgumentError(
         "--checkpoint_dir is missing; try --help");
   }
-  if (options.step.value_or(0) < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--step=", *options.step, ": must be 0 or more"));
+  if (options.step.value_or(0) < 0 || options.step.value_or(0) >= kMaxSteps) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--step=", *options.step, ": must be from 0 to ", kMaxSteps - 1));
   }
   return options;
 }

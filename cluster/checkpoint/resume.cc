@@ -12,6 +12,7 @@
 #include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "cluster/job/changed_fields.h"
+#include "cluster/job/evaluation_policy.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "ml/optimizer/assigned/optimizer_of.h"
@@ -158,6 +159,12 @@ absl::StatusOr<std::optional<durable::CheckpointManifest>> FindCheckpoint(
 absl::Status CheckResumable(const durable::CheckpointManifest& checkpoint,
                             const job::Job& job,
                             const CheckpointContents& contents) {
+  if (checkpoint.global_step() < 0 || checkpoint.global_step() >= kMaxSteps) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the checkpoint is of step ", checkpoint.global_step(),
+        ", and jobs train the steps below 2^53; begin a new run "
+        "with warm_start, or import the model with another --step"));
+  }
   const bool had_local = checkpoint.job().parameter_server().has_local_steps();
   if (had_local != job.parameter_server().has_local_steps()) {
     return absl::InvalidArgumentError(

@@ -60,6 +60,23 @@ TEST(Resume, TheSameModelIsResumableWithAnotherLearningRateAndEnd) {
   EXPECT_OK(CheckResumable(AdamCheckpoint(), job, {AdamVariables(), {}}));
 }
 
+// Steps are counted exactly as float64, too, and nothing may overflow.
+TEST(Resume, AStepThatNoJobReachesIsRefused) {
+  const auto resumed = [](int64_t step) {
+    durable::CheckpointManifest checkpoint = AdamCheckpoint();
+    checkpoint.set_global_step(step);
+    return CheckResumable(checkpoint, AdamJob(), {AdamVariables(), {}});
+  };
+  EXPECT_OK(resumed((int64_t{1} << 53) - 1));
+  for (const int64_t step : {int64_t{-1}, int64_t{1} << 53, INT64_MAX}) {
+    EXPECT_THAT(
+        resumed(step),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 AllOf(HasSubstr(absl::StrCat("is of step ", step, ", and ")),
+                       HasSubstr("below 2^53"))));
+  }
+}
+
 // A step is an exchange in one of them alone.
 TEST(Resume, LocalStepsNeitherBeginNorEnd) {
   job::Job local = AdamJob();

@@ -300,6 +300,12 @@ TEST_F(KerasFilesTest, UpdatesOfSeveralGradientsAreCountedByTheUser) {
   const CompletedProcess known =
       Import("accumulated.keras", "model", {"--allow_surplus", "--step=2"});
   EXPECT_EQ(known.end.code(), 0) << known.standard_error;
+  const CompletedProcess beyond =
+      Import("accumulated.keras", "beyond", {"--step=9007199254740992"});
+  EXPECT_EQ(beyond.end.code(), 2);
+  EXPECT_THAT(beyond.standard_error,
+              HasSubstr("--step=9007199254740992: must be from 0 to "
+                        "9007199254740991"));
 }
 
 // A new job begins with the values alone.
