@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/input/batch_decoder.h"
 #include "ml/input/batch_order.h"
@@ -34,6 +35,40 @@ constexpr int kDefaultDecodeThreads = 2;
 int DecodeThreads(const job::Dataset& dataset) {
   return dataset.has_decode_threads() ? dataset.decode_threads()
                                       : kDefaultDecodeThreads;
+}
+
+template <typename Format>
+std::string FirstFile(const Format& format) {
+  return format.file_size() > 0 ? ShownText(format.file(0)) : "the data";
+}
+
+// The first of the files that the job names for the set.
+std::string FirstFileOf(const job::Dataset& dataset) {
+  switch (dataset.kind_case()) {
+    case job::Dataset::kIdx:
+      return ShownText(dataset.idx().images());
+    case job::Dataset::kCifar:
+      return FirstFile(dataset.cifar());
+    case job::Dataset::kLibsvm:
+      return FirstFile(dataset.libsvm());
+    case job::Dataset::kCsv:
+      return FirstFile(dataset.csv());
+    case job::Dataset::kCriteo:
+      return FirstFile(dataset.criteo());
+    case job::Dataset::kRatings:
+      return FirstFile(dataset.ratings());
+    case job::Dataset::kTfrecord:
+      return FirstFile(dataset.tfrecord());
+    case job::Dataset::kCustom:
+      return FirstFile(dataset.custom());
+    case job::Dataset::kArray:
+      return FirstFile(dataset.array());
+    case job::Dataset::kParquet:
+      return FirstFile(dataset.parquet());
+    case job::Dataset::KIND_NOT_SET:
+      break;
+  }
+  return "the data";
 }
 
 bool SkipsCorrupt(const job::Dataset& dataset) {
@@ -153,7 +188,8 @@ absl::StatusOr<std::unique_ptr<InputPipeline>> Pipeline::Open(
                            {.shard = shard,
                             .num_shards = options.num_shards,
                             .shuffle_buffer = set->dataset.shuffle_buffer(),
-                            .seed = options.seed}));
+                            .seed = options.seed}),
+        _ << FirstFileOf(set->dataset));
     shards.push_back(std::move(created));
   }
   return std::make_unique<Pipeline>(std::move(set), shards, options);

@@ -402,9 +402,10 @@ TEST(InputPipelineTest, EmptySetIsRefused) {
   job::Model model;
   model.add_input_shape(28);
   model.add_input_shape(28);
-  EXPECT_THAT(InputPipeline::Open(dataset, Inputs(model), Options()),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("the data set has no examples in 1 files")));
+  EXPECT_THAT(
+      InputPipeline::Open(dataset, Inputs(model), Options()),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("no_images: the data set has no examples in 1 file")));
 }
 
 TEST(InputPipelineTest, AModelWithoutInputsIsRefused) {

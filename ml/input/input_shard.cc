@@ -96,7 +96,8 @@ absl::StatusOr<InputShard> InputShard::Create(const Selection& selection,
   if (selection.size() == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("the data set has no examples in ", files,
-                     " files: they have none, or its split leaves them out"));
+                     files == 1 ? " file: it has" : " files: they have",
+                     " none, or the split leaves all of them out"));
   }
   return absl::InvalidArgumentError(
       absl::StrCat("input shard ", options.shard, " of ", shards,

@@ -51,8 +51,8 @@ TEST(KeptColumnsTest, AnotherNameIsRefused) {
   EXPECT_THAT(
       Kept("csv { file: 'k.csv' }", kOneNumber, {"idd"}).status(),
       StatusIs(absl::StatusCode::kInvalidArgument,
-               HasSubstr("column to keep: the data set has no column \"idd\"; "
-                         "did you mean \"id\"?")));
+               HasSubstr("column to keep: the data set has no column \"idd\", "
+                         "but id, a; did you mean \"id\"?")));
   WriteTestFile("k.svm", "1 1:2\n");
   EXPECT_THAT(Kept("libsvm { file: 'k.svm' }",
                    "input { name: 'features' dense { shape: 2 } }", {"id"})

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/input/format/csv_fields.h"
@@ -36,6 +38,13 @@ CsvFormat::CsvFormat(const job::CsvDataset& csv)
 
 absl::StatusOr<std::optional<size_t>> CsvFormat::Begin(const std::string& path,
                                                        const FilePart& part) {
+  if (part.HasEnd() && !absl::StrContains(part.bytes, '\n') &&
+      absl::StrContains(absl::StripSuffix(part.bytes, "\r"), '\r')) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        ": has no line feeds: its lines end with carriage returns alone; "
+        "convert it, as with tr '\\r' '\\n'"));
+  }
   size_t at = BehindByteOrderMark(part.bytes);
   for (int i = 0; i < skip_lines_ && at < part.file_bytes; ++i) {
     const size_t end = part.bytes.find('\n', at);

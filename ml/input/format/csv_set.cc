@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/did_you_mean.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/input/feature/column_features.h"
 #include "ml/input/feature/meaningless_label.h"
@@ -81,6 +82,17 @@ struct CsvSet final : public ExampleSet {
   const LabelRule label_rule;
 };
 
+// What is wrong with the values of a line, null if they can't be told apart;
+// empty: nothing. There is at most one more than `columns`.
+std::string FaultOf(const std::vector<absl::string_view>* values,
+                    size_t columns) {
+  if (values == nullptr) return "text behind a closing quote";
+  if (values->size() == columns) return "";
+  return absl::StrCat(
+      values->size() > columns ? "more" : absl::StrCat(values->size()),
+      " values, not ", columns);
+}
+
 class CsvDecoder final : public ExampleDecoder {
  public:
   explicit CsvDecoder(const CsvSet& set)
@@ -104,15 +116,8 @@ class CsvDecoder final : public ExampleDecoder {
     const CsvLayout& layout = set_.layout;
     const std::vector<absl::string_view>* values =
         fields_.Split(record, layout.columns);
-    if (values == nullptr) {
-      return absl::DataLossError("text behind a closing quote");
-    }
-    if (values->size() != layout.columns) {
-      return absl::DataLossError(absl::StrCat(
-          values->size() > layout.columns ? "more"
-                                          : absl::StrCat(values->size()),
-          " values, not ", layout.columns));
-    }
+    const std::string fault = FaultOf(values, layout.columns);
+    if (!fault.empty()) return absl::DataLossError(fault);
     for (size_t slot = 0; slot < row_.size(); ++slot) {
       const absl::string_view value = (*values)[layout.column_of_slot[slot]];
       std::vector<FieldValue>& of_slot = row_[slot];
@@ -184,7 +189,7 @@ absl::StatusOr<size_t> ColumnOf(const std::vector<std::string>& columns,
       field, ": the data set has no column \"", name, "\"",
       columns.size() == 1
           ? absl::StrCat(", but only ", QuotedValue(columns.front()))
-          : "",
+          : absl::StrCat(", but ", ShownList(columns)),
       DidYouMean(name, columns), DelimiterHint(name, columns)));
 }
 
@@ -247,8 +252,13 @@ absl::StatusOr<CsvRecords> ReadCsvRecords(const job::CsvDataset& csv,
     return CsvRecords{.records = std::move(records),
                       .columns = lines->columns()};
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      first, ": the file is empty; it has no line of columns' names"));
+  const std::string where =
+      csv.skip_lines() > 0
+          ? absl::StrCat("behind the ", csv.skip_lines(),
+                         " lines of csv.skip_lines; lower that")
+          : "in it";
+  return absl::InvalidArgumentError(
+      absl::StrCat(first, ": the file has no line of columns' names ", where));
 }
 
 // Columns of labels and masks.
@@ -323,11 +333,8 @@ class CsvColumns final : public RawColumns {
     ASSIGN_OR_RETURN(const absl::string_view line, reader_.Read(record));
     const std::vector<absl::string_view>* const values =
         fields_.Split(line, names().size());
-    if (values == nullptr || values->size() != names().size()) {
-      return reader_.Corrupt(
-          record, 0,
-          absl::StrCat("is not made of ", names().size(), " values"));
-    }
+    const std::string fault = FaultOf(values, names().size());
+    if (!fault.empty()) return reader_.Corrupt(record, 0, fault);
     row.resize(names().size());
     for (size_t i = 0; i < row.size(); ++i) {
       row[i].clear();

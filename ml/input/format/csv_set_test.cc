@@ -257,7 +257,7 @@ TEST(CsvSetTest, WhatTheDataHasNotGotIsNamed) {
        "csv.label.column is not set"},
       {"file: 'set.csv' label { column: 'z' }",
        "dense { column { name: 'a' } }",
-       "csv.label.column: the data set has no column \"z\""},
+       "csv.label.column: the data set has no column \"z\", but a, b, y"},
       {"file: 'set.csv' weight_column: 'z'" + label,
        "dense { column { name: 'a' } }",
        "csv.weight_column: the data set has no column \"z\""},
@@ -335,6 +335,41 @@ TEST(CsvSetTest, AColumnHasOneForm) {
       StatusIs(absl::StatusCode::kInvalidArgument,
                HasSubstr("input z: reads column \"x\" as single values, an "
                          "earlier input as lists with the separator \"|\"")));
+}
+
+TEST(CsvSetTest, AFileWithoutNamesIsNamedWithWhatLeavesThemOut) {
+  WriteTestFile("names.csv", "a,y\n1,2\n");
+  WriteTestFile("no_names.csv", "");
+  const auto error = [](const std::string& fields) {
+    return std::string(
+        ReadAll(absl::StrCat("csv { ", fields, " label { column: 'y' } }"),
+                absl::StrCat(kBinary,
+                             "input { name: 'x' dense { column { name: 'a' } } "
+                             "}"))
+            .status()
+            .message());
+  };
+  EXPECT_THAT(error("file: 'names.csv' skip_lines: 5000"),
+              HasSubstr("names.csv: the file has no line of columns' "
+                        "names behind the 5000 lines of csv.skip_lines"));
+  EXPECT_THAT(
+      error("file: 'no_names.csv'"),
+      HasSubstr("no_names.csv: the file has no line of columns' names in it"));
+}
+
+TEST(CsvSetTest, LinesThatEndWithCarriageReturnsAloneAreRefused) {
+  const auto error = [](const std::string& text) {
+    WriteTestFile("returns.csv", text);
+    return ReadAll("csv { file: 'returns.csv' label { column: 'y' } }",
+                   absl::StrCat(kBinary,
+                                "input { name: 'x' dense { column { name: 'a' "
+                                "} } }"))
+        .status();
+  };
+  EXPECT_THAT(error("a,y\r1,0\r2,1\r"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("returns.csv: has no line feeds: ")));
+  EXPECT_OK(error("a,y\r\n1,0\r\n"));
 }
 
 }  // namespace

@@ -95,9 +95,13 @@ absl::StatusOr<Columns> ReadCsvColumns(const job::CsvDataset& csv,
     ASSIGN_OR_RETURN(std::vector<std::string> names, HeaderOf(csv, path));
     if (!names.empty()) return Listed(csv, std::move(names));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(files.paths.front(),
-                   ": the file is empty; it has no line of columns' names"));
+  const std::string where =
+      csv.skip_lines() > 0
+          ? absl::StrCat("behind the ", csv.skip_lines(),
+                         " lines of csv.skip_lines; lower that")
+          : "in it";
+  return absl::InvalidArgumentError(absl::StrCat(
+      files.paths.front(), ": the file has no line of columns' names ", where));
 }
 
 absl::StatusOr<Columns> ReadTfRecordColumns(
