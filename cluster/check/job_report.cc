@@ -70,8 +70,13 @@ void AppendColumn(const ColumnReport& column, std::string& text) {
     absl::StrAppend(&text, Percent(column.missing, column.records),
                     " missing, ");
   }
-  if (column.numbers.count > 0) {
-    absl::StrAppend(&text, NumbersText(column.numbers));
+  if (column.has_ids_only()) {
+    absl::StrAppend(&text, Count(column.numbers.count, "integer"));
+  } else if (column.numbers.count > 0) {
+    absl::StrAppend(&text, NumbersText(column.numbers),
+                    column.numbers.is_exact()
+                        ? ""
+                        : " (as float64, which rounds integers beyond 2^53)");
     if (column.texts > 0) {
       absl::StrAppend(&text, ", and ", Count(column.texts, "text"));
     }
@@ -159,6 +164,11 @@ void NumberStatistics::Add(double number) {
   const double distance = number - mean;
   mean += distance / static_cast<double>(count);
   squares += distance * (number - mean);
+}
+
+bool NumberStatistics::is_exact() const {
+  constexpr double kMaxExact = 9007199254740992;  // 2^53
+  return count == 0 || (min > -kMaxExact && max < kMaxExact);
 }
 
 double NumberStatistics::stddev() const {

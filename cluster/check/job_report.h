@@ -19,6 +19,9 @@ struct NumberStatistics {
   void Add(double number);
   // The standard deviation of the population; 0 without numbers.
   double stddev() const;
+  // False if some are beyond 2^53, where different integers are the same
+  // float64: mean and deviation say nothing of them then.
+  bool is_exact() const;
 };
 
 struct ClassShare {
@@ -41,6 +44,12 @@ struct ColumnReport {
   int64_t distinct = 0;
   bool distinct_is_least = false;
   std::vector<ClassShare> frequent = {};  // the most frequent of these
+
+  // True if the values are told apart by their texts, and as numbers would not
+  // be.
+  bool has_ids_only() const {
+    return distinct > 0 && texts == 0 && !numbers.is_exact();
+  }
 };
 
 // The labels that a model, or one of its named outputs, is compared with.

@@ -37,15 +37,17 @@ Json FrequentJson(const ColumnReport& column) {
 Json DatasetJson(const DatasetReport& data) {
   Json columns = Json::array();
   for (const ColumnReport& column : data.columns) {
-    columns.push_back({{"name", column.name},
-                       {"use", column.use},
-                       {"records", column.records},
-                       {"missing", column.missing},
-                       {"texts", column.texts},
-                       {"numbers", NumbersJson(column.numbers)},
-                       {"distinct", column.distinct},
-                       {"distinct_is_least", column.distinct_is_least},
-                       {"frequent", FrequentJson(column)}});
+    columns.push_back(
+        {{"name", column.name},
+         {"use", column.use},
+         {"records", column.records},
+         {"missing", column.missing},
+         {"texts", column.texts},
+         {"numbers",
+          column.has_ids_only() ? Json(nullptr) : NumbersJson(column.numbers)},
+         {"distinct", column.distinct},
+         {"distinct_is_least", column.distinct_is_least},
+         {"frequent", FrequentJson(column)}});
   }
   Json json = {{"name", data.name},
                {"examples", data.examples},

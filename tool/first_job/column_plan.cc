@@ -191,10 +191,11 @@ ColumnPlan PlanColumn(const SurveyedColumn& column, int64_t records,
     return LeftOut("has one value only");
   }
   if (are_numbers) {
-    const bool counts = column.counts_up && distinct == present &&
+    const bool is_exact = column.numbers.is_exact();
+    const bool counts = is_exact && column.counts_up && distinct == present &&
                         present == records && present >= kFewRecords;
     if (counts) return LeftOut("counts the lines");
-    if (column.are_integers && IsIdName(column.name)) {
+    if (column.are_integers && (!is_exact || IsIdName(column.name))) {
       return AreUnique(column, present)
                  ? LeftOut("names the lines: each has another value")
                  : Category(column, missing);
@@ -244,6 +245,12 @@ absl::StatusOr<LabelPlan> PlanLabel(const SurveyedColumn& column,
     }
     plan.mean = column.numbers.mean;
     plan.stddev = column.numbers.stddev();
+    if (plan.stddev == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name,
+                       "has numbers that float64 does not tell apart, as "
+                       "integers beyond 2^53: make smaller ones of them"));
+    }
     return plan;
   }
   if (task == FirstTask::kBinary && texts.size() != 2) {

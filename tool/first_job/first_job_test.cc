@@ -166,6 +166,37 @@ TEST_F(FirstJobTest, OnlyNumbersInTheOrderOfTheLinesCountThem) {
                     HasSubstr("column { name: \"b\" mean: ")));
 }
 
+// Different texts that are one float64: ids of 64 bits, of more, and two
+// neighbours at 2^53.
+TEST_F(FirstJobTest, IntegersThatFloat64RoundsAreIds) {
+  Write("item,user,big,near,y\n", [](int i) {
+    return absl::StrCat(1234567890123456000 + i % 20, ",",
+                        18446744073709551615u - i % 20, ",",
+                        "123456789012345678901234", 10 + i % 20, ",",
+                        9007199254740992 + i % 2, ",", i % 3 == 0 ? "a" : "b");
+  });
+  EXPECT_THAT(GoodJob("y"),
+              AllOf(HasSubstr("column { name: \"item\" vocabulary "),
+                    HasSubstr("column { name: \"user\" vocabulary "),
+                    HasSubstr("column { name: \"big\" vocabulary "),
+                    HasSubstr("column { name: \"near\" vocabulary "),
+                    Not(HasSubstr("Left out"))));
+}
+
+TEST_F(FirstJobTest, IntegersThatFloat64RoundsNameLinesAndAreNoLabels) {
+  Write("line,x,y\n", [](int i) {
+    return absl::StrCat(9007199254740992 + i, ",", i % 7, ",",
+                        1234567890123456000 + i % 50);
+  });
+  EXPECT_THAT(
+      Job("x"),
+      IsOkAndHolds(HasSubstr("# Left out: line names the lines: each has")));
+  EXPECT_THAT(Job("y", FirstTask::kRegression).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("y: the column has numbers that float64 does "
+                                 "not tell apart")));
+}
+
 TEST_F(FirstJobTest, OfFewLinesAllTrain) {
   std::ofstream(directory_ + "/t.csv")
       << "x,y\n1,a\n2,b\n3,a\n4,b\n5.5,a\n6,b\n";
@@ -193,6 +224,19 @@ TEST_F(FirstJobTest, FaultsNameTheColumnAndWhatMayBeMeant) {
   EXPECT_THAT(error("y"), HasSubstr("no column but the label is of use"));
   std::ofstream(directory_ + "/t.csv") << "";
   EXPECT_THAT(Job("y").status(), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(FirstJobTest, ATableOfWhichNoLineCanBeReadSaysWhy) {
+  Write("a,b,y\n", [](int i) { return absl::StrCat(i, ",1,2,3"); });
+  EXPECT_THAT(Job("y").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("t.csv: has no line that can be read; "),
+                             HasSubstr("more values, not 3"))));
+  std::ofstream(directory_ + "/t.csv") << "a,b\n";
+  EXPECT_THAT(Job("b").status().message(),
+              HasSubstr("no line that can be read but the first, of names"));
+  std::ofstream(directory_ + "/t.csv") << "a,b\r1,2\r3,4\r";
+  EXPECT_THAT(Job("b").status().message(), HasSubstr("has no line feeds"));
 }
 
 TEST(TableSurveyTest, TheDelimiterSplitsAllLinesAlike) {

@@ -78,7 +78,7 @@ void AddValue(absl::string_view value, SurveyedColumn& column) {
     column.last = *number;
     column.numbers.Add(*number);
     column.logs.Add(*number > 0 ? std::log1p(*number) : 0);
-    column.are_integers &= ParseInteger(value).has_value();
+    column.are_integers &= IsInteger(value);
     return;
   }
   column.texts.Add(value);
@@ -97,15 +97,18 @@ job::Dataset DatasetOf(const std::string& path, const TableSurvey& survey,
   return dataset;
 }
 
-absl::Status ReadRecords(RawColumns& columns, int64_t max_records,
-                         TableSurvey& survey) {
+absl::Status ReadRecords(const std::string& path, RawColumns& columns,
+                         int64_t max_records, TableSurvey& survey) {
   ColumnValues row;
   survey.records = std::min(columns.size(), max_records);
   survey.is_whole = survey.records == columns.size();
+  absl::Status first_fault;
   char buffer[FieldValue::kMaxNumberBytes];
   for (int64_t record = 0; record < survey.records; ++record) {
-    if (!columns.Read(record, row).ok()) {
+    const absl::Status read = columns.Read(record, row);
+    if (!read.ok()) {
       ++survey.corrupt;
+      first_fault.Update(read);
       continue;
     }
     for (size_t i = 0; i < row.size(); ++i) {
@@ -116,7 +119,10 @@ absl::Status ReadRecords(RawColumns& columns, int64_t max_records,
     }
   }
   if (survey.records > survey.corrupt) return absl::OkStatus();
-  return absl::InvalidArgumentError("has no line that can be read");
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": has no line that can be read",
+      first_fault.ok() ? " but the first, of names"
+                       : absl::StrCat("; ", first_fault.message())));
 }
 
 }  // namespace
@@ -198,7 +204,7 @@ absl::StatusOr<TableSurvey> SurveyTable(const std::string& path,
                               .values = ValueCounts(values),
                               .texts = ValueCounts(values)});
   }
-  RETURN_IF_ERROR(ReadRecords(*columns, max_records, survey)) << path;
+  RETURN_IF_ERROR(ReadRecords(path, *columns, max_records, survey));
   return survey;
 }
 
