@@ -8,6 +8,7 @@
 #include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "cluster/check/data_check.h"
+#include "cluster/check/idle_settings.h"
 #include "cluster/check/memory_estimate.h"
 #include "cluster/check/step_size.h"
 #include "cluster/job/defaults.h"
@@ -16,8 +17,16 @@
 namespace parasol {
 namespace {
 
-// The end in steps, if `examples` of training data are known.
-void FindEnd(const job::Job& job, int64_t examples, JobReport& report) {
+// What is known of the training data.
+struct TrainingData {
+  int64_t examples = 0;  // 0: unknown
+  // DataCheck::MostOfAnId() of all of them; empty: unknown.
+  std::vector<int64_t> most_of_id = {};
+};
+
+// The end in steps, if the number of examples is known.
+void FindEnd(const job::Job& job, const TrainingData& data, JobReport& report) {
+  const int64_t examples = data.examples;
   if (job.end().has_never() || job.train().follow()) return;
   if (examples > 0) {
     std::string warning = LargeStepWarning(job, examples);
@@ -33,6 +42,14 @@ void FindEnd(const job::Job& job, int64_t examples, JobReport& report) {
                       static_cast<double>(*report.end_step) /
                           static_cast<double>(*end.steps_per_epoch()),
                       examples, ExamplesOfStep(job));
+  // A warm start brings counts.
+  if (job.has_warm_start()) return;
+  const int64_t each = *end.steps_per_epoch();
+  for (std::string& warning :
+       AdmissionWarnings(job.model(), data.most_of_id,
+                         (*report.end_step + each - 1) / each)) {
+    report.warnings.push_back(std::move(warning));
+  }
 }
 
 // Returns the job with the numbers of who trains it.
@@ -49,9 +66,8 @@ absl::StatusOr<job::Job> Fitted(const CheckedJob& job,
   return fitted;
 }
 
-// Returns the number of training examples; 0: unknown.
-int64_t AddData(const CheckOptions& options, CheckedJob& checked,
-                JobReport& report, MemoryOptions& memory) {
+TrainingData AddData(const CheckOptions& options, CheckedJob& checked,
+                     JobReport& report, MemoryOptions& memory) {
   const job::Job& job = *checked.job();
   const Graph* const graph =
       checked.graph().has_value() ? &*checked.graph() : nullptr;
@@ -89,9 +105,12 @@ int64_t AddData(const CheckOptions& options, CheckedJob& checked,
   memory.rows = data.DistinctIds();
   memory.data_bytes = data.memory_bytes();
   for (const DatasetReport& set : report.data_sets) {
-    if (set.name == "train" && !set.is_sample) return set.examples;
+    if (set.name != "train" || set.is_sample) continue;
+    TrainingData known = {.examples = set.examples};
+    if (!set.is_partial()) known.most_of_id = data.MostOfAnId();
+    return known;
   }
-  return 0;
+  return {};
 }
 
 // Adds what each role holds of a job; a fault if it can't be placed.
@@ -102,7 +121,8 @@ void AddMemory(const job::Job& fitted, const MemoryOptions& memory,
       EstimateMemory(fitted, *job.graph(), memory);
   if (roles.ok()) {
     report.memory = *std::move(roles);
-  } else {
+  } else if (job.faults().empty()) {
+    // Otherwise it is the same fault, under a name that the job has not.
     job.AddFault(absl::StrCat("parameter_server: ", roles.status().message()));
   }
 }
@@ -112,21 +132,24 @@ void AddMemory(const job::Job& fitted, const MemoryOptions& memory,
 JobReport CheckJobAndData(CheckedJob& job, const CheckOptions& options) {
   JobReport report;
   MemoryOptions memory = {.ps = options.ps};
-  int64_t train_examples = 0;
+  TrainingData train;
   for (const ColumnPattern& pattern : job.patterns().all()) {
     report.patterns.push_back({.path = pattern.path,
                                .pattern = pattern.pattern,
                                .columns = pattern.columns});
   }
   if (job.job().has_value() && !options.data_dir.empty()) {
-    train_examples = AddData(options, job, report, memory);
+    train = AddData(options, job, report, memory);
   }
   if (job.job().has_value() &&
       (job.graph().has_value() || options.fit != nullptr)) {
     absl::StatusOr<job::Job> fitted = Fitted(job, options);
     if (!fitted.ok()) job.AddFault(fitted.status().message());
     if (fitted.ok() && job.graph().has_value()) {
-      FindEnd(*fitted, train_examples, report);
+      FindEnd(*fitted, train, report);
+      for (std::string& warning : ZeroRateWarnings(*fitted)) {
+        report.warnings.push_back(std::move(warning));
+      }
     }
     AddMemory(fitted.ok() ? *fitted : *job.job(), memory, job, report);
   }

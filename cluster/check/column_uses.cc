@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/shown_text.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/loss/loss_kinds.h"
 #include "ml/metric/metric_spec.h"
@@ -150,7 +152,61 @@ void AddWeight(const std::string& name, const job::Dataset& dataset,
   }
 }
 
+// True if two columns of an input are made of the same column alike.
+template <typename Columns>
+bool IsDoubled(const Columns& columns, int at) {
+  const std::string text = columns[at].SerializeAsString();
+  return std::any_of(columns.begin(), columns.begin() + at,
+                     [&text](const auto& before) {
+                       return before.SerializeAsString() == text;
+                     });
+}
+
 }  // namespace
+
+void AddUse(const std::string& use, std::string& uses) {
+  const std::vector<std::string> known = absl::StrSplit(uses, ", ");
+  if (std::find(known.begin(), known.end(), use) != known.end()) return;
+  if (!uses.empty()) uses += ", ";
+  uses += use;
+}
+
+std::vector<std::string> UseWarnings(const job::Model& model,
+                                     const std::vector<ColumnUse>& uses) {
+  std::vector<std::string> warnings;
+  for (const ColumnUse& use : uses) {
+    if (!use.is_input || use.sequence != nullptr) continue;
+    const auto is_its_label = [&use](const ColumnUse& other) {
+      return other.is_label && other.column == use.column;
+    };
+    if (std::any_of(uses.begin(), uses.end(), is_its_label)) {
+      warnings.push_back(absl::StrCat(
+          use.path, ": column \"", ShownText(use.column),
+          "\" is the label: a model that reads it learns nothing else; leave "
+          "it out of the input"));
+    }
+  }
+  const auto warn = [&warnings](const std::string& path,
+                                const std::string& name) {
+    warnings.push_back(absl::StrCat(path, ": column \"", ShownText(name),
+                                    "\" is in this input once before, alike: "
+                                    "leave one of both out"));
+  };
+  for (int i = 0; i < model.input_size(); ++i) {
+    const std::string path = absl::StrCat("model.input[", i, "]");
+    const auto& numbers = model.input(i).dense().column();
+    for (int j = 0; j < numbers.size(); ++j) {
+      if (!IsDoubled(numbers, j)) continue;
+      warn(absl::StrCat(path, ".dense.column[", j, "]"), numbers[j].name());
+    }
+    const auto& ids = model.input(i).ids().column();
+    for (int j = 0; j < ids.size(); ++j) {
+      if (!IsDoubled(ids, j) || ids[j].name().empty()) continue;
+      warn(absl::StrCat(path, ".ids.column[", j, "]"), ids[j].name(0));
+    }
+  }
+  return warnings;
+}
 
 std::vector<ColumnUse> ColumnUses(const job::Job& job, const std::string& name,
                                   const job::Dataset& dataset,

@@ -33,6 +33,15 @@ std::vector<ColumnUse> ColumnUses(const job::Job& job, const std::string& name,
                                   const job::Dataset& dataset,
                                   const RawColumns* columns);
 
+// Adds `use`, a ColumnUse's, to the list of a column's, unless it has it.
+void AddUse(const std::string& use, std::string& uses);
+
+// Returns what is odd about `uses`, the training data's, each as "<field path>:
+// …": inputs that read the label, but for sequences, whose labels may be what
+// follows; inputs of `model` that have a column twice, alike. Pure.
+std::vector<std::string> UseWarnings(const job::Model& model,
+                                     const std::vector<ColumnUse>& uses);
+
 // A place in a job that names files.
 struct FileUse {
   std::string path = {};  // "train.csv.file[0]"

@@ -47,33 +47,6 @@ double Transformed(const job::NumericColumn& column, double x) {
   return x > 0 ? std::log1p(x) : 0;
 }
 
-void AddUse(const std::string& use, std::string& uses) {
-  const std::vector<std::string> known = absl::StrSplit(uses, ", ");
-  if (std::find(known.begin(), known.end(), use) != known.end()) return;
-  if (!uses.empty()) uses += ", ";
-  uses += use;
-}
-
-// Counts a value of a column; in `counts` all of them, or only texts.
-void AddValues(const std::vector<FieldValue>& values, bool counts_numbers,
-               ColumnReport& column, ValueCounts& counts) {
-  char buffer[FieldValue::kMaxNumberBytes];
-  ++column.records;
-  if (values.empty()) ++column.missing;
-  for (const FieldValue& value : values) {
-    if (value.is_missing()) continue;
-    const std::optional<double> number = value.AsNumber();
-    if (number.has_value()) {
-      column.numbers.Add(*number);
-    } else {
-      ++column.texts;
-    }
-    if (counts_numbers || !number.has_value()) {
-      counts.Add(value.AsText(buffer));
-    }
-  }
-}
-
 // Counts what a dense input makes of a column before it is normalized.
 void AddTransformed(const job::NumericColumn& column,
                     const std::vector<FieldValue>& values,
@@ -316,11 +289,11 @@ void DataCheck::ReadColumns(const std::vector<ColumnUse>& uses,
   for (size_t i = 0; i < counts.size(); ++i) {
     by_column.emplace(report.columns[i].name, std::move(counts[i]));
   }
-  for (std::string& warning : IdColumnWarnings(job_.model(), by_column)) {
-    found_.warnings.push_back(std::move(warning));
-  }
-  for (std::string& warning : lists.Warnings()) {
-    found_.warnings.push_back(std::move(warning));
+  for (auto& warnings :
+       {UseWarnings(job_.model(), uses),
+        IdColumnWarnings(job_.model(), by_column), lists.Warnings()}) {
+    found_.warnings.insert(found_.warnings.end(), warnings.begin(),
+                           warnings.end());
   }
   found_.vocabularies = VocabularyChanges(job_.model(), by_column);
 }
@@ -336,7 +309,11 @@ void DataCheck::Normalize(const std::vector<ColumnUse>& uses,
       found_.warnings.push_back(absl::StrCat(
           uses[i].path, ": all values of column \"", column->name(), "\" of ",
           is_partial_ ? "a sample of the " : "the ", name, " data are ",
-          numbers.min, ": it tells the model nothing"));
+          numbers.min,
+          numbers.is_exact()
+              ? ": it tells the model nothing"
+              : " as float64, which rounds integers beyond 2^53: read them as "
+                "ids"));
       continue;
     }
     // The defaults of both are filled in: a column that has neither, or needs
@@ -399,7 +376,8 @@ void DataCheck::AddBatch(const Batch& batch, DatasetReport& report) {
   for (size_t table = 0; table < ids_.size(); ++table) {
     for (const size_t input : graph_->tables[table].id_inputs) {
       for (const uint64_t id : batch.ids[input].ids) {
-        if (ids_[table].size() < kMaxIds) ids_[table].insert(id);
+        if (ids_[table].size() == kMaxIds) break;
+        ids_[table][id] += report.name == "train";
       }
     }
   }
@@ -483,6 +461,16 @@ void DataCheck::WarnOfClasses(const DatasetReport& report) {
       found_.warnings.push_back(absl::StrCat(where, ": ", warning));
     }
   }
+}
+
+std::vector<int64_t> DataCheck::MostOfAnId() const {
+  std::vector<int64_t> most;
+  for (const auto& ids : ids_) {
+    int64_t of_table = ids.size() < kMaxIds ? 0 : INT64_MAX;
+    for (const auto& [id, count] : ids) of_table = std::max(of_table, count);
+    most.push_back(of_table);
+  }
+  return most;
 }
 
 std::vector<int64_t> DataCheck::DistinctIds() const {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "cluster/check/column_uses.h"
 #include "cluster/check/job_report.h"
 #include "cluster/check/label_values.h"
@@ -53,6 +53,10 @@ class DataCheck {
   int64_t memory_bytes() const { return memory_bytes_; }
   // Number of distinct ids of each of the graph's tables, up to a limit.
   std::vector<int64_t> DistinctIds() const;
+  // How often the most frequent id of each of the tables comes in the training
+  // data that were looked at; INT64_MAX where there are too many to count.
+  // Empty without examples.
+  std::vector<int64_t> MostOfAnId() const;
 
  private:
   std::vector<std::string> WantedColumns(const std::string& name,
@@ -90,8 +94,9 @@ class DataCheck {
   // How labels are made, by path: of a job's data sets one may have other texts
   // than the other.
   std::vector<LabelUse> labels_;
-  std::vector<NumberStatistics> channels_;          // channels of images
-  std::vector<absl::flat_hash_set<uint64_t>> ids_;  // ids by table
+  std::vector<NumberStatistics> channels_;  // channels of images
+  // How often each id comes in the training data, by table.
+  std::vector<absl::flat_hash_map<uint64_t, int64_t>> ids_;
 };
 
 }  // namespace parasol

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 
 #include "absl/strings/ascii.h"
@@ -118,6 +119,25 @@ void WarnOfVocabulary(const IdColumnPlace& place,
 }
 
 }  // namespace
+
+void AddValues(const std::vector<FieldValue>& values, bool counts_numbers,
+               ColumnReport& column, ValueCounts& counts) {
+  char buffer[FieldValue::kMaxNumberBytes];
+  ++column.records;
+  if (values.empty()) ++column.missing;
+  for (const FieldValue& value : values) {
+    if (value.is_missing()) continue;
+    const std::optional<double> number = value.AsNumber();
+    if (number.has_value()) {
+      column.numbers.Add(*number);
+    } else {
+      ++column.texts;
+    }
+    if (counts_numbers || !number.has_value()) {
+      counts.Add(value.AsText(buffer));
+    }
+  }
+}
 
 void DescribeValues(const ValueCounts& counts, ColumnReport& column) {
   column.distinct = counts.distinct();

@@ -7,12 +7,18 @@
 
 #include "cluster/check/job_report.h"
 #include "cluster/check/value_counts.h"
+#include "ml/input/feature/value.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
 
 // The different values of a data set's columns, by the columns' names.
 using CountsByColumn = std::map<std::string, ValueCounts>;
+
+// Adds a record's values of a column to its report; to `counts` all of them, or
+// only texts.
+void AddValues(const std::vector<FieldValue>& values, bool counts_numbers,
+               ColumnReport& column, ValueCounts& counts);
 
 // Sets the number of different values, and the most frequent ones, of `column`.
 void DescribeValues(const ValueCounts& counts, ColumnReport& column);

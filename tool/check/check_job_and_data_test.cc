@@ -28,6 +28,7 @@ using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr char kJob[] = R"(# Who buys what.
@@ -321,6 +322,35 @@ TEST_F(CheckJobAndDataTest, AStepLargerThanTheDataIsAWarning) {
             {.workers = 2})
           .warnings,
       ElementsAre(warning));
+}
+
+// What places variables refuses it, too, under a name that the job has not.
+TEST_F(CheckJobAndDataTest, AFaultOfTheOptimizerIsToldOnce) {
+  EXPECT_THAT(Check({{"adam {}", "adagrad { learning_rate: -1 }"}}).faults,
+              ElementsAre(AllOf(HasSubstr("adagrad.learning_rate"),
+                                Not(HasSubstr("parameter_server")))));
+}
+
+TEST_F(CheckJobAndDataTest, SettingsWithWhichNothingIsTrainedAreWarnings) {
+  const std::vector<std::pair<std::string, std::string>> changes = {
+      {"width: 4", "width: 4 admission { min_count: 7 }"},
+      {"adam {}", "lazy_adam { learning_rate: 1e-50 }"}};
+  EXPECT_THAT(
+      Check(changes).warnings,
+      ElementsAre(HasSubstr("admission.min_count: is 7, but no id of table "
+                            "\"users\" comes more than 6 times in 3 epochs"),
+                  HasSubstr("optimizer.lazy_adam.learning_rate: is 1e-50, 0 as "
+                            "float32")));
+  EXPECT_THAT(
+      Check({{"width: 4", "width: 4 admission { min_count: 6 }"}}).warnings,
+      IsEmpty());
+}
+
+TEST_F(CheckJobAndDataTest, AnInputThatReadsTheLabelIsAWarning) {
+  EXPECT_THAT(Check({{"column { name: \"user\" hash {} }",
+                      "column { name: \"bought\" hash {} }"}})
+                  .warnings,
+              Contains(HasSubstr("column \"bought\" is the label")));
 }
 
 TEST_F(CheckJobAndDataTest, CorruptRecordsAreAFaultOfTheData) {
