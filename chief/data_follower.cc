@@ -282,7 +282,8 @@ DataFollower::Counted DataFollower::Count(const std::string& name) const {
       return {Kind::kLeftOut, 0, 0,
               absl::StrCat(OneLine(path), " has gone before it was read")};
     }
-    return {Kind::kLater, 0, 0,
+    // Waiting does not untie a link to itself.
+    return {error == ELOOP ? Kind::kLeftOut : Kind::kLater, 0, 0,
             std::string(OpenError(OneLine(path), error).message())};
   }
   if (!S_ISREG(before.st_mode)) {

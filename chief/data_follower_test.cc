@@ -178,6 +178,17 @@ TEST_F(DataFollowerTest, AFileThatComesLateIsLeftOutAndNamed) {
   EXPECT_THAT(taken_, ElementsAre("in/m.csv:1"));
 }
 
+// It would hold up what comes behind it for ever.
+TEST_F(DataFollowerTest, ALinkToItselfIsLeftOutAndNamed) {
+  fs::create_symlink("a.csv", directory_ + "/in/a.csv");
+  MoveIn("b.csv", "x,y\n1,2\n");
+  Start();
+  AwaitFiles(1);
+  EXPECT_THAT(taken_, ElementsAre("in/b.csv:1"));
+  EXPECT_THAT(Last().skipped_why,
+              AllOf(HasSubstr("in/a.csv"), HasSubstr("symbolic links")));
+}
+
 TEST_F(DataFollowerTest, AFileThatGrowsAfterItWasTakenIsNamed) {
   MoveIn("a.csv", "");
   MoveIn("b.csv", "x,y\n1,2\n");

@@ -27,9 +27,12 @@ std::string FilesOfData(const wire::FollowedData& data) {
       absl::StrAppend(&text, " ", Seconds(data.newest_age()), " ago");
     }
   }
-  absl::StrAppend(&text, "; ", data.waiting_records(), " records wait");
+  absl::StrAppend(
+      &text, "; ", data.waiting_records(),
+      data.waiting_records() == 1 ? " record waits" : " records wait");
   if (data.waiting_files() > 0) {
-    absl::StrAppend(&text, ", and ", data.waiting_files(), " files");
+    absl::StrAppend(&text, ", and ", data.waiting_files(),
+                    data.waiting_files() == 1 ? " file" : " files");
   }
   if (data.skipped_files() > 0) {
     absl::StrAppend(&text, "; ", data.skipped_files(),

@@ -71,7 +71,12 @@ absl::StatusOr<AdmittedWorker> ReadAdmission(absl::string_view admission,
   const bool is_admitted =
       made.size() == admission.size() &&
       CRYPTO_memcmp(made.data(), admission.data(), made.size()) == 0;
-  if (!is_admitted) return refusal;
+  if (!is_admitted) {
+    return absl::PermissionDeniedError(
+        "the worker shows no admission to this process of the ps: the one "
+        "before it has ended, and the chief gives workers their next admission "
+        "when it has loaded this ps");
+  }
   return worker;
 }
 

@@ -11,6 +11,8 @@
 namespace parasol {
 namespace {
 
+using ::testing::HasSubstr;
+
 constexpr uint64_t kPs = 0x123456789abcdef1;
 
 TEST(ProcessSecretTest, APublicNumberTellsProcessesApart) {
@@ -33,7 +35,8 @@ TEST(ProcessSecretTest, AnAdmissionHoldsForOneWorkerAndOneProcess) {
   const std::string admission =
       AdmissionOf({.index = 1, .incarnation = 7}, kPs);
   EXPECT_THAT(ReadAdmission(admission, kPs + 2),
-              StatusIs(absl::StatusCode::kPermissionDenied));
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr("no admission to this process of the ps")));
   for (size_t i = 0; i < admission.size(); ++i) {
     std::string changed = admission;
     changed[i] = changed[i] == '2' ? '3' : '2';

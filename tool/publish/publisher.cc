@@ -103,10 +103,10 @@ std::string Describe(const Publication& publication,
       begin, NameOf(version.format), " on ", VersionName(*version.base), ", ",
       publication.file_bytes, " bytes, ",
       absl::StrFormat(
-          "%.2f %% of the whole; %.2f %% of its %d bytes changed",
+          "%.2f %% of the %d bytes of its tensors, of which %.2f %% changed",
           Percent(publication.file_bytes, publication.state_bytes),
-          Percent(publication.changed_bytes, publication.state_bytes),
-          publication.state_bytes));
+          publication.state_bytes,
+          Percent(publication.changed_bytes, publication.state_bytes)));
 }
 
 absl::StatusOr<Publisher> Publisher::Open(const Options& options) {
