@@ -60,7 +60,6 @@ class HeartbeatingSession : public ChiefSession {
         clock_(clock),
         metrics_(metrics, options_.task.role()),
         joined_at_(clock.Now()),
-        joined_since_boot_(SinceBoot()),
         outage_(options_.chief_timeout, clock.Now()) {}
 
   ~HeartbeatingSession() override { Stop(); }
@@ -183,7 +182,6 @@ class HeartbeatingSession : public ChiefSession {
   Clock& clock_;
   ChiefSessionMetrics metrics_;
   const absl::Time joined_at_;
-  const absl::Duration joined_since_boot_;
 
   // Join() writes these before the thread starts, then the thread alone uses
   // them (`registration_` stays as it is).
@@ -260,7 +258,8 @@ absl::StatusOr<bool> HeartbeatingSession::TryRegister() {
   request.set_place_epoch(place_epoch_);
   request.set_join_unix_micros(absl::ToUnixMicros(joined_at_));
   request.set_boot_id(BootId());
-  request.set_join_boot_micros(absl::ToInt64Microseconds(joined_since_boot_));
+  request.set_join_boot_micros(
+      absl::ToInt64Microseconds(SinceBoot() - (clock_.Now() - joined_at_)));
   if (options_.describe) options_.describe(request);
   absl::StatusOr<wire::RegisterResponse> response = client_->Register(request);
   if (!response.ok()) return AfterFailure(response.status());

@@ -85,8 +85,7 @@ class TrainingEnd {
   const bool has_whole_shards_;
   std::optional<int64_t> train_examples_;
   std::vector<int64_t> shard_examples_;
-  // What the checkpoint has that the run goes on from, and the checkpoint's
-  // step.
+  // Epochs and step of the checkpoint that the run goes on from.
   durable::EpochsSeen seen_;
   int64_t resumed_step_ = 0;
 };

@@ -28,7 +28,7 @@ class StepGrants {
     int places = 0;
     // True if the run goes on from a checkpoint.
     bool is_resumed = false;
-    // What that checkpoint says, and its step.
+    // Epochs and step of that checkpoint.
     durable::EpochsSeen epochs_seen = {};
     int64_t resumed_step = 0;
     // True if the workers have the variables.
