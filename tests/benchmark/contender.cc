@@ -2,8 +2,9 @@
 
 namespace parasol {
 
-void Session::StartStep(absl::Span<const Exchange> exchanges) {
-  for (const Exchange& exchange : exchanges.first(exchanges.size() - 1)) {
+void Session::StartStep(absl::Span<const VariableExchange> exchanges) {
+  for (const VariableExchange& exchange :
+       exchanges.first(exchanges.size() - 1)) {
     Start(exchange);
     Finish();
   }

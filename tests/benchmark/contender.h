@@ -14,7 +14,7 @@ namespace parasol {
 
 // A push of a variable's gradient, a pull of its values, or both. The memory
 // must stay valid until the exchange is finished.
-struct Exchange {
+struct VariableExchange {
   size_t variable = 0;
   absl::Span<const float> gradient = {};  // empty: no push
   absl::Span<float> values = {};          // empty: no pull
@@ -35,11 +35,11 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  virtual void Start(const Exchange& exchange) = 0;
+  virtual void Start(const VariableExchange& exchange) = 0;
   virtual void StartRows(const RowExchange& exchange) = 0;
   // Starts all exchanges of a step as one exchange. By default each is started
   // on its own.
-  virtual void StartStep(absl::Span<const Exchange> exchanges);
+  virtual void StartStep(absl::Span<const VariableExchange> exchanges);
 
   // Waits for the oldest exchange that is not finished.
   virtual void Finish() = 0;

@@ -15,7 +15,7 @@ class MemorySession : public Session {
   explicit MemorySession(const Contents& contents)
       : variables_(contents), received_(contents.elements) {}
 
-  void Start(const Exchange& exchange) override {
+  void Start(const VariableExchange& exchange) override {
     if (!exchange.gradient.empty()) {
       std::memcpy(received_.data(), exchange.gradient.data(),
                   exchange.gradient.size() * sizeof(float));

@@ -76,14 +76,14 @@ class ParasolSession : public Session {
                  const ParameterClient::Options& options)
       : client_(MakeClient(port, contents, options, metrics_)) {}
 
-  void Start(const Exchange& exchange) override {
+  void Start(const VariableExchange& exchange) override {
     StartStep(absl::MakeConstSpan(&exchange, 1));
   }
 
-  void StartStep(absl::Span<const Exchange> exchanges) override {
+  void StartStep(absl::Span<const VariableExchange> exchanges) override {
     ParameterClient::PushRequest push;
     ParameterClient::PullRequest pull;
-    for (const Exchange& exchange : exchanges) {
+    for (const VariableExchange& exchange : exchanges) {
       if (!exchange.gradient.empty()) {
         push.gradients.push_back({exchange.variable, exchange.gradient});
       }

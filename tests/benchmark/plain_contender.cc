@@ -65,7 +65,7 @@ class PlainSession : public Session {
     }
   }
 
-  void Start(const Exchange& exchange) override {
+  void Start(const VariableExchange& exchange) override {
     benchmark::PlainRequest request;
     request.set_variable(exchange.variable);
     request.set_gradient(exchange.gradient.data(),

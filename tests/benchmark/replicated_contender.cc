@@ -55,7 +55,7 @@ class MirroredSession : public Session {
                   std::unique_ptr<Session> second)
       : first_(std::move(first)), second_(std::move(second)) {}
 
-  void Start(const Exchange& exchange) override {
+  void Start(const VariableExchange& exchange) override {
     first_->Start(exchange);
     second_->Start(exchange);
   }

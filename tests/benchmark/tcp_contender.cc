@@ -20,7 +20,7 @@ class TcpSession : public Session {
  public:
   explicit TcpSession(int port) : socket_(TcpSocket::Connect(port)) {}
 
-  void Start(const Exchange& exchange) override {
+  void Start(const VariableExchange& exchange) override {
     const size_t count = exchange.gradient.empty() ? exchange.values.size()
                                                    : exchange.gradient.size();
     Start({.kind = TcpRequest::kVariable,

@@ -21,7 +21,7 @@ class VariableLane : public WorkQueue {
   }
 
   void Start() override {
-    Exchange exchange = {.variable = variable()};
+    VariableExchange exchange = {.variable = variable()};
     if (direction_ != Direction::kPull) exchange.gradient = gradient_;
     if (direction_ != Direction::kPush) {
       exchange.values = absl::MakeSpan(values_[started_ % share_.window]);
@@ -75,7 +75,7 @@ class StepLane : public WorkQueue {
   const StepAs as_;
   const std::vector<float> gradients_;
   std::vector<float> values_;
-  std::vector<Exchange> exchanges_;
+  std::vector<VariableExchange> exchanges_;
 };
 
 }  // namespace
