@@ -60,9 +60,9 @@ std::optional<std::vector<int>> FilesInCommon(
     const durable::CheckpointManifest& newer);
 
 // Checks the names of the manifest's files, and their order.
-//   InvalidArgument  a name is not plain, nor that of a file of a checkpoint
-//                    with a smaller step, or two files have one name, or an
-//                    increment does not follow the one before it.
+//   InvalidArgument  a name is neither plain nor a file's in a checkpoint of a
+//                    smaller step, or two files have one name, or an increment
+//                    does not follow the one before it.
 absl::Status CheckFileNames(const durable::CheckpointManifest& manifest);
 
 std::string EncodeManifest(const durable::CheckpointManifest& manifest);

@@ -151,7 +151,7 @@ struct Kept {
   absl::Span<const int64_t> spared;
 };
 
-// Returns those of the steps, ascending, that don't stay. What has a
+// Returns the ones of `steps`, ascending, that don't stay. What has a
 // checkpoint's name and `is_none` takes no other's place. Pure but for that.
 std::vector<int64_t> StepsToRemove(std::vector<int64_t> steps, const Kept& kept,
                                    absl::FunctionRef<bool(int64_t)> is_none) {

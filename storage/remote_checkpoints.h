@@ -46,7 +46,7 @@ class StoredCheckpoints {
     // nullopt: there is none.
     std::optional<absl::StatusOr<durable::CheckpointManifest>> manifest = {};
   };
-  using Folders = std::map<int64_t, Folder>;  // by their steps
+  using Folders = std::map<int64_t, Folder>;  // key: the step
 
   // Lists the directory, then reads the manifests: what is listed was there
   // before they were. Reads one that is damaged twice.
@@ -59,9 +59,9 @@ class StoredCheckpoints {
   // Returns true if the manifest of a step is damaged.
   bool IsDamaged(int64_t step) const;
 
-  // Returns the paths of the files that no manifest lists. Those of a folder
-  // whose manifest is damaged stay: somebody may want to know why. So do all up
-  // to a manifest that a newer program has written, which may list any of them.
+  // Returns the paths of the files that no manifest lists. Files in a
+  // folder whose manifest is damaged stay: somebody may want to know why. So do
+  // all up to a manifest that a newer program has written, which may list any.
   std::vector<std::string> Unlisted() const;
 
   // Removes the checkpoints of these steps: all manifests first, so that nobody

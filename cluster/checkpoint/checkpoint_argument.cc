@@ -39,7 +39,7 @@ absl::StatusOr<std::string> NewestIn(const CheckpointStore& store) {
                    "that has some"));
 }
 
-// Brings a checkpoint's files, also those of other checkpoints' folders.
+// Brings the files that a checkpoint lists, from other ones' folders, too.
 absl::StatusOr<std::string> BringCheckpoint(const std::string& named) {
   // Without a '/' behind its name.
   const std::string uri = ParentPath(JoinedPath(named, kManifestName));

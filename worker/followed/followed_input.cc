@@ -79,10 +79,10 @@ absl::StatusOr<std::unique_ptr<InputPipeline>> FollowedInput::Open(
       << "the chief has found " << OneLine(file.path()) << " with "
       << file.records() << " records";
   if ((*pipeline)->total_examples() == file.records()) return pipeline;
-  return absl::DataLossError(absl::StrCat(
-      OneLine(file.path()), " has changed: the chief has counted ",
-      file.records(), " records, and it has ", (*pipeline)->total_examples(),
-      kWayOn));
+  return absl::DataLossError(
+      absl::StrCat(OneLine(file.path()), " has changed: the chief has counted ",
+                   file.records(), " records, and it has ",
+                   (*pipeline)->total_examples(), kWayOn));
 }
 
 absl::Status FollowedInput::CheckBytes(const wire::TrainingFile& file) const {

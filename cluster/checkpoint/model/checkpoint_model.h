@@ -61,7 +61,7 @@ class CheckpointModel {
   }
 
   // Loads the checkpoint as Load() does, without bringing files of a store that
-  // the load before has brought, or that of `served`, but of the tables only
+  // the load before or the one of `served` has brought, but of the tables only
   // what is newer in it than in `served`'s, if it has the files of that and
   // increments behind them. The rest of the rows is shared. `served`, which may
   // be null, may be used by another thread meanwhile, but not loaded.
@@ -101,8 +101,8 @@ class CheckpointModel {
   std::unique_ptr<StagedBatch> staged_;  // null before the first Outputs()
   std::vector<CheckpointRows> tables_;   // order of the model's tables
   durable::CheckpointManifest loaded_;   // the last load's
-  // Its reader, whose files of a store the next one takes; null if that has no
-  // increments, or is on a disk.
+  // Reader of the last load's checkpoint, whose files of a store the next one
+  // takes; null if it has no increments, or is on a disk.
   std::unique_ptr<CheckpointReader> reader_;
   bool shares_rows_ = false;
 };
