@@ -140,6 +140,11 @@ StepGrants::Options GrantsOf(const CoordinatorOptions& options) {
   if (options.resumed) {
     grants.epochs_seen = options.resumed->epochs_seen();
     grants.resumed_step = options.resumed->global_step();
+    const job::Job& was = options.resumed->job();
+    grants.resumed_examples_per_step =
+        was.train().batch_size() *
+        std::max<int64_t>(
+            1, was.parameter_server().synchronous().total_replicas());
   }
   return grants;
 }

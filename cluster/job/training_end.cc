@@ -38,16 +38,22 @@ TrainingEnd::TrainingEnd(const job::Job& job)
       total_replicas_(job.parameter_server().synchronous().total_replicas()),
       has_whole_shards_(job.train().auto_shard() == job::Dataset::OFF) {}
 
-void TrainingEnd::GoOn(const durable::EpochsSeen& seen, int64_t step) {
+void TrainingEnd::GoOn(const durable::EpochsSeen& seen, int64_t step,
+                       int64_t examples_per_step) {
   const bool is_sane = seen.step() >= 0 && seen.step() <= step &&
                        seen.epochs() >= 0 && seen.epochs() <= kMaxEpochs &&
                        seen.steps_per_epoch() >= 0;
   seen_ = is_sane ? seen : durable::EpochsSeen();
   resumed_step_ = step;
+  examples_per_step_ = examples_per_step;
 }
 
 durable::EpochsSeen TrainingEnd::Base() const {
   durable::EpochsSeen base = seen_;
+  if (base.steps_per_epoch() == 0 && examples_per_step_ > 0 &&
+      steps_per_epoch()) {
+    base.set_steps_per_epoch(BatchesOf(*train_examples_, examples_per_step_));
+  }
   if (!steps_per_epoch() || base.steps_per_epoch() == 0 ||
       base.steps_per_epoch() == *steps_per_epoch()) {
     return base;

@@ -28,10 +28,12 @@ class TrainingEnd {
  public:
   explicit TrainingEnd(const job::Job& job);
 
-  // Goes on from a checkpoint of the step `step`, whose manifest has `seen`.
-  // What no chief can have written counts as not known. Call it before all
-  // others.
-  void GoOn(const durable::EpochsSeen& seen, int64_t step);
+  // Goes on from a checkpoint of the step `step`, whose manifest has `seen`,
+  // and whose job had `examples_per_step` in a step (0: not known), by which
+  // epochs are counted that `seen` does not know. What no chief can have
+  // written counts as not known. Call it before all others.
+  void GoOn(const durable::EpochsSeen& seen, int64_t step,
+            int64_t examples_per_step = 0);
   // Returns what a checkpoint is to have.
   durable::EpochsSeen Seen() const;
 
@@ -88,6 +90,7 @@ class TrainingEnd {
   // Epochs and step of the checkpoint that the run goes on from.
   durable::EpochsSeen seen_;
   int64_t resumed_step_ = 0;
+  int64_t examples_per_step_ = 0;  // of its job
 };
 
 }  // namespace parasol

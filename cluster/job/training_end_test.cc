@@ -135,10 +135,16 @@ TEST(TrainingEnd, ARunThatHasSeenMoreEpochsHasItsEndBehindIt) {
 }
 
 TEST(TrainingEnd, EpochsOfARunAreNotKnownUntilTheyAreCounted) {
-  // A checkpoint that says nothing: epochs had always as many steps as now.
+  // A checkpoint that says nothing: epochs had always as many steps as now, or
+  // as many as its job's batches say.
   EXPECT_EQ(Resumed(30, 250, {}, 200).step(), 120);
   job::Job job;
   job.mutable_end()->set_epochs(30);
+  job.mutable_train()->set_batch_size(250);
+  TrainingEnd other(job);
+  other.GoOn({}, 200, /*examples_per_step=*/100);
+  EXPECT_OK(other.ObserveExamples(1000));
+  EXPECT_EQ(other.step(), 240);
   TrainingEnd end(job);
   end.GoOn(Seen(100, 10, 20), 200);
   EXPECT_EQ(end.step(), std::nullopt);

@@ -28,7 +28,8 @@ StepGrants::StepGrants(const job::Job& job, std::unique_ptr<StepPlan> plan,
       plan_(std::move(plan)),
       end_(job),
       claims_(StillNamed(job, options.worker_timeout)) {
-  end_.GoOn(options.epochs_seen, options.resumed_step);
+  end_.GoOn(options.epochs_seen, options.resumed_step,
+            options.resumed_examples_per_step);
   if (end_.step()) plan_->SetEnd(*end_.step());
 }
 

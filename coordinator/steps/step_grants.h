@@ -31,6 +31,8 @@ class StepGrants {
     // Epochs and step of that checkpoint.
     durable::EpochsSeen epochs_seen = {};
     int64_t resumed_step = 0;
+    // Number of examples in a step of its job; 0: not known.
+    int64_t resumed_examples_per_step = 0;
     // True if the workers have the variables.
     bool is_mirrored = false;
     // Time after which the steps of a worker that completes none are taken
