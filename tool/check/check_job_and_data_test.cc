@@ -235,7 +235,8 @@ TEST_F(CheckJobAndDataTest, FilesOfOtherFormatsAreKnown) {
   EXPECT_THAT(Check().faults,
               Contains(HasSubstr("train.csv: is a zip archive")));
   Write("train.csv", "");
-  EXPECT_THAT(Check().faults, Contains(HasSubstr("the file is empty")));
+  EXPECT_THAT(Check().faults,
+              Contains(HasSubstr("the file has no line of columns' names")));
 }
 
 TEST_F(CheckJobAndDataTest, ADamagedTfRecordIsNamedBeforeItsColumns) {

@@ -86,7 +86,8 @@ TEST(DatasetColumnsTest, WhatIsNoHeaderIsNamed) {
   WriteTestFile("none.csv", "");
   EXPECT_THAT(Read("csv { file: 'none.csv' }"),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("none.csv: the file is empty")));
+                       HasSubstr("none.csv: the file has no line of columns' "
+                                 "names in it")));
   WriteTestFile("quote.csv", "a,\"b\n1,2\n");
   EXPECT_THAT(Read("csv { file: 'quote.csv' }"),
               StatusIs(absl::StatusCode::kInvalidArgument,
