@@ -251,7 +251,7 @@ TEST_F(LauncherHostsTest, ASecondSignalEndsAlsoAConnectionThatHangs) {
   }
   launcher->Signal(SIGINT);
   ASSERT_OK_AND_ASSIGN(const ProcessEnd end, launcher->Wait(kLimit));
-  EXPECT_EQ(end.code(), 143);
+  EXPECT_EQ(end.code(), 130);
   AwaitEnd(Pid("chief"));
 }
 
