@@ -15,9 +15,9 @@ namespace parasol {
 // with '.', leads to no other directory, and begins no options of a URI ('?').
 bool IsPlainName(absl::string_view name);
 
-// Name by which a manifest lists a file: "x.sst" is in the checkpoint's own directory,
-// "ckpt-000000000005/x.sst" in another checkpoint's, beside it. An increment in
-// a store names the files that it continues so.
+// Name by which a manifest lists a file: "x.sst" is in the checkpoint's own
+// directory, "ckpt-000000000005/x.sst" in another checkpoint's, beside it. An
+// increment in a store names the files that it continues so.
 struct ListedName {
   std::optional<int64_t> step;  // nullopt: of the checkpoint's own directory
   absl::string_view file;       // "x.sst"

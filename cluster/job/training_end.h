@@ -90,7 +90,7 @@ class TrainingEnd {
   // Epochs and step of the checkpoint that the run goes on from.
   durable::EpochsSeen seen_;
   int64_t resumed_step_ = 0;
-  int64_t examples_per_step_ = 0;  // of its job
+  int64_t examples_per_step_ = 0;
 };
 
 }  // namespace parasol

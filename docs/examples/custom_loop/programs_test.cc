@@ -176,13 +176,15 @@ TEST_F(ProgramsTest, WganOnPs) {
   EXPECT_THAT(NumbersBehind("distance ", lines), Not(IsEmpty()));
 }
 
+// Enough iterations that the first worker has some, though the other one may
+// be there before it.
 TEST_F(ProgramsTest, CharactersOnPsLearn) {
   const Lines lines = OutputOnPs(
       {"characters", absl::StrCat("--text=", MakeText()), "--model=transformer",
        "--steps=16", "--width=16", "--blocks=1", "--heads=2", "--batch=8",
-       "--iterations=60", "--report=1", "--learning_rate=0.01"},
-      kWorkers, /*ps=*/2, 60);
-  ExpectSomeOf(60, lines);
+       "--iterations=400", "--report=1", "--learning_rate=0.01"},
+      kWorkers, /*ps=*/2, 400);
+  ExpectSomeOf(400, lines);
   ExpectFalls(NumbersBehind(": loss ", lines), .9);
   EXPECT_THAT(NumbersBehind("rest of the text: ", lines), SizeIs(1));
 }
