@@ -4,6 +4,7 @@
 #include <array>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -26,8 +27,8 @@ constexpr std::array<absl::string_view, 11> kSecretWords = {
     "passwd",    "credential", "api_key",      "api-key",
     "apikey",    "access_key", "authorization"};
 // AWSAccessKeyId of Amazon's old signatures, sig of Azure's.
-constexpr std::array<absl::string_view, 3> kSecretNames = {"awsaccesskeyid",
-                                                           "sig", "auth"};
+constexpr std::array<absl::string_view, 7> kSecretNames = {
+    "awsaccesskeyid", "sig", "auth", "key", "pwd", "pass", "jwt"};
 
 struct UrlParts {
   absl::string_view scheme;
@@ -87,10 +88,26 @@ bool IsQuery(absl::string_view query) {
   return true;
 }
 
+// Returns the text with what "%41" stands for in its place.
+std::string Decoded(absl::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size() &&
+        absl::ascii_isxdigit(text[i + 1]) &&
+        absl::ascii_isxdigit(text[i + 2])) {
+      decoded += absl::HexStringToBytes(text.substr(i + 1, 2));
+      i += 2;
+    } else {
+      decoded += text[i];
+    }
+  }
+  return decoded;
+}
+
 bool HasSecret(absl::string_view query) {
   for (const absl::string_view parameter : absl::StrSplit(query, '&')) {
-    const std::string name =
-        absl::AsciiStrToLower(parameter.substr(0, parameter.find('=')));
+    const std::string name = absl::AsciiStrToLower(
+        Decoded(parameter.substr(0, parameter.find('='))));
     if (std::find(kSecretNames.begin(), kSecretNames.end(), name) !=
             kSecretNames.end() ||
         std::any_of(kSecretWords.begin(), kSecretWords.end(),
@@ -104,7 +121,9 @@ bool HasSecret(absl::string_view query) {
 }
 
 std::string ShownWithoutQuery(const UrlParts& parts) {
-  return absl::StrCat(parts.scheme, parts.host, parts.path,
+  // A fragment may be a secret, too.
+  const absl::string_view path = parts.path.substr(0, parts.path.find('#'));
+  return absl::StrCat(parts.scheme, parts.host, path,
                       parts.has_query ? "?…" : "");
 }
 

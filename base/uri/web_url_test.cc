@@ -69,7 +69,9 @@ TEST(WebUrlTest, CredentialsAreRefusedAndNotShown) {
         "https://host/x?v=1&X-Amz-Security-Token=hidden",
         "https://host/x?X-Goog-Credential=hidden", "https://host/x?sig=hidden",
         "https://host/x?AWSAccessKeyId=hidden", "https://host/x?token=hidden",
-        "https://host/d/?access_token=hidden", "https://host/*?token=hidden"}) {
+        "https://host/d/?access_token=hidden", "https://host/*?token=hidden",
+        "https://host/x?key=hidden", "https://host/x?%74oken=hidden",
+        "https://host/x#access_token=hidden"}) {
     EXPECT_THAT(ParseWebUrl(url), StatusIs(kInvalid, Not(HasSubstr("hid"))))
         << url;
   }

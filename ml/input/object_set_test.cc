@@ -20,6 +20,7 @@
 #include "ml/input/object/object_cache.h"
 #include "ml/input/object/testing/s3_server.h"
 #include "ml/input/testing/arrow_environment.h"
+#include "ml/input/testing/brought_set_fixture.h"
 #include "ml/input/testing/read_all.h"
 #include "ml/input/testing/sample_formats.h"
 
@@ -36,42 +37,16 @@ using ::testing::IsEmpty;
 using ::testing::Le;
 using ::testing::SizeIs;
 
-class ObjectSetTest : public testing::Test {
+class ObjectSetTest : public BroughtSetFixture {
  protected:
   void SetUp() override {
     if (const std::string lacks = ArrowLacks(); !lacks.empty()) {
       GTEST_SKIP() << lacks;
     }
     server_ = std::make_unique<S3Server>("objects");
-    fs::remove_all(copies_);
-    ObjectCache::OfProcess().SetDirectory(copies_);
-  }
-  void TearDown() override { ObjectCache::OfProcess().SetDirectory(""); }
-
-  // Returns what is read of a data set in `data_dir`: what it ends with, last.
-  static std::vector<std::string> Read(const SampleFormat& format,
-                                       const std::string& data_dir,
-                                       const SetMemory& memory = {}) {
-    const auto pipeline = InputPipeline::Open(
-        FromText<job::Dataset>(
-            absl::StrCat("batch_size: 7 shuffle_buffer: 20 decode_threads: 3 ",
-                         format.dataset)),
-        *InputsFromText(format.model),
-        {.data_dir = data_dir, .seed = 5, .memory = memory});
-    if (!pipeline.ok()) return {std::string(pipeline.status().message())};
-    return ReadTexts(**pipeline, 1000);
+    BroughtSetFixture::SetUp();
   }
 
-  std::vector<std::string> Copies() const {
-    std::vector<std::string> names;
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(copies_, error)) {
-      names.push_back(entry.path());
-    }
-    return names;
-  }
-
-  const std::string copies_ = testing::TempDir() + "/object_copies";
   std::unique_ptr<S3Server> server_;
 };
 

@@ -15,6 +15,7 @@
 #include "ml/input/format/raw_columns.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/input/object/object_cache.h"
+#include "ml/input/testing/brought_set_fixture.h"
 #include "ml/input/testing/read_all.h"
 #include "ml/input/testing/sample_formats.h"
 #include "ml/input/web/testing/web_server.h"
@@ -31,44 +32,17 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-class WebSetTest : public testing::Test {
+class WebSetTest : public BroughtSetFixture {
  protected:
   static void SetUpTestSuite() { shared_server_ = new WebServer("web_sets"); }
   static void TearDownTestSuite() { delete shared_server_; }
   void SetUp() override {
     server_.SetFaults({});
-    std::filesystem::remove_all(copies_);
-    ObjectCache::OfProcess().SetDirectory(copies_);
-  }
-  void TearDown() override { ObjectCache::OfProcess().SetDirectory(""); }
-
-  // Returns what is read of a data set in `data_dir`: what it ends with, last.
-  static std::vector<std::string> Read(const SampleFormat& format,
-                                       const std::string& data_dir,
-                                       const SetMemory& memory = {}) {
-    const auto pipeline = InputPipeline::Open(
-        FromText<job::Dataset>(
-            absl::StrCat("batch_size: 7 shuffle_buffer: 20 decode_threads: 3 ",
-                         format.dataset)),
-        *InputsFromText(format.model),
-        {.data_dir = data_dir, .seed = 5, .memory = memory});
-    if (!pipeline.ok()) return {std::string(pipeline.status().message())};
-    return ReadTexts(**pipeline, 1000);
-  }
-
-  std::vector<std::string> Copies() const {
-    std::vector<std::string> names;
-    std::error_code error;
-    for (const auto& entry :
-         std::filesystem::directory_iterator(copies_, error)) {
-      names.push_back(entry.path());
-    }
-    return names;
+    BroughtSetFixture::SetUp();
   }
 
   static inline WebServer* shared_server_ = nullptr;
   const WebServer& server_ = *shared_server_;
-  const std::string copies_ = testing::TempDir() + "/copies_of_web_sets";
 };
 
 // Returns the format's data set with the names of its files in place of the

@@ -5,14 +5,9 @@
 serves ROOT/bucket/key as s3://bucket/key on a free port of 127.0.0.1, which it
 prints as a line: GET with ranges, HEAD, ListObjectsV2, PUT, uploads in parts and
 DELETE. A request needs an Authorization header, which is not looked into. An
-object is there when all of its bytes are. ROOT/requests has a line for each
-request. If there is a file ROOT/faults, each line of it is a fault, as JSON:
-
-  {"request": "GET /bucket/key.*", "times": 2, "skip": 0, "do": "503"}
-
-It strikes the requests whose line "METHOD /bucket/key" the regular expression
-matches as a whole, but for the first `skip` ones, and then `times` of them (-1:
-all). What it does:
+object is there when all of its bytes are. What is asked of it, and how it fails,
+is in files of ROOT (web/testing/faults.py).
+What a fault may "do":
 
   "403", "404", "500", "503"   this status, with the error code that S3 has
   "cut"      half of the body, and the connection ends
@@ -29,7 +24,6 @@ all). What it does:
 import email.utils
 import hashlib
 import http.server
-import json
 import os
 import re
 import shutil
@@ -39,6 +33,12 @@ import time
 import urllib.parse
 import xml.sax.saxutils
 
+# Beside this file as it was named, not as links lead.
+sys.path.insert(0, os.path.normpath(os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "../../web/testing")))
+
+from faults import Faults, Notes  # noqa: E402
+
 NEW = ".s3-new"  # behind the name of what is being written
 PAGE = 1000  # keys of a list at a time
 CODES = {
@@ -47,41 +47,6 @@ CODES = {
     500: "InternalError",
     503: "SlowDown",
 }
-
-
-class Faults:
-    """The faults of the file, and how often each has been met."""
-
-    def __init__(self, path):
-        self.path = path
-        self.read_as = None
-        self.faults = []
-        self.lock = threading.Lock()
-
-    def strike(self, line):
-        with self.lock:
-            self.read()
-            for fault in self.faults:
-                if not re.fullmatch(fault["request"], line):
-                    continue
-                fault["met"] = fault.get("met", 0) + 1
-                behind = fault["met"] - fault.get("skip", 0)
-                times = fault.get("times", 1)
-                if behind > 0 and (times < 0 or behind <= times):
-                    return fault
-        return {"do": ""}
-
-    def read(self):
-        try:
-            about = os.stat(self.path)
-        except FileNotFoundError:
-            self.faults, self.read_as = [], None
-            return
-        read_as = (about.st_mtime_ns, about.st_size, about.st_ino)
-        if read_as != self.read_as:
-            with open(self.path, encoding="utf-8") as file:
-                self.faults = [json.loads(line) for line in file if line.strip()]
-            self.read_as = read_as
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -110,7 +75,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         path = urllib.parse.unquote(url.path)
         line = f"{self.command} {path}"
         self.body_sent = self.read_body()
-        note(f"{line} {self.headers.get('Range', '')} {url.query}")
+        NOTES.add(f"{line} {self.headers.get('Range', '')} {url.query}")
         self.fault = FAULTS.strike(line)
         what = self.fault["do"]
         if what == "hang":
@@ -417,16 +382,9 @@ def shown(text):
     return xml.sax.saxutils.escape(text)
 
 
-def note(line):
-    with NOTES_LOCK:
-        NOTES.write(line + "\n")
-        NOTES.flush()
-
-
 ROOT = sys.argv[1]
-FAULTS = Faults(os.path.join(ROOT, "faults"))
-NOTES = open(os.path.join(ROOT, "requests"), "a", encoding="utf-8")
-NOTES_LOCK = threading.Lock()
+FAULTS = Faults(ROOT)
+NOTES = Notes(ROOT)
 CHANGES_LOCK = threading.Lock()
 UPLOADS = {}  # parts of each upload that is not complete, by their numbers
 

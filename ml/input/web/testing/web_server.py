@@ -5,14 +5,8 @@
 serves ROOT/files/path as http://127.0.0.1:PORT/path, GET with ranges, on a free
 port, which it prints as a line. With a NAME ("IP:127.0.0.1") it speaks TLS, with
 a certificate of that name by an authority whose own is ROOT/authority.pem.
-ROOT/requests has a line for each request. If there is a file ROOT/faults, each
-line of it is a fault, as JSON:
-
-  {"request": "GET /key.*", "times": 2, "skip": 0, "do": "503"}
-
-It strikes the requests whose line "METHOD /path" the regular expression matches
-as a whole, but for the first `skip` ones, and then `times` of them (-1: all).
-What it does:
+What is asked of it, and how it fails, is in files of ROOT (faults.py).
+What a fault may "do":
 
   "404", "503", …  this status, with "retry_after", if that is set
   "redirect"     a redirect `to` another URL
@@ -36,12 +30,10 @@ What it does:
   "dated"        no ETag
   "replace"      the answer is as it should be, and by then the file has other bytes
   "packed"       the answer says that it is packed, which nobody asked for
-  "random"       one of `of`, or nothing, drawn with `seed`
 """
 
 import email.utils
 import http.server
-import json
 import os
 import random
 import re
@@ -54,45 +46,10 @@ import threading
 import time
 import urllib.parse
 
+# Beside this file as it was named, not as links lead.
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-class Faults:
-    """The faults of the file, and how often each has been met."""
-
-    def __init__(self, path):
-        self.path = path
-        self.read_as = None
-        self.faults = []
-        self.lock = threading.Lock()
-
-    def strike(self, line):
-        with self.lock:
-            self.read()
-            for fault in self.faults:
-                if not re.fullmatch(fault["request"], line):
-                    continue
-                fault["met"] = fault.get("met", 0) + 1
-                behind = fault["met"] - fault.get("skip", 0)
-                times = fault.get("times", 1)
-                if behind > 0 and (times < 0 or behind <= times):
-                    return self.drawn(fault) if fault["do"] == "random" else fault
-        return {"do": ""}
-
-    def drawn(self, fault):
-        if "draw" not in fault:
-            fault["draw"] = random.Random(fault["seed"])
-        return fault["draw"].choice([{"do": ""}] + fault["of"])
-
-    def read(self):
-        try:
-            about = os.stat(self.path)
-        except FileNotFoundError:
-            self.faults, self.read_as = [], None
-            return
-        read_as = (about.st_mtime_ns, about.st_size, about.st_ino)
-        if read_as != self.read_as:
-            with open(self.path, encoding="utf-8") as file:
-                self.faults = [json.loads(line) for line in file if line.strip()]
-            self.read_as = read_as
+from faults import Faults, Notes  # noqa: E402
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -107,7 +64,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         url = urllib.parse.urlsplit(self.path)
         path = urllib.parse.unquote(url.path)
         line = f"GET {path}"
-        note(f"{line} {self.headers.get('Range', '')} {url.query}")
+        NOTES.add(f"{line} {self.headers.get('Range', '')} {url.query}")
         self.fault = FAULTS.strike(line)
         what = self.fault["do"]
         if what == "hang":
@@ -251,15 +208,13 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 def replace(path, size):
-    with open(path + ".new", "wb") as file:
-        file.write(os.urandom(size))
-    os.replace(path + ".new", path)
-
-
-def note(line):
-    with NOTES_LOCK:
-        NOTES.write(line + "\n")
-        NOTES.flush()
+    with REPLACING:
+        with open(path + ".new", "wb") as file:
+            file.write(os.urandom(size))
+        # A file system may have one time, and one number, for two files in a row.
+        REPLACED[0] = max(REPLACED[0] + 1_000_000, time.time_ns())
+        os.utime(path + ".new", ns=(REPLACED[0], REPLACED[0]))
+        os.replace(path + ".new", path)
 
 
 def tls_of(name):
@@ -285,9 +240,10 @@ def tls_of(name):
 
 
 ROOT = os.path.abspath(sys.argv[1])
-FAULTS = Faults(os.path.join(ROOT, "faults"))
-NOTES = open(os.path.join(ROOT, "requests"), "a", encoding="utf-8")
-NOTES_LOCK = threading.Lock()
+FAULTS = Faults(ROOT)
+NOTES = Notes(ROOT)
+REPLACING = threading.Lock()
+REPLACED = [0]  # the newest file's time
 
 server = Server(tls_of(sys.argv[2]) if len(sys.argv) > 2 else None)
 print(server.server_address[1], flush=True)
