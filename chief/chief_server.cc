@@ -440,7 +440,7 @@ void ChiefServer::Tick(StatusLog& log, TaskNotes& notes) {
     // Under the lock: no snapshot may be taken for the checkpoint that follows.
     const bool is_loading =
         order_ && std::holds_alternative<LoadOrder>(*order_);
-    if (stop_requested_ &&
+    if (stop_requested_ && !ticked.awaits_standby &&
         (is_loading || status.phase() == wire::WAITING_FOR_PS ||
          status.phase() == wire::LOADING)) {
       executor_->CancelAllCalls();

@@ -231,9 +231,9 @@ bool DataFollower::Take(const std::string& name) {
           absl::StrCat("train.follow: ", counted.why));
       return false;
     case Counted::Kind::kLeftOut:
-      LeaveOut(counted.why);
       // The next slice follows this one, so it is taken, without records.
       if (is_slice) break;
+      LeaveOut(counted.why);
       names_.Take(name);
       return true;
     case Counted::Kind::kWhole:
@@ -252,8 +252,13 @@ bool DataFollower::Take(const std::string& name) {
     return false;
   }
   files_.Forget(files_.batches());
-  names_.Take(name);
-  sizes_.Take(name, counted.bytes);
+  if (!is_slice) {
+    names_.Take(name);
+    sizes_.Take(name, counted.bytes);
+  } else if (!counted.why.empty()) {
+    // Once: a slice that can't be recorded is counted again.
+    LeaveOut(counted.why);
+  }
   LOG(INFO) << "takes " << OneLine(name) << ", " << counted.records
             << " records";
   look_.files = {file};
@@ -310,13 +315,15 @@ DataFollower::Counted DataFollower::CountSlice(const std::string& name) {
             std::string(brought.status().message())};
   }
   if (!brought.ok()) return OutcomeOf(brought.status(), 0, name);
-  if (brought->malformed > 0) {
-    LeaveOut(absl::StrCat(brought->malformed, " records of a slice, as of ",
-                          brought->malformed_why));
-  }
   const auto bytes = static_cast<int64_t>(brought->copy->bytes());
-  return OutcomeOf(bytes == 0 ? 0 : CountRecords(brought->copy->uri()), bytes,
-                   name);
+  Counted counted = OutcomeOf(
+      bytes == 0 ? 0 : CountRecords(brought->copy->uri()), bytes, name);
+  if (brought->malformed > 0 && counted.kind == Counted::Kind::kWhole) {
+    counted.why =
+        absl::StrCat(brought->malformed, " records of a slice, as of ",
+                     brought->malformed_why);
+  }
+  return counted;
 }
 
 DataFollower::Counted DataFollower::OutcomeOf(

@@ -76,7 +76,7 @@ class DataFollower {
     Kind kind = Kind::kWhole;
     int64_t bytes = 0;
     int64_t records = 0;
-    std::string why = {};  // reason, unless kWhole
+    std::string why = {};  // reason; of kWhole, why some records are left out
   };
 
   void Run();

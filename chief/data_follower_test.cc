@@ -12,12 +12,9 @@
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/status_matchers.h"
-#include "cluster/job/defaults.h"
-#include "cluster/job/job_file.h"
+#include "chief/testing/follower_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ml/model/graph.h"
-#include "ml/model/graph_inputs.h"
 
 namespace parasol {
 namespace {
@@ -44,54 +41,17 @@ constexpr char kJob[] = R"(
   end { never {} }
 )";
 
-class DataFollowerTest : public testing::Test {
+class DataFollowerTest : public FollowerFixture {
  protected:
-  DataFollowerTest()
-      : directory_(
-            testing::TempDir() + "/follower_" +
-            testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    fs::remove_all(directory_);
+  DataFollowerTest() : FollowerFixture(kJob) {
     fs::create_directories(directory_ + "/in");
-    job_ = ParseJob(kJob, "followed.textproto").value();
-    FillDefaults(job_);
   }
-  ~DataFollowerTest() override { follower_.reset(); }
 
   void Start(Clock& clock = Clock::Real()) {
-    const Graph graph = ResolveGraph(job_.model()).value();
-    FollowedFiles files = files_;
-    FollowedLog log = FollowedLog::Open(directory_, "run", files).value();
-    files_ = files;
-    follower_ = std::make_unique<DataFollower>(
-        DataFollower::Options{
-            .dataset = job_.train(),
-            .inputs = TrainingInputsOf(job_.model(), graph).value(),
-            .data_dir = directory_,
-            .on_look = [this](const FollowedLook& look) { return Hear(look); },
-            .check_owner = check_owner_,
-            .interval = absl::Milliseconds(5),
-            .count = count_},
-        std::move(log), files, clock);
-    follower_->Start();
-  }
-  bool Hear(const FollowedLook& look) {
-    absl::MutexLock lock(&mu_);
-    for (const auto& file : look.files) {
-      EXPECT_OK(files_.Add(file));
-      taken_.push_back(absl::StrCat(file.path(), ":", file.records()));
-    }
-    look_ = look;
-    if (!look.trouble.empty()) troubles_.push_back(look.trouble);
-    return taken_.size() < room_;
-  }
-  FollowedLook Last() {
-    absl::MutexLock lock(&mu_);
-    return look_;
-  }
-  void Await(const std::function<bool()>& reached) {
-    absl::MutexLock lock(&mu_);
-    EXPECT_TRUE(
-        mu_.AwaitWithTimeout(absl::Condition(&reached), absl::Seconds(60)));
+    DataFollower::Options options;
+    options.check_owner = check_owner_;
+    options.count = count_;
+    StartWith(std::move(options), clock);
   }
   void AwaitFiles(size_t count) {
     Await([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
@@ -108,17 +68,8 @@ class DataFollowerTest : public testing::Test {
     fs::rename(directory_ + "/part", directory_ + "/in/" + name);
   }
 
-  const std::string directory_;
-  job::Job job_;
-  absl::Mutex mu_;
-  FollowedFiles files_;
-  std::vector<std::string> taken_;
-  FollowedLook look_;
-  std::vector<std::string> troubles_;
-  size_t room_ = 1000;
   std::function<absl::Status()> check_owner_ = [] { return absl::OkStatus(); };
   std::function<absl::StatusOr<int64_t>(const std::string&)> count_;
-  std::unique_ptr<DataFollower> follower_;
 };
 
 TEST_F(DataFollowerTest, TakesFilesAsTheyComeInTheOrderOfTheirNames) {

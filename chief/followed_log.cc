@@ -63,10 +63,12 @@ absl::StatusOr<FollowedLog> FollowedLog::Open(const std::string& directory,
   ASSIGN_OR_RETURN(const std::string before, log.Read());
   std::vector<absl::string_view> kept;
   Known& known = log.known_;
+  bool begins_run = false;
   for (const absl::string_view line :
        absl::StrSplit(before, '\n', absl::SkipEmpty())) {
     const std::optional<durable::FollowedFile> file = FileOf(line, run_id);
     if (!file) continue;
+    if (kept.empty()) begins_run = file->first_batch() == 0;
     if (file->path() > files.last_path()) {
       const absl::Status added = files.Add(*file);
       if (!added.ok()) {
@@ -81,8 +83,8 @@ absl::StatusOr<FollowedLog> FollowedLog::Open(const std::string& directory,
     if (known.newest.size() > GrownFiles::kWatched) known.newest.pop_front();
   }
   RETURN_IF_ERROR(log.Keep(kept, before));
-  // Where there is room for another line, no older one was removed.
-  known.are_all = !kept.empty() && kept.size() < limits.lines;
+  // Older lines may be gone: of a log that was cut, or moved away.
+  known.are_all = begins_run && kept.size() < limits.lines;
   known.paths.erase(known.paths.begin(), known.paths.end() - log.lines_);
   return log;
 }

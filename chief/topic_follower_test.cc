@@ -14,13 +14,10 @@
 #include "base/clock.h"
 #include "base/status_matchers.h"
 #include "chief/data_follower.h"
-#include "cluster/job/defaults.h"
-#include "cluster/job/job_file.h"
+#include "chief/testing/follower_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/input/topic/testing/mock_kafka.h"
-#include "ml/model/graph.h"
-#include "ml/model/graph_inputs.h"
 
 namespace parasol {
 namespace {
@@ -46,57 +43,18 @@ constexpr char kTopicJob[] = R"(
   end { never {} }
 )";
 
-class TopicFollowerTest : public testing::Test {
+class TopicFollowerTest : public FollowerFixture {
  protected:
-  TopicFollowerTest()
-      : directory_(
-            testing::TempDir() + "/topic_" +
-            testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    fs::remove_all(directory_);
-    fs::create_directories(directory_);
-    job_ = ParseJob(kTopicJob, "followed.textproto").value();
-    FillDefaults(job_);
-  }
-  ~TopicFollowerTest() override { follower_.reset(); }
+  TopicFollowerTest() : FollowerFixture(kTopicJob) {}
 
   void Start() {
-    const Graph graph = ResolveGraph(job_.model()).value();
-    FollowedFiles files = files_;
-    FollowedLog log = FollowedLog::Open(directory_, "run", files).value();
-    files_ = files;
-    follower_ = std::make_unique<DataFollower>(
-        DataFollower::Options{
-            .dataset = job_.train(),
-            .inputs = TrainingInputsOf(job_.model(), graph).value(),
-            .data_dir = directory_,
-            .on_look = [this](const FollowedLook& look) { return Hear(look); },
-            .check_owner = [] { return absl::OkStatus(); },
-            .interval = absl::Milliseconds(5),
-            .rest_waits = rest_waits_,
-            .topic = TopicSource::Open(kafka_.Uri("t"), job_.train(), "",
-                                       absl::Seconds(10))
-                         .value()},
-        std::move(log), files, Clock::Real());
-    follower_->Start();
-  }
-  bool Hear(const FollowedLook& look) {
-    absl::MutexLock lock(&mu_);
-    for (const auto& file : look.files) {
-      EXPECT_OK(files_.Add(file));
-      taken_.push_back(absl::StrCat(file.path(), ":", file.records()));
-    }
-    look_ = look;
-    if (!look.trouble.empty()) troubles_.push_back(look.trouble);
-    return taken_.size() < room_;
-  }
-  FollowedLook Last() {
-    absl::MutexLock lock(&mu_);
-    return look_;
-  }
-  void Await(const std::function<bool()>& reached) {
-    absl::MutexLock lock(&mu_);
-    EXPECT_TRUE(
-        mu_.AwaitWithTimeout(absl::Condition(&reached), absl::Seconds(60)));
+    DataFollower::Options options;
+    options.check_owner = [] { return absl::OkStatus(); };
+    options.rest_waits = rest_waits_;
+    options.topic =
+        TopicSource::Open(kafka_.Uri("t"), job_.train(), "", absl::Seconds(10))
+            .value();
+    StartWith(std::move(options));
   }
   void AwaitBatches(int64_t batches) {
     Await([this, batches]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
@@ -112,17 +70,8 @@ class TopicFollowerTest : public testing::Test {
     kafka_.Flush();
   }
 
-  const std::string directory_;
   MockKafka kafka_;
-  job::Job job_;
-  absl::Mutex mu_;
-  FollowedFiles files_;
-  std::vector<std::string> taken_;
-  FollowedLook look_;
-  std::vector<std::string> troubles_;
-  size_t room_ = 1000;
   absl::Duration rest_waits_ = absl::Hours(1);
-  std::unique_ptr<DataFollower> follower_;
 };
 
 TEST_F(TopicFollowerTest, TakesWholeBatchesAsTheyCome) {

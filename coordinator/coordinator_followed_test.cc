@@ -184,6 +184,20 @@ TEST_F(FollowedTest, AFileTrainedInPartNeedsItsOwnSizeOfBatches) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is 3")));
 }
 
+TEST_F(FollowedTest, AFileOfWhichTheCheckpointHasAllBatchesIsTrained) {
+  Resume(3);
+  *options_.resumed->mutable_job() = options_.job;
+  ASSERT_OK(files_.Add(files_.Next("1", 1, 9, 4)));
+  files_.AddTo(*options_.resumed->mutable_followed());
+  options_.job.mutable_train()->set_batch_size(3);
+  EXPECT_OK(ResumeFollowed(options_));
+  durable::BatchSpan& lent = *options_.resumed->add_unfinished_batch();
+  lent.set_first(1);
+  lent.set_count(1);
+  EXPECT_THAT(ResumeFollowed(options_),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is 3")));
+}
+
 // Batch 5 of another order has other records.
 TEST_F(FollowedTest, AFileTrainedInPartNeedsItsOwnOrder) {
   Resume(1);

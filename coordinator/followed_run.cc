@@ -53,6 +53,10 @@ absl::Status ResumeFollowed(CoordinatorOptions& options) {
   }
   ASSIGN_OR_RETURN(options.followed,
                    FollowedFiles::Of(options.resumed->followed()));
+  // The checkpoint may still keep files whose last batches it has.
+  const auto& unfinished = options.resumed->unfinished_batch();
+  options.followed->Forget(unfinished.empty() ? options.resumed->global_step()
+                                              : unfinished[0].first());
   return CheckFollowed(options);
 }
 

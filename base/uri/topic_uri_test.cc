@@ -36,7 +36,8 @@ TEST(TopicUriTest, WhatNamesNoTopicIsRefusedWithItsForm) {
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("kafka://broker:9092,broker2:9092/topic")));
   }
-  EXPECT_FALSE(ParseTopicUri("kafka://b:1/" + std::string(250, 'a')).ok());
+  EXPECT_THAT(ParseTopicUri("kafka://b:1/" + std::string(250, 'a')),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(TopicUriTest, CredentialsAreNotShown) {

@@ -104,12 +104,12 @@ class SlowWorkerTest : public ClusterRunsTest {
   }
 };
 
-// A job whose passes are long beside kMostOfAWait: the clock knows them.
-job::Job LongPasses() {
-  job::Job job = QuadrantsJob(kEndless);
+// Passes are long beside kMostOfAWait: the clock knows them.
+job::Job WithLongPasses(job::Job job) {
   job.mutable_train()->set_batch_size(400);
   return job;
 }
+job::Job LongPasses() { return WithLongPasses(QuadrantsJob(kEndless)); }
 
 TEST_F(SlowWorkerTest, Asynchronous) {
   EXPECT_THAT(Named(LongPasses(), 2, QuadrantsDirectory(), "asynchronous"),
@@ -136,7 +136,7 @@ TEST_F(SlowWorkerTest, MultiWorkerMirrored) {
 }
 
 TEST_F(SlowWorkerTest, Hybrid) {
-  job::Job job = RatingsJob(kEndless);
+  job::Job job = WithLongPasses(RatingsJob(kEndless));
   job.clear_eval();
   job.mutable_strategy()->mutable_hybrid();
   FillDefaults(job);

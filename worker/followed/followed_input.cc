@@ -51,7 +51,10 @@ absl::StatusOr<std::string> FollowedInput::NameOf(Reader& reader) const {
   return absl::DataLossError(absl::StrCat(
       OneLine(reader.slice->uri()), " has changed: it had ", file.bytes(),
       " bytes of records when the chief counted them, and has ",
-      reader.slice->bytes(), "; is the topic compacted, or made anew?"));
+      reader.slice->bytes(),
+      ", as of a topic that is compacted, or was made anew: begin a run in "
+      "another checkpoint directory, or have these records left out with "
+      "train.on_corrupt: SKIP"));
 }
 
 absl::StatusOr<std::unique_ptr<InputPipeline>> FollowedInput::Open(

@@ -95,6 +95,12 @@ absl::Status ReadSettings(const std::string& path, rd_kafka_conf_t* conf) {
             std::string(absl::StripAsciiWhitespace(text.substr(equals + 1)))))
         << kVariable << "=" << OneLine(path) << ", line " << number;
   }
+  // A folder is opened like a file, and a disk may refuse in the middle.
+  if (file.bad()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kVariable, "=", OneLine(path),
+                     ": can't be read to its end; name a file"));
+  }
   return absl::OkStatus();
 }
 
@@ -216,6 +222,8 @@ class TopicConsumer::Reading {
       const bool is_end = message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
       if (!is_end) {
         RETURN_IF_ERROR(Refused(*message));
+        // An error that may pass has no record.
+        if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) continue;
         // Bytes come: whoever gives them is not lost.
         until = options_.clock->Now() + options_.patience;
       }

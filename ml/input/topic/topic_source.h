@@ -16,8 +16,8 @@
 
 namespace parasol {
 
-// How long brokers may give nothing that is awaited. A task that is told to end
-// waits no longer.
+// How long brokers may give nothing that a request awaits. A task that is told
+// to end waits for the request that it has made.
 inline constexpr absl::Duration kBrokerPatience = absl::Seconds(20);
 
 // The topic that a data set is, read in slices. Thread-safe; one request at a
