@@ -177,7 +177,10 @@ struct TerminationSignal::State {
   int signal_fd = -1;
   int stop_fd = -1;  // readable once the watcher is to end
   absl::Mutex mu;
-  int signal ABSL_GUARDED_BY(mu) = 0;
+  EndCode end_code = EndCode::kTerminated;
+  int signal ABSL_GUARDED_BY(mu) = 0;  // the first one
+  int count ABSL_GUARDED_BY(mu) = 0;
+  int last ABSL_GUARDED_BY(mu) = 2;  // number of the one that ends the process
   bool stopping ABSL_GUARDED_BY(mu) = false;
   std::deque<std::function<void()>> callbacks ABSL_GUARDED_BY(mu);
   std::thread watcher;
@@ -192,8 +195,11 @@ void TerminationSignal::State::Watch() {
     signalfd_siginfo info;
     if (read(signal_fd, &info, sizeof(info)) != sizeof(info)) continue;
     absl::MutexLock lock(&mu);
-    if (signal != 0) _exit(static_cast<int>(ExitCode::kTerminated));
-    signal = info.ssi_signo;
+    if (++count == 1) signal = static_cast<int>(info.ssi_signo);
+    if (count < last) continue;
+    _exit(end_code == EndCode::kOfFirst
+              ? 128 + signal
+              : static_cast<int>(ExitCode::kTerminated));
   }
 }
 
@@ -211,7 +217,9 @@ void TerminationSignal::State::RunCallbacks() {
   }
 }
 
-TerminationSignal::TerminationSignal() : state_(std::make_unique<State>()) {
+TerminationSignal::TerminationSignal(EndCode end_code)
+    : state_(std::make_unique<State>()) {
+  state_->end_code = end_code;
   const sigset_t signals = TerminationSignals();
   pthread_sigmask(SIG_BLOCK, &signals, &state_->previous_mask);
   state_->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
@@ -243,6 +251,16 @@ void TerminationSignal::Disarm() {
     state_->stopping = true;
   }
   if (state_->runner.joinable()) state_->runner.join();
+}
+
+void TerminationSignal::ExpectSecond() {
+  absl::MutexLock lock(&state_->mu);
+  state_->last = 3;
+}
+
+int TerminationSignal::count() const {
+  absl::MutexLock lock(&state_->mu);
+  return state_->count;
 }
 
 int TerminationSignal::signal() const {

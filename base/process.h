@@ -61,11 +61,16 @@ void NameTaskInLog(absl::string_view task);
 // Ends a process in good order on SIGTERM and SIGINT. Must be constructed
 // before any thread starts, because it blocks the signals for all threads. The
 // first signal is recorded and runs the callbacks; the second one ends the
-// process at once with 143. One per process. Thread-safe. The destructor
-// disarms it and unblocks the signals in its thread.
+// process at once, or, behind ExpectSecond(), the third one. One per process.
+// Thread-safe. The destructor disarms it and unblocks the signals in its
+// thread.
 class TerminationSignal {
  public:
-  TerminationSignal();
+  // The exit code of a process that a signal ends at once: 143, or 128 plus the
+  // first signal.
+  enum class EndCode { kTerminated, kOfFirst };
+
+  explicit TerminationSignal(EndCode end_code = EndCode::kTerminated);
   ~TerminationSignal();
   TerminationSignal(const TerminationSignal&) = delete;
   TerminationSignal& operator=(const TerminationSignal&) = delete;
@@ -80,8 +85,14 @@ class TerminationSignal {
   // not a callback's.
   void Disarm();
 
+  // Says that this process looks at count(), and ends by itself at the second
+  // signal.
+  void ExpectSecond();
+
   // Returns the first signal, SIGTERM or SIGINT; 0 if none has come.
   int signal() const;
+  // Returns how many have come.
+  int count() const;
 
  private:
   struct State;

@@ -188,5 +188,40 @@ TEST(TerminationSignalDeathTest, SecondSignalEndsTheProcessDuringADrain) {
   EXPECT_EXIT(TerminateTwice(), ExitedWithCode(143), "");
 }
 
+void SendAndAwait(const TerminationSignal& signals, int signal) {
+  const int before = signals.count();
+  kill(getpid(), signal);
+  while (signals.count() == before) std::this_thread::yield();
+}
+
+TEST(TerminationSignalDeathTest, TwoAreCountedByAProcessThatExpectsThem) {
+  TerminationSignal signals(TerminationSignal::EndCode::kOfFirst);
+  EXPECT_EQ(signals.signal(), 0);
+  EXPECT_EQ(signals.count(), 0);
+  signals.ExpectSecond();
+  SendAndAwait(signals, SIGINT);
+  SendAndAwait(signals, SIGTERM);
+  EXPECT_EQ(signals.signal(), SIGINT);
+  EXPECT_EQ(signals.count(), 2);
+}
+
+void EndBySignals(int first, int others, bool expects) {
+  TerminationSignal signals(TerminationSignal::EndCode::kOfFirst);
+  if (expects) signals.ExpectSecond();
+  SendAndAwait(signals, first);
+  for (int i = 0; i < others; ++i) SendAndAwait(signals, SIGTERM);
+}
+
+TEST(TerminationSignalDeathTest,
+     TheLastOneEndsTheProcessWithTheCodeOfTheFirst) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(EndBySignals(SIGINT, 1, /*expects=*/false), ExitedWithCode(130),
+              "");
+  EXPECT_EXIT(EndBySignals(SIGINT, 2, /*expects=*/true), ExitedWithCode(130),
+              "");
+  EXPECT_EXIT(EndBySignals(SIGTERM, 2, /*expects=*/true), ExitedWithCode(143),
+              "");
+}
+
 }  // namespace
 }  // namespace parasol

@@ -66,7 +66,7 @@ std::shared_ptr<const Trust> OwnTrust(const StoredToken& token, Clock& clock) {
 class LocalRun {
  public:
   LocalRun(const LocalJob& job, LocalPlan plan, StoredToken token,
-           const StopSignals& signals, Clock& clock)
+           const TerminationSignal& signals, Clock& clock)
       : job_(job),
         token_(std::move(token)),
         signals_(signals),
@@ -98,13 +98,13 @@ class LocalRun {
   void Observe();
   void Interrupt(RunResult& result);
   void Fail(RunResult& result);
-  // Stops all tasks, at once if another signal comes.
-  void StopAll();
+  // Stops all tasks; at once if there are, or come, more than `before` signals.
+  void StopAll(int before);
   void AddOutcome(RunResult& result) const;
 
   const LocalJob& job_;
   const StoredToken token_;
-  const StopSignals& signals_;
+  const TerminationSignal& signals_;
   Clock& clock_;
   const absl::Time start_;
   ProgressDisplay display_;
@@ -149,7 +149,7 @@ RunResult LocalRun::Run() {
 void LocalRun::Supervise(RunResult& result) {
   absl::Time finish_by = absl::InfiniteFuture();
   while (true) {
-    if (signals_.first() != 0) return Interrupt(result);
+    if (signals_.signal() != 0) return Interrupt(result);
     const Supervisor::State state = supervisor_.Poll();
     if (state == Supervisor::State::kFailed) return Fail(result);
     if (state == Supervisor::State::kEnded) return;
@@ -157,7 +157,7 @@ void LocalRun::Supervise(RunResult& result) {
       finish_by = std::min(finish_by, clock_.Now() + kFinishLimit);
       if (clock_.Now() >= finish_by) {
         display_.Tell("some tasks did not leave after the job; stopping them");
-        StopAll();
+        StopAll(signals_.count());
         return;
       }
     }
@@ -195,9 +195,10 @@ void LocalRun::Observe() {
 
 void LocalRun::Interrupt(RunResult& result) {
   display_.Tell("stopping (once more to stop at once)");
-  StopAll();
+  // The second one may have come already.
+  StopAll(/*before=*/1);
   result.status = RunResult::Status::kInterrupted;
-  result.exit_code = 128 + signals_.first();
+  result.exit_code = 128 + signals_.signal();
 }
 
 void LocalRun::Fail(RunResult& result) {
@@ -206,13 +207,12 @@ void LocalRun::Fail(RunResult& result) {
   result.error = failure.reason;
   result.exit_code = failure.exit_code;
   display_.Tell(absl::StrCat(failure.task, " failed; stopping the others"));
-  StopAll();
+  StopAll(signals_.count());
 }
 
-void LocalRun::StopAll() {
-  supervisor_.Stop(kDrainLimit, [this, before = signals_.count()] {
-    return signals_.count() > before;
-  });
+void LocalRun::StopAll(int before) {
+  supervisor_.Stop(kDrainLimit,
+                   [this, before] { return signals_.count() > before; });
 }
 
 void LocalRun::AddOutcome(RunResult& result) const {
@@ -267,7 +267,8 @@ RunResult Failed(const absl::Status& status) {
 
 }  // namespace
 
-RunResult RunJob(const LocalJob& job, StopSignals& signals, Clock& clock) {
+RunResult RunJob(const LocalJob& job, TerminationSignal& signals,
+                 Clock& clock) {
   absl::StatusOr<LocalPlan> plan = PlanJob(job);
   if (!plan.ok()) return Failed(plan.status());
   absl::StatusOr<StoredToken> token =

@@ -2,8 +2,8 @@
 #define PARASOL_DEPLOY_LOCAL_LOCAL_RUN_H_
 
 #include "base/clock.h"
+#include "base/process.h"
 #include "deploy/local/run_result.h"
-#include "deploy/local/stop_signals.h"
 #include "deploy/local/task_plan.h"
 
 namespace parasol {
@@ -15,8 +15,9 @@ namespace parasol {
 //   kFailed       a task failed for good; exit_code is the task's exit code.
 //   kInterrupted  one of `signals` has come; exit_code is 128 plus the first.
 //   At
-//                 the second one all processes are killed.
-RunResult RunJob(const LocalJob& job, StopSignals& signals, Clock& clock);
+//                 the second one, or the first one behind a failure, all
+//                 processes are killed.
+RunResult RunJob(const LocalJob& job, TerminationSignal& signals, Clock& clock);
 
 }  // namespace parasol
 

@@ -435,7 +435,7 @@ absl::StatusOr<LocalJob> LocalJobFromFlags(LoadedJob& loaded) {
   return job;
 }
 
-absl::StatusOr<RunResult> RunFromFlags(StopSignals& signals) {
+absl::StatusOr<RunResult> RunFromFlags(TerminationSignal& signals) {
   LoadedJob loaded;
   ASSIGN_OR_RETURN(const LocalJob job, LocalJobFromFlags(loaded));
   // Another launcher must not take this run for an old one.
@@ -479,7 +479,7 @@ int Main(int argc, char** argv) {
     return ExitWith(absl::InvalidArgumentError(
         absl::StrCat("unexpected argument ", rest[0], "; try --help")));
   }
-  StopSignals signals;
+  TerminationSignal signals(TerminationSignal::EndCode::kOfFirst);
   const absl::StatusOr<RunResult> run = RunFromFlags(signals);
   const RunResult result = run.ok() ? *run : FailedAtStart(run.status());
   fprintf(stderr, "%s", Summary(result).c_str());

@@ -1,5 +1,8 @@
 #include "deploy/local/supervisor.h"
 
+#include <signal.h>
+#include <sys/types.h>
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -56,15 +59,14 @@ TEST(SupervisorTest, ATaskOnAnotherHostHearsBeatsAndThenTheRequestToEnd) {
             absl::StrCat(kBeat, kBeat, kBeat, kTerminate));
 }
 
-// A ps that takes no notice of SIGTERM, of which the time does not go on by
-// itself.
+// A ps that takes no notice of SIGTERM, and writes its process id to `path`.
 TaskPlan Stubborn(const std::string& path) {
   TaskPlan plan;
   plan.role = "ps";
   plan.name = "ps/1";
   plan.argv = {"/bin/sh", "-c",
-               absl::StrCat("trap '' TERM; echo > ", path,
-                            "; while :; do sleep 1; done")};
+               absl::StrCat("trap '' TERM; echo $$ > ", path, ".new; mv ", path,
+                            ".new ", path, "; while :; do sleep 1; done")};
   plan.log_file = path + ".log";
   return plan;
 }
@@ -79,6 +81,13 @@ class StubbornTaskTest : public testing::Test {
     std::filesystem::remove(path_);
     EXPECT_OK(supervisor_.Start());
     while (!std::filesystem::exists(path_)) supervisor_.Poll();
+  }
+
+  bool IsGone() const {
+    std::ifstream file(path_);
+    pid_t process = 0;
+    EXPECT_TRUE(file >> process);
+    return kill(process, 0) != 0;
   }
 
   const std::string path_ = testing::TempDir() + "/stubborn";
@@ -99,12 +108,14 @@ TEST_F(StubbornTaskTest, IsNamedOnceAndKilledAtTheLimit) {
   EXPECT_THAT(told_[0],
               AllOf(StartsWith("waiting for ps/1 (process "),
                     HasSubstr("), which still runs; it is killed in ")));
+  EXPECT_TRUE(IsGone());
 }
 
 TEST_F(StubbornTaskTest, IsKilledAtOnceIfThatIsWanted) {
   supervisor_.Stop(absl::Seconds(60),
                    [asked = 0]() mutable { return ++asked > 3; });
   EXPECT_EQ(told_.size(), 0);
+  EXPECT_TRUE(IsGone());
 }
 
 }  // namespace
