@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/shown_text.h"
@@ -152,14 +153,17 @@ void AddWeight(const std::string& name, const job::Dataset& dataset,
   }
 }
 
-// True if two columns of an input are made of the same column alike.
+// Returns the positions of columns of an input that are there before, alike.
 template <typename Columns>
-bool IsDoubled(const Columns& columns, int at) {
-  const std::string text = columns[at].SerializeAsString();
-  return std::any_of(columns.begin(), columns.begin() + at,
-                     [&text](const auto& before) {
-                       return before.SerializeAsString() == text;
-                     });
+std::vector<int> Doubled(const Columns& columns) {
+  std::vector<int> doubled;
+  absl::flat_hash_set<std::string> before;
+  for (int i = 0; i < columns.size(); ++i) {
+    if (!before.insert(columns[i].SerializeAsString()).second) {
+      doubled.push_back(i);
+    }
+  }
+  return doubled;
 }
 
 }  // namespace
@@ -174,12 +178,15 @@ void AddUse(const std::string& use, std::string& uses) {
 std::vector<std::string> UseWarnings(const job::Model& model,
                                      const std::vector<ColumnUse>& uses) {
   std::vector<std::string> warnings;
+  absl::flat_hash_set<std::string> labels;
   for (const ColumnUse& use : uses) {
-    if (!use.is_input || use.sequence != nullptr) continue;
-    const auto is_its_label = [&use](const ColumnUse& other) {
-      return other.is_label && other.column == use.column;
-    };
-    if (std::any_of(uses.begin(), uses.end(), is_its_label)) {
+    if (use.is_label) labels.insert(use.column);
+  }
+  for (const ColumnUse& use : uses) {
+    // Of several outputs one may well read what is another one's label.
+    if (!use.is_input || use.sequence != nullptr || labels.size() != 1)
+      continue;
+    if (labels.contains(use.column)) {
       warnings.push_back(absl::StrCat(
           use.path, ": column \"", ShownText(use.column),
           "\" is the label: a model that reads it learns nothing else; leave "
@@ -195,13 +202,12 @@ std::vector<std::string> UseWarnings(const job::Model& model,
   for (int i = 0; i < model.input_size(); ++i) {
     const std::string path = absl::StrCat("model.input[", i, "]");
     const auto& numbers = model.input(i).dense().column();
-    for (int j = 0; j < numbers.size(); ++j) {
-      if (!IsDoubled(numbers, j)) continue;
+    for (const int j : Doubled(numbers)) {
       warn(absl::StrCat(path, ".dense.column[", j, "]"), numbers[j].name());
     }
     const auto& ids = model.input(i).ids().column();
-    for (int j = 0; j < ids.size(); ++j) {
-      if (!IsDoubled(ids, j) || ids[j].name().empty()) continue;
+    for (const int j : Doubled(ids)) {
+      if (ids[j].name().empty()) continue;
       warn(absl::StrCat(path, ".ids.column[", j, "]"), ids[j].name(0));
     }
   }

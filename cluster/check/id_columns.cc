@@ -1,6 +1,7 @@
 #include "cluster/check/id_columns.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -130,6 +131,11 @@ void AddValues(const std::vector<FieldValue>& values, bool counts_numbers,
     const std::optional<double> number = value.AsNumber();
     if (number.has_value()) {
       column.numbers.Add(*number);
+      constexpr double kMostExact = int64_t{1} << 53;
+      if (std::abs(*number) > kMostExact) {
+        column.has_large_reals |= value.AsText(buffer).find_first_of(".eE") !=
+                                  absl::string_view::npos;
+      }
     } else {
       ++column.texts;
     }

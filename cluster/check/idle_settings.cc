@@ -10,10 +10,20 @@
 namespace parasol {
 namespace {
 
+// Returns true if a schedule may give a rate of 0 another value.
+bool MayRaise(const job::LearningRateSchedule& schedule) {
+  return schedule.has_piecewise_constant_decay() ||
+         schedule.polynomial_decay().end_learning_rate() > 0 ||
+         schedule.warmup().start() > 0;
+}
+
 void WarnOfRate(const std::string& path, const job::Optimizer& optimizer,
                 std::vector<std::string>& warnings) {
   using ::google::protobuf::FieldDescriptor;
-  if (optimizer.has_learning_rate_by_global_batch()) return;
+  if (optimizer.has_learning_rate_by_global_batch() ||
+      MayRaise(optimizer.learning_rate_schedule())) {
+    return;
+  }
   const FieldDescriptor* const kind =
       job::Optimizer::descriptor()->FindFieldByNumber(optimizer.kind_case());
   if (kind == nullptr) return;
@@ -26,7 +36,7 @@ void WarnOfRate(const std::string& path, const job::Optimizer& optimizer,
   if (static_cast<float>(rate) != 0) return;
   warnings.push_back(absl::StrCat(
       path, ".", kind->name(), ".learning_rate: is ", rate,
-      rate == 0 ? "" : ", 0 as float32", ": nothing that it is for learns"));
+      rate == 0 ? "" : ", 0 as float32", ": nothing that uses it learns"));
 }
 
 }  // namespace
@@ -70,7 +80,7 @@ std::vector<std::string> AdmissionWarnings(const job::Model& model,
         "model.sparse_table[", i, "].admission.min_count: is ", wanted,
         ", but no id of table \"", table.name(), "\" comes more than ",
         most[i] * epochs, " times in ", epochs,
-        epochs == 1 ? " epoch" : " epochs", ": it gets no rows"));
+        epochs == 1 ? " epoch" : " epochs", ": of these data it gets no rows"));
   }
   return warnings;
 }

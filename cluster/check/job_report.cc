@@ -74,7 +74,7 @@ void AppendColumn(const ColumnReport& column, std::string& text) {
     absl::StrAppend(&text, Count(column.numbers.count, "integer"));
   } else if (column.numbers.count > 0) {
     absl::StrAppend(&text, NumbersText(column.numbers),
-                    column.numbers.is_exact()
+                    column.numbers.is_exact() || column.has_large_reals
                         ? ""
                         : " (as float64, which rounds integers beyond 2^53)");
     if (column.texts > 0) {

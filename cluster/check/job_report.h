@@ -39,6 +39,8 @@ struct ColumnReport {
   int64_t missing = 0;
   NumberStatistics numbers = {};  // statistics of values that are numbers
   int64_t texts = 0;              // values that are none
+  // True if a number beyond 2^53 is no integer: it has no digits to lose.
+  bool has_large_reals = false;
   // Number of different values of a column of ids or labels, of others of
   // different texts; `distinct_is_least`: or more.
   int64_t distinct = 0;
@@ -48,7 +50,8 @@ struct ColumnReport {
   // True if the values are told apart by their texts, and as numbers would not
   // be.
   bool has_ids_only() const {
-    return distinct > 0 && texts == 0 && !numbers.is_exact();
+    return distinct > 0 && texts == 0 && !numbers.is_exact() &&
+           !has_large_reals;
   }
 };
 

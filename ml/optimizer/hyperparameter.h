@@ -28,7 +28,8 @@ inline absl::Status CheckNotNegative(absl::string_view name, double value) {
 
 // Returns such an error unless `value` is a float32 above 0.
 inline absl::Status CheckPositive(absl::string_view name, double value) {
-  if (value > 0 && value <= std::numeric_limits<float>::max()) {
+  if (value > 0 && value <= std::numeric_limits<float>::max() &&
+      static_cast<float>(value) > 0) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(

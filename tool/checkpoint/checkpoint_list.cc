@@ -49,7 +49,10 @@ absl::Status VerifyOnce(const std::string& path,
                                     ListedPath(path, file.name())),
                        absl::OkStatus());
   if (is_new) known->second = VerifyRemoteFile(path, file);
-  return known->second;
+  const absl::Status status = known->second;
+  // Anything else may pass.
+  if (!status.ok() && !absl::IsDataLoss(status)) verified.erase(known);
+  return status;
 }
 
 // Compares each file's size, and all of its bytes, with the manifest.

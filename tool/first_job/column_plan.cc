@@ -247,9 +247,12 @@ absl::StatusOr<LabelPlan> PlanLabel(const SurveyedColumn& column,
     plan.stddev = column.numbers.stddev();
     if (plan.stddev == 0) {
       return absl::InvalidArgumentError(
-          absl::StrCat(name,
-                       "has numbers that float64 does not tell apart, as "
-                       "integers beyond 2^53: make smaller ones of them"));
+          absl::StrCat(name, column.numbers.is_exact()
+                                 ? "has one number alone, in several texts: "
+                                   "there is nothing to learn"
+                                 : "has numbers that float64 does not tell "
+                                   "apart, as integers beyond 2^53: make "
+                                   "smaller ones of them"));
     }
     return plan;
   }
