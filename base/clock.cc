@@ -1,7 +1,5 @@
 #include "base/clock.h"
 
-#include <time.h>
-
 #include <fstream>
 
 #include "base/alarm_thread.h"
@@ -80,10 +78,6 @@ std::string BootId() {
   return id;
 }
 
-absl::Duration SinceBoot() {
-  timespec time = {};
-  clock_gettime(CLOCK_BOOTTIME, &time);
-  return absl::DurationFromTimespec(time);
-}
+absl::Duration SinceBoot() { return absl::Nanoseconds(MonotonicNanos()); }
 
 }  // namespace parasol

@@ -54,8 +54,8 @@ class SimulatedClock : public Clock {
 // one machine have one. Empty if it can't be read.
 std::string BootId();
 
-// Returns the time since this machine's kernel started, suspended or not. No
-// clock that is set moves it.
+// Returns the time since this machine's kernel started, but for the time that
+// it was suspended: as Clock::Real() goes. No clock that is set moves it.
 absl::Duration SinceBoot();
 
 }  // namespace parasol

@@ -317,7 +317,8 @@ TEST_F(StoredIncrementOrdersTest, AFailedAttemptLeavesNothingAndCostsNoChain) {
   const auto executor = NewExecutor();
   ASSERT_OK(Write(*executor, 1));
   ps1_.FailSnapshots(absl::ResourceExhaustedError("disk full"));
-  EXPECT_FALSE(Write(*executor, 2).ok());
+  EXPECT_THAT(Write(*executor, 2),
+              StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_EQ(NumFiles(".sst"), 2u);
   ps1_.FailSnapshots(absl::OkStatus());
   ASSERT_OK(Write(*executor, 3));

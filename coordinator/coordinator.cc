@@ -247,6 +247,7 @@ Coordinator::Ticked Coordinator::Tick(absl::Time now) {
     if (!absences.ok()) phases_.GiveUp(absences);
   }
   ticked.warnings = evaluations_.TakeWarnings();
+  ticked.awaits_standby = orders_.AwaitsStandby(ForOrders(), now);
   if (order_) {
     ticked.in_vain = orders_.InVain(*order_, ForOrders(), board_, now);
     AddLostStandbys(*order_, ticked.in_vain);
@@ -407,8 +408,8 @@ std::optional<Order> Coordinator::NextOrder(absl::Time now) {
 std::optional<absl::Status> Coordinator::Note(const LoadResult& result,
                                               absl::Time now) {
   if (!result.lost.empty()) {
-    account_.Warn(absl::StrCat(
-        "ps/", board_.shard(result.target.shard).ps_index, ": ", result.lost));
+    const TaskId id = {"ps", board_.shard(result.target.shard).ps_index};
+    account_.Warn(absl::StrCat(NameOf(options_, id), ": ", result.lost));
   }
   return orders_.LoadDone(result.target, result.status, board_, now);
 }

@@ -47,6 +47,9 @@ class Coordinator {
     // The calls that are in vain for the order that was given last, should it
     // still be carried out.
     CallsInVain in_vain;
+    // True if a chief that was told to end waits for a standby to act, and has
+    // shards loaded for that.
+    bool awaits_standby = false;
   };
   // The things that others act upon when messages have come.
   struct News {

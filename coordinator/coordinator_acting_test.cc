@@ -443,6 +443,8 @@ TEST_F(CoordinatorActingTest, AChiefThatIsToldToEndWaitsForWhoActs) {
   EXPECT_FALSE(NextButLoads());
   EXPECT_FALSE(outcome());
   ASSERT_OK(chief().Register(ActingEntry(), now_));
+  // What is loaded for it is not cancelled, though the chief is to end.
+  EXPECT_TRUE(chief().Tick(now_).awaits_standby);
   now_ += absl::Seconds(3);
   const CheckpointOrder second = NextCheckpointButLoads();
   EXPECT_GT(second.manifest.global_step(), 10);
@@ -460,7 +462,9 @@ TEST_F(CoordinatorActingTest, AChiefThatIsToldToEndDoesNotWaitForEver) {
   FindGone();
   EXPECT_FALSE(NextButLoads());
   EXPECT_FALSE(outcome());
+  EXPECT_TRUE(chief().Tick(now_).awaits_standby);
   now_ += kStandbyLimit;
+  EXPECT_FALSE(chief().Tick(now_).awaits_standby);
   EXPECT_FALSE(NextButLoads());
   EXPECT_TRUE(outcome());
 }

@@ -20,14 +20,18 @@ namespace {
 // alone, and a chief may come back on a machine whose clock is behind.
 constexpr int kVersionShift = 32;
 
+using google::protobuf::util::MessageDifferencer;
+
+// Returns true if an epoch of both jobs has as many steps, of the same data.
+bool HaveSameEpochs(const job::Job& a, const job::Job& b) {
+  return MessageDifferencer::Equals(a.train(), b.train()) &&
+         MessageDifferencer::Equals(a.parameter_server(), b.parameter_server());
+}
+
 // Returns true if two jobs end at one step.
 bool AreOneEnd(const job::Job& a, const job::Job& b) {
-  using google::protobuf::util::MessageDifferencer;
   return MessageDifferencer::Equals(a.end(), b.end()) &&
-         (!a.end().has_epochs() ||
-          (MessageDifferencer::Equals(a.train(), b.train()) &&
-           MessageDifferencer::Equals(a.parameter_server(),
-                                      b.parameter_server())));
+         (!a.end().has_epochs() || HaveSameEpochs(a, b));
 }
 
 // Returns the largest total that an earlier chief, whose job had another end,
@@ -73,13 +77,15 @@ std::vector<std::string> WarningsOf(const CoordinatorOptions& options) {
   const job::Job& was = options.resumed->job();
   std::string changed = ChangedOrder(was, options.job);
   if (was.train().batch_size() != options.job.train().batch_size()) {
-    changed =
-        absl::StrCat("train.batch_size is ", options.job.train().batch_size(),
-                     ", but was ", was.train().batch_size());
+    absl::StrAppend(&changed, changed.empty() ? "" : "; ",
+                    "train.batch_size is ", options.job.train().batch_size(),
+                    ", but was ", was.train().batch_size());
   }
   if (changed.empty()) return {};
+  const bool is_known = seen.steps_per_epoch() > 0;
   return {absl::StrCat(changed, " up to step ", step,
-                       ", in the middle of an epoch: some of its examples are "
+                       is_known ? ", " : ", perhaps ",
+                       "in the middle of an epoch: some of its examples are "
                        "trained once more, others once less")};
 }
 
@@ -141,10 +147,12 @@ StepGrants::Options GrantsOf(const CoordinatorOptions& options) {
     grants.epochs_seen = options.resumed->epochs_seen();
     grants.resumed_step = options.resumed->global_step();
     const job::Job& was = options.resumed->job();
-    grants.resumed_examples_per_step =
-        was.train().batch_size() *
-        std::max<int64_t>(
-            1, was.parameter_server().synchronous().total_replicas());
+    if (!HaveSameEpochs(was, options.job)) {
+      grants.resumed_examples_per_step =
+          was.train().batch_size() *
+          std::max<int64_t>(
+              1, was.parameter_server().synchronous().total_replicas());
+    }
   }
   return grants;
 }

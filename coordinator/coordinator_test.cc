@@ -378,6 +378,16 @@ TEST_F(CoordinatorTest, AnotherOrderInTheMiddleOfAnEpochIsWarnedOf) {
   EXPECT_THAT(chief().Status(now_).warning(0), HasSubstr("but was 64"));
 }
 
+// Shards of files have more steps than their examples in even batches.
+TEST_F(CoordinatorTest, EpochsOfAnUnchangedJobAreNotCountedByItsBatches) {
+  options_.job.mutable_train()->set_batch_size(64);
+  Resume(25);
+  *options_.resumed->mutable_job() = options_.job;
+  EXPECT_EQ(GrantsOf(options_).resumed_examples_per_step, 0);
+  options_.job.mutable_train()->set_batch_size(32);
+  EXPECT_EQ(GrantsOf(options_).resumed_examples_per_step, 64);
+}
+
 TEST_F(CoordinatorTest, WhatAPsHasLostIsWarnedOf) {
   RegisterPs();
   RegisterWorkers();
@@ -388,6 +398,10 @@ TEST_F(CoordinatorTest, WhatAPsHasLostIsWarnedOf) {
   }
   EXPECT_THAT(chief().Status(now_).warning(),
               ElementsAre(HasSubstr("ps/1: 9 pushes")));
+  // Said again, as an answer may be lost.
+  chief().Done(LoadResult{{.shard = 1}, absl::OkStatus(), "9 pushes\nare lost"},
+               now_);
+  EXPECT_THAT(chief().Status(now_).warning(), SizeIs(1));
 }
 
 }  // namespace

@@ -141,7 +141,11 @@ void JobAccount::Forget(int worker) {
 
 void JobAccount::Warn(absl::string_view line) {
   constexpr size_t kMostWarnings = 16;
-  if (warnings_.size() < kMostWarnings) warnings_.push_back(OneLine(line));
+  std::string shown = OneLine(line);
+  const bool is_known =
+      std::find(warnings_.begin(), warnings_.end(), shown) != warnings_.end();
+  if (is_known || warnings_.size() >= kMostWarnings) return;
+  warnings_.push_back(std::move(shown));
 }
 
 void JobAccount::Reach(const StepGrants& grants, absl::Time now) {

@@ -114,22 +114,26 @@ bool Orders::AwaitsLastReports(const Job& job, absl::Time now) const {
       job.grants.plan().end_step().value_or(0));
 }
 
+bool Orders::AwaitsStandby(const Job& job, absl::Time now) const {
+  return stop_requested_at_ && !stopped_ && job.may_be_acted_for &&
+         now - *stop_requested_at_ < kStandbyLimit && HasSteps(job);
+}
+
 std::optional<Order> Orders::NextStop(const Job& job, const ShardBoard& board,
                                       absl::Time now) {
-  if (job.has_standbys && now - *stop_requested_at_ < kStandbyLimit) {
-    if (job.may_be_acted_for && HasSteps(job)) {
-      stop_ordered_ = false;
-      return NextLoad(job, board, now);
-    }
-    // A ps that is silent is lost when its lease ends.
-    if (stop_ordered_ && schedule_.failures() > 0) {
-      if (!schedule_.MayTry(now)) return std::nullopt;
-      stop_ordered_ = false;
-    }
+  if (AwaitsStandby(job, now)) {
+    stop_ordered_ = false;
+    return NextLoad(job, board, now);
+  }
+  // A ps that is silent is lost when its lease ends.
+  if (job.has_standbys && stop_ordered_ && schedule_.failures() > 0 &&
+      now - *stop_requested_at_ < kStandbyLimit) {
+    if (!schedule_.MayTry(now)) return std::nullopt;
+    stop_ordered_ = false;
   }
   if (!stop_ordered_ && AwaitsLastSteps(job, board, now)) return std::nullopt;
   // The last checkpoint lacks updates of a ps that asked after it was ordered.
-  // A checkpoint that failed is not tried again.
+  // A checkpoint that failed is not tried again by a chief without standbys.
   const bool is_lacking =
       leaving_.NeedCheckpoint() && schedule_.failures() == 0;
   if ((stop_ordered_ && !is_lacking) || !HasNews(job) || !board.AllReady()) {

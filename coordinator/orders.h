@@ -56,6 +56,9 @@ class Orders {
   // is something to keep.
   void RequestStop(absl::Time now);
   bool stop_requested() const { return stop_requested_at_.has_value(); }
+  // Returns true if a chief that was told to end waits for a standby to act for
+  // a lost ps, so that the last checkpoint has what that has acknowledged.
+  bool AwaitsStandby(const Job& job, absl::Time now) const;
   // Returns true if the chief was told to end and has nothing left to order.
   bool stopped() const { return stopped_; }
   // Notes that a ps asks for a checkpoint with which it may leave.

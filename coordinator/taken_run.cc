@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "base/uri/uri_path.h"
 #include "cluster/checkpoint/disk_patience.h"
@@ -17,6 +16,7 @@
 #include "cluster/job/durability.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/durable_file.h"
+#include "storage/journal/journal_format.h"
 #include "storage/journal/journal_reader.h"
 
 namespace parasol {
@@ -77,9 +77,10 @@ absl::Status ResumeFrom(const TakeRunOptions& take, CheckOwner check_owner,
 absl::Status CheckJournals(const std::string& directory,
                            const CoordinatorOptions& options) {
   const std::string folder = JoinedPath(directory, "journal");
-  if (!options.resumed || IsUri(directory) || !ListDirectory(folder).ok()) {
-    return absl::OkStatus();
-  }
+  if (!options.resumed || IsUri(directory)) return absl::OkStatus();
+  const absl::Status there = ListDirectory(folder).status();
+  if (absl::IsNotFound(there)) return absl::OkStatus();
+  RETURN_IF_ERROR(AsConfiguration(there));
   const auto reader = CheckpointReader::Open(options.resumed_from);
   // Whoever loads it says what is wrong with it.
   if (!reader.ok()) return absl::OkStatus();
@@ -91,10 +92,9 @@ absl::Status CheckJournals(const std::string& directory,
       continue;
     }
     const std::string path =
-        absl::StrFormat("%s/shard-%05d-of-%05d", folder, journal.shard.shard,
-                        journal.shard.num_shards);
+        JournalPath(directory, journal.shard.shard, journal.shard.num_shards);
     ASSIGN_OR_RETURN(const bool has_records,
-                     HasRecordsBehind(path, journal.place));
+                     JournalReader::HasRecordsBehind(path, journal.place));
     if (!has_records) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         path, " has acknowledged pushes that the newest checkpoint, of step ",

@@ -27,7 +27,14 @@ absl::Status CheckWrittenDirectory(absl::string_view flag,
   if (error) return fault(error.message());
   std::string file = absl::StrCat(path, "/parasol-check-XXXXXX");
   const int descriptor = mkostemp(file.data(), O_CLOEXEC);
-  if (descriptor < 0) return fault(std::strerror(errno));
+  if (descriptor < 0) {
+    const int code = errno;
+    const absl::Status refused = fault(std::strerror(code));
+    // What may pass has the process started again.
+    const bool may_pass = code == EIO || code == ESTALE || code == EINTR ||
+                          code == EMFILE || code == ENFILE || code == ENOMEM;
+    return may_pass ? absl::UnavailableError(refused.message()) : refused;
+  }
   close(descriptor);
   unlink(file.c_str());
   return absl::OkStatus();

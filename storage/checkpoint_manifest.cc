@@ -25,6 +25,8 @@ constexpr uint32_t kBoundsFormatVersion = 4;
 // The version of a checkpoint of tables some of whose slots have another width
 // than their values.
 constexpr uint32_t kSlotWidthFormatVersion = 5;
+// The version of a checkpoint that lists files of other directories.
+constexpr uint32_t kDirectoriesFormatVersion = 5;
 
 bool HasIncrements(const durable::CheckpointManifest& manifest) {
   return std::any_of(
@@ -69,7 +71,7 @@ bool IsListable(absl::string_view name, int64_t step) {
 
 // Returns the version of the newest of what the manifest has.
 uint32_t NeededVersion(const durable::CheckpointManifest& manifest) {
-  if (ListsOtherDirectories(manifest)) return kFormatVersion;
+  if (ListsOtherDirectories(manifest)) return kDirectoriesFormatVersion;
   return HasIncrements(manifest) ? kIncrementFormatVersion
                                  : kOldestFormatVersion;
 }

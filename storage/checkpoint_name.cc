@@ -1,5 +1,9 @@
 #include "storage/checkpoint_name.h"
 
+#include <cstddef>
+#include <filesystem>
+#include <system_error>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -49,8 +53,12 @@ std::string ListedPath(absl::string_view directory, absl::string_view name) {
   absl::string_view checkpoint = directory;
   while (absl::ConsumeSuffix(&checkpoint, "/")) {
   }
-  // A directory on a disk may have another name, or be named by a link.
-  if (!StepOfName(LastName(checkpoint)).has_value()) {
+  // A directory on a disk may have another name, be a link, or be in "/".
+  std::error_code error;
+  const bool is_in_root =
+      !checkpoint.empty() && checkpoint.rfind('/') == size_t{0};
+  if (!StepOfName(LastName(checkpoint)).has_value() || is_in_root ||
+      std::filesystem::is_symlink(std::string(checkpoint), error)) {
     return absl::StrCat(directory, "/../", name);
   }
   return JoinedPath(ParentPath(checkpoint), name);

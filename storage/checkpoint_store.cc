@@ -432,6 +432,13 @@ absl::StatusOr<std::set<int64_t>> CheckpointStore::Continued(
         absl::IsNotFound(manifest.status())) {
       continue;
     }
+    if (absl::IsFailedPrecondition(manifest.status())) {
+      // A newer program's may list any of those before it.
+      for (const int64_t before : steps) {
+        if (before < step) continued.insert(before);
+      }
+      continue;
+    }
     RETURN_IF_ERROR(manifest.status());
     for (const durable::CheckpointFile& file : manifest->file()) {
       const std::optional<ListedName> name = ParseListedName(file.name());

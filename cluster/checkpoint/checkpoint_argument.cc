@@ -50,16 +50,26 @@ absl::StatusOr<std::string> BringCheckpoint(const std::string& named) {
     ASSIGN_OR_RETURN(const durable::CheckpointManifest manifest,
                      DecodeManifestIn(uri, bytes));
     if (!ListsOtherDirectories(manifest)) return cache.BringNamed(uri);
-    RETURN_IF_ERROR(CheckRemoteCheckpoint(uri, manifest));
+    // What is not there may have gone with a manifest that was replaced.
+    const auto is_replaced = [&uri, &bytes](const absl::Status& fault) {
+      if (!absl::IsDataLoss(fault) && !absl::IsNotFound(fault)) return false;
+      const absl::StatusOr<std::string> now = ReadManifestBytes(uri);
+      return now.ok() && *now != bytes;
+    };
+    const absl::Status whole = CheckRemoteCheckpoint(uri, manifest);
+    if (is_replaced(whole)) continue;
+    RETURN_IF_ERROR(whole);
     std::vector<std::string> names = {absl::StrCat(own, "/", kManifestName)};
     for (const durable::CheckpointFile& file : manifest.file()) {
       const bool is_own = ParseListedName(file.name())->step == std::nullopt;
       names.push_back(is_own ? absl::StrCat(own, "/", file.name())
                              : file.name());
     }
-    ASSIGN_OR_RETURN(const std::string folder,
-                     cache.BringNamed(ParentPath(uri), names));
-    const std::string brought = absl::StrCat(folder, "/", own);
+    const absl::StatusOr<std::string> folder =
+        cache.BringNamed(ParentPath(uri), names);
+    if (is_replaced(folder.status())) continue;
+    RETURN_IF_ERROR(folder.status());
+    const std::string brought = absl::StrCat(*folder, "/", own);
     ASSIGN_OR_RETURN(const std::string now, ReadManifestBytes(brought));
     if (now == bytes) return brought;
   }

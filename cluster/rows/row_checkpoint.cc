@@ -64,14 +64,6 @@ class RowsOfShard {
   std::vector<uint32_t> counts_;
 };
 
-// "[m, v]", and the widths of slots if they differ from the values'.
-std::string SlotsOf(const durable::CheckpointTable& table) {
-  std::string text = absl::StrCat("[", absl::StrJoin(table.slot(), ", "), "]");
-  if (table.slot_width_size() == 0) return text;
-  return absl::StrCat(text, " of widths [",
-                      absl::StrJoin(table.slot_width(), ", "), "]");
-}
-
 absl::Status CheckComplete(absl::Span<const RowSnapshot> tables) {
   for (const RowSnapshot& table : tables) {
     if (table.is_complete()) continue;
@@ -125,8 +117,8 @@ absl::Status CheckTable(const durable::CheckpointManifest& manifest,
     if (HasSameRows(saved, table.form())) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
         "table \"", table.name(), "\" has rows of width ", saved.width(),
-        " and slots ", SlotsOf(saved), ", the job's ", table.width(), " and ",
-        SlotsOf(table.form())));
+        " and slots ", SlotsText(saved), ", the job's ", table.width(), " and ",
+        SlotsText(table.form())));
   }
   return absl::NotFoundError(
       absl::StrCat("has no table \"", table.name(), "\""));

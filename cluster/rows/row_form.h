@@ -15,6 +15,10 @@ namespace parasol {
 durable::CheckpointTable RowForm(const std::string& name, size_t width,
                                  const Optimizer& optimizer);
 
+// Returns a table's slots for people: "[m, v]", with their widths if they
+// differ from the values'.
+std::string SlotsText(const durable::CheckpointTable& table);
+
 // Returns true if rows of both tables have the same elements.
 bool HasSameRows(const durable::CheckpointTable& a,
                  const durable::CheckpointTable& b);

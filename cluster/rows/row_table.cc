@@ -267,10 +267,10 @@ void RowTable::EndInsertions() {
 
 absl::Status RowTable::TakeRulesOf(const RowTable& other) {
   if (!HasSameRows(other.form(), form())) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "table ", name(), " has rows of width ", width(), " with ",
-        form().slot_size(), " slots, the new one of width ", other.width(),
-        " with ", other.form().slot_size(), ", or of others"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("table ", name(), " has rows of width ", width(),
+                     " and slots ", SlotsText(form()), ", the new one ",
+                     other.width(), " and ", SlotsText(other.form())));
   }
   const std::shared_ptr<const RowRules> others = other.rules();
   if (!others->bounds.HasFormOf(options_.bounds)) {

@@ -55,7 +55,10 @@ absl::Status BadOffer(absl::string_view what) {
 // one machine since its start, one pid namespace.
 absl::StatusOr<std::string> ProcessSpace() {
   const std::string boot = BootId();
-  if (boot.empty()) return SystemError("/proc/sys/kernel/random/boot_id");
+  if (boot.empty()) {
+    return absl::UnavailableError(
+        "/proc/sys/kernel/random/boot_id: can't be read; is /proc mounted?");
+  }
   std::array<char, 64> link;
   const ssize_t size = readlink("/proc/self/ns/pid", link.data(), link.size());
   if (size < 0) return SystemError("/proc/self/ns/pid");

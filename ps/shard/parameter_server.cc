@@ -157,7 +157,8 @@ absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
   }
   loaded->parameters->GoOn();
   wire::LoadResponse response = SizesOf(*loaded->parameters);
-  response.set_lost(std::exchange(lost_, ""));
+  // With each answer: one may be lost.
+  response.set_lost(lost_);
   return response;
 }
 
@@ -194,6 +195,7 @@ absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
   if (has_form) {
     RETURN_IF_ERROR(load.Open()) << options_.task;
   }
+  lost_.clear();
   ASSIGN_OR_RETURN(std::optional<Standby> standby, TakeStandby(request),
                    _ << options_.task);
   // There may not be memory for both.

@@ -310,7 +310,8 @@ class ParameterServer {
   // The standby's shard that was taken for a load which has not succeeded yet,
   // and its number: nobody else has what is in it. Used by one load at a time.
   std::optional<std::pair<uint64_t, StandbyShard>> taken_;
-  // Line of TellLost(), until a load has succeeded. Used by one load at a time.
+  // Line of TellLost() about the shard; empty as a rule. Used by one load at a
+  // time.
   std::string lost_;
   // The snapshot's file that is being written; empty if there is none.
   std::string snapshot_file_ ABSL_GUARDED_BY(mu_);

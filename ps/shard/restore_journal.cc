@@ -131,8 +131,7 @@ absl::StatusOr<RestoredJournal> RestoreJournal(
         "a journal needs a checkpoint directory, or --journal_dir");
   }
   const std::string path =
-      absl::StrFormat("%s/journal/shard-%05d-of-%05d", directory, order.shard(),
-                      order.num_shards());
+      JournalPath(directory, order.shard(), order.num_shards());
   const Kept kept = KeptBy(order);
   RestoredJournal restored;
   // From here on a predecessor that was only stopped acknowledges nothing.

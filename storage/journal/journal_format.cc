@@ -96,6 +96,12 @@ std::optional<RecordHeader> RecordHeader::Decode(const char* bytes) {
   return header;
 }
 
+std::string JournalPath(absl::string_view directory, uint32_t shard,
+                        uint32_t num_shards) {
+  return absl::StrFormat("%s/journal/shard-%05d-of-%05d", directory, shard,
+                         num_shards);
+}
+
 std::string SegmentName(uint64_t segment) {
   return absl::StrFormat("%s%012d", kNamePrefix, segment);
 }

@@ -61,6 +61,10 @@ struct RecordHeader {
 // More than any message of a worker.
 inline constexpr uint32_t kMaxRecordBytes = uint32_t{1} << 30;
 
+// Returns the folder of a shard's journal, below the one that all journals are
+// kept in: "journal/shard-00000-of-00002".
+std::string JournalPath(absl::string_view directory, uint32_t shard,
+                        uint32_t num_shards);
 // Returns the name of a segment's file: "segment-000000000001".
 std::string SegmentName(uint64_t segment);
 // Returns the name of a segment's file that is put aside: no reader looks at

@@ -72,20 +72,6 @@ absl::StatusOr<bool> HasAnyRecord(const std::string& directory,
   return HasRecord(file, path, 0, size, /*record=*/1);
 }
 
-// Returns the number of the journal that a segment is of; 0 if its header is
-// damaged.
-absl::StatusOr<uint64_t> JournalOf(const std::string& directory,
-                                   uint64_t segment) {
-  const std::string path = absl::StrCat(directory, "/", SegmentName(segment));
-  ASSIGN_OR_RETURN(const FileDescriptor file,
-                   FileDescriptor::OpenForReading(path));
-  std::string bytes;
-  RETURN_IF_ERROR(ReadBytes(file, path, 0, kMaxSegmentHeaderBytes, bytes));
-  size_t header_bytes = 0;
-  const auto header = SegmentHeader::Decode(bytes, header_bytes);
-  return header.ok() ? header->journal : 0;
-}
-
 absl::StatusOr<std::set<uint64_t>> SegmentsIn(const std::string& directory) {
   std::set<uint64_t> numbers;
   const auto names = ListDirectory(directory);
@@ -121,17 +107,36 @@ absl::StatusOr<JournalReader::Segment> JournalReader::OpenSegment(
   return segment;
 }
 
-absl::StatusOr<bool> HasRecordsBehind(const std::string& directory,
-                                      const JournalPlace& place) {
+absl::StatusOr<bool> JournalReader::HasRecordsBehind(
+    const std::string& directory, const JournalPlace& place) {
   ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, SegmentsIn(directory));
+  std::optional<Segment> before;
   for (auto number = numbers.lower_bound(place.segment);
        number != numbers.end(); ++number) {
-    ASSIGN_OR_RETURN(const uint64_t journal, JournalOf(directory, *number));
-    if (journal != place.journal) continue;
-    ASSIGN_OR_RETURN(const bool has_records, HasAnyRecord(directory, *number));
-    if (has_records) return true;
+    absl::StatusOr<Segment> segment = OpenSegment(directory, *number);
+    if (absl::IsDataLoss(segment.status())) {
+      ASSIGN_OR_RETURN(const bool has_records,
+                       HasAnyRecord(directory, *number));
+      if (has_records) return true;
+      continue;
+    }
+    RETURN_IF_ERROR(segment.status());
+    if (segment->header.journal != place.journal) continue;
+    if (before.has_value()) {
+      before->size = std::min(before->size, segment->header.bytes_before);
+      ASSIGN_OR_RETURN(const bool has_records, before->HasRecords());
+      if (has_records) return true;
+    }
+    before = *std::move(segment);
   }
-  return false;
+  if (!before.has_value()) return false;
+  return before->HasRecords();
+}
+
+absl::StatusOr<bool> JournalReader::Segment::HasRecords() const {
+  ASSIGN_OR_RETURN(const FileDescriptor file,
+                   FileDescriptor::OpenForReading(path));
+  return HasRecord(file, path, header_bytes, size, /*record=*/1);
 }
 
 absl::StatusOr<JournalReader> JournalReader::Open(

@@ -17,12 +17,6 @@
 
 namespace parasol {
 
-// Returns true if the journal in `directory` has records that follow `place`;
-// false without a journal. For who does not read it.
-//   Unavailable  the file system refuses.
-absl::StatusOr<bool> HasRecordsBehind(const std::string& directory,
-                                      const JournalPlace& place);
-
 // The segments of a shard's journal that follow a checkpoint, in order.
 class JournalReader {
  public:
@@ -36,6 +30,13 @@ class JournalReader {
   static absl::StatusOr<JournalReader> Open(
       const std::string& directory, const JournalOwner& owner,
       const std::optional<JournalPlace>& place);
+
+  // Returns true if the journal in `directory` has records that follow `place`,
+  // or damage that may hide some; false without a journal. For those who do not
+  // read it.
+  //   Unavailable  the file system refuses.
+  static absl::StatusOr<bool> HasRecordsBehind(const std::string& directory,
+                                               const JournalPlace& place);
 
   // Calls `visit` with the data of each record, in order, which are valid in
   // the call. The end of the newest segment is where its writer was stopped: a
@@ -67,6 +68,8 @@ class JournalReader {
     SegmentHeader header;
     uint64_t header_bytes = 0;
     uint64_t size = 0;  // the bytes of it that belong to the journal
+
+    absl::StatusOr<bool> HasRecords() const;
   };
 
   explicit JournalReader(std::string directory)

@@ -412,7 +412,7 @@ TEST_F(JournalTest, ASegmentThatWasJustBegunHasNothing) {
 
 TEST_F(JournalTest, WhoDoesNotReadItLearnsWhetherItHasRecords) {
   const auto has = [this](uint64_t journal, uint64_t segment) {
-    return HasRecordsBehind(directory_, {journal, segment});
+    return JournalReader::HasRecordsBehind(directory_, {journal, segment});
   };
   EXPECT_THAT(has(77, 1), IsOkAndHolds(false)) << "there is none";
   auto writer = Write(First());

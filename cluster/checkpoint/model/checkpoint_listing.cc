@@ -1,5 +1,6 @@
 #include "cluster/checkpoint/model/checkpoint_listing.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -10,7 +11,7 @@ namespace parasol {
 namespace {
 
 // Number of the newest checkpoints at which each listing looks.
-constexpr size_t kLookedAt = 8;
+constexpr size_t kLookedAt = 7;
 
 }  // namespace
 
@@ -33,12 +34,15 @@ absl::StatusOr<std::vector<ListedCheckpoint>> ListCheckpoints(
   ASSIGN_OR_RETURN(const std::vector<int64_t> steps,
                    manifests.store().ListSteps());
   manifests.KeepAlone(steps);
+  const size_t older = steps.size() - std::min(steps.size(), kLookedAt);
+  // A run that has gone back far writes older steps anew.
+  const size_t in_turn = manifests.NextInTurn(older);
   std::vector<ListedCheckpoint> listing;
   for (size_t i = 0; i < steps.size(); ++i) {
     const int64_t step = steps[i];
     const absl::StatusOr<durable::CheckpointManifest> manifest =
-        i + kLookedAt < steps.size() ? manifests.Recall(step)
-                                     : manifests.Read(step);
+        i < older && i != in_turn ? manifests.Recall(step)
+                                  : manifests.Read(step);
     if (absl::IsNotFound(manifest.status())) continue;  // pruned meanwhile
     if (absl::IsDataLoss(manifest.status())) {
       listing.push_back({.step = step, .damaged = true});

@@ -25,8 +25,8 @@ absl::StatusOr<std::vector<ListedCheckpoint>> ListCheckpoints(
     const CheckpointStore& store,
     absl::FunctionRef<bool(const durable::CheckpointManifest&)> is_wanted);
 
-// Does so with manifests that may be known. Of many it looks at the newest ones
-// alone: whoever goes back removes or replaces these.
+// Does so with manifests that may be known. Of many it looks at the newest
+// ones, and at one of the others each time, in turn.
 absl::StatusOr<std::vector<ListedCheckpoint>> ListCheckpoints(
     KnownManifests& manifests,
     absl::FunctionRef<bool(const durable::CheckpointManifest&)> is_wanted);

@@ -1,6 +1,7 @@
 #ifndef PARASOL_CLUSTER_CHECKPOINT_MODEL_KNOWN_MANIFESTS_H_
 #define PARASOL_CLUSTER_CHECKPOINT_MODEL_KNOWN_MANIFESTS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -28,6 +29,8 @@ class KnownManifests {
   // Returns what is known of it, without a request; reads it as Read() does if
   // that is nothing.
   absl::StatusOr<durable::CheckpointManifest> Recall(int64_t step);
+  // Returns 0, 1, …, count - 1 and 0 again, one with each call; 0 of none.
+  size_t NextInTurn(size_t count) { return count == 0 ? 0 : turn_++ % count; }
   // Forgets what is known of other steps than these, ascending.
   void KeepAlone(absl::Span<const int64_t> steps);
 
@@ -40,6 +43,7 @@ class KnownManifests {
 
   const CheckpointStore store_;
   std::map<int64_t, Known> known_;
+  size_t turn_ = 0;
 };
 
 }  // namespace parasol

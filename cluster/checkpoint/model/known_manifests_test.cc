@@ -63,6 +63,23 @@ TEST_F(KnownManifestsTest, ManyOlderOnesAreNotLookedAtAgain) {
   EXPECT_THAT(requests_, SizeIs(1 + 8));
 }
 
+// A run has gone back far, and the newest steps are still there.
+TEST_F(KnownManifestsTest, AnOlderOneThatIsReplacedIsFoundInTurn) {
+  for (int64_t step = 1; step <= 20; ++step) Write(step, step);
+  EXPECT_THAT(ListCheckpoints(manifests_, All), IsOkAndHolds(SizeIs(20)));
+  Write(5, 1000);
+  const auto is_replaced = [](const durable::CheckpointManifest& manifest) {
+    return manifest.created_unix_micros() == 1000;
+  };
+  size_t found = 0;
+  for (int look = 0; look < 20 && found == 0; ++look) {
+    ASSERT_OK_AND_ASSIGN(const auto listing,
+                         ListCheckpoints(manifests_, is_replaced));
+    found = listing.size();
+  }
+  EXPECT_EQ(found, 1u);
+}
+
 TEST_F(KnownManifestsTest, OneThatIsGoneIsForgotten) {
   Write(1, 10);
   EXPECT_OK(manifests_.Read(1));
