@@ -176,16 +176,19 @@ TEST_F(ProgramsTest, WganOnPs) {
   EXPECT_THAT(NumbersBehind("distance ", lines), Not(IsEmpty()));
 }
 
-// Enough iterations that the first worker has some, though the other one may
-// be there before it.
+// The other worker may have trained the model before the first one comes: it
+// has enough iterations that the first has some, whose losses need not fall.
 TEST_F(ProgramsTest, CharactersOnPsLearn) {
+  constexpr float kUntrained = 2.56;  // log(13): the text has 13 characters
   const Lines lines = OutputOnPs(
       {"characters", absl::StrCat("--text=", MakeText()), "--model=transformer",
        "--steps=16", "--width=16", "--blocks=1", "--heads=2", "--batch=8",
        "--iterations=400", "--report=1", "--learning_rate=0.01"},
       kWorkers, /*ps=*/2, 400);
   ExpectSomeOf(400, lines);
-  ExpectFalls(NumbersBehind(": loss ", lines), .9);
+  const std::vector<float> losses = NumbersBehind(": loss ", lines);
+  ASSERT_THAT(losses, Not(IsEmpty()));
+  EXPECT_LT(losses.back(), kUntrained / 2);
   EXPECT_THAT(NumbersBehind("rest of the text: ", lines), SizeIs(1));
 }
 
