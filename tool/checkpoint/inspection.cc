@@ -4,11 +4,11 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cluster/checkpoint/checkpoint_argument.h"
 #include "storage/checked_file.h"
 #include "storage/checkpoint_manifest.h"
+#include "storage/checkpoint_name.h"
 #include "storage/checkpoint_reader.h"
 #include "tool/checkpoint/checkpoint_values.h"
 
@@ -79,8 +79,7 @@ absl::Status VerifyAll(const CheckpointReader& checkpoint,
   for (const durable::CheckpointFile& file : files) {
     ASSIGN_OR_RETURN(
         const auto checked,
-        CheckedFile::Open(absl::StrCat(inspection.path, "/", file.name()),
-                          file));
+        CheckedFile::Open(ListedPath(inspection.path, file.name()), file));
     RETURN_IF_ERROR(checked->Verify());
   }
   return absl::OkStatus();
