@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -26,6 +27,7 @@
 #include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -40,6 +42,9 @@ ABSL_FLAG(uint64_t, rows, 4000000, "Rows of the table.");
 ABSL_FLAG(uint64_t, memory_mib, 128, "Memory for rows that are not on disk.");
 ABSL_FLAG(double, seconds, 10, "How long each is measured, and warms up.");
 ABSL_FLAG(std::string, directory, "/var/tmp", "Where the disk is.");
+ABSL_FLAG(std::vector<std::string>, contenders,
+          std::vector<std::string>({"memory", "reads", "tier", "rocksdb"}),
+          "Who is measured, in this order.");
 
 namespace parasol {
 namespace {
@@ -322,7 +327,16 @@ void MeasureReads() {
 }
 
 int Run() {
-  for (const std::string name : {"memory", "reads", "tier", "rocksdb"}) {
+  const std::vector<std::string> known = {"memory", "reads", "tier", "rocksdb"};
+  const std::vector<std::string> names = absl::GetFlag(FLAGS_contenders);
+  for (const std::string& name : names) {
+    if (std::count(known.begin(), known.end(), name) == 0) {
+      absl::FPrintF(stderr, "tier_rows: no contender %s; there are %s\n", name,
+                    absl::StrJoin(known, ", "));
+      return 2;
+    }
+  }
+  for (const std::string& name : names) {
     std::fflush(stdout);
     const pid_t child = fork();
     CHECK_GE(child, 0);
