@@ -25,12 +25,14 @@ inline constexpr size_t kMaxOperationsPerMessage = 1024;
 // Maximum number of payloads of a response: a ps may answer a range in two.
 inline constexpr size_t kMaxResponsePayloads = 2 * kMaxRangesPerMessage;
 
-// Maximum bytes of one message; a larger one ends its stream.
-inline constexpr int kMaxMessageBytes = 64 << 20;
+// Maximum bytes of one message; a larger one ends its stream. What messages
+// take while they come is bounded for all streams together (RpcServer's and
+// PayloadHost's limits).
+inline constexpr int kMaxMessageBytes = 256 << 20;
 
 // Maximum bytes of the ids and gradients of one push of rows to one shard,
 // which is one message.
-inline constexpr size_t kMaxRowPushBytes = 60 << 20;
+inline constexpr size_t kMaxRowPushBytes = 240 << 20;
 
 // Maximum bytes of one pull, counted as float32 whatever the encoding: the
 // memory that a ps holds for one answer.

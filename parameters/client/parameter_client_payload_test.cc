@@ -79,6 +79,25 @@ TEST_F(ParameterClientTest, RowsGoRoundOverThreeShards) {
   }
 }
 
+// The rows of a million ids, as one message.
+TEST_F(ParameterClientTest, APushOf80MegabytesIsOneUpdate) {
+  constexpr size_t kWidth = 1000;
+  AddShards(1);
+  AddTable("users", kWidth);
+  const auto client = Connect();
+  std::vector<uint64_t> ids;
+  for (uint64_t i = 0; i < 20000; ++i) ids.push_back(i);
+  const std::vector<float> gradients = Ramp(ids.size() * kWidth);
+  ASSERT_OK(
+      client->Push({.gradients = {}, .rows = {{0, ids, gradients}}})->Wait());
+  EXPECT_EQ(fakes_[0].TablePushes(0), 1);
+  std::vector<float> got(gradients.size());
+  ASSERT_OK(
+      client->Pull({.targets = {}, .rows = {{0, ids, absl::MakeSpan(got)}}})
+          ->Wait());
+  EXPECT_TRUE(got == Negative(gradients));
+}
+
 TEST_F(ParameterClientTest, APushOfNoRowsCountsAtEveryShard) {
   AddShards(3);
   AddTable("users", 2);

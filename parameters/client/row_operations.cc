@@ -183,9 +183,10 @@ absl::Status RowOperations::AddPushes(
     const size_t bytes = positions.size() * (sizeof(uint64_t) + row_bytes);
     if (bytes > kMaxRowPushBytes) {
       return absl::InvalidArgumentError(absl::StrFormat(
-          "table %s: gradients of %d rows make a message of %d bytes to ps/%d, "
-          "over %d",
-          table.name, positions.size(), bytes, shard, kMaxRowPushBytes));
+          "table %s: gradients of %d rows of width %d are %d bytes for ps/%d, "
+          "over %d, which one push can have; use more ps or a smaller "
+          "batch_size",
+          table.name, positions.size(), width, bytes, shard, kMaxRowPushBytes));
     }
     ShardOperation::Rows rows;
     rows.count = positions.size();

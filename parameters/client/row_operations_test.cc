@@ -247,13 +247,13 @@ TEST(RowRequestsTest, HalvesAreSentFromACopy) {
 
 TEST(RowRequestsTest, APushThatNoMessageHoldsIsRefused) {
   const RowOperations rows = Make(1);
-  const std::vector<uint64_t> ids(4 << 20);
+  const std::vector<uint64_t> ids(16 << 20);
   const std::vector<float> gradients(ids.size() * kWidth);
   Operations operations;
   EXPECT_THAT(rows.AddPushes(PushCall(), {0, ids, gradients}, /*values=*/{},
                              operations),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("table users: gradients of 4194304 rows")));
+                       HasSubstr("table users: gradients of 16777216 rows")));
 }
 
 TEST(RowRequestsTest, ATableMustBeTheSameOnEveryShard) {
