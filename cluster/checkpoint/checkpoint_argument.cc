@@ -87,7 +87,7 @@ absl::StatusOr<std::string> CheckpointInStore(const std::string& uri) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const ObjectStore> store,
                    ObjectStore::Open(parts));
   ASSIGN_OR_RETURN(const std::vector<ObjectEntry> entries,
-                   store->List(parts.path));
+                   store->List(parts.path, ObjectStore::Depth::kFiles));
   for (const ObjectEntry& entry : entries) {
     if (entry.path == absl::StrCat(parts.path, "/", kManifestName)) {
       return BringCheckpoint(uri);

@@ -18,7 +18,7 @@
 #include "ml/input/format/raw_columns.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/input/object/object_cache.h"
-#include "ml/input/object/testing/s3_server.h"
+#include "ml/input/object/testing/object_servers.h"
 #include "ml/input/testing/arrow_environment.h"
 #include "ml/input/testing/brought_set_fixture.h"
 #include "ml/input/testing/read_all.h"
@@ -37,20 +37,21 @@ using ::testing::IsEmpty;
 using ::testing::Le;
 using ::testing::SizeIs;
 
-class ObjectSetTest : public BroughtSetFixture {
+class ObjectSetTest : public BroughtSetFixture,
+                      public testing::WithParamInterface<std::string> {
  protected:
   void SetUp() override {
     if (const std::string lacks = ArrowLacks(); !lacks.empty()) {
       GTEST_SKIP() << lacks;
     }
-    server_ = std::make_unique<S3Server>("objects");
+    server_ = StartObjectServer(GetParam(), "objects");
     BroughtSetFixture::SetUp();
   }
 
-  std::unique_ptr<S3Server> server_;
+  std::unique_ptr<ObjectServer> server_;
 };
 
-TEST_F(ObjectSetTest, BatchesOfAllFormatsAreThoseOfFiles) {
+TEST_P(ObjectSetTest, BatchesOfAllFormatsAreThoseOfFiles) {
   constexpr SetMemory kStored = {
       .whole = 0, .block_bytes = 100, .cache_bytes = 700};
   for (const SampleFormat& format : SampleFormats()) {
@@ -71,7 +72,7 @@ TEST_F(ObjectSetTest, BatchesOfAllFormatsAreThoseOfFiles) {
   }
 }
 
-TEST_F(ObjectSetTest, BatchesOfParquetFilesAreThoseOfFiles) {
+TEST_P(ObjectSetTest, BatchesOfParquetFilesAreThoseOfFiles) {
   const SampleFormat format = {
       .name = "parquet",
       .files = {},
@@ -97,7 +98,7 @@ TEST_F(ObjectSetTest, BatchesOfParquetFilesAreThoseOfFiles) {
   EXPECT_THAT(Copies(), SizeIs(1));
 }
 
-TEST_F(ObjectSetTest, ErrorsNameTheObject) {
+TEST_P(ObjectSetTest, ErrorsNameTheObject) {
   const SampleFormat format = {
       .name = "csv",
       .files = {},
@@ -108,20 +109,20 @@ TEST_F(ObjectSetTest, ErrorsNameTheObject) {
               testing::Contains(AllOf(HasSubstr(server_->Uri("d/x1.csv")),
                                       HasSubstr("line 3"))));
   EXPECT_THAT(Read(format, server_->Uri("gone")),
-              ElementsAre(HasSubstr("s3://b/gone/x*.csv")));
+              ElementsAre(HasSubstr(server_->Name("gone/x*.csv"))));
   server_->Put("zip/x1.csv", "PK\x03\x04 and so on");
   EXPECT_THAT(Read(format, server_->Uri("zip")),
-              ElementsAre(AllOf(HasSubstr("s3://b/zip/x1.csv"),
+              ElementsAre(AllOf(HasSubstr(server_->Name("zip/x1.csv")),
                                 HasSubstr("zip archive"))));
   const SampleFormat array = {.name = "npz",
                               .files = {},
                               .dataset = "array { file: 'x1.csv' label: 'y' }",
                               .model = kColumnsModel};
   EXPECT_THAT(Read(array, server_->Uri("d")),
-              ElementsAre(HasSubstr("s3://b/d/x1.csv")));
+              ElementsAre(HasSubstr(server_->Name("d/x1.csv"))));
 }
 
-TEST_F(ObjectSetTest, ASampleBringsNothing) {
+TEST_P(ObjectSetTest, ASampleBringsNothing) {
   std::string file = "a,c,y\n";
   while (file.size() < (20 << 20)) {
     absl::StrAppend(&file, "1.5,some words in a row ", file.size(), ",1\n");
@@ -140,7 +141,7 @@ TEST_F(ObjectSetTest, ASampleBringsNothing) {
   EXPECT_THAT(Copies(), IsEmpty());
 }
 
-TEST_F(ObjectSetTest, WhatIsPackedIsReadFromItsStart) {
+TEST_P(ObjectSetTest, WhatIsPackedIsReadFromItsStart) {
   std::string file = "a,c,y\n";
   while (file.size() < (2 << 20)) {
     absl::StrAppend(&file, file.size() * 7919, ",", file.size(), ",1\n");
@@ -159,7 +160,7 @@ TEST_F(ObjectSetTest, WhatIsPackedIsReadFromItsStart) {
 }
 
 // A copy that is removed while a set is read is as a file that is removed.
-TEST_F(ObjectSetTest, ACopyThatIsGoneIsBroughtAgain) {
+TEST_P(ObjectSetTest, ACopyThatIsGoneIsBroughtAgain) {
   const SampleFormat format = CsvSample();
   for (size_t i = 0; i < format.files.size(); ++i) {
     server_->Put(absl::StrCat("again/f", i), format.files[i]);
@@ -169,6 +170,9 @@ TEST_F(ObjectSetTest, ACopyThatIsGoneIsBroughtAgain) {
   EXPECT_EQ(Read(format, server_->Uri("again")), first);
   EXPECT_THAT(Copies(), SizeIs(3));
 }
+
+INSTANTIATE_TEST_SUITE_P(Servers, ObjectSetTest, ObjectServerKinds(),
+                         ObjectServerName);
 
 }  // namespace
 }  // namespace parasol

@@ -57,7 +57,7 @@ struct ArrowArray {
 #endif  // ARROW_C_DATA_INTERFACE
 
 // Version of this interface; the functions of another one are not called.
-#define PARASOL_ARROW_INTERFACE 4
+#define PARASOL_ARROW_INTERFACE 5
 #define PARASOL_ARROW_ERROR_BYTES 1024
 #define PARASOL_ARROW_VERSION_BYTES 512
 // Why a function failed.
@@ -66,6 +66,7 @@ struct ArrowArray {
 #define PARASOL_ARROW_NOT_FOUND 3  // there is no such bucket, object or host
 #define PARASOL_ARROW_REFUSED 4    // no credentials, or they don't allow it
 #define PARASOL_ARROW_MAY_PASS 5  // network or server; the next try may succeed
+#define PARASOL_ARROW_NO_TOKEN 6  // credentials lack, or the next try succeeds
 
 // The bytes of a file, which outlive the file that is opened of them.
 struct ParasolArrowInput {
@@ -117,12 +118,16 @@ struct ParasolArrowObject;
 int parasol_arrow_store(const char* uri, const char* libraries,
                         struct ParasolArrowStore** store, char* error);
 
-// Calls `visit` with each entry of a folder and the bytes that it has; of
-// folders in it with -1. If `is_deep`, also with what is in these. There is
-// none if there is no such folder. A path in a store of a bucket begins with
-// the bucket.
+// Parts of a folder that is listed:
+#define PARASOL_ARROW_FOLDER 0  // the files and folders in it
+#define PARASOL_ARROW_ALL 1     // all files below it, perhaps with folders
+#define PARASOL_ARROW_FILES 2   // the files in it, perhaps with folders
+// Calls `visit` with each entry and the bytes that it has; of folders with -1.
+// There is none if there is no such folder. A path in a store of a bucket
+// begins with the bucket. The folders of Google's store are found by a look at
+// all files.
 int parasol_arrow_list(struct ParasolArrowStore* store, const char* folder,
-                       int is_deep,
+                       int depth,
                        void (*visit)(void* context, const char* path,
                                      int64_t bytes),
                        void* context, char* error);

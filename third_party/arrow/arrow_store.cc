@@ -26,6 +26,8 @@
 #include <string_view>
 #include <vector>
 
+#include "arrow_error.h"
+#include "arrow_google.h"
 #include "arrow_shim.h"
 
 namespace {
@@ -98,11 +100,8 @@ Status LoadStores(const std::string& uri, const std::string& libraries) {
 
 Result<std::shared_ptr<arrow::fs::FileSystem>> OpenStore(
     const std::string& uri) {
-  if (uri.rfind("gs:", 0) == 0) {
-    // Google's library tries again for a quarter of an hour, and says nothing.
-    return arrow::fs::FileSystemFromUri(
-        uri + (uri.find('?') == std::string::npos ? "?" : "&") +
-        "retry_limit_seconds=2");
+  if (IsGoogleStore(uri)) {
+    return OpenGoogleStore(uri, /*retries_parts=*/false);
   }
   if (uri.rfind("s3:", 0) != 0) return arrow::fs::FileSystemFromUri(uri);
   const std::shared_ptr<arrow::fs::S3RetryStrategy> no_retries =
@@ -118,6 +117,7 @@ constexpr int64_t kMostInRequest = 4 << 20;
 // may have lost the right to write meanwhile.
 Result<std::shared_ptr<arrow::fs::FileSystem>> OpenWriter(
     const std::string& uri, bool is_for_requests) {
+  if (IsGoogleStore(uri)) return OpenGoogleStore(uri, !is_for_requests);
   if (uri.rfind("s3:", 0) != 0) return OpenStore(uri);
   std::shared_ptr<arrow::fs::S3RetryStrategy> retries;
   if (is_for_requests) {
@@ -133,17 +133,21 @@ Result<std::shared_ptr<arrow::fs::FileSystem>> OpenWriter(
 }
 
 // Has what stores share end with the process, before what they were opened
-// with ends.
-void FinalizeAtEnd() {
-  static const int registered =
-      std::atexit([] { arrow::fs::EnsureFinalized(); });
-  static_cast<void>(registered);
+// with ends: after the last one whose library was loaded, not the first.
+void FinalizeAtEnd(bool is_s3) {
+  static std::once_flag registered[2];
+  std::call_once(registered[is_s3 ? 1 : 0], [] {
+    static_cast<void>(std::atexit([] { arrow::fs::EnsureFinalized(); }));
+  });
 }
 
 // What tells versions of an object apart: facts of S3 and of Google's store,
-// and a file's time of change.
+// whose other ones change with the object's class of storage, too.
 constexpr const char* kVersionFacts[] = {
-    "ETag", "VersionId", "Last-Modified", "etag", "generation", "updated",
+    "ETag",
+    "VersionId",
+    "Last-Modified",
+    "generation",
 };
 
 Result<std::string> VersionOf(arrow::fs::FileSystem& store,
@@ -210,35 +214,6 @@ Status ReadExactly(arrow::io::RandomAccessFile& object, int64_t offset,
   return is_same && unwritten < doubtful ? Status::OK() : Short();
 }
 
-// Words in messages of AWS's and of Google's library, and numbers of HTTP, by
-// which failures are told apart: Arrow has one code for all.
-constexpr std::string_view kNotFoundWords[] = {
-    "AWS Error NO_SUCH_BUCKET ", "AWS Error NO_SUCH_KEY ",
-    "AWS Error RESOURCE_NOT_FOUND ", "HTTP status 404", "(NOT_FOUND:"};
-constexpr std::string_view kRefusedWords[] = {
-    "AWS Error ACCESS_DENIED ",
-    "AWS Error INVALID_ACCESS_KEY_ID ",
-    "AWS Error INVALID_CLIENT_TOKEN_ID ",
-    "AWS Error INVALID_SIGNATURE ",
-    "AWS Error MISSING_AUTHENTICATION_TOKEN ",
-    "AWS Error SIGNATURE_DOES_NOT_MATCH ",
-    "AWS Error UNRECOGNIZED_CLIENT ",
-    "HTTP status 301",
-    "HTTP status 400",
-    "HTTP status 401",
-    "HTTP status 403",
-    "(PERMISSION_DENIED:",
-    "(UNAUTHENTICATED:",
-    "(INVALID_ARGUMENT:"};
-
-template <typename Words>
-bool HasOne(const std::string& message, const Words& words) {
-  return std::any_of(std::begin(words), std::end(words),
-                     [&](std::string_view word) {
-                       return message.find(word) != std::string::npos;
-                     });
-}
-
 // Bytes that are sent before their answers are awaited: Arrow keeps a copy of
 // each part until then.
 constexpr int64_t kSentAtOnce = 64 << 20;
@@ -262,32 +237,20 @@ Status SendAll(arrow::io::OutputStream& object, const ParasolArrowInput& input,
   return object.Flush();
 }
 
-Status WriteObject(arrow::fs::FileSystem& store, const std::string& path,
-                   const ParasolArrowInput& input) {
-  ARROW_ASSIGN_OR_RAISE(const auto object, store.OpenOutputStream(path));
+Status WriteObject(arrow::fs::FileSystem& store, bool is_google,
+                   const std::string& path, const ParasolArrowInput& input) {
+  ARROW_ASSIGN_OR_RAISE(auto object, store.OpenOutputStream(path));
   std::vector<uint8_t> piece(
       static_cast<size_t>(std::min(kSentPiece, input.size)));
   const Status sent = SendAll(*object, input, piece.data());
   if (sent.ok()) return object->Close();
+  if (is_google) {
+    const Status why = LeaveGoogleUpload(std::move(object));
+    return why.ok() ? sent : why;
+  }
   // What was sent would stay, unseen and paid for.
   static_cast<void>(object->Abort());
   return sent;
-}
-
-int StoreCode(const Status& status) {
-  if (status.IsOutOfMemory()) return PARASOL_ARROW_NO_MEMORY;
-  if (!status.IsIOError()) return 1;
-  const std::string message = status.message();
-  const int number = arrow::internal::ErrnoFromStatus(status);
-  if (number == ENOENT || HasOne(message, kNotFoundWords)) {
-    return PARASOL_ARROW_NOT_FOUND;
-  }
-  if (number == EACCES || HasOne(message, kRefusedWords)) {
-    return PARASOL_ARROW_REFUSED;
-  }
-  // Where Hadoop is not installed, another try finds it neither.
-  return message.find("libhdfs") != std::string::npos ? 1
-                                                      : PARASOL_ARROW_MAY_PASS;
 }
 
 Status RemoveFrom(arrow::fs::FileSystem& store, const std::string& path,
@@ -337,7 +300,7 @@ int GuardedStore(char* error, const Function& function) {
     const Status status = function();
     return status.ok()
                ? 0
-               : Fail(status.message().c_str(), error, StoreCode(status));
+               : Fail(StoreMessage(status).c_str(), error, StoreCode(status));
   } catch (const std::bad_alloc&) {
     return Fail("no memory for what the store sends", error,
                 PARASOL_ARROW_NO_MEMORY);
@@ -352,6 +315,7 @@ int GuardedStore(char* error, const Function& function) {
 
 struct ParasolArrowStore {
   std::string uri;
+  bool is_google;
   std::shared_ptr<arrow::fs::FileSystem> store;
   std::mutex mutex;
   // Null until they are needed: for objects that are sent in parts, and for
@@ -370,7 +334,21 @@ struct ParasolArrowStore {
 };
 
 struct ParasolArrowObject {
+  bool is_google;
+  int64_t bytes;
   std::shared_ptr<arrow::io::RandomAccessFile> object;
+  std::mutex mutex;
+  bool has_begun = false;
+
+  // Has the object be read from now on.
+  Status Begin() {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (is_google && !has_begun) {
+      ARROW_RETURN_NOT_OK(BeginGoogleObject(*object, bytes));
+    }
+    has_begun = true;
+    return Status::OK();
+  }
 };
 
 // All else is compiled hidden.
@@ -384,25 +362,25 @@ int parasol_arrow_store(const char* uri, const char* libraries,
     ARROW_RETURN_NOT_OK(LoadStores(uri, libraries));
     auto opened = std::make_unique<ParasolArrowStore>();
     opened->uri = uri;
+    opened->is_google = IsGoogleStore(uri);
     ARROW_ASSIGN_OR_RAISE(opened->store, OpenStore(uri));
-    FinalizeAtEnd();
+    FinalizeAtEnd(opened->uri.rfind("s3:", 0) == 0);
     *store = opened.release();
     return Status::OK();
   });
 }
 
-int parasol_arrow_list(ParasolArrowStore* store, const char* folder,
-                       int is_deep,
+int parasol_arrow_list(ParasolArrowStore* store, const char* folder, int depth,
                        void (*visit)(void* context, const char* path,
                                      int64_t bytes),
                        void* context, char* error) {
   return GuardedStore(error, [&]() -> Status {
-    arrow::fs::FileSelector selector;
-    selector.base_dir = folder;
-    selector.allow_not_found = true;
-    selector.recursive = is_deep != 0;
+    const bool is_deep = depth == PARASOL_ARROW_ALL;
+    const bool has_folders = depth != PARASOL_ARROW_FOLDER || !store->is_google;
     ARROW_ASSIGN_OR_RAISE(const std::vector<arrow::fs::FileInfo> entries,
-                          store->store->GetFileInfo(selector));
+                          has_folders
+                              ? ListFiles(*store->store, folder, is_deep)
+                              : ListGoogleFolder(*store->store, folder));
     for (const arrow::fs::FileInfo& entry : entries) {
       visit(context, entry.path().c_str(), entry.IsFile() ? entry.size() : -1);
     }
@@ -414,7 +392,8 @@ int parasol_arrow_stat(ParasolArrowStore* store, const char* path,
                        int64_t* bytes, char* error) {
   return GuardedStore(error, [&]() -> Status {
     ARROW_ASSIGN_OR_RAISE(const arrow::fs::FileInfo info,
-                          store->store->GetFileInfo(path));
+                          store->is_google ? LookAtGoogle(*store->store, path)
+                                           : store->store->GetFileInfo(path));
     if (info.type() == arrow::fs::FileType::NotFound) {
       return arrow::internal::IOErrorFromErrno(ENOENT, "there is none");
     }
@@ -429,10 +408,12 @@ int parasol_arrow_object(ParasolArrowStore* store, const char* path,
   *object = nullptr;
   return GuardedStore(error, [&]() -> Status {
     auto opened = std::make_unique<ParasolArrowObject>();
+    opened->is_google = store->is_google;
     ARROW_ASSIGN_OR_RAISE(opened->object, store->store->OpenInputFile(path));
     ARROW_ASSIGN_OR_RAISE(*bytes, opened->object->GetSize());
     ARROW_ASSIGN_OR_RAISE(const std::string text,
                           VersionOf(*store->store, path, *opened->object));
+    opened->bytes = *bytes;
     if (text.size() >= PARASOL_ARROW_VERSION_BYTES) {
       return Status::Invalid("the object's version is too long a text");
     }
@@ -452,7 +433,8 @@ void parasol_arrow_object_close(ParasolArrowObject* object) {
 
 int parasol_arrow_object_read(ParasolArrowObject* object, int64_t offset,
                               int64_t size, void* out, char* error) {
-  return GuardedStore(error, [&] {
+  return GuardedStore(error, [&]() -> Status {
+    ARROW_RETURN_NOT_OK(object->Begin());
     return ReadExactly(*object->object, offset, size,
                        static_cast<uint8_t*>(out));
   });
@@ -462,14 +444,17 @@ int parasol_arrow_write(ParasolArrowStore* store, const char* path,
                         const ParasolArrowInput* input, char* error) {
   return GuardedStore(error, [&]() -> Status {
     ARROW_ASSIGN_OR_RAISE(const auto writer, store->WriterOf(input->size));
-    return WriteObject(*writer, path, *input);
+    return WriteObject(*writer, store->is_google, path, *input);
   });
 }
 
 int parasol_arrow_remove(ParasolArrowStore* store, const char* path,
                          int is_folder, char* error) {
-  return GuardedStore(
-      error, [&] { return RemoveFrom(*store->store, path, is_folder != 0); });
+  return GuardedStore(error, [&] {
+    return store->is_google && is_folder != 0
+               ? RemoveGoogleFolder(*store->store, path)
+               : RemoveFrom(*store->store, path, is_folder != 0);
+  });
 }
 
 }  // extern "C"

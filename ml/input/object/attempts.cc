@@ -15,12 +15,19 @@ constexpr absl::Duration kFirstPause = absl::Milliseconds(200);
 
 absl::Status Attempts::Make(absl::FunctionRef<absl::Status()> attempt) const {
   absl::Duration pause = kFirstPause;
+  absl::Duration taken;
   for (int i = 1;; ++i, pause *= 2) {
+    const absl::Time begin = clock_.Now();
     const absl::Status status = attempt();
+    taken += clock_.Now() - begin;
     if (!absl::IsUnavailable(status)) return status;
-    if (i == kMost) {
+    if (i == kMost || taken >= kMostTime) {
       return absl::UnavailableError(absl::StrCat(
-          status.message(), "; given up after ", kMost, " attempts"));
+          status.message(), "; given up after ", i,
+          i == 1 ? " attempt" : " attempts",
+          i == kMost
+              ? ""
+              : absl::StrCat(", which took ", absl::FormatDuration(taken))));
     }
     const absl::Duration wait =
         std::max(pause, std::min(WebClient::WaitOf(status), kMostWait));

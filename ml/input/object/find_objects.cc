@@ -45,7 +45,10 @@ class ObjectGlob {
       absl::StrAppend(&path, part == 0 ? "" : "/", parts_[part]);
     }
     if (part == parts_.size()) return AddIfThere(path);
-    ASSIGN_OR_RETURN(const std::vector<ObjectEntry> entries, store_.List(path));
+    const bool is_last = part + 1 == parts_.size();
+    ASSIGN_OR_RETURN(const std::vector<ObjectEntry> entries,
+                     store_.List(path, is_last ? ObjectStore::Depth::kFiles
+                                               : ObjectStore::Depth::kFolder));
     looked_at_ += entries.size();
     if (looked_at_ > kMaxEntries) {
       return absl::InvalidArgumentError(
@@ -53,7 +56,6 @@ class ObjectGlob {
                        " objects and folders; name the folder of the data "
                        "more closely"));
     }
-    const bool is_last = part + 1 == parts_.size();
     for (const ObjectEntry& entry : entries) {
       const std::string name = entry.path.substr(entry.path.rfind('/') + 1);
       if (entry.is_folder == is_last ||

@@ -116,7 +116,8 @@ absl::StatusOr<NamedObjects> NamedObjectsAt(const std::string& uri) {
   ASSIGN_OR_RETURN(const ObjectEntry itself, store->Find(parts.path));
   std::vector<ObjectEntry> entries = {itself};
   if (itself.is_folder) {
-    ASSIGN_OR_RETURN(entries, store->List(parts.path));
+    ASSIGN_OR_RETURN(entries,
+                     store->List(parts.path, ObjectStore::Depth::kFiles));
     std::erase_if(entries, [](const ObjectEntry& e) { return e.is_folder; });
   }
   NamedObjects named = {.name = NameIn(parts.path),

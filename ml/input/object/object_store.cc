@@ -106,6 +106,9 @@ absl::Status ObjectStore::ErrorOf(const ObjectUri& uri,
           absl::StrCat(text, "; ", HowToBeLetIn(uri)));
     case PARASOL_ARROW_MAY_PASS:
       return absl::UnavailableError(text);
+    case PARASOL_ARROW_NO_TOKEN:
+      return absl::UnavailableError(
+          absl::StrCat(text, "; if none are given, ", HowToBeLetIn(uri)));
     case PARASOL_ARROW_NO_MEMORY:
       return absl::ResourceExhaustedError(text);
     default:
@@ -164,8 +167,8 @@ absl::StatusOr<std::vector<ObjectEntry>> ObjectStore::List(
   RETURN_IF_ERROR(attempts_.Make([&] {
     entries.clear();
     return Call(folder, [&](char* error) {
-      return library_.list(store_, folder.c_str(), depth == Depth::kAll, visit,
-                           &entries, error);
+      return library_.list(store_, folder.c_str(), static_cast<int>(depth),
+                           visit, &entries, error);
     });
   }));
   return entries;

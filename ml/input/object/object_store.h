@@ -36,11 +36,16 @@ class ObjectStore : public std::enable_shared_from_this<ObjectStore> {
   static absl::StatusOr<std::shared_ptr<const ObjectStore>> Open(
       const ObjectUri& uri, Clock& clock = Clock::Real());
 
-  enum class Depth { kFolder, kAll };
-  // Returns what the folder at a path has, with kAll also what the folders in
-  // it have; nothing if there is no such folder.
-  absl::StatusOr<std::vector<ObjectEntry>> List(
-      const std::string& folder, Depth depth = Depth::kFolder) const;
+  // Parts of a folder: the files in it, and perhaps its folders; both; or all
+  // files below it, and perhaps folders.
+  enum class Depth {
+    kFiles = PARASOL_ARROW_FILES,
+    kFolder = PARASOL_ARROW_FOLDER,
+    kAll = PARASOL_ARROW_ALL
+  };
+  // Returns what the folder at a path has; nothing if there is no such folder.
+  absl::StatusOr<std::vector<ObjectEntry>> List(const std::string& folder,
+                                                Depth depth) const;
 
   // Returns the file or folder at a path.
   absl::StatusOr<ObjectEntry> Find(const std::string& path) const;

@@ -15,10 +15,11 @@ What a fault may "do":
   "slow"     the body in pieces, with `seconds` between them
   "hang"     no answer for `seconds`, and then the connection ends
   "etag"     another ETag than the object has
-  "replace"  the answer is as it should be, and then the object has other bytes
-  "remove"   the answer is as it should be, and then the object is gone
+  "replace"  the answer is as it should be, and by then the object has other bytes
+  "remove"   the answer is as it should be, and by then the object is gone
   "lost"     what was asked for is done, and the connection ends without an answer
-  "late"     the connection ends, and what was asked for is done `seconds` later
+  "late"     the connection ends, and what was asked for is done behind the next
+             request for the same
 """
 
 import email.utils
@@ -26,7 +27,6 @@ import hashlib
 import http.server
 import os
 import re
-import shutil
 import sys
 import threading
 import time
@@ -34,12 +34,12 @@ import urllib.parse
 import xml.sax.saxutils
 
 # Beside this file as it was named, not as links lead.
-sys.path.insert(0, os.path.normpath(os.path.join(
-    os.path.dirname(os.path.abspath(__file__)), "../../web/testing")))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.normpath(os.path.join(HERE, "../../web/testing"))]
 
+from bucket import harm, listed, part, put, remove, send_body, version  # noqa: E402
 from faults import Faults, Notes  # noqa: E402
 
-NEW = ".s3-new"  # behind the name of what is being written
 PAGE = 1000  # keys of a list at a time
 CODES = {
     403: "AccessDenied",
@@ -51,6 +51,8 @@ CODES = {
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # A body does not wait for the acknowledgement of its head.
+    disable_nagle_algorithm = True
 
     def log_message(self, *_):
         pass
@@ -90,14 +92,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         if what == "late":
             self.close_connection = True
-            again = (path, urllib.parse.parse_qs(url.query, keep_blank_values=True))
-            threading.Timer(self.fault["seconds"], self.change, again).start()
+            LATE[line] = self, path, urllib.parse.parse_qs(url.query, keep_blank_values=True)
             return
         bucket, _, key = path.lstrip("/").partition("/")
         if not os.path.isdir(os.path.join(ROOT, bucket)) or not bucket:
             self.refuse(404, path, "NoSuchBucket")
         elif self.command in ("PUT", "POST", "DELETE"):
             answer = self.change(path, urllib.parse.parse_qs(url.query, keep_blank_values=True))
+            if late := LATE.pop(line, None):
+                Handler.change(*late)
             if what == "lost":
                 self.close_connection = True
             else:
@@ -213,7 +216,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             with open(file_path, "rb") as file:
                 about = os.fstat(file.fileno())
                 tag = self.tag(file_path, about)
-                begin, size, is_part = self.range(about.st_size)
+                begin, size, is_part = part(self.headers.get("Range", ""), about.st_size)
                 if begin is None:
                     self.refuse(416, path, "InvalidRange")
                     return
@@ -238,58 +241,26 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header(
             "Last-Modified", email.utils.formatdate(about.st_mtime, usegmt=True)
         )
+        harm(file_path, about.st_size, self.fault)
         self.end_headers()
-        self.body(body, what)
-        if what == "replace":
-            replace(file_path, about.st_size)
-        if what == "remove":
-            os.remove(file_path)
+        send_body(self, body, self.fault)
 
     def tag(self, file_path, about):
         if self.fault["do"] == "etag":
             return '"' + hashlib.md5(os.urandom(8)).hexdigest() + '"'
         return etag(file_path, about)
 
-    def body(self, body, what):
-        if what == "cut":
-            self.wfile.write(body[: len(body) // 2])
-            self.close_connection = True
-        elif what == "slow":
-            for at in range(0, len(body), 1 << 16):
-                self.wfile.write(body[at : at + (1 << 16)])
-                time.sleep(self.fault["seconds"])
-        else:
-            self.wfile.write(body)
-
-    def range(self, size):
-        """First byte, number of bytes, whether it is a part."""
-        match = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
-        if not match:
-            return 0, size, False
-        begin = int(match[1])
-        end = min(int(match[2]) if match[2] else size - 1, size - 1)
-        return (begin, end - begin + 1, True) if begin < size else (None, 0, True)
-
     def list(self, bucket, query):
         prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
         most = min(PAGE, int(query.get("max-keys", PAGE)))
         behind = query.get("continuation-token", "")
-        found = {}  # key or common prefix: path, or "" of a prefix
-        for key, path in keys(os.path.join(ROOT, bucket)):
-            if not key.startswith(prefix):
-                continue
-            rest = key[len(prefix) :]
-            if delimiter and delimiter in rest:
-                found[prefix + rest[: rest.index(delimiter) + 1]] = ""
-            else:
-                found[key] = path
-        names = [name for name in sorted(found, key=os.fsencode) if name > behind]
-        page = names[:most]
-        is_cut = len(names) > most
-        text = "".join(self.entry(name, found[name]) for name in page)
+        page, is_cut = listed(
+            os.path.join(ROOT, bucket), prefix, delimiter, behind, most
+        )
+        text = "".join(self.entry(name, path) for name, path in page)
         more = ""
         if is_cut:
-            more = f"<NextContinuationToken>{shown(page[-1])}</NextContinuationToken>"
+            more = f"<NextContinuationToken>{shown(page[-1][0])}</NextContinuationToken>"
         body = (
             '<?xml version="1.0" encoding="UTF-8"?>'
             '<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
@@ -335,49 +306,6 @@ def etag(path, about):
     return TAGS[known]
 
 
-def version(path, about):
-    return path, about.st_mtime_ns, about.st_size, about.st_ino
-
-
-def keys(folder):
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            if name.endswith(NEW):
-                continue
-            path = os.path.join(parent, name)
-            yield os.path.relpath(path, folder), path
-
-
-def put(path, body):
-    """Makes an object of the bytes; of a name with '/' behind it a folder."""
-    if path.endswith("/"):
-        os.makedirs(path, exist_ok=True)
-        return
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path + NEW, "wb") as file:
-        file.write(body)
-    os.replace(path + NEW, path)
-
-
-def remove(path):
-    if path.endswith("/"):
-        # An object that stands for a folder, which may have others.
-        try:
-            os.rmdir(path)
-        except OSError:
-            pass
-    elif os.path.isdir(path):
-        shutil.rmtree(path)
-    elif os.path.exists(path):
-        os.remove(path)
-
-
-def replace(path, size):
-    with open(path + ".new", "wb") as file:
-        file.write(os.urandom(size))
-    os.replace(path + ".new", path)
-
-
 def shown(text):
     return xml.sax.saxutils.escape(text)
 
@@ -386,6 +314,7 @@ ROOT = sys.argv[1]
 FAULTS = Faults(ROOT)
 NOTES = Notes(ROOT)
 CHANGES_LOCK = threading.Lock()
+LATE = {}  # what is yet to be done, by the lines of requests
 UPLOADS = {}  # parts of each upload that is not complete, by their numbers
 
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
