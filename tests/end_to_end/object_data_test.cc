@@ -12,7 +12,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ml/input/object/testing/s3_server.h"
+#include "ml/input/object/testing/object_servers.h"
 #include "ml/input/testing/arrow_environment.h"
 #include "tests/end_to_end/launched_cluster.h"
 #include "tool/testing/run_tool.h"
@@ -33,13 +33,14 @@ std::string Content(const std::string& path) {
   return bytes.str();
 }
 
-class ObjectDataTest : public testing::Test {
+class ObjectDataTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (const std::string lacks = ArrowLacks(); !lacks.empty()) {
       GTEST_SKIP() << lacks;
     }
-    server_ = std::make_unique<S3Server>("s3");
+    server_ = StartObjectServer(GetParam(), "store");
+    fs::remove_all(copies_);
     for (const auto& file : fs::directory_iterator(DigitsDirectory())) {
       server_->Put(absl::StrCat("digits/", file.path().filename().string()),
                    Content(file.path()));
@@ -73,10 +74,10 @@ class ObjectDataTest : public testing::Test {
   }
 
   const std::string copies_ = testing::TempDir() + "/copies";
-  std::unique_ptr<S3Server> server_;
+  std::unique_ptr<ObjectServer> server_;
 };
 
-TEST_F(ObjectDataTest, TrainsToTheBitsOfFiles) {
+TEST_P(ObjectDataTest, TrainsToTheBitsOfFiles) {
   const std::string here = Trained(DigitsDirectory());
   ASSERT_FALSE(here.empty());
   EXPECT_FALSE(fs::exists(copies_));
@@ -90,7 +91,7 @@ TEST_F(ObjectDataTest, TrainsToTheBitsOfFiles) {
   EXPECT_EQ(copies, 4);
 }
 
-TEST_F(ObjectDataTest, AFaultIsToldBeforeAnythingStarts) {
+TEST_P(ObjectDataTest, AFaultIsToldBeforeAnythingStarts) {
   const auto fault = [&](const std::string& data_dir) {
     const auto cluster = LaunchedCluster::Start(Options(data_dir));
     EXPECT_OK(cluster);
@@ -99,17 +100,19 @@ TEST_F(ObjectDataTest, AFaultIsToldBeforeAnythingStarts) {
     EXPECT_EQ(result->exit_code, 2) << result->progress;
     return result->progress;
   };
-  EXPECT_THAT(fault(server_->Uri("digit")),
-              AllOf(HasSubstr("s3://b/digit/train-images-idx3-ubyte.gz"),
-                    HasSubstr("there is no such object")));
+  EXPECT_THAT(
+      fault(server_->Uri("digit")),
+      AllOf(HasSubstr(server_->Name("digit/train-images-idx3-ubyte.gz")),
+            HasSubstr("there is no such object")));
   EXPECT_THAT(fault("s4://b/digits"), HasSubstr("--data_dir: s4://"));
-  server_->SetFaults({R"({"request": ".*", "times": -1, "do": "403"})"});
-  EXPECT_THAT(fault(server_->Uri("digits")),
-              AllOf(HasSubstr("s3://b/digits/"), HasSubstr("credentials"),
-                    testing::Not(HasSubstr("secret-of-the-test"))));
+  server_->SetFaults({server_->Fault(".*/b.*", "403", -1)});
+  EXPECT_THAT(
+      fault(server_->Uri("digits")),
+      AllOf(HasSubstr(server_->Name("digits/")), HasSubstr("credentials"),
+            testing::Not(HasSubstr("secret-of-the-test"))));
 }
 
-TEST_F(ObjectDataTest, ModelsAreReadFromAStore) {
+TEST_P(ObjectDataTest, ModelsAreReadFromAStore) {
   const auto cluster = LaunchedCluster::Start(Options(DigitsDirectory()));
   ASSERT_OK(cluster);
   ASSERT_OK((*cluster)->Wait());
@@ -152,7 +155,7 @@ TEST_F(ObjectDataTest, ModelsAreReadFromAStore) {
   EXPECT_THAT((*again)->LogOf("chief/0"), HasSubstr("ckpt-000000000060"));
 }
 
-TEST_F(ObjectDataTest, TheToolReadsObjects) {
+TEST_P(ObjectDataTest, TheToolReadsObjects) {
   const std::string job = testing::TempDir() + "/job.textproto";
   std::ofstream(job) << DigitsJob();
   const CompletedProcess checked =
@@ -167,6 +170,9 @@ TEST_F(ObjectDataTest, TheToolReadsObjects) {
   EXPECT_EQ(again.standard_output, checked.standard_output);
   EXPECT_THAT(server_->Requests("GET /b/digits"), SizeIs(0));
 }
+
+INSTANTIATE_TEST_SUITE_P(Servers, ObjectDataTest, ObjectServerKinds(),
+                         ObjectServerName);
 
 }  // namespace
 }  // namespace parasol
