@@ -8,8 +8,8 @@
 // jumps, so that a loop over it becomes vector code on any machine. This is the
 // specification: a machine's own instructions must give the same bits.
 //
-// Numbers are rounded to nearest, ties to even. A NaN keeps its sign and the
-// upper bits of its payload and becomes quiet.
+// Numbers are rounded to nearest, ties to even, unless random bits are given. A
+// NaN keeps its sign and the upper bits of its payload and becomes quiet.
 namespace parasol {
 
 inline constexpr uint32_t kFloatSign = 0x80000000;
@@ -61,6 +61,38 @@ constexpr uint16_t Bfloat16FromFloat(float value) {
   const uint32_t nan = bits >> 16 | 0x40;
   return static_cast<uint16_t>((bits & ~kFloatSign) > kFloatInfinity ? nan
                                                                      : rounded);
+}
+
+// Multipliers of RandomBitsOf(): of the golden ratio, and MurmurHash3's.
+inline constexpr uint32_t kElementFactor = 0x9e3779b9;
+inline constexpr uint32_t kFirstMultiplier = 0x85ebca6b;
+inline constexpr uint32_t kSecondMultiplier = 0xc2b2ae35;
+
+// Returns 16 random bits of element `i` under a key, which say nothing about
+// another element's, or another key's. A key's own bits are to be mixed: it is
+// a hash, as SplitMix() gives one.
+constexpr uint32_t RandomBitsOf(uint64_t key, uint32_t i) {
+  uint32_t bits = static_cast<uint32_t>(key) + i * kElementFactor;
+  bits =
+      (bits ^ bits >> 16) * kFirstMultiplier ^ static_cast<uint32_t>(key >> 32);
+  bits = (bits ^ bits >> 13) * kSecondMultiplier;
+  return bits >> 16;
+}
+
+// Returns one of the two bfloat16 between which a float32 lies: the one of
+// larger magnitude for as many of the 65,536 values of `random`, 0 to 65,535,
+// as `value` is on the way there, so that the mean is `value`. What bfloat16
+// has stays, and a finite number stays finite.
+constexpr uint16_t Bfloat16FromFloat(float value, uint32_t random) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t magnitude = bits & ~kFloatSign;
+  uint32_t rounded = (bits + random) >> 16;
+  // Beyond the largest number there is an infinity.
+  const bool would_overflow =
+      magnitude < kFloatInfinity && magnitude + random >= kFloatInfinity;
+  rounded = would_overflow ? bits >> 16 : rounded;
+  const uint32_t nan = bits >> 16 | 0x40;
+  return static_cast<uint16_t>(magnitude > kFloatInfinity ? nan : rounded);
 }
 
 // Returns the value of `half`, exactly.
