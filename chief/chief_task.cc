@@ -53,6 +53,7 @@ std::vector<wire::TableSpec> TableSpecs(const job::Model& model) {
     if (table.has_admission()) *spec.mutable_admission() = table.admission();
     if (table.has_eviction()) *spec.mutable_eviction() = table.eviction();
     if (table.has_tier()) *spec.mutable_tier() = table.tier();
+    spec.set_bfloat16(table.values() == job::SparseTable::BFLOAT16);
     if (!table.trainable()) {
       *spec.mutable_optimizer() = PlainSubtraction();
       continue;

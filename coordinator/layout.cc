@@ -78,6 +78,7 @@ absl::Status AddTable(const wire::TableSpec& table,
   if (table.eviction().max_rows() > 0) fingerprint.Add("order");
   // Where its ps keep it: they load it when that changes.
   if (table.has_tier()) fingerprint.Add("tier");
+  if (table.bfloat16()) fingerprint.Add("bfloat16");
   return AddSlots(
       MakeOptimizer(table.has_optimizer() ? table.optimizer() : of_job),
       fingerprint);

@@ -62,6 +62,7 @@ TEST(Layout, DiffersWithEverythingThatRequestsGoBy) {
       },
       [](Cluster& c) { c.shards[0].tables.clear(); },
       [](Cluster& c) { c.shards[0].tables[0].set_width(8); },
+      [](Cluster& c) { c.shards[0].tables[0].set_bfloat16(true); },
       [](Cluster& c) {
         c.shards[0].parts[0].mutable_optimizer()->mutable_sgd();
       },

@@ -35,8 +35,10 @@ absl::StatusOr<int64_t> RowBytes(const job::Job& job,
                      MakeOptimizer(RowOptimizerOf(table, job)));
     const auto floats =
         static_cast<int64_t>(optimizer->FloatsOfRow(table.width()));
+    const int64_t saved =
+        table.values() == job::SparseTable::BFLOAT16 ? table.width() / 2 : 0;
     const int64_t number = static_cast<size_t>(i) < rows.size() ? rows[i] : 0;
-    bytes += number * (floats * kFloat + kRowBytes);
+    bytes += number * ((floats - saved) * kFloat + kRowBytes);
   }
   return bytes;
 }

@@ -351,12 +351,23 @@ absl::Status CheckPsCanUpdate(const job::Job& job) {
                "optimizer.adamw");
 }
 
-absl::Status CheckNoTier(const job::Job& job) {
+absl::Status CheckTablesOfWorkers(const job::Job& job) {
+  const std::string what_to_do =
+      "; leave it out, or train with ps: a cluster with ps, under "
+      "parameter_server or hybrid";
   for (int i = 0; i < job.model().sparse_table_size(); ++i) {
-    if (!job.model().sparse_table(i).has_tier()) continue;
-    return Fault(absl::StrCat("model.sparse_table[", i, "].tier"),
-                 "tables of workers are in memory; leave it out, or train with "
-                 "ps: a cluster with ps, under parameter_server or hybrid");
+    const job::SparseTable& table = job.model().sparse_table(i);
+    const std::string path = absl::StrCat("model.sparse_table[", i, "]");
+    if (table.has_tier()) {
+      return Fault(absl::StrCat(path, ".tier"),
+                   absl::StrCat("tables of workers are in memory", what_to_do));
+    }
+    if (table.values() != job::SparseTable::FLOAT32) {
+      return Fault(
+          absl::StrCat(path, ".values"),
+          absl::StrCat("is ", job::SparseTable::Values_Name(table.values()),
+                       ", but tables of workers have float32", what_to_do));
+    }
   }
   return absl::OkStatus();
 }
@@ -395,7 +406,8 @@ absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
         absl::StrCat(path, ": the cluster has no ps; add ps tasks, or choose ",
                      "--strategy=multi_worker_mirrored"));
   }
-  RETURN_IF_ERROR(needs_ps ? CheckDurability(job, num_ps) : CheckNoTier(job));
+  RETURN_IF_ERROR(needs_ps ? CheckDurability(job, num_ps)
+                           : CheckTablesOfWorkers(job));
   RETURN_IF_ERROR(CheckMayFollow(job, /*is_cluster=*/true));
   if (kind == StrategyKind::kParameterServer) return CheckPsCanUpdate(job);
   RETURN_IF_ERROR(CheckGroupCanExchange(job));
@@ -414,7 +426,7 @@ absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
 
 absl::StatusOr<ProcessReplicas> ResolveProcessReplicas(
     const job::Job& job, absl::string_view device) {
-  RETURN_IF_ERROR(CheckNoTier(job));
+  RETURN_IF_ERROR(CheckTablesOfWorkers(job));
   RETURN_IF_ERROR(CheckMayFollow(job, /*is_cluster=*/false));
   const job::Strategy& strategy = job.strategy();
   switch (StrategyOf(job).value_or(StrategyKind::kDefault)) {

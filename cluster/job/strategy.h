@@ -85,8 +85,9 @@ absl::Status CheckGroupCanExchange(const job::Job& job);
 absl::Status CheckPsCanUpdate(const job::Job& job);
 
 // Returns OK if workers can have the job's sparse tables themselves.
-//   InvalidArgument  a table has a tier, which only ps have.
-absl::Status CheckNoTier(const job::Job& job);
+//   InvalidArgument  a table has a tier, or values in bfloat16, which only ps
+//                    have.
+absl::Status CheckTablesOfWorkers(const job::Job& job);
 
 // Gives the job the strategy by which a cluster with `num_ps` ps trains it:
 // `flag` (--strategy), if it was given, or else the job's own, or else the one

@@ -288,6 +288,28 @@ TEST(StrategyTest, OnlyPsHaveTablesWithATier) {
   EXPECT_THAT(ResolveProcessReplicas(job, "auto").status(), is_refused);
 }
 
+TEST(StrategyTest, OnlyPsKeepValuesInBfloat16) {
+  job::Job job = JobWith("");
+  job::SparseTable& table = *job.mutable_model()->add_sparse_table();
+  table.set_name("users");
+  table.set_values(job::SparseTable::BFLOAT16);
+  for (const StrategyKind kind :
+       {StrategyKind::kParameterServer, StrategyKind::kHybrid}) {
+    job::Job resolved = job;
+    EXPECT_OK(ResolveClusterStrategy(kind, 2, resolved));
+  }
+  const auto is_refused = StatusIs(
+      absl::StatusCode::kInvalidArgument,
+      HasSubstr("model.sparse_table[0].values: is BFLOAT16, but tables of "
+                "workers have float32; leave it out, or train with ps"));
+  job::Job resolved = job;
+  EXPECT_THAT(ResolveClusterStrategy(std::nullopt, 0, resolved), is_refused);
+  EXPECT_THAT(ResolveProcessReplicas(job, "auto").status(), is_refused);
+  job.mutable_model()->mutable_sparse_table(0)->set_values(
+      job::SparseTable::FLOAT32);
+  EXPECT_OK(ResolveProcessReplicas(job, "auto").status());
+}
+
 TEST(StrategyTest, OnlyPsTakeFragmentsOfAnExchange) {
   for (const std::string field : {"fragments", "overlap_steps"}) {
     job::Job job = JobWith("");

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include "cluster/rows/row_arena.h"
@@ -11,22 +12,45 @@
 namespace parasol {
 
 // The layout of a table's rows in memory: `width` values, then the elements of
-// each slot (Optimizer::FloatsOfRow()), float32.
+// each slot (Optimizer::FloatsOfRow()), float32. Where the values are bfloat16,
+// two of them are in one of a row's words; only what follows here looks into it
+// then.
 struct RowLayout {
   // `timed`: a row has the update that touched it last, beside its elements.
-  RowLayout(size_t width, size_t floats, bool timed = false);
+  RowLayout(size_t width, size_t floats, bool timed = false,
+            bool bfloat16 = false);
 
   size_t rows_per_block() const { return size_t{1} << block_shift; }
   size_t block_bytes() const;
   // Bytes of memory per row, without the index.
   size_t bytes_per_row() const { return block_bytes() >> block_shift; }
+  // The words of the values, the first ones of a row.
+  size_t value_words() const { return words - (floats - width); }
+
+  // Copies the values of a row, `width` float32.
+  void ReadValues(const float* row, float* values) const {
+    if (bfloat16) return WidenValues(row, values);
+    std::memcpy(values, row, width * sizeof(float));
+  }
+  // Copies values and slots of a row, `floats` float32.
+  void Read(const float* row, float* elements) const;
+  // Sets values, which are rounded to nearest, and slots of a row.
+  void Write(const float* elements, float* row) const;
+  // Does the same, but rounds values at random (EncodeAtRandom()).
+  void WriteAtRandom(const float* elements, uint64_t key, float* row) const;
 
   size_t width;
   size_t floats;  // number of values and slot elements of a row
+  size_t words;   // words of 4 bytes that have them
   // distance of two rows: few cache lines for a row, and little space between
   size_t row_bytes;
   int block_shift;  // log2 of the number of rows of a block
   bool timed;
+  bool bfloat16;
+
+ private:
+  void WidenValues(const float* row, float* values) const;
+  void WriteSlots(const float* elements, float* row) const;
 };
 
 // A counted reference to a block. A block is the unit in which rows are

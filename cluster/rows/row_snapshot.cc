@@ -1,7 +1,6 @@
 #include "cluster/rows/row_snapshot.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/row_hash.h"
@@ -25,9 +24,9 @@ class RowSnapshot::PackedRows {
   }
   // Copies the row.
   void Add(const LoggedRow& row, const RowLayout& layout) {
-    auto& elements =
-        copies_.emplace_back(row.elements, row.elements + layout.floats);
-    rows_.push_back({row.id, elements.data(), row.touched});
+    auto& words =
+        copies_.emplace_back(row.elements, row.elements + layout.words);
+    rows_.push_back({row.id, words.data(), row.touched});
   }
   size_t size() const { return rows_.size(); }
 
@@ -40,8 +39,7 @@ class RowSnapshot::PackedRows {
     touched_.resize(layout.timed ? rows_.size() : 0);
     for (size_t i = 0; i < rows_.size(); ++i) {
       ids_[i] = rows_[i].id;
-      std::memcpy(&values_[i * layout.floats], rows_[i].values,
-                  layout.floats * sizeof(float));
+      layout.Read(rows_[i].words, &values_[i * layout.floats]);
       if (layout.timed) touched_[i] = rows_[i].touched;
     }
     rows_.clear();
@@ -54,7 +52,7 @@ class RowSnapshot::PackedRows {
  private:
   struct Row {
     uint64_t id;
-    const float* values;
+    const float* words;
     int64_t touched;
   };
 

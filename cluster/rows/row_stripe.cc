@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/row_hash.h"
 #include "base/status_macros.h"
+#include "cluster/rows/widened_rows.h"
 
 namespace parasol {
 namespace {
@@ -30,6 +32,9 @@ void PrefetchRow(const float* row, size_t bytes) {
                        /*rw=*/0, /*locality=*/2);
   }
 }
+
+// Rows of bfloat16 values that are loaded together before they are widened.
+constexpr size_t kLoadedRows = 32;
 
 // A block is shared with an increment if this part of its rows has changed: the
 // next write to it copies all of it, while pushes go on. Of a block with fewer
@@ -66,7 +71,7 @@ class PackedBlocks {
     }
     RowStripe::Piece& packed = pieces_[last_];
     std::memcpy(packed.block.row(packed.rows, layout_), block.row(row, layout_),
-                layout_.floats * sizeof(float));
+                layout_.words * sizeof(float));
     packed.block.ids(layout_)[packed.rows] = block.ids(layout_)[row];
     if (layout_.timed) {
       packed.block.touched(layout_)[packed.rows] = block.touched(layout_)[row];
@@ -136,10 +141,20 @@ void RowStripe::MakeUnique(size_t block) {
 
 uint32_t RowStripe::MakeRow(uint64_t hash, uint64_t id) {
   const uint32_t number = AddRow(hash, id);
-  float* const row = Row(number);
-  rules_->initializer.Fill(id, row);
-  rules_->optimizer->FillSlots(rules_->layout.width, row);
+  const RowLayout& layout = rules_->layout;
+  if (!layout.bfloat16) {
+    FillNew(id, Row(number));
+    return number;
+  }
+  const auto elements = std::make_unique_for_overwrite<float[]>(layout.floats);
+  FillNew(id, elements.get());
+  layout.Write(elements.get(), Row(number));
   return number;
+}
+
+void RowStripe::FillNew(uint64_t id, float* elements) const {
+  rules_->initializer.Fill(id, elements);
+  rules_->optimizer->FillSlots(rules_->layout.width, elements);
 }
 
 uint32_t RowStripe::AddRow(uint64_t hash, uint64_t id) {
@@ -175,7 +190,7 @@ void RowStripe::Locate(const StripedIds::Run& run, const std::byte* ids,
   const RowLayout layout = rules_->layout;
   const size_t in_block = layout.rows_per_block() - 1;
   const size_t bytes =
-      (kAccess == Access::kWrite ? layout.floats : layout.width) *
+      (kAccess == Access::kWrite ? layout.words : layout.value_words()) *
       sizeof(float);
   const size_t count = run.size();
   const uint64_t* const hashes = run.hashes.data();
@@ -204,6 +219,7 @@ void RowStripe::Locate(const StripedIds::Run& run, const std::byte* ids,
 
 void RowStripe::CopyValues(const StripedIds::Run& run, const std::byte* ids,
                            const float* const* rows, float* out) const {
+  if (rules_->layout.bfloat16) return CopyWidened(run, ids, rows, out);
   const size_t width = rules_->layout.width;
   for (size_t i = 0; i < run.size(); ++i) {
     float* const to = out + run.positions[i] * width;
@@ -211,6 +227,23 @@ void RowStripe::CopyValues(const StripedIds::Run& run, const std::byte* ids,
       rules_->initializer.Fill(LoadId(ids, run.positions[i]), to);
     } else {
       std::memcpy(to, rows[i], width * sizeof(float));
+    }
+  }
+}
+
+void RowStripe::CopyWidened(const StripedIds::Run& run, const std::byte* ids,
+                            const float* const* rows, float* out) const {
+  const RowLayout& layout = rules_->layout;
+  for (size_t first = 0; first < run.size(); first += kLoadedRows) {
+    const size_t end = std::min(first + kLoadedRows, run.size());
+    LoadRows({rows + first, end - first}, layout.value_words());
+    for (size_t i = first; i < end; ++i) {
+      float* const to = out + run.positions[i] * layout.width;
+      if (rows[i] == nullptr) {
+        rules_->initializer.Fill(LoadId(ids, run.positions[i]), to);
+      } else {
+        layout.ReadValues(rows[i], to);
+      }
     }
   }
 }
@@ -251,7 +284,9 @@ absl::Status RowStripe::Push(int64_t iterations, const Gradients& push,
     Locate<Access::kWrite>(group, ids, rows.data());
     const absl::Span<const std::byte* const> gradients =
         push.gradients.subspan(first, group.size());
-    if (is_bounded) {
+    if (rules_->layout.bfloat16) {
+      ApplyWidened(iterations, group, gradients, rows.data());
+    } else if (is_bounded) {
       ApplyToPresent(iterations, gradients, rows.data());
     } else {
       rules_->optimizer->ApplyRows(iterations, {.count = group.size(),
@@ -301,12 +336,32 @@ void RowStripe::ApplyToPresent(int64_t iterations,
                                             .rows = present.data()});
 }
 
+void RowStripe::ApplyWidened(int64_t iterations, const StripedIds::Run& run,
+                             absl::Span<const std::byte* const> gradients,
+                             float* const* rows) {
+  WidenedRows widened(rules_->layout, *rules_->optimizer, rules_->rounding_key,
+                      iterations);
+  for (size_t i = 0; i < run.size(); ++i) {
+    if (rows[i] != nullptr) widened.Add(run.hashes[i], rows[i], gradients[i]);
+  }
+  widened.Apply();
+}
+
 void RowStripe::UpdateOtherRows(int64_t iterations,
                                 const StripedIds::Run& touched) {
   std::vector<bool> is_touched(index_.size());
   for (const uint64_t hash : touched.hashes) {
     const uint32_t number = index_.Find(hash);
     if (number != RowIndex::kNone) is_touched[number] = true;
+  }
+  if (rules_->layout.bfloat16) {
+    WidenedRows widened(rules_->layout, *rules_->optimizer,
+                        rules_->rounding_key, iterations);
+    for (uint32_t number = 0; number < is_touched.size(); ++number) {
+      if (is_touched[number]) continue;
+      widened.Add(RowHash(IdAt(number)), WritableRow(number));
+    }
+    return widened.Apply();
   }
   std::array<float*, kGroup> rows;
   for (size_t number = 0; number < is_touched.size();) {
@@ -331,8 +386,7 @@ absl::Status RowStripe::Insert(const StripedIds::Run& run, const std::byte* ids,
       return absl::AlreadyExistsError(absl::StrCat("row ", id));
     }
     const uint32_t number = AddRow(run.hashes[i], id);
-    std::memcpy(Row(number), rows + run.positions[i] * floats,
-                floats * sizeof(float));
+    rules_->layout.Write(rows + run.positions[i] * floats, Row(number));
     if (!rules_->layout.timed) continue;
     if (keeps_order()) order_.Append();
     Touch(number, touched == nullptr ? update : touched[run.positions[i]]);

@@ -32,8 +32,9 @@
 namespace parasol {
 
 // The layout, initializer, optimizer, bounds, memory limit and tier that all
-// rows of a table share. A table may be given others of the same layout, memory
-// and tier, and bounds of the same form.
+// rows of a table share, and the key of the random bits by which bfloat16
+// values are rounded (WidenedRows). A table may be given others of the same
+// layout, memory and tier, and bounds of the same form.
 struct RowRules {
   RowLayout layout;
   RowInitializer initializer;
@@ -43,6 +44,7 @@ struct RowRules {
   std::shared_ptr<RowTotals> totals = nullptr;
   // Null: all rows are in memory.
   std::shared_ptr<RowTier> tier = nullptr;
+  uint64_t rounding_key = 0;
 
   // Bytes per id that an index takes, on average: 17 to 52. The indexes of a
   // table don't grow together.
@@ -221,10 +223,17 @@ class RowStripe {
   void CopyValues(const StripedIds::Run& run, const std::byte* ids,
                   const float* const* rows, float* out) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Does the same where values are bfloat16.
+  void CopyWidened(const StripedIds::Run& run, const std::byte* ids,
+                   const float* const* rows, float* out) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   float* Row(uint32_t number) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   float* WritableRow(uint32_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void MakeUnique(size_t block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   uint32_t MakeRow(uint64_t hash, uint64_t id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Writes the values and slots that the row of `id` begins with.
+  void FillNew(uint64_t id, float* elements) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Adds a row with any contents, which is not marked, and returns its number.
   uint32_t AddRow(uint64_t hash, uint64_t id)
@@ -244,6 +253,10 @@ class RowStripe {
   void ApplyToPresent(int64_t iterations,
                       absl::Span<const std::byte* const> gradients,
                       float* const* rows) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Does the same where values are bfloat16.
+  void ApplyWidened(int64_t iterations, const StripedIds::Run& run,
+                    absl::Span<const std::byte* const> gradients,
+                    float* const* rows) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Returns true if an id without a row gets one; counts it otherwise.
   bool IsDue(int64_t update, uint64_t hash, uint32_t occurrences)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

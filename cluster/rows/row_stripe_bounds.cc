@@ -184,7 +184,7 @@ void RowStripe::TakeOut(uint32_t number) {
     const size_t block_number = number >> layout.block_shift;
     if (shared_[block_number]) MakeUnique(block_number);
     if (marks_.is_on() && places_ == nullptr) marks_.Mark(number);
-    std::memcpy(Row(number), Row(last), layout.floats * sizeof(float));
+    std::memcpy(Row(number), Row(last), layout.words * sizeof(float));
     const RowBlock& block = blocks_[block_number];
     const size_t place = number & (layout.rows_per_block() - 1);
     block.ids(layout)[place] = moved;

@@ -63,7 +63,7 @@ void RowStripe::Take(const FetchedRows& fetched, size_t i) {
   if (places_->Find(hash) != place) return;
   const LoggedRow row = fetched.reads.row(i);
   const uint32_t number = AddRow(hash, row.id);
-  std::memcpy(Row(number), row.elements, rules_->layout.floats * sizeof(float));
+  std::memcpy(Row(number), row.elements, rules_->layout.words * sizeof(float));
   if (rules_->layout.timed) Touch(number, row.touched);
   if (marks_.is_on()) {
     using Change = RowMarks::Change;

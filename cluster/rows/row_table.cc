@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "cluster/rows/distinct_rows.h"
 #include "cluster/rows/row_form.h"
+#include "cluster/rows/widened_rows.h"
 
 namespace parasol {
 namespace {
@@ -63,26 +64,6 @@ class ScratchLease {
 };
 thread_local Scratch ScratchLease::scratch_;
 
-//   InvalidArgument  a table can't have this tier.
-absl::Status CheckTier(const RowTable::Options& options,
-                       const Optimizer& optimizer, const RowLayout& layout) {
-  const std::string tier = absl::StrCat("table ", options.name, ": tier");
-  if (optimizer.other_rows() != Optimizer::OtherRows::kUntouched) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        tier,
-        ": with its optimizer each push changes all rows, also those on the "
-        "disk; give the table Adagrad, SGD, Momentum or lazy Adam, or leave "
-        "the tier out"));
-  }
-  const size_t least = RowTier::LeastMemoryBytes(options.tier, layout);
-  if (options.tier.memory_bytes < least) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        tier, ".memory_bytes is ", options.tier.memory_bytes, ", but rows of ",
-        RowRules::BytesPerRow(layout), " bytes need ", least, " or more"));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 // Rows of a request that were on the disk, and which stripe has which.
@@ -111,9 +92,10 @@ absl::StatusOr<std::unique_ptr<RowTable>> RowTable::Create(
                      ": its optimizer needs whole variables, and a table has "
                      "rows; give it another one"));
   }
-  ASSIGN_OR_RETURN(RowInitializer initializer,
-                   RowInitializer::Create(options.initializer, options.seed,
-                                          options.name, options.width));
+  ASSIGN_OR_RETURN(
+      RowInitializer initializer,
+      RowInitializer::Create(options.initializer, options.seed, options.name,
+                             options.width, options.values));
   const int64_t max_rows = options.bounds.max_rows;
   if (max_rows != 0 && max_rows < static_cast<int64_t>(kRowStripes)) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -122,11 +104,13 @@ absl::StatusOr<std::unique_ptr<RowTable>> RowTable::Create(
         " or more: raise it, or use fewer ps"));
   }
   const RowLayout layout(options.width, optimizer->FloatsOfRow(options.width),
-                         options.bounds.times());
+                         options.bounds.times(),
+                         options.values == job::SparseTable::BFLOAT16);
   if (options.memory == nullptr) options.memory = std::make_shared<RowMemory>();
   std::shared_ptr<RowTier> tier;
   if (options.tier.file != nullptr) {
-    RETURN_IF_ERROR(CheckTier(options, *optimizer, layout));
+    RETURN_IF_ERROR(
+        RowTier::Check(options.name, options.tier, *optimizer, layout));
     tier = std::make_shared<RowTier>(options.name, options.tier, layout);
   }
   RowRules rules = {.layout = layout,
@@ -135,7 +119,8 @@ absl::StatusOr<std::unique_ptr<RowTable>> RowTable::Create(
                     .memory = options.memory,
                     .bounds = options.bounds,
                     .totals = std::make_shared<RowTotals>(),
-                    .tier = std::move(tier)};
+                    .tier = std::move(tier),
+                    .rounding_key = RoundingKeyOf(options.seed, options.name)};
   return std::unique_ptr<RowTable>(
       new RowTable(std::move(options), std::move(rules)));
 }
@@ -278,6 +263,10 @@ absl::Status RowTable::TakeRulesOf(const RowTable& other) {
         "table ", name(),
         " would have an admission or an eviction of another kind"));
   }
+  if (others->layout.bfloat16 != layout_.bfloat16) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("table ", name(), " would have values of another form"));
+  }
   const auto rules = std::make_shared<const RowRules>(
       RowRules{.layout = layout_,
                .initializer = others->initializer,
@@ -285,7 +274,8 @@ absl::Status RowTable::TakeRulesOf(const RowTable& other) {
                .memory = options_.memory,
                .bounds = others->bounds,
                .totals = totals_,
-               .tier = tier_});
+               .tier = tier_,
+               .rounding_key = others->rounding_key});
   if (tier_ != nullptr) tier_->TakeMemoryOf(*other.tier_);
   absl::MutexLock no_push(&snapshot_mu_);
   rules_ = rules;

@@ -45,6 +45,11 @@ namespace parasol {
 // on the disk, and take 14 to 27 bytes of memory (DiskPlaces); what the table
 // gives is the same.
 //
+// Values may be kept in bfloat16 (Options::values). Initial and inserted values
+// are rounded to nearest, what an update makes of them at random, by bits that
+// depend on (seed, name, id, number of the update) only: the same pushes in the
+// same order give the same values.
+//
 // Every push goes through the whole table if the optimizer's other_rows() are
 // touched (Adam, RMSprop without momentum, Nadam).
 class RowTable {
@@ -61,6 +66,8 @@ class RowTable {
     std::shared_ptr<WorkHelpers> helpers = nullptr;
     RowBounds bounds = {};
     RowTierOptions tier = {};
+    // Form of values in memory and in the tier; all others see float32.
+    job::SparseTable::Values values = job::SparseTable::FLOAT32;
   };
 
   //   InvalidArgument  the width or the initializer is out of range, the shard
@@ -114,8 +121,9 @@ class RowTable {
   // Goes on with the initializer, the seed, the optimizer and the bounds of
   // `other`. Later pushes and rows go by them; each push goes by one or the
   // other.
-  //   InvalidArgument  `other` has another width, other slots, or bounds of
-  //                    another form; nothing has changed.
+  //   InvalidArgument  `other` has another width, other slots, values of
+  //   another
+  //                    form or bounds of another form; nothing has changed.
   absl::Status TakeRulesOf(const RowTable& other)
       ABSL_LOCKS_EXCLUDED(snapshot_mu_);
 

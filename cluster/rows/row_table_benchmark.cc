@@ -36,11 +36,16 @@ const std::byte* Bytes(const void* memory) {
   return static_cast<const std::byte*>(memory);
 }
 
-std::unique_ptr<RowTable> MakeTable(const std::string& optimizer,
-                                    size_t width) {
+using Values = job::SparseTable::Values;
+constexpr Values kFloat32 = job::SparseTable::FLOAT32;
+constexpr Values kBfloat16 = job::SparseTable::BFLOAT16;
+
+std::unique_ptr<RowTable> MakeTable(const std::string& optimizer, size_t width,
+                                    Values kept = kFloat32) {
   job::Optimizer spec;
   CHECK(google::protobuf::TextFormat::ParseFromString(optimizer, &spec));
-  RowTable::Options options = {.name = "items", .width = width, .seed = 1};
+  RowTable::Options options = {
+      .name = "items", .width = width, .seed = 1, .values = kept};
   options.initializer.mutable_random_uniform();
   auto table = RowTable::Create(std::move(options), *MakeOptimizer(spec));
   CHECK(table.ok()) << table.status();
@@ -60,14 +65,15 @@ void Fill(RowTable& table, size_t rows) {
 }
 
 // The table is the same for all benchmarks of one kind.
-RowTable& FilledTable(const std::string& optimizer, size_t width, size_t rows) {
+RowTable& FilledTable(const std::string& optimizer, size_t width, size_t rows,
+                      Values values = kFloat32) {
   static std::string kept_key;
   static std::unique_ptr<RowTable> kept;
-  const std::string key =
-      optimizer + std::to_string(width) + "/" + std::to_string(rows);
+  const std::string key = optimizer + std::to_string(width) + "/" +
+                          std::to_string(rows) + "/" + std::to_string(values);
   if (kept_key != key) {
     kept.reset();
-    kept = MakeTable(optimizer, width);
+    kept = MakeTable(optimizer, width, values);
     Fill(*kept, rows);
     kept_key = key;
   }
@@ -108,8 +114,9 @@ void CountRows(benchmark::State& state) {
 using MakeIds = std::vector<uint64_t> (*)(size_t rows, uint64_t seed);
 
 void BM_Push(benchmark::State& state, const std::string& optimizer,
-             MakeIds make_ids) {
-  RowTable& table = FilledTable(optimizer, state.range(0), state.range(1));
+             MakeIds make_ids, Values kept) {
+  RowTable& table =
+      FilledTable(optimizer, state.range(0), state.range(1), kept);
   const std::vector<uint64_t> ids = make_ids(state.range(1), 1);
   const std::vector<float> gradients(kIdsPerRequest * table.width(), .001f);
   size_t request = 0;
@@ -141,8 +148,9 @@ void BM_PushTogether(benchmark::State& state, const std::string& optimizer) {
 }
 
 void BM_Pull(benchmark::State& state, const std::string& optimizer,
-             MakeIds make_ids) {
-  RowTable& table = FilledTable(optimizer, state.range(0), state.range(1));
+             MakeIds make_ids, Values kept) {
+  RowTable& table =
+      FilledTable(optimizer, state.range(0), state.range(1), kept);
   const std::vector<uint64_t> ids = make_ids(state.range(1), 2);
   std::vector<float> values(kIdsPerRequest * table.width());
   size_t request = 0;
@@ -275,7 +283,8 @@ void Sizes(benchmark::internal::Benchmark* benchmark) {
   benchmark->Args({16, 1 << 20})->Args({16, 4 << 20})->Args({64, 1 << 20});
 }
 
-// With one slot element for each element, and for each row.
+// With one slot element for each element, and for each row, and with values of
+// 4 and of 2 bytes.
 void Widths(benchmark::internal::Benchmark* benchmark) {
   for (const int64_t width : {8, 16, 32, 64}) benchmark->Args({width, 1 << 20});
 }
@@ -286,23 +295,37 @@ constexpr char kRowwiseAdagrad[] = "rowwise_adagrad {}";
 BENCHMARK(BM_Memcpy)->Apply(Sizes);
 BENCHMARK(BM_Triad)->Apply(Sizes);
 BENCHMARK(BM_UnorderedMapPush)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_Push, sgd, kSgd, RandomIds)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_Push, sgd_sorted, kSgd, SortedIds)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_Pull, sgd, kSgd, RandomIds)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_Pull, sgd_sorted, kSgd, SortedIds)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Push, sgd, kSgd, RandomIds, kFloat32)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Push, sgd_sorted, kSgd, SortedIds, kFloat32)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Pull, sgd, kSgd, RandomIds, kFloat32)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Pull, sgd_sorted, kSgd, SortedIds, kFloat32)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_PushTogether, sgd, kSgd)
     ->Args({16, 1 << 20})
     ->ThreadRange(1, 4)
     ->UseRealTime();
-BENCHMARK_CAPTURE(BM_Push, adagrad, kAdagrad, RandomIds)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_Push, adagrad_sorted, kAdagrad, SortedIds)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_Push, slots_of_elements, kAdagrad, SortedIds)
+BENCHMARK_CAPTURE(BM_Push, adagrad, kAdagrad, RandomIds, kFloat32)
+    ->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Push, adagrad_sorted, kAdagrad, SortedIds, kFloat32)
+    ->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Push, slots_of_elements, kAdagrad, SortedIds, kFloat32)
     ->Apply(Widths);
-BENCHMARK_CAPTURE(BM_Push, slots_of_rows, kRowwiseAdagrad, SortedIds)
+BENCHMARK_CAPTURE(BM_Push, slots_of_elements_bfloat16, kAdagrad, SortedIds,
+                  kBfloat16)
     ->Apply(Widths);
-BENCHMARK_CAPTURE(BM_Pull, slots_of_elements, kAdagrad, SortedIds)
+BENCHMARK_CAPTURE(BM_Push, slots_of_rows, kRowwiseAdagrad, SortedIds, kFloat32)
     ->Apply(Widths);
-BENCHMARK_CAPTURE(BM_Pull, slots_of_rows, kRowwiseAdagrad, SortedIds)
+BENCHMARK_CAPTURE(BM_Push, slots_of_rows_bfloat16, kRowwiseAdagrad, SortedIds,
+                  kBfloat16)
+    ->Apply(Widths);
+BENCHMARK_CAPTURE(BM_Pull, slots_of_elements, kAdagrad, SortedIds, kFloat32)
+    ->Apply(Widths);
+BENCHMARK_CAPTURE(BM_Pull, slots_of_elements_bfloat16, kAdagrad, SortedIds,
+                  kBfloat16)
+    ->Apply(Widths);
+BENCHMARK_CAPTURE(BM_Pull, slots_of_rows, kRowwiseAdagrad, SortedIds, kFloat32)
+    ->Apply(Widths);
+BENCHMARK_CAPTURE(BM_Pull, slots_of_rows_bfloat16, kRowwiseAdagrad, SortedIds,
+                  kBfloat16)
     ->Apply(Widths);
 BENCHMARK_CAPTURE(BM_PushAfterCut, sgd, kSgd)
     ->Args({16, 4 << 20})

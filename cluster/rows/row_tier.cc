@@ -37,15 +37,37 @@ size_t RowTier::LeastMemoryBytes(const RowTierOptions& options,
          kRowStripes * RowRules::BytesPerRow(layout);
 }
 
+absl::Status RowTier::Check(const std::string& table,
+                            const RowTierOptions& options,
+                            const Optimizer& optimizer,
+                            const RowLayout& layout) {
+  const std::string tier = absl::StrCat("table ", table, ": tier");
+  if (optimizer.other_rows() != Optimizer::OtherRows::kUntouched) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        tier,
+        ": with its optimizer each push changes all rows, also those on the "
+        "disk; give the table Adagrad, SGD, Momentum or lazy Adam, or leave "
+        "the tier out"));
+  }
+  const size_t least = LeastMemoryBytes(options, layout);
+  if (options.memory_bytes < least) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        tier, ".memory_bytes is ", options.memory_bytes, ", but rows of ",
+        RowRules::BytesPerRow(layout), " bytes need ", least, " or more"));
+  }
+  return absl::OkStatus();
+}
+
 RowTier::RowTier(std::string table, RowTierOptions options,
                  const RowLayout& layout)
     : table_(std::move(table)),
       options_(std::move(options)),
       layout_(layout),
+      // The log takes the words of a row as they are in memory.
       log_(std::make_shared<RowLog>(
           options_.file,
           RowLog::Options{
-              .format = {.floats = layout.floats, .timed = layout.timed},
+              .format = {.floats = layout.words, .timed = layout.timed},
               .segment_bytes = options_.segment_bytes})),
       memory_bytes_(options_.memory_bytes),
       rows_of_stripe_(RowsOfStripe(options_.memory_bytes,

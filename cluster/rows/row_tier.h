@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "cluster/rows/row_block.h"
+#include "ml/optimizer/optimizer.h"
 #include "storage/tier/row_log.h"
 #include "storage/tier/tier_file.h"
 
@@ -47,6 +48,12 @@ class RowTier {
   // Bytes of memory below which a table has no room for rows.
   static size_t LeastMemoryBytes(const RowTierOptions& options,
                                  const RowLayout& layout);
+
+  //   InvalidArgument  the table can't have this tier.
+  static absl::Status Check(const std::string& table,
+                            const RowTierOptions& options,
+                            const Optimizer& optimizer,
+                            const RowLayout& layout);
 
   RowTier(std::string table, RowTierOptions options, const RowLayout& layout);
 

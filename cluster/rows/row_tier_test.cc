@@ -130,11 +130,15 @@ struct TableForm {
   std::string optimizer = "adagrad { learning_rate: .5 }";
   RowBounds bounds = {};
   size_t width = kWidth;
+  job::SparseTable::Values values = job::SparseTable::FLOAT32;
 };
 
 RowTable::Options OptionsOf(const TableForm& form) {
-  RowTable::Options options = {
-      .name = "clicks", .width = form.width, .seed = 3, .bounds = form.bounds};
+  RowTable::Options options = {.name = "clicks",
+                               .width = form.width,
+                               .seed = 3,
+                               .bounds = form.bounds,
+                               .values = form.values};
   options.initializer.mutable_random_normal();
   return options;
 }
@@ -150,8 +154,9 @@ RowTierOptions TierOf(const TableForm& form, std::shared_ptr<TierFile> file,
                       size_t rows, size_t segment_rows) {
   const auto optimizer = *MakeOptimizer(ParseOptimizer(form.optimizer));
   const RowLayout layout(form.width, optimizer->FloatsOfRow(form.width),
-                         form.bounds.times());
-  const LogRecordFormat format = {.floats = layout.floats,
+                         form.bounds.times(),
+                         form.values == job::SparseTable::BFLOAT16);
+  const LogRecordFormat format = {.floats = layout.words,
                                   .timed = layout.timed};
   RowTierOptions tier = {.file = std::move(file),
                          .segment_bytes = segment_rows * format.record_bytes(),
@@ -229,6 +234,7 @@ class Schedule {
         "rowwise_adagrad { learning_rate: .5 }"};
     form_.optimizer = kOptimizers[Draw(std::size(kOptimizers))];
     form_.width = 1 + Draw(4);
+    if (Draw(2) == 0) form_.values = job::SparseTable::BFLOAT16;
     if (Draw(2) == 0) form_.bounds.min_count = 2 + Draw(4);
     if (Draw(2) == 0) form_.bounds.idle_steps = 1 + Draw(30);
     if (Draw(2) == 0) form_.bounds.max_rows = kRowStripes * (1 + Draw(6));
@@ -327,7 +333,8 @@ class Schedule {
     for (size_t i = 0; i < push.ids.size(); ++i) {
       push.counts.push_back(1 + Draw(3));
       for (size_t c = 0; c < form_.width; ++c) {
-        push.gradients.push_back(.25f * static_cast<float>(Draw(9)) - 1);
+        // Each update rounds values that are kept in bfloat16.
+        push.gradients.push_back(.2501f * static_cast<float>(Draw(9)) - 1);
       }
     }
     const auto values = PushTo(*tiered_, push);

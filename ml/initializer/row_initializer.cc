@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "ml/compression/half_bits.h"
 #include "ml/initializer/fans.h"
 #include "ml/initializer/initializer.h"
 #include "ml/initializer/initializer_fields.h"
@@ -59,12 +60,13 @@ Draws TruncatedNormals(PhiloxKey key, uint64_t id, size_t first_column) {
 
 absl::StatusOr<RowInitializer> RowInitializer::Create(
     const job::Initializer& initializer, uint64_t seed, absl::string_view table,
-    size_t width) {
+    size_t width, job::SparseTable::Values values) {
   // Takes the parameters that a variable's has.
   RETURN_IF_ERROR(Initialize(initializer, seed, table, {}, 0, {}));
   job::Initializer filled = initializer;
   FillInitializer(filled);
   RowInitializer rows(VariableKey(seed, table), width);
+  rows.rounds_ = values == job::SparseTable::BFLOAT16;
   const Fans fans = FansOf({1, static_cast<int64_t>(width)});
   const auto set = [&rows](Kind kind, double offset, double scale) {
     rows.kind_ = kind;
@@ -105,6 +107,14 @@ absl::StatusOr<RowInitializer> RowInitializer::Create(
 }
 
 void RowInitializer::Fill(uint64_t id, float* values) const {
+  FillExactly(id, values);
+  if (!rounds_) return;
+  for (size_t i = 0; i < width_; ++i) {
+    values[i] = FloatFromBfloat16(Bfloat16FromFloat(values[i]));
+  }
+}
+
+void RowInitializer::FillExactly(uint64_t id, float* values) const {
   switch (kind_) {
     case Kind::kConstant:
       std::fill_n(values, width_, static_cast<float>(offset_));

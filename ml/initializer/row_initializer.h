@@ -13,7 +13,8 @@ namespace parasol {
 
 // Initial values of a sparse table's rows. The values of a row depend only on
 // (seed, table, initializer, width, id): Philox4x32-10 keyed by seed and table,
-// counted by id, group of four columns and draw; 32 random bits a value.
+// counted by id, group of four columns and draw; 32 random bits a value. A
+// table whose values are kept in bfloat16 has them rounded to it.
 // Immutable; thread-safe.
 class RowInitializer {
  public:
@@ -23,7 +24,8 @@ class RowInitializer {
   //                    range.
   static absl::StatusOr<RowInitializer> Create(
       const job::Initializer& initializer, uint64_t seed,
-      absl::string_view table, size_t width);
+      absl::string_view table, size_t width,
+      job::SparseTable::Values values = job::SparseTable::FLOAT32);
 
   // Writes the `width` values of row `id`.
   void Fill(uint64_t id, float* values) const;
@@ -32,6 +34,7 @@ class RowInitializer {
   enum class Kind { kConstant, kUniform, kNormal, kTruncatedNormal };
 
   RowInitializer(PhiloxKey key, size_t width) : key_(key), width_(width) {}
+  void FillExactly(uint64_t id, float* values) const;
   void FillUniform(uint64_t id, float* values) const;
   void FillNormal(uint64_t id, float* values) const;
 
@@ -42,6 +45,7 @@ class RowInitializer {
   // uniform in [0, 1), standard normal, or standard normal cut off at ±2.
   double offset_ = 0;
   double scale_ = 0;
+  bool rounds_ = false;
 };
 
 }  // namespace parasol

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "ml/compression/half_bits.h"
 
 namespace parasol {
 namespace {
@@ -100,6 +101,24 @@ TEST(RowInitializerTest, AnyWidthIsFilled) {
         Row(3, {.initializer = "constant { value: 2 }", .width = width}),
         Each(2.f));
     EXPECT_THAT(Row(3, {.width = width}), Each(::testing::Ne(0.f)));
+  }
+}
+
+TEST(RowInitializerTest, ValuesKeptInBfloat16AreRoundedToIt) {
+  for (const std::string initializer :
+       {"random_uniform {}", "random_normal {}", "constant { value: .3 }"}) {
+    for (const size_t width : {1, 5, 16}) {
+      const std::vector<float> exact =
+          Row(7, {.initializer = initializer, .width = width});
+      std::vector<float> rounded(width);
+      RowInitializer::Create(Spec(initializer), 1, "items", width,
+                             job::SparseTable::BFLOAT16)
+          ->Fill(7, rounded.data());
+      for (size_t i = 0; i < width; ++i) {
+        EXPECT_EQ(rounded[i], FloatFromBfloat16(Bfloat16FromFloat(exact[i])));
+      }
+      EXPECT_NE(rounded, exact);
+    }
   }
 }
 

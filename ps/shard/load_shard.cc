@@ -194,16 +194,19 @@ absl::StatusOr<std::vector<std::unique_ptr<RowTable>>> EmptyTables(
                      _ << "table \"" << spec.name() << "\"");
     ASSIGN_OR_RETURN(
         std::unique_ptr<RowTable> table,
-        RowTable::Create({.name = spec.name(),
-                          .width = spec.width(),
-                          .initializer = spec.initializer(),
-                          .seed = request.seed(),
-                          .memory = memory,
-                          .helpers = limits.helpers,
-                          .bounds = BoundsOf(spec.admission(), spec.eviction(),
-                                             request.num_shards()),
-                          .tier = std::move(tier)},
-                         std::move(optimizer)),
+        RowTable::Create(
+            {.name = spec.name(),
+             .width = spec.width(),
+             .initializer = spec.initializer(),
+             .seed = request.seed(),
+             .memory = memory,
+             .helpers = limits.helpers,
+             .bounds = BoundsOf(spec.admission(), spec.eviction(),
+                                request.num_shards()),
+             .tier = std::move(tier),
+             .values = spec.bfloat16() ? job::SparseTable::BFLOAT16
+                                       : job::SparseTable::FLOAT32},
+            std::move(optimizer)),
         _ << "table \"" << spec.name() << "\"");
     tables.push_back(std::move(table));
   }

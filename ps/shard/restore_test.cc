@@ -139,8 +139,8 @@ std::string Dump(ParameterShard& table, const wire::LoadRequest& order) {
 
 class RestoreTest : public testing::TestWithParam<const FieldDescriptor*> {};
 
-TEST_P(RestoreTest, StepDumpRestoreStepGivesTheBitsOfSteppingOn) {
-  wire::LoadRequest order = MakeOrder(GetParam());
+// Steps, restores and steps on, beside a shard that steps on.
+void ExpectTheSameBits(wire::LoadRequest order) {
   auto table = LoadShard(order, {});
   ASSERT_OK(table);
   for (int step = 0; step < 3; ++step) Push(**table, step);
@@ -156,6 +156,16 @@ TEST_P(RestoreTest, StepDumpRestoreStepGivesTheBitsOfSteppingOn) {
   ASSERT_EQ(got.size(), want.size());
   EXPECT_EQ(std::memcmp(got.data(), want.data(), want.size() * sizeof(float)),
             0);
+}
+
+TEST_P(RestoreTest, StepDumpRestoreStepGivesTheBitsOfSteppingOn) {
+  ExpectTheSameBits(MakeOrder(GetParam()));
+}
+
+TEST_P(RestoreTest, SoDoesATableWhoseValuesAreKeptInBfloat16) {
+  wire::LoadRequest order = MakeOrder(GetParam());
+  order.mutable_table(0)->set_bfloat16(true);
+  ExpectTheSameBits(order);
 }
 
 // The other shards have gone on while this one was lost.

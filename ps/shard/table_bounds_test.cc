@@ -16,8 +16,10 @@
 #include "base/row_hash.h"
 #include "base/status_matchers.h"
 #include "cluster/rows/row_tier.h"
+#include "cluster/rows/widened_rows.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ml/compression/half_bits.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/parameter.pb.h"
 #include "ps/shard/load_shard.h"
@@ -64,12 +66,19 @@ wire::LoadRequest BoundedOrder(int64_t min_count, int64_t idle_steps,
   return order;
 }
 
+// What an update takes from a value. Of values in bfloat16 it is so little that
+// each update rounds.
+float GradientOf(bool bfloat16) { return bfloat16 ? .01f : 1; }
+
 // The rules, as docs/tables.md says them.
 class Model {
  public:
   // `max_rows`: of each stripe, less than 32.
-  Model(int64_t min_count, int64_t idle_steps, int64_t max_rows)
-      : min_count_(min_count), idle_steps_(idle_steps), max_rows_(max_rows) {}
+  Model(int64_t min_count, int64_t idle_steps, int64_t max_rows, bool bfloat16)
+      : min_count_(min_count),
+        idle_steps_(idle_steps),
+        max_rows_(max_rows),
+        bfloat16_(bfloat16) {}
 
   void Push(const std::map<uint64_t, uint32_t>& occurrences) {
     ++updates_;
@@ -81,7 +90,9 @@ class Model {
       Id& state = ids_[id];
       state.touched = updates_;
       state.count += count;
-      if (state.count >= min_count_) state.value -= 1;
+      if (state.count < min_count_) continue;
+      state.value -= GradientOf(bfloat16_);
+      if (bfloat16_) state.value = Rounded(state.value, id);
     }
   }
 
@@ -103,6 +114,12 @@ class Model {
     float value = kInitial;
   };
 
+  // As the newest update rounds it, whoever makes the update.
+  float Rounded(float value, uint64_t id) const {
+    const uint64_t of_table = RoundingKeyOf(/*seed=*/0, "t");
+    const uint64_t key = RoundingKeyOf(of_table, updates_ - 1, RowHash(id));
+    return FloatFromBfloat16(Bfloat16FromFloat(value, RandomBitsOf(key, 0)));
+  }
   int64_t CountOf(uint64_t id) const {
     const auto found = ids_.find(id);
     return found == ids_.end() ? 0 : found->second.count;
@@ -123,6 +140,7 @@ class Model {
   const int64_t min_count_;
   const int64_t idle_steps_;
   const int64_t max_rows_;
+  const bool bfloat16_;
   int64_t updates_ = 0;
   int64_t evicted_ = 0;
   std::map<uint64_t, Id> ids_;
@@ -136,7 +154,8 @@ class Schedule {
         idle_steps_(2 + random_() % 12),
         stripe_rows_(random_() % 3),
         has_tier_(random_() % 2 == 0),
-        model_(min_count_, idle_steps_, stripe_rows_),
+        bfloat16_(random_() % 2 == 0),
+        model_(min_count_, idle_steps_, stripe_rows_, bfloat16_),
         directory_(absl::StrCat(testing::TempDir(), "/bounds-", seed)),
         store_(*CheckpointStore::OpenForWriting(directory_)) {}
   ~Schedule() { std::filesystem::remove_all(directory_); }
@@ -176,6 +195,7 @@ class Schedule {
           RowTier::kSegmentsInMemory * RowTierOptions().segment_bytes +
           kRowStripes * 100 * (1 + random_() % 2));
     }
+    order.mutable_table(0)->set_bfloat16(bfloat16_);
     order.set_journal(wire::LoadRequest::WRITTEN);
     if (!committed_.file().empty()) {
       order.set_checkpoint(store_.PathOf(committed_.global_step()));
@@ -199,7 +219,7 @@ class Schedule {
     push.set_with_counts(true);
     PendingResult result;
     const std::string id_bytes = BytesOf(ids),
-                      gradients = Floats(ids.size(), 1),
+                      gradients = Floats(ids.size(), GradientOf(bfloat16_)),
                       count_bytes = BytesOf(counts);
     shard_->Execute(
         sent.worker, OperationOf(push),
@@ -286,6 +306,7 @@ class Schedule {
   const int64_t idle_steps_;
   const int64_t stripe_rows_;  // most rows of each stripe; 0: any number
   const bool has_tier_;
+  const bool bfloat16_;
   Model model_;
   const std::string directory_;
   CheckpointStore store_;

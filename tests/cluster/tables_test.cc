@@ -117,6 +117,24 @@ TEST_F(TablesTest, SynchronousRunsEndWithTheSameBits) {
   EXPECT_EQ(ReadTrained(*Newest("three")), want);
 }
 
+TEST_F(TablesTest, SoDoRunsWhoseValuesAreKeptInBfloat16) {
+  job::Job job = SynchronousJob(400);
+  for (job::SparseTable& table : *job.mutable_model()->mutable_sparse_table()) {
+    table.set_values(job::SparseTable::BFLOAT16);
+  }
+  EXPECT_LT(Train(job, "two", 2, 2), kLearned);
+  const Trained want = ReadTrained(*Newest("two"));
+  Train(job, "three", 1, 3);
+  EXPECT_EQ(ReadTrained(*Newest("three")), want);
+  // Whoever loads a checkpoint goes on with the same bits.
+  Train(job, "restart", 2, 2, [](TestCluster& cluster) {
+    ASSERT_OK(cluster.AwaitStep(20));
+    cluster.StopPs(1).IgnoreError();
+    ASSERT_OK(cluster.StartPs(1));
+  });
+  EXPECT_EQ(ReadTrained(*Newest("restart")), want);
+}
+
 TEST_F(TablesTest, TheEvaluatorFindsWhatALoneWorkerFinds) {
   const job::Job job = RatingsJob(100);
   const double evaluated = Train(job, "evaluated", 2, 1);

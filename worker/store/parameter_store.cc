@@ -118,6 +118,11 @@ absl::Status ParameterStore::AddTable(const job::SparseTable& spec) {
         "tier: tables of workers are in memory; leave it out, or train with "
         "ps");
   }
+  if (spec.values() != job::SparseTable::FLOAT32) {
+    return absl::InvalidArgumentError(
+        "values: tables of workers have float32; leave it out, or train with "
+        "ps");
+  }
   ASSIGN_OR_RETURN(std::unique_ptr<RowTable> table,
                    RowTable::Create(std::move(options), std::move(optimizer)));
   tables_.push_back(std::move(table));

@@ -25,10 +25,11 @@ constexpr size_t kPlaceBytes = sizeof(HashedRow);
 
 absl::StatusOr<CheckpointRows> CheckpointRows::Create(
     const job::SparseTable& table, uint64_t seed) {
-  ASSIGN_OR_RETURN(RowInitializer initializer,
-                   RowInitializer::Create(table.initializer(), seed,
-                                          table.name(), table.width()),
-                   _ << "table " << table.name());
+  ASSIGN_OR_RETURN(
+      RowInitializer initializer,
+      RowInitializer::Create(table.initializer(), seed, table.name(),
+                             table.width(), table.values()),
+      _ << "table " << table.name());
   return CheckpointRows(table.name(), table.width(), initializer);
 }
 

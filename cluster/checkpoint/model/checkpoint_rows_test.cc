@@ -77,6 +77,19 @@ TEST(CheckpointRowsTest, ARowThatIsNotThereHasItsInitialValues) {
   EXPECT_THAT(values, ElementsAre(.5, .5, 100, 101));
 }
 
+// As the ps would give it.
+TEST(CheckpointRowsTest, InitialValuesAreRoundedWhereTheJobKeepsBfloat16) {
+  job::SparseTable table = Users(2);
+  table.mutable_initializer()->mutable_constant()->set_value(1.001);
+  table.set_values(job::SparseTable::BFLOAT16);
+  ASSERT_OK_AND_ASSIGN(CheckpointRows users,
+                       CheckpointRows::Create(table, kSeed));
+  ASSERT_OK(users.Load(*WriteUsers(), {}));
+  std::vector<float> values(4);
+  ASSERT_OK(users.Read({99, 10}, absl::MakeSpan(values)));
+  EXPECT_THAT(values, ElementsAre(1, 1, 100, 101));
+}
+
 // A table of width 16 with two slots, in two files, of `rows` rows.
 std::unique_ptr<CheckpointReader> WriteManyUsers(uint64_t rows) {
   constexpr size_t kFloats = 3 * 16;
