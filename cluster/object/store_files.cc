@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/descriptor.h"
+#include "base/log.h"
 #include "base/parallel_calls.h"
 #include "base/shown_text.h"
 #include "base/status_macros.h"
@@ -163,7 +164,11 @@ absl::Status StoreFiles::Write(const std::string& path,
 absl::Status StoreFiles::WriteOnce(const std::string& path,
                                    absl::string_view bytes) {
   ASSIGN_OR_RETURN(const Place place, PlaceOf(path));
-  return place.store->WriteOnce(place.path, SourceOf(bytes));
+  const absl::Status written =
+      place.store->WriteOnce(place.path, SourceOf(bytes));
+  // The caller tries again, and knows why it may not.
+  if (absl::IsUnavailable(written)) LOG(WARNING) << written.message();
+  return written;
 }
 
 absl::Status StoreFiles::Upload(const std::string& local,

@@ -89,6 +89,7 @@ std::string StoreMessage(const Status& status) {
   text.remove_prefix(end_of_code + 2);
   text = text.substr(0, text.find(" error_info={"));
   KeepBehind("with a last message of ", text);
+  KeepBehind("PerformWork() - ", text);
   const bool has_token = !Has(text, kNoToken);
   if (!has_token) KeepBehind("The underlying error message was: ", text);
   return (has_token ? code : "the credentials give no access token") + ": " +

@@ -23,8 +23,9 @@ absl::string_view HowToBeLetIn(const ObjectUri& uri) {
   }
   if (uri.scheme == "gs") {
     return "give the process credentials that may read, list and, for "
-           "checkpoints, write it (GOOGLE_APPLICATION_CREDENTIALS, or a "
-           "service account)";
+           "checkpoints, write it (GOOGLE_APPLICATION_CREDENTIALS, `gcloud "
+           "auth application-default login`, or the machine's service "
+           "account), or name a public bucket as gs://anonymous@bucket";
   }
   return "let the process's user read it";
 }

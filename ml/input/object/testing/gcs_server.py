@@ -168,7 +168,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if method == "PUT":
                 return self.upload(query)
             name = f"upload-{len(UPLOADS)}-{time.time_ns()}"
-            UPLOADS[name] = {"bucket": bucket, "key": key, "bytes": b"", "made": None}
+            UPLOADS[name] = {"bucket": bucket, "key": key, "bytes": bytearray(), "made": None}
             place = f"http://{self.headers['Host']}/upload/storage/v1/b/{bucket}/o"
             return 200, None, [("Location", f"{place}?uploadType=resumable&upload_id={name}")]
 
@@ -198,7 +198,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             path = os.path.join(ROOT, upload["bucket"], upload["key"])
             put(path, upload["bytes"])
             upload["made"] = facts(upload["bucket"], upload["key"], path)
-            upload["bytes"] = b""
+            upload["bytes"] = bytearray()
             return 200, upload["made"]
         return 308, None, [("Range", f"bytes=0-{have - 1}")] if have else []
 
