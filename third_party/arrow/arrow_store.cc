@@ -218,17 +218,22 @@ Status ReadExactly(arrow::io::RandomAccessFile& object, int64_t offset,
 // each part until then.
 constexpr int64_t kSentAtOnce = 64 << 20;
 constexpr int64_t kSentPiece = 8 << 20;
+// Google's store takes one part after the other.
+constexpr int64_t kSentPieceOfGoogle = 16 << 20;
 
-// Sends `input` to `object`, but for the request that makes an object of it.
+// Sends `input` to `object` in pieces of the size of `piece`, but for the
+// request that makes an object of it.
 Status SendAll(arrow::io::OutputStream& object, const ParasolArrowInput& input,
-               uint8_t* piece) {
+               std::vector<uint8_t>& piece) {
   int64_t unanswered = 0;
-  for (int64_t offset = 0; offset < input.size; offset += kSentPiece) {
-    const int64_t size = std::min(kSentPiece, input.size - offset);
-    if (input.read(input.context, offset, size, piece) != 0) {
+  for (int64_t offset = 0; offset < input.size;) {
+    const auto size =
+        std::min(static_cast<int64_t>(piece.size()), input.size - offset);
+    if (input.read(input.context, offset, size, piece.data()) != 0) {
       return Status::Invalid("what is to be written can't be read");
     }
-    ARROW_RETURN_NOT_OK(object.Write(piece, size));
+    ARROW_RETURN_NOT_OK(object.Write(piece.data(), size));
+    offset += size;
     unanswered += size;
     if (unanswered < kSentAtOnce) continue;
     ARROW_RETURN_NOT_OK(object.Flush());
@@ -240,9 +245,9 @@ Status SendAll(arrow::io::OutputStream& object, const ParasolArrowInput& input,
 Status WriteObject(arrow::fs::FileSystem& store, bool is_google,
                    const std::string& path, const ParasolArrowInput& input) {
   ARROW_ASSIGN_OR_RAISE(auto object, store.OpenOutputStream(path));
-  std::vector<uint8_t> piece(
-      static_cast<size_t>(std::min(kSentPiece, input.size)));
-  const Status sent = SendAll(*object, input, piece.data());
+  std::vector<uint8_t> piece(static_cast<size_t>(
+      std::min(is_google ? kSentPieceOfGoogle : kSentPiece, input.size)));
+  const Status sent = SendAll(*object, input, piece);
   if (sent.ok()) return object->Close();
   if (is_google) {
     const Status why = LeaveGoogleUpload(std::move(object));
