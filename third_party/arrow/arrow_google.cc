@@ -99,12 +99,13 @@ Status BeginGoogleObject(arrow::io::RandomAccessFile& object, int64_t bytes) {
   return bytes < kManyBytes ? Status::OK() : object.Seek(bytes - 1);
 }
 
-Status LeaveGoogleUpload(std::shared_ptr<arrow::io::OutputStream> object) {
-  // A stream that has failed makes nothing when it is closed, and says why it
-  // has. Any other one would make an object of what was sent, also when it is
-  // destroyed; so it never is. The store forgets the upload after a week.
-  if (object->closed()) return object->Close();
-  static_cast<void>(
-      new std::shared_ptr<arrow::io::OutputStream>(std::move(object)));
-  return Status::OK();
+Status GoogleUpload::Close() {
+  const Status closed = (*object_)->Close();
+  delete object_;
+  return closed;
+}
+
+void GoogleUpload::Leave() {
+  // A stream that the store has ended makes nothing when it is closed.
+  if ((*object_)->closed()) static_cast<void>(Close());
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 // Returns what Arrow lists of a folder; with `is_deep` also what is in its
 // folders. Nothing if there is no such folder.
@@ -44,9 +45,25 @@ arrow::Status RemoveGoogleFolder(arrow::fs::FileSystem& store,
 arrow::Status BeginGoogleObject(arrow::io::RandomAccessFile& object,
                                 int64_t bytes);
 
-// Leaves an upload that has failed, without an object of the bytes that were
-// sent. Returns why the store ended it, or OK.
-arrow::Status LeaveGoogleUpload(
-    std::shared_ptr<arrow::io::OutputStream> object);
+// Keeps an upload from becoming an object of a part of its bytes: a stream that
+// is destroyed would be closed first.
+class GoogleUpload {
+ public:
+  explicit GoogleUpload(std::shared_ptr<arrow::io::OutputStream> object)
+      : object_(
+            new std::shared_ptr<arrow::io::OutputStream>(std::move(object))) {}
+  GoogleUpload(const GoogleUpload&) = delete;
+  GoogleUpload& operator=(const GoogleUpload&) = delete;
+
+  // Makes an object of what was sent.
+  arrow::Status Close();
+  // Leaves the upload as it is, which the store forgets after a week. Of one
+  // that goes on this process keeps what it has.
+  void Leave();
+
+ private:
+  // Deleted by Close() and Leave() alone.
+  std::shared_ptr<arrow::io::OutputStream>* const object_;
+};
 
 #endif  // PARASOL_THIRD_PARTY_ARROW_ARROW_GOOGLE_H_

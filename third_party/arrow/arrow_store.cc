@@ -244,15 +244,18 @@ Status SendAll(arrow::io::OutputStream& object, const ParasolArrowInput& input,
 
 Status WriteObject(arrow::fs::FileSystem& store, bool is_google,
                    const std::string& path, const ParasolArrowInput& input) {
-  ARROW_ASSIGN_OR_RAISE(auto object, store.OpenOutputStream(path));
   std::vector<uint8_t> piece(static_cast<size_t>(
       std::min(is_google ? kSentPieceOfGoogle : kSentPiece, input.size)));
+  ARROW_ASSIGN_OR_RAISE(const auto object, store.OpenOutputStream(path));
+  if (is_google) {
+    GoogleUpload upload(object);
+    const Status sent = SendAll(*object, input, piece);
+    if (sent.ok()) return upload.Close();
+    upload.Leave();
+    return sent;
+  }
   const Status sent = SendAll(*object, input, piece);
   if (sent.ok()) return object->Close();
-  if (is_google) {
-    const Status why = LeaveGoogleUpload(std::move(object));
-    return why.ok() ? sent : why;
-  }
   // What was sent would stay, unseen and paid for.
   static_cast<void>(object->Abort());
   return sent;

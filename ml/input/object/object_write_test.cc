@@ -247,6 +247,8 @@ TEST_F(GoogleStoreTest, ThreadsBeginToReadAnObjectTogether) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+  // The library begins with all of it, and is to leave that at once.
+  EXPECT_THAT(server_->Requests("GET /b/x bytes=4194303- "), SizeIs(1));
 }
 
 TEST_F(GoogleStoreTest, AnObjectOfWhichOnlyFactsChangeIsTheSame) {
