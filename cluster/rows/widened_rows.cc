@@ -35,12 +35,8 @@ WidenedRows::WidenedRows(const RowLayout& layout, const Optimizer& optimizer,
       table_key_(table_key),
       iterations_(iterations),
       most_(std::clamp<size_t>(kElements / layout.floats, 1, kRows)) {
-  float* next = elements_.data();
-  if (layout.floats > kElements) {
-    large_row_ = std::make_unique_for_overwrite<float[]>(layout.floats);
-    next = large_row_.get();
-  }
-  for (size_t i = 0; i < most_; ++i, next += layout.floats) widened_[i] = next;
+  if (layout.floats <= kElements) return;
+  large_row_ = std::make_unique_for_overwrite<float[]>(layout.floats);
 }
 
 void WidenedRows::Add(uint64_t hash, float* row, const std::byte* gradient) {
@@ -53,7 +49,11 @@ void WidenedRows::Add(uint64_t hash, float* row, const std::byte* gradient) {
 void WidenedRows::Apply() {
   if (count_ == 0) return;
   LoadRows({rows_.data(), count_}, layout_.words);
-  for (size_t i = 0; i < count_; ++i) layout_.Read(rows_[i], widened_[i]);
+  float* next = large_row_ == nullptr ? elements_.data() : large_row_.get();
+  for (size_t i = 0; i < count_; ++i, next += layout_.floats) {
+    layout_.Read(rows_[i], next);
+    widened_[i] = next;
+  }
   RowUpdate update = {
       .count = count_, .width = layout_.width, .rows = widened_.data()};
   if (gradients_[0] == nullptr) {

@@ -21,9 +21,9 @@ uint64_t RoundingKeyOf(uint64_t seed, absl::string_view table);
 // makes the update, once or again, gets the same bits.
 uint64_t RoundingKeyOf(uint64_t table_key, int64_t iterations, uint64_t hash);
 
-// Loads the first `words` words of rows, which are not null or are left out,
-// into the first cache. Loads of many rows are under way together, where a loop
-// that widens one row after the other would wait for each.
+// Loads the first `words` words of each row that is not null into the first
+// cache. Loads of many rows are under way together, where a loop that widens
+// one row after the other would wait for each.
 void LoadRows(absl::Span<const float* const> rows, size_t words);
 
 // Rows of bfloat16 values while one update of their table changes them: the
