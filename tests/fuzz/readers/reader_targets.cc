@@ -4,13 +4,14 @@
 #include "tests/fuzz/readers/import_targets.h"
 #include "tests/fuzz/readers/json_targets.h"
 #include "tests/fuzz/readers/rank_targets.h"
+#include "tests/fuzz/readers/uri_targets.h"
 
 namespace parasol {
 
 std::vector<FuzzTarget> FuzzTargets() {
   std::vector<FuzzTarget> targets;
   for (const auto& some : {RankTargets(), ImportTargets(), DataTargets(),
-                           JsonTargets(), CheckpointTargets()}) {
+                           JsonTargets(), CheckpointTargets(), UriTargets()}) {
     targets.insert(targets.end(), some.begin(), some.end());
   }
   return targets;
