@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/shown_text.h"
 #include "base/uri/uri_path.h"
 
 namespace parasol {
@@ -123,8 +124,8 @@ bool HasSecret(absl::string_view query) {
 std::string ShownWithoutQuery(const UrlParts& parts) {
   // A fragment may be a secret, too.
   const absl::string_view path = parts.path.substr(0, parts.path.find('#'));
-  return absl::StrCat(parts.scheme, parts.host, path,
-                      parts.has_query ? "?…" : "");
+  return OneLine(absl::StrCat(parts.scheme, parts.host, path,
+                              parts.has_query ? "?…" : ""));
 }
 
 absl::Status UrlFault(const UrlParts& parts, absl::string_view what) {
@@ -153,14 +154,14 @@ absl::StatusOr<UrlParts> CheckedParts(absl::string_view url) {
   }
   if (!std::all_of(url.begin(), url.end(), IsByteOfUrl)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        parts.scheme, parts.host,
+        parts.scheme, OneLine(parts.host),
         "/…: a URL has no blanks, backslashes or control characters; write %20 "
         "for a blank, and others by their numbers, too"));
   }
   if (url.size() > kMostBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat(parts.scheme, parts.host, "/…: the URL has ", url.size(),
-                     " bytes, more than ", kMostBytes));
+        absl::StrCat(parts.scheme, OneLine(parts.host), "/…: the URL has ",
+                     url.size(), " bytes, more than ", kMostBytes));
   }
   if (parts.has_query && HasSecret(parts.query)) {
     return UrlFault(parts, kNoCredentials);

@@ -27,6 +27,8 @@ TEST(WebUrlTest, AFileHasAHostAndIsShownWithoutItsQuery) {
   EXPECT_EQ(plain.host, "[::1]:80");
   EXPECT_EQ(plain.shown, plain.url);
   EXPECT_OK(ParseWebUrl("http://bücher.example/x"));
+  ASSERT_OK_AND_ASSIGN(const WebUrl broken, ParseWebUrl("http://h\xe8/\xff"));
+  EXPECT_EQ(broken.shown, R"(http://h\xe8/\xff)") << "no UTF-8";
   EXPECT_TRUE(IsWebUrl("http://h/x"));
   EXPECT_FALSE(IsWebUrl("s3://h/x"));
   EXPECT_FALSE(IsWebUrl("httpx://h/x"));
