@@ -428,17 +428,17 @@ TEST_P(ServedChainsTest, AnIncrementCostsWhatHasChanged) {
     if (step != 1 && step != 6) {  // increments
       EXPECT_LT(bytes(), before + whole / 60);
     }
-    EXPECT_LE(server->Requests("").size(), 70u);
+    EXPECT_LE(server->Asked(), 70u);
     // Whoever follows: a look that finds nothing new, and a new version.
     ASSERT_OK(list());
     server->ForgetRequests();
     ASSERT_OK(list());
-    EXPECT_LE(server->Requests("").size(), 1u + 5u);
+    EXPECT_LE(server->Asked(), 1u + 5u);
     server->ForgetRequests();
     ASSERT_OK_AND_ASSIGN(
         auto newer, CheckpointReader::Open(store.PathOf(step), reader.get()));
     // Google's library begins to read each file twice.
-    EXPECT_LE(server->Requests("").size(),
+    EXPECT_LE(server->Asked(),
               7u + 3u * kShards + (GetParam() == "S3" ? 0u : 2u + kShards));
     Rows all = ps[0].rows();
     all.insert(ps[1].rows().begin(), ps[1].rows().end());

@@ -1,6 +1,8 @@
 #ifndef PARASOL_ML_INPUT_OBJECT_TESTING_OBJECT_SERVER_H_
 #define PARASOL_ML_INPUT_OBJECT_TESTING_OBJECT_SERVER_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -52,23 +54,21 @@ class ObjectServer : public FailingServer {
                         "}");
   }
 
-  // Returns the requests for parts of an object, but for a second look at the
-  // last bytes of a part, which the library takes by chance (arrow_store.cc).
+  // Returns the requests for parts of an object, but for second looks.
   std::vector<std::string> Reads(absl::string_view key) const {
-    constexpr uint64_t kMostDoubted = 16;
     std::vector<std::string> reads;
-    for (const std::string& line :
+    for (std::string& line :
          Requests(absl::StrCat("GET /b/", key, " bytes="))) {
-      const std::vector<std::string> range = absl::StrSplit(
-          line.substr(line.find("bytes=") + 6), absl::ByAnyChar("- "));
-      uint64_t begin = 0;
-      uint64_t last = 0;
-      if (range.size() > 1 && absl::SimpleAtoi(range[0], &begin) &&
-          absl::SimpleAtoi(range[1], &last) && last - begin >= kMostDoubted) {
-        reads.push_back(line);
-      }
+      if (SizeOf(line) > kMostDoubted) reads.push_back(std::move(line));
     }
     return reads;
+  }
+  // Returns the number of requests, but for second looks.
+  size_t Asked() const {
+    const std::vector<std::string> all = Requests("");
+    return std::count_if(all.begin(), all.end(), [](const std::string& line) {
+      return SizeOf(line) == 0 || SizeOf(line) > kMostDoubted;
+    });
   }
 
  protected:
@@ -79,6 +79,25 @@ class ObjectServer : public FailingServer {
         scheme_(std::move(scheme)) {}
 
  private:
+  // Bytes of a second look at the end of a part, which the library takes by
+  // chance (arrow_store.cc).
+  static constexpr uint64_t kMostDoubted = 16;
+
+  // Returns the size of the part that a request asks for; 0 if it asks for
+  // none, or for all behind a byte.
+  static uint64_t SizeOf(absl::string_view line) {
+    const std::vector<absl::string_view> parts = absl::StrSplit(line, "bytes=");
+    if (parts.size() < 2) return 0;
+    const std::vector<absl::string_view> range =
+        absl::StrSplit(parts.back(), absl::ByAnyChar("- "));
+    uint64_t begin = 0;
+    uint64_t last = 0;
+    return range.size() > 1 && absl::SimpleAtoi(range[0], &begin) &&
+                   absl::SimpleAtoi(range[1], &last)
+               ? last - begin + 1
+               : 0;
+  }
+
   const std::string scheme_;
 };
 
