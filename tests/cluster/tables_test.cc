@@ -1,5 +1,7 @@
 // Jobs whose models read sparse tables, with all roles in one process.
 
+#include <bit>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -133,6 +135,41 @@ TEST_F(TablesTest, SoDoRunsWhoseValuesAreKeptInBfloat16) {
     ASSERT_OK(cluster.StartPs(1));
   });
   EXPECT_EQ(ReadTrained(*Newest("restart")), want);
+}
+
+// The ps load the newest checkpoint: none of them goes on with float32.
+TEST_F(TablesTest, ARunningJobMayGoOverToValuesInBfloat16) {
+  job::Job job = RatingsJob(1000000);
+  TestCluster cluster(job, /*num_ps=*/2, /*num_workers=*/1,
+                      Directory("changed"));
+  cluster.SetDataDirectory(RatingsDirectory());
+  ASSERT_OK(cluster.Start());
+  ASSERT_OK(cluster.AwaitStep(300));
+  ASSERT_OK_AND_ASSIGN(const wire::JobStatus before, cluster.Status());
+  EXPECT_THAT(cluster.StopChief(), StatusIs(absl::StatusCode::kCancelled));
+  for (job::SparseTable& table : *job.mutable_model()->mutable_sparse_table()) {
+    table.set_values(job::SparseTable::BFLOAT16);
+  }
+  job.mutable_end()->set_steps(before.global_step() + 1500);
+  cluster.SetJob(job);
+  ASSERT_OK(cluster.StartChief());
+  const auto starts_again = StatusIs(absl::StatusCode::kUnavailable);
+  EXPECT_THAT(cluster.WaitForWorker(0), starts_again);
+  EXPECT_THAT(cluster.WaitForEvaluator(), starts_again);
+  cluster.StopWorker(0).IgnoreError();
+  ASSERT_OK(cluster.StartWorker(0));
+  ASSERT_OK(cluster.StartEvaluator());
+  EXPECT_OK(cluster.WaitForChief());
+  EXPECT_LT(EvaluatedLoss(job, "changed"), kLearned);
+  const Trained trained = ReadTrained(*Newest("changed"));
+  for (const job::SparseTable& table : job.model().sparse_table()) {
+    SCOPED_TRACE(table.name());
+    for (const auto& [id, row] : trained.tables.at(table.name())) {
+      for (int64_t i = 0; i < table.width(); ++i) {
+        ASSERT_EQ(std::bit_cast<uint32_t>(row[i]) & 0xffff, 0u) << row[i];
+      }
+    }
+  }
 }
 
 TEST_F(TablesTest, TheEvaluatorFindsWhatALoneWorkerFinds) {
