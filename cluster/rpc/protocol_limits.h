@@ -25,9 +25,9 @@ inline constexpr size_t kMaxOperationsPerMessage = 1024;
 // Maximum number of payloads of a response: a ps may answer a range in two.
 inline constexpr size_t kMaxResponsePayloads = 2 * kMaxRangesPerMessage;
 
-// Maximum bytes of one message; a larger one ends its stream. What messages
-// take while they come is bounded for all streams together (RpcServer's and
-// PayloadHost's limits).
+// Maximum bytes of one message; a larger one ends its stream. While messages
+// come, what they take is bounded for all streams together (RpcServer's and
+// PayloadHost's limits); a whole one is bounded by its stream's flow.
 inline constexpr int kMaxMessageBytes = 256 << 20;
 
 // Maximum bytes of the ids and gradients of one push of rows to one shard,

@@ -44,10 +44,9 @@ class StreamFlow {
       4 * PendingResponses::kResponseResults;
   // Limit on the operations that are being carried out or wait.
   static constexpr size_t kMaxUnanswered = 16 * kMaxOperationsPerMessage;
-  // Limit on the bytes of ids that the waiting operations keep: more than the
-  // largest pull has.
-  static constexpr size_t kMaxKeptBytes = 64 << 20;
-  static_assert(kMaxKeptBytes > kMaxPullBytes);
+  // Limit on the bytes of ids that the waiting operations keep: the size of the
+  // largest message that the worker may send, whose ids several pulls have.
+  static constexpr size_t kMaxKeptBytes = kMaxMessageBytes;
 
   // An operation from Admit() until Answer().
   struct Operation {

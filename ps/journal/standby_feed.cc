@@ -55,7 +55,7 @@ absl::Status StandbyFeed::ApplyAndAppend(const ReceivedPush& push,
   absl::MutexLock lock(&mu_);
   if (!is_streaming_) return absl::OkStatus();
   ++appended_;
-  unheld_.push_back(record.bytes());
+  unheld_.push_back(std::min(record.bytes(), kWindowBytes / 2));
   unheld_bytes_ += unheld_.back();
   queue_.push_back({.record = std::move(record),
                     .change = std::nullopt,

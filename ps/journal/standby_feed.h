@@ -33,7 +33,8 @@ wire::LoadRequest SettingsOf(const wire::LoadRequest& order);
 //
 // One thread at a time sends: it begins a stream when it has cut the shard's
 // state, takes records and tells how many the standby holds. What has not been
-// held yet is bounded (kWindowBytes): pushes wait.
+// held yet is bounded (kWindowBytes): pushes wait. A push of more than half of
+// that counts as half: another one may follow.
 class StandbyFeed {
  public:
   using Done = std::function<void(const absl::Status&)>;

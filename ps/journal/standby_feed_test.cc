@@ -205,17 +205,21 @@ TEST_F(StandbyFeedTest, WhatTheJournalDoesNotKeepYetIsNotSent) {
 
 TEST_F(StandbyFeedTest, WithoutRoomAPushIsNotApplied) {
   feed_.Begin(std::nullopt);
-  const wire::Operation operation =
-      OperationOf(MakePush(1, {MakeRange(0, 0, 1)}));
   const std::string gradient(StandbyFeed::kWindowBytes, 'x');
   const std::vector<PayloadView> payloads = {ViewOf(gradient)};
-  ASSERT_OK(feed_.ApplyAndAppend({.operation = operation, .payloads = payloads},
-                                 std::nullopt, 0, [] { return true; }));
-  // What is on its way counts until it is held.
-  EXPECT_THAT(Taken(), ElementsAre(1));
+  for (const uint64_t sequence : {1, 2}) {
+    EXPECT_OK(feed_.AwaitRoom(std::nullopt)) << "however large the first is";
+    const wire::Operation operation =
+        OperationOf(MakePush(sequence, {MakeRange(0, 0, 1)}));
+    ASSERT_OK(
+        feed_.ApplyAndAppend({.operation = operation, .payloads = payloads},
+                             std::nullopt, 0, [] { return true; }));
+    // What is on its way counts until it is held.
+    EXPECT_THAT(Taken(), ElementsAre(sequence));
+  }
   std::atomic<bool> has_ended = false;
   std::jthread late([&] {
-    EXPECT_THAT(Push(2), StatusIs(absl::StatusCode::kUnavailable));
+    EXPECT_THAT(Push(3), StatusIs(absl::StatusCode::kUnavailable));
     has_ended = true;
   });
   while (!has_ended) {
@@ -223,7 +227,7 @@ TEST_F(StandbyFeedTest, WithoutRoomAPushIsNotApplied) {
     std::this_thread::yield();
   }
   ASSERT_OK(feed_.Held(1));
-  EXPECT_OK(Push(3));
+  EXPECT_OK(Push(4));
 }
 
 TEST_F(StandbyFeedTest, AClosedFeedRefusesThoseThatWait) {
