@@ -242,6 +242,13 @@ Status SendAll(arrow::io::OutputStream& object, const ParasolArrowInput& input,
   return object.Flush();
 }
 
+// An upload that the store has forgotten begins anew with another attempt; that
+// there is no bucket its beginning has said.
+Status FaultOfUpload(const Status& fault) {
+  if (StoreCode(fault) != PARASOL_ARROW_NOT_FOUND) return fault;
+  return Status::IOError("the store has forgotten what was sent so far");
+}
+
 Status WriteObject(arrow::fs::FileSystem& store, bool is_google,
                    const std::string& path, const ParasolArrowInput& input) {
   std::vector<uint8_t> piece(static_cast<size_t>(
@@ -250,9 +257,12 @@ Status WriteObject(arrow::fs::FileSystem& store, bool is_google,
   if (is_google) {
     GoogleUpload upload(object);
     const Status sent = SendAll(*object, input, piece);
-    if (sent.ok()) return upload.Close();
+    if (sent.ok()) {
+      const Status closed = upload.Close();
+      return closed.ok() ? closed : FaultOfUpload(closed);
+    }
     upload.Leave();
-    return sent;
+    return FaultOfUpload(sent);
   }
   const Status sent = SendAll(*object, input, piece);
   if (sent.ok()) return object->Close();

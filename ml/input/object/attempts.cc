@@ -21,7 +21,7 @@ absl::Status Attempts::Make(absl::FunctionRef<absl::Status()> attempt) const {
     const absl::Status status = attempt();
     taken += clock_.Now() - begin;
     if (!absl::IsUnavailable(status)) return status;
-    if (i == kMost || taken >= kMostTime) {
+    if (i == kMost || (i >= kFewest && taken >= kMostTime)) {
       return absl::UnavailableError(absl::StrCat(
           status.message(), "; given up after ", i,
           i == 1 ? " attempt" : " attempts",

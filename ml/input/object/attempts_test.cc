@@ -56,6 +56,7 @@ TEST_F(AttemptsTest, AServerThatDoesNotAnswerIsWaitedForForMinutesAlone) {
                        HasSubstr("given up after 3 attempts, which took 6m")));
   EXPECT_EQ(made_, 3);
   EXPECT_OK(Make(absl::Minutes(2), 2));
+  EXPECT_OK(Make(absl::Minutes(20), 2)) << "a large file";
 }
 
 }  // namespace

@@ -286,6 +286,19 @@ TEST_F(GoogleStoreTest, AnUploadOfWhichTheStoreKeepsAPartGoesOnBehindIt) {
   EXPECT_TRUE(stored.str() == bytes);
 }
 
+TEST_F(GoogleStoreTest, AnUploadThatTheStoreForgetsBeginsAnew) {
+  server_->SetFaults({server_->Fault("PUT /b/x", "forget", 1, /*skip=*/1)});
+  const std::string bytes(kLarge, 'x');
+  ASSERT_OK(store_->Write(
+      "b/x", {.bytes = bytes.size(),
+              .read = [&](uint64_t offset, absl::Span<char> out) {
+                std::copy_n(bytes.data() + offset, out.size(), out.data());
+                return absl::OkStatus();
+              }}));
+  EXPECT_EQ(std::filesystem::file_size(server_->PathOf("x")), bytes.size());
+  EXPECT_THAT(server_->Requests("POST /b/x"), SizeIs(2));
+}
+
 // Of folders there is nothing in the store but the names of objects.
 TEST_F(GoogleStoreTest, FoldersAreRemovedWithWhatIsInThem) {
   for (const char* key : {"d/x", "d/e/y", "d/f/g/z", "dd"}) {

@@ -32,6 +32,7 @@ What a fault may "do":
   "lost"     what was asked for is done, and the connection ends without an answer
   "late"     the connection ends, and what was asked for is done behind the next
              request for the same
+  "forget"   the upload is not there any more
   "half"     of the bytes of an upload the first half is kept
 """
 
@@ -173,6 +174,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return 200, None, [("Location", f"{place}?uploadType=resumable&upload_id={name}")]
 
     def upload(self, query):
+        if self.fault["do"] == "forget":
+            UPLOADS.pop(query.get("upload_id", ""), None)
         upload = UPLOADS.get(query.get("upload_id", ""))
         if upload is None:
             return 410, "The upload is not there any more."
