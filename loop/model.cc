@@ -71,6 +71,24 @@ absl::StatusOr<Tensor> InitialValue(const ResolvedModel& model,
   return value;
 }
 
+// Rows of a program's tables are variables: all are in memory from the start.
+absl::Status CheckTables(const job::Model& model) {
+  for (const job::SparseTable& table : model.sparse_table()) {
+    const absl::string_view field =
+        table.has_admission()                         ? "admission"
+        : table.has_eviction()                        ? "eviction"
+        : table.has_tier()                            ? "tier"
+        : table.values() != job::SparseTable::FLOAT32 ? "values"
+                                                      : "";
+    if (field.empty()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "table \"", table.name(), "\" has ", field,
+        ", but a program's tables have all their rows in memory as float32; "
+        "leave it out, or train with a job"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int64_t> RowsOf(const ResolvedModel& model,
                                const GraphTable& table) {
   const std::string name(model.NameInJob(table.name));
@@ -157,6 +175,7 @@ absl::StatusOr<ResolvedModel> Resolve(absl::string_view name, job::Model spec,
   job::Job job;
   *job.mutable_model() = std::move(spec);
   FillDefaults(job);
+  RETURN_IF_ERROR(CheckTables(job.model())) << "model \"" << name << "\"";
   ASSIGN_OR_RETURN(Graph graph, ResolveFunction(job.model(), name),
                    _ << "model \"" << name << "\"");
   return ResolvedModel{.name = std::string(name),

@@ -202,6 +202,27 @@ TEST(ModelTest, SeveralOutputsHaveNames) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("CallAll()")));
 }
 
+TEST(ModelTest, TablesHaveAllRowsInMemory) {
+  const auto strategy = On(1, /*seed=*/3);
+  const Strategy::Scope scope(*strategy);
+  for (const std::string field :
+       {"admission { min_count: 2 }", "eviction { max_rows: 10000 }",
+        "tier { memory_bytes: 67108864 }", "values: BFLOAT16"}) {
+    const std::string name = field.substr(0, field.find_first_of(" :"));
+    EXPECT_THAT(
+        Model::Create("m",
+                      absl::StrCat("input { name: 'i' ids {} }"
+                                   "sparse_table { name: 'rows' width: 2 ",
+                                   field,
+                                   " } layer { embedding_bag { table: "
+                                   "'rows' } }"),
+                      {.table_rows = {{"rows", 5}}})
+            .status(),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 HasSubstr(absl::StrCat("table \"rows\" has ", name))));
+  }
+}
+
 TEST(ModelTest, TablesAreVariablesWithTheRowsOfJobs) {
   constexpr char kEmbedding[] =
       "input { name: 'i' ids {} } sparse_table { name: 'rows' width: 2 }"
