@@ -1,10 +1,9 @@
 // What ThreadSanitizer is told to leave alone: what Debian's gRPC, OpenSSL,
-// Protobuf, oneDNN, Abseil, prometheus-cpp, CivetWeb and librdkafka do
-// themselves. Of these libraries it sees malloc, memcpy and the like but not
-// what orders them.
-// Compiled in, so that a binary that is started by hand, or by a test, has them
-// too. Each line matches one library. CivetWeb's threads call localtime() for
-// their log at once.
+// Protobuf, oneDNN, Abseil, prometheus-cpp, CivetWeb and librdkafka, and
+// Apache Arrow, do themselves. Of these libraries it sees malloc, memcpy and
+// the like but not what orders them. Compiled in, so that a binary that is
+// started by hand, or by a test, has them too. Each line matches one library.
+// CivetWeb's threads call localtime() for their log at once.
 //
 // Not ignore_noninstrumented_modules=1: with GCC's runtime that silences memcpy
 // and free() in this repository's code as well. Never name that code here.
@@ -34,5 +33,7 @@ extern "C" const char* __tsan_default_suppressions() {
          // call is looked at.
          "race:libprometheus-cpp\n"
          // Its mutexes are seen (c11_threads.cc), its atomics are not.
-         "race:librdkafka.so\n";
+         "race:librdkafka.so\n"
+         // Its futures are counted by atomics.
+         "race:libarrow.so\n";
 }
