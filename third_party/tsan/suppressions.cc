@@ -35,5 +35,6 @@ extern "C" const char* __tsan_default_suppressions() {
          // Its mutexes are seen (c11_threads.cc), its atomics are not.
          "race:librdkafka.so\n"
          // Its futures are counted by atomics.
-         "race:libarrow.so\n";
+         "race:libarrow.so\n"
+         "race:libarrow_s3.so\n";
 }
