@@ -123,7 +123,8 @@ absl::StatusOr<ObjectUri> ParseObjectUri(absl::string_view uri) {
     return absl::InvalidArgumentError(absl::StrCat(
         shown, ": has no bucket; it is ", parts.scheme, "://bucket/key"));
   }
-  absl::ConsumeSuffix(&uri, "/");
+  while (absl::ConsumeSuffix(&uri, "/")) {
+  }
   parts.path =
       std::string(scheme->has_buckets ? uri : uri.substr(parts.place.size()));
   return parts;

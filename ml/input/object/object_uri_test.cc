@@ -24,6 +24,7 @@ TEST(ObjectUriTest, HasAStoreAndAPathInIt) {
                         {"s3://b/x?region=r&endpoint_override=h:1",
                          "s3://b?region=r&endpoint_override=h:1", "b/x"},
                         {"gs://b/x", "gs://b", "b/x"},
+                        {"s3://b/x///", "s3://b", "b/x"},
                         {"gs://anonymous@b/x", "gs://anonymous@b", "b/x"},
                         {"hdfs://host:8020/d/x", "hdfs://host:8020/", "/d/x"},
                         {"hdfs:///d/x?user=u", "hdfs:///?user=u", "/d/x"}};
