@@ -51,52 +51,24 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.normpath(os.path.join(HERE, "../../web/testing"))]
 
 from bucket import harm, listed, part, put, remove, send_body  # noqa: E402
-from faults import Faults, Notes  # noqa: E402
+from faults import FailingHandler  # noqa: E402
 
 PAGE = 1000  # objects of a list at a time
 QUANTUM = 256 << 10  # bytes of an upload that are kept together
 TOKEN = "token-of-the-test"
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    # A body does not wait for the acknowledgement of its head.
-    disable_nagle_algorithm = True
-
-    def log_message(self, *_):
-        pass
-
-    def handle(self):
-        try:
-            super().handle()
-        except ConnectionError:
-            pass  # nobody waits for the answer
-
-    def do_GET(self):
-        self.answer()
-
-    def do_PUT(self):
-        self.answer()
-
-    def do_POST(self):
-        self.answer()
-
-    def do_DELETE(self):
-        self.answer()
-
+class Handler(FailingHandler):
     def answer(self):
         url = urllib.parse.urlsplit(self.path)
         query = dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True))
         self.body_sent = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         bucket, key, method = self.what(url.path, query)
         line = f"{method} /{bucket}" + (f"/{key}" if key else "")
-        NOTES.add(f"{line} {self.headers.get('Range', '')} {url.query}")
-        self.fault = FAULTS.strike(line)
+        if self.meet(line, url.query):
+            return
         what = self.fault["do"]
-        if what == "hang":
-            time.sleep(self.fault["seconds"])
-            self.close_connection = True
-        elif what.isdigit():
+        if what.isdigit():
             self.refuse(int(what), "as the test wants it")
         elif line == "POST /token":
             self.json(200, {"access_token": TOKEN, "expires_in": 3600,
@@ -296,8 +268,7 @@ def rfc3339(seconds):
 
 
 ROOT = sys.argv[1]
-FAULTS = Faults(ROOT)
-NOTES = Notes(ROOT)
+Handler.serve_from(ROOT)
 CHANGES_LOCK = threading.Lock()
 LATE = {}  # what is yet to be done, by method, bucket and key
 UPLOADS = {}  # by their ids: key, bytes so far, and the facts of what was made

@@ -38,7 +38,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.normpath(os.path.join(HERE, "../../web/testing"))]
 
 from bucket import harm, listed, part, put, remove, send_body, version  # noqa: E402
-from faults import Faults, Notes  # noqa: E402
+from faults import FailingHandler  # noqa: E402
 
 PAGE = 1000  # keys of a list at a time
 CODES = {
@@ -49,41 +49,15 @@ CODES = {
 }
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    # A body does not wait for the acknowledgement of its head.
-    disable_nagle_algorithm = True
-
-    def log_message(self, *_):
-        pass
-
-    def do_HEAD(self):
-        self.answer()
-
-    def do_GET(self):
-        self.answer()
-
-    def do_PUT(self):
-        self.answer()
-
-    def do_POST(self):
-        self.answer()
-
-    def do_DELETE(self):
-        self.answer()
-
+class Handler(FailingHandler):
     def answer(self):
         url = urllib.parse.urlsplit(self.path)
         path = urllib.parse.unquote(url.path)
         line = f"{self.command} {path}"
         self.body_sent = self.read_body()
-        NOTES.add(f"{line} {self.headers.get('Range', '')} {url.query}")
-        self.fault = FAULTS.strike(line)
-        what = self.fault["do"]
-        if what == "hang":
-            time.sleep(self.fault["seconds"])
-            self.close_connection = True
+        if self.meet(line, url.query):
             return
+        what = self.fault["do"]
         if what.isdigit():
             self.refuse(int(what), path)
             return
@@ -311,8 +285,7 @@ def shown(text):
 
 
 ROOT = sys.argv[1]
-FAULTS = Faults(ROOT)
-NOTES = Notes(ROOT)
+Handler.serve_from(ROOT)
 CHANGES_LOCK = threading.Lock()
 LATE = {}  # what is yet to be done, by the lines of requests
 UPLOADS = {}  # parts of each upload that is not complete, by their numbers

@@ -11,11 +11,13 @@ What "do" may be, the server says; "random" is one of `of`, or nothing, drawn
 with `seed`.
 """
 
+import http.server
 import json
 import os
 import random
 import re
 import threading
+import time
 
 
 class Faults:
@@ -56,6 +58,44 @@ class Faults:
             with open(self.path, encoding="utf-8") as file:
                 self.faults = [json.loads(line) for line in file if line.strip()]
             self.read_as = read_as
+
+
+class FailingHandler(http.server.BaseHTTPRequestHandler):
+    """Requests that are noted, and may meet a fault; a server has answer()."""
+
+    protocol_version = "HTTP/1.1"
+    # A body does not wait for the acknowledgement of its head.
+    disable_nagle_algorithm = True
+    faults = None  # of the server
+    notes = None
+
+    @classmethod
+    def serve_from(cls, root):
+        cls.faults, cls.notes = Faults(root), Notes(root)
+
+    def log_message(self, *_):
+        pass
+
+    def handle(self):
+        try:
+            super().handle()
+        except ConnectionError:
+            pass  # nobody waits for the answer
+
+    def do_GET(self):
+        self.answer()
+
+    do_HEAD = do_PUT = do_POST = do_DELETE = do_GET
+
+    def meet(self, line, query):
+        """Notes a request and takes its fault; true if that leaves no answer."""
+        self.notes.add(f"{line} {self.headers.get('Range', '')} {query}")
+        self.fault = self.faults.strike(line)
+        if self.fault["do"] != "hang":
+            return False
+        time.sleep(self.fault["seconds"])
+        self.close_connection = True
+        return True
 
 
 class Notes:

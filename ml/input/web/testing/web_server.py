@@ -49,28 +49,18 @@ import urllib.parse
 # Beside this file as it was named, not as links lead.
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from faults import Faults, Notes  # noqa: E402
+from faults import FailingHandler  # noqa: E402
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    # A body does not wait for the acknowledgement of its head.
-    disable_nagle_algorithm = True
-
-    def log_message(self, *_):
-        pass
-
-    def do_GET(self):
+class Handler(FailingHandler):
+    def answer(self):
         url = urllib.parse.urlsplit(self.path)
         path = urllib.parse.unquote(url.path)
-        line = f"GET {path}"
-        NOTES.add(f"{line} {self.headers.get('Range', '')} {url.query}")
-        self.fault = FAULTS.strike(line)
+        line = f"{self.command} {path}"
+        if self.meet(line, url.query):
+            return
         what = self.fault["do"]
-        if what == "hang":
-            time.sleep(self.fault["seconds"])
-            self.close_connection = True
-        elif what == "garbage":
+        if what == "garbage":
             self.wfile.write(random.Random(path).randbytes(3000))
             self.close_connection = True
         elif what == "head":
@@ -240,8 +230,7 @@ def tls_of(name):
 
 
 ROOT = os.path.abspath(sys.argv[1])
-FAULTS = Faults(ROOT)
-NOTES = Notes(ROOT)
+Handler.serve_from(ROOT)
 REPLACING = threading.Lock()
 REPLACED = [0]  # the newest file's time
 
