@@ -191,6 +191,9 @@ TEST_F(FollowedTest, AFileOfWhichTheCheckpointHasAllBatchesIsTrained) {
   files_.AddTo(*options_.resumed->mutable_followed());
   options_.job.mutable_train()->set_batch_size(3);
   EXPECT_OK(ResumeFollowed(options_));
+  options_.job.set_seed(options_.job.seed() + 1);
+  EXPECT_OK(ResumeFollowed(options_));
+  options_.job.set_seed(options_.job.seed() - 1);
   durable::BatchSpan& lent = *options_.resumed->add_unfinished_batch();
   lent.set_first(1);
   lent.set_count(1);

@@ -15,12 +15,16 @@ namespace {
 // Requires that files which may be trained in part have their records in the
 // order that they had.
 absl::Status CheckOrder(const CoordinatorOptions& options) {
-  if (!options.resumed || options.resumed->followed().file().empty()) {
+  if (!options.resumed || options.followed->kept().empty()) {
+    return absl::OkStatus();
+  }
+  // Of those that were taken behind the checkpoint nothing is trained.
+  const durable::FollowedFile& file = options.followed->kept().front();
+  if (file.first_batch() >= options.resumed->followed().batches()) {
     return absl::OkStatus();
   }
   const std::string changed = ChangedOrder(options.resumed->job(), options.job);
   if (changed.empty()) return absl::OkStatus();
-  const durable::FollowedFile& file = options.resumed->followed().file(0);
   return absl::InvalidArgumentError(absl::StrCat(
       changed, ", and the ", file.records(), " records of ",
       OneLine(file.path()),
