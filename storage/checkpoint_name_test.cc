@@ -1,6 +1,8 @@
 #include "storage/checkpoint_name.h"
 
+#include <filesystem>
 #include <optional>
+#include <string>
 
 #include "base/status_matchers.h"
 #include "gtest/gtest.h"
@@ -59,6 +61,11 @@ TEST(CheckpointNameTest, AFileOfAnotherCheckpointIsBesideIt) {
   EXPECT_EQ(ListedPath(ckpt7, listed), listed);
   EXPECT_EQ(ListedPath(".", listed), "./../" + listed);
   EXPECT_EQ(ListedPath("/d/best", listed), "/d/best/../" + listed);
+  EXPECT_EQ(ListedPath("/" + ckpt7, listed), "/" + ckpt7 + "/../" + listed);
+  const std::string link = testing::TempDir() + "/" + ckpt7;
+  std::filesystem::remove(link);
+  std::filesystem::create_directory_symlink("/d/" + ckpt7, link);
+  EXPECT_EQ(ListedPath(link, listed), link + "/../" + listed);
   for (const char* end : {"?region=r", "/?region=r"}) {
     EXPECT_EQ(ListedPath("s3://b/run/" + ckpt7 + end, listed),
               "s3://b/run/" + listed + "?region=r");

@@ -161,9 +161,11 @@ TEST_F(CheckpointStoreTest, NewestCompleteDoesNotGoBackBehindAnUnknownFormat) {
   durable::CheckpointManifest manifest;
   manifest.set_format_version(kFormatVersion + 1);
   ASSERT_OK(WriteManifest(store_.PathOf(20), manifest));
-
   EXPECT_THAT(store_.NewestComplete(),
               StatusIs(absl::StatusCode::kFailedPrecondition));
+  ASSERT_OK(store_.Prune(1));
+  EXPECT_THAT(store_.ListSteps(), IsOkAndHolds(ElementsAre(10, 20)))
+      << "20 may have files of 10";
 }
 
 TEST_F(CheckpointStoreTest, ANameOfAnotherStepIsDamage) {
@@ -347,7 +349,6 @@ TEST_F(CheckpointStoreTest, OnlyDirectoriesThatWereBegunAreCommitted) {
 
 TEST_F(CheckpointStoreTest, PruneKeepsTheNewest) {
   for (int64_t step = 1; step <= 5; ++step) Commit(step);
-
   ASSERT_OK(store_.Prune(0));
   EXPECT_THAT(store_.ListSteps(), IsOkAndHolds(ElementsAre(1, 2, 3, 4, 5)));
   ASSERT_OK(store_.Prune(2));
@@ -360,7 +361,6 @@ TEST_F(CheckpointStoreTest, PruneKeepsTheNewest) {
 
 TEST_F(CheckpointStoreTest, PruneSparesSomeBesideTheNewest) {
   for (int64_t step = 1; step <= 5; ++step) Commit(step);
-
   ASSERT_OK(store_.Prune(2, /*newest=*/5, /*spared=*/{7, 2}));
   EXPECT_THAT(store_.ListSteps(), IsOkAndHolds(ElementsAre(2, 4, 5)));
   ASSERT_OK(store_.Prune(2, /*newest=*/5, /*spared=*/{5}));

@@ -123,7 +123,10 @@ absl::StatusOr<bool> JournalReader::HasRecordsBehind(
     RETURN_IF_ERROR(segment.status());
     if (segment->header.journal != place.journal) continue;
     if (before.has_value()) {
-      before->size = std::min(before->size, segment->header.bytes_before);
+      // What is behind was written by a process that had been replaced.
+      if (*number == before->header.segment + 1) {
+        before->size = std::min(before->size, segment->header.bytes_before);
+      }
       ASSIGN_OR_RETURN(const bool has_records, before->HasRecords());
       if (has_records) return true;
     }

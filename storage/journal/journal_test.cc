@@ -427,6 +427,33 @@ TEST_F(JournalTest, WhoDoesNotReadItLearnsWhetherItHasRecords) {
   EXPECT_THAT(has(77, 3), IsOkAndHolds(false));
 }
 
+TEST_F(JournalTest, RecordsOfAProcessThatWasReplacedDoNotCount) {
+  const auto has = [this](uint64_t segment) {
+    return JournalReader::HasRecordsBehind(directory_, {77, segment});
+  };
+  auto replaced = Write(First());
+  const Found found = Read();
+  ASSERT_OK(found.next.status());
+  const auto writer = Write(*found.next);
+  ASSERT_OK(replaced->Append({"late"}));
+  EXPECT_THAT(has(1), IsOkAndHolds(false));
+  ASSERT_OK(writer->Append({"a"}));
+  EXPECT_THAT(has(1), IsOkAndHolds(true));
+}
+
+// Segment 3 says how long segment 2 was, not segment 1.
+TEST_F(JournalTest, ASegmentThatIsDamagedHidesNoRecordsBeforeIt) {
+  auto writer = Write(First());
+  ASSERT_OK(writer->Append({"a"}));
+  ASSERT_OK(writer->BeginSegment(3).status());
+  ASSERT_OK(writer->BeginSegment(4).status());
+  SetBytes(2, "PARA");
+  EXPECT_THAT(JournalReader::HasRecordsBehind(directory_, {77, 1}),
+              IsOkAndHolds(true));
+  EXPECT_THAT(JournalReader::HasRecordsBehind(directory_, {77, 2}),
+              IsOkAndHolds(false));
+}
+
 TEST_F(JournalTest, OthersJournalsAreNotRead) {
   Write(First());
   EXPECT_THAT(Read(JournalPlace{78, 1}).status,
