@@ -13,7 +13,6 @@
 #include "cluster/check/step_size.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/training_end.h"
-#include "ml/optimizer/optimizer.h"
 
 namespace parasol {
 namespace {
@@ -122,8 +121,8 @@ void AddMemory(const job::Job& fitted, const MemoryOptions& memory,
       EstimateMemory(fitted, *job.graph(), memory);
   if (roles.ok()) {
     report.memory = *std::move(roles);
-  } else if (job.faults().empty() || MakeOptimizer(fitted.optimizer()).ok()) {
-    // A fault of the optimizer was told under its own name.
+  } else if (job.faults().empty()) {
+    // Otherwise it may be the same fault, under a name that the job has not.
     job.AddFault(absl::StrCat("parameter_server: ", roles.status().message()));
   }
 }
